@@ -1,0 +1,204 @@
+"""The catalogue: what `data/` knows, with a person's own folder laid over it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tco.catalog.rows import ALTERNATIVE, COLUMNS, Attribute, Row, at_date, attribute, attributes, to_input
+from tco.errors import DataError, unknown
+from tco.files import data_directory, read_csv, read_toml, scenario_directory
+from tco.values import Input
+
+
+class Source(NamedTuple):
+    """A publication, a filing, or our own estimate."""
+
+    id: str
+    title: str
+    url: str
+    date: str
+
+
+class Catalogue:
+    """Reads the shipped data and any overlay folders; later folders win, value by value."""
+
+    def __init__(self, overlays: Iterable[Path] = ()) -> None:
+        self.folders = [data_directory(), *overlays]
+        for folder in self.folders[1:]:
+            if not folder.is_dir():
+                raise DataError(f"--data {folder}: no such folder")
+        self._inputs: dict[tuple[str, str], Input] = {}
+        self._documents: dict[Path, dict[str, Any]] = {}
+        self.cache: dict[Any, Any] = {}  # what other rooms have read from this catalogue: systems, models
+
+    # ---------------------------------------------------------------- tables of rows
+    def _rows(self, folder_name: str, key: str) -> dict[tuple[str, str], list[Row]]:
+        """Return the rows of every CSV under `folder_name` by (id, attribute); an overlay's rows replace, never add to, ours."""
+        found: dict[tuple[str, str], list[Row]] = {}
+        for level, folder in enumerate(self.folders):
+            own: dict[tuple[str, str], list[Row]] = {}
+            for path in sorted((folder / folder_name).glob("*.csv")):
+                for line, cells in read_csv(path, (key, "attribute", *COLUMNS), optional=("use",)):
+                    own.setdefault((cells[key], cells["attribute"]), []).append(Row(cells, f"{path}:{line}", level > 0))
+            found |= own
+        return found
+
+    @cached_property
+    def part_rows(self) -> dict[tuple[str, str], list[Row]]:
+        """Every row of the parts database."""
+        return self._rows("parts", "part")
+
+    @cached_property
+    def share_rows(self) -> dict[tuple[str, str], list[Row]]:
+        """Every row of the share prices."""
+        return self._rows("shares", "company")
+
+    @cached_property
+    def parts(self) -> dict[str, list[str]]:
+        """The attributes known of each part, by part id."""
+        found: dict[str, list[str]] = {}
+        for part, name in self.part_rows:
+            found.setdefault(part, []).append(name)
+        return found
+
+    @cached_property
+    def sources(self) -> dict[str, Source]:
+        """Every source by id."""
+        found: dict[str, Source] = {}
+        for folder in self.folders:
+            path = folder / "sources.csv"
+            if path.is_file():
+                for line, row in read_csv(path, Source._fields):
+                    if not row["id"] or not row["title"]:
+                        raise DataError(f"{path}:{line}: a source needs an id and a title")
+                    found[row["id"]] = Source(**row)
+        return found
+
+    def source_title(self, source: str) -> str:
+        """Return the title of a source id; a text that is no id stands for itself."""
+        found = self.sources.get(source)
+        return found.title if found else source
+
+    # ---------------------------------------------------------------- one value
+    def chosen(self, rows: list[Row], wanted: Attribute, path: str, date: str) -> Input:
+        """Return the input of the row that holds: the chosen one, or of a dated series the latest not after `date`."""
+        live = [row for row in rows if row.cells.get("use", "") != ALTERNATIVE]
+        if not live:
+            raise DataError(f"{rows[0].where}: {path}: every row is an alternative, one must be chosen")
+        if len(live) > 1 and (not wanted.dated or len({row.as_of for row in live}) < len(live)):
+            raise DataError(f"{live[1].where}: {path} is given twice (also {live[0].where}); mark one {ALTERNATIVE!r} or date both")
+        return to_input(at_date(live, date), path, wanted)
+
+    def part_input(self, part: str, name: str, date: str) -> Input:
+        """Return `parts.<part>.<name>` at a date; an unknown part or a missing value raises `DataError`."""
+        key = (f"parts.{part}.{name}", date)
+        found = self._inputs.get(key)
+        if found is None:
+            rows = self.part_rows.get((part, name))
+            if rows is None:
+                if part not in self.parts:
+                    raise unknown("part", part, self.parts)
+                attribute("parts", name, f"parts.{part}")
+                raise DataError(f"parts.{part}.{name} is missing in {self.folders[-1] / 'parts'}; a missing value is never taken as zero")
+            found = self._inputs[key] = self.chosen(rows, attribute("parts", name, rows[0].where), key[0], date)
+        return found
+
+    def has_part_value(self, part: str, name: str) -> bool:
+        """Say whether the catalogue holds this attribute of this part."""
+        return (part, name) in self.part_rows
+
+    def share_price(self, company: str, date: str) -> Input:
+        """Return the share price of a company at a date."""
+        rows = self.share_rows.get((company, "price"))
+        if rows is None:
+            raise unknown("company", company, {name for name, _ in self.share_rows})
+        return self.chosen(rows, attribute("shares", "price", rows[0].where), f"shares.{company}.price", date)
+
+    # ---------------------------------------------------------------- documents: systems, sites, terms, ...
+    def ids(self, folder_name: str) -> list[str]:
+        """Return the ids of the documents in a folder of the catalogue."""
+        return sorted({path.stem for folder in self.folders for path in (folder / folder_name).glob("*.toml")})
+
+    def find(self, folder_name: str, name: str, what: str) -> Path:
+        """Return the file of a document, the last folder's first; an unknown id raises `DataError`."""
+        for folder in reversed(self.folders):
+            path = folder / folder_name / f"{name}.toml"
+            if path.is_file():
+                return path
+        raise unknown(what, name, self.ids(folder_name))
+
+    def document(self, folder_name: str, name: str, what: str) -> tuple[Path, dict[str, Any]]:
+        """Return path and content of a TOML document."""
+        path: Path = self.once((folder_name, name), lambda: self.find(folder_name, name, what))
+        return path, self.toml(path)
+
+    def toml(self, path: Path) -> dict[str, Any]:
+        """Return the content of a TOML file of the catalogue, read once."""
+        if path not in self._documents:
+            self._documents[path] = read_toml(path)
+        return self._documents[path]
+
+    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+        """Return what `make` makes of the catalogue, made once for each key."""
+        if key not in self.cache:
+            self.cache[key] = make()
+        return self.cache[key]
+
+    @cached_property
+    def models(self) -> dict[str, Path]:
+        """The `config.json` of every model, by model id (the name of its folder)."""
+        return {path.parent.name: path for folder in self.folders for path in sorted((folder / "models").glob("*/config.json"))}
+
+    def is_overlay(self, path: Path) -> bool:
+        """Say whether a file belongs to a person's own folder."""
+        return any(path.is_relative_to(folder) for folder in self.folders[1:])
+
+    def document_inputs(self, folder_name: str, name: str, what: str, prefix: str) -> dict[str, Input]:
+        """Return the values of a TOML document as inputs by path, read once."""
+        path, document = self.document(folder_name, name, what)
+        inputs: dict[str, Input] = self.once((path, prefix), lambda: values_of(document, prefix, path, self.is_overlay(path)))
+        return inputs
+
+    @cached_property
+    def scenarios(self) -> dict[str, Path]:
+        """The shipped scenarios by name."""
+        return {path.stem: path for path in sorted(scenario_directory().glob("*.toml"))}
+
+    def hash(self) -> str:
+        """Return a short hash of all data files: two equal hashes mean the same numbers went in."""
+        import hashlib
+
+        digest = hashlib.sha256()
+        for folder in self.folders:
+            for path in sorted(folder.rglob("*")):
+                if path.is_file() and "measured" not in path.relative_to(folder).parts:
+                    digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+        return digest.hexdigest()[:16]
+
+
+def values_of(document: dict[str, Any], prefix: str, where: Path, overlay: bool) -> dict[str, Input]:
+    """Return the values of a TOML document as inputs by path `<prefix>.<name>`; its texts are left to their reader.
+
+    The attributes are those of the group that begins the prefix: `site`, `terms`, `rebates`, ...
+    """
+    group = prefix.partition(".")[0]
+    found = {}
+    for name, cells in document.items():
+        if isinstance(cells, dict) and "value" in cells:
+            place = f"{where}:{name}"
+            surplus = set(cells) - set(COLUMNS)
+            if surplus:
+                raise unknown("key", sorted(surplus)[0], COLUMNS, place)
+            path = f"{prefix}.{name}"
+            found[path] = to_input(Row(cells, place, overlay), path, attribute(group, name, place))
+        elif (group, name) in attributes():
+            raise DataError(f"{where}:{name}: expected a table with value, unit, kind and source")
+    return found
+
+
+def load_catalogue(data: Path | str | None = None) -> Catalogue:
+    """Return the shipped catalogue, with the folder `data` (if any) laid over it."""
+    return Catalogue([] if data is None else [Path(data)])

@@ -1,0 +1,125 @@
+"""Rows of the catalogue: a value with its unit, range, date, kind and source, as CSV and TOML files hold them."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any, NamedTuple
+
+from tco.errors import DataError, nearest, unknown
+from tco.files import data_directory, read_csv
+from tco.units import convert
+from tco.values import KINDS, Input, bounded
+
+COLUMNS = ("value", "unit", "low", "high", "as_of", "kind", "source", "note")
+ALTERNATIVE = "alternative"  # in the column `use`: shown beside the chosen row, never used
+
+
+class Attribute(NamedTuple):
+    """What may be said of a part, site, ...: the unit the formulas take, the bounds, and whether it moves with the date."""
+
+    group: str
+    name: str
+    unit: str
+    minimum: float
+    maximum: float
+    dated: bool
+    description: str
+
+
+@cache
+def attributes() -> dict[tuple[str, str], Attribute]:
+    """Return every attribute of `data/attributes.csv` by (group, name)."""
+    columns = ("group", "attribute", "unit", "minimum", "maximum", "dated", "description")
+    found = {}
+    for _, row in read_csv(data_directory() / "attributes.csv", columns):
+        key = (row["group"], row["attribute"])
+        found[key] = Attribute(*key, row["unit"], float(row["minimum"]), float(row["maximum"]), row["dated"] == "yes", row["description"])
+    return found
+
+
+def attribute(group: str, name: str, where: str) -> Attribute:
+    """Return an attribute; an unknown one raises `DataError` with the nearest name of its group."""
+    found = attributes().get((group, name))
+    if found is None:
+        raise unknown(f"attribute of {group}", name, [n for g, n in attributes() if g == group], where)
+    return found
+
+
+class Row(NamedTuple):
+    """One row as written, with where it stands."""
+
+    cells: dict[str, Any]
+    where: str
+    overlay: bool
+
+    @property
+    def as_of(self) -> str:
+        """The date the value holds for, as written."""
+        return str(self.cells.get("as_of", ""))
+
+
+def number(text: Any, name: str, where: str) -> float:
+    """Return a cell as a finite number; anything else raises `DataError`."""
+    if isinstance(text, bool) or not isinstance(text, (int, float, str)):
+        raise DataError(f"{where}: {name} is {text!r}, expected a number")
+    try:
+        value = float(text)
+    except ValueError:
+        raise DataError(f"{where}: {name} is {text!r}, expected a number") from None
+    if not math.isfinite(value):
+        raise DataError(f"{where}: {name} is {text!r}, expected a finite number")
+    return value
+
+
+def to_input(row: Row, path: str, wanted: Attribute) -> Input:
+    """Return a row as an input in the unit of its attribute, checked for unit, bounds and order of its range."""
+    cells, where = row.cells, row.where
+    text_unit = str(cells.get("unit", ""))
+    if cells.get("value", "") == "":
+        raise DataError(f"{where}: {path}: the value is missing; a missing value is never taken as zero")
+    value = number(cells["value"], "value", where)
+    kind = str(cells.get("kind", ""))
+    if kind not in KINDS:
+        raise DataError(f"{where}: {path}: kind {kind!r} is not one of {', '.join(KINDS)}{nearest(kind, KINDS)}")
+    source = str(cells.get("source", ""))
+    if not source:
+        raise DataError(f"{where}: {path}: the source is missing")
+    ends: list[float | None] = []
+    try:
+        amount = convert(value, text_unit, wanted.unit)
+        for name in ("low", "high"):
+            cell = cells.get(name, "")
+            ends.append(None if cell in ("", None) else convert(number(cell, name, where), text_unit, wanted.unit))
+    except DataError as error:
+        raise error if str(error).startswith(where) else DataError(f"{where}: {path}: {error}") from None
+    if kind in ("estimate", "assumed") and None in ends:
+        raise DataError(f"{where}: {path}: an {kind} value needs low and high")
+    given = Input(
+        path,
+        amount,
+        wanted.unit,
+        ends[0],
+        ends[1],
+        row.as_of,
+        kind,
+        source,
+        str(cells.get("note", "")),
+        (value, text_unit),
+        where,
+        row.overlay,
+    )
+    return bounded(given, wanted.minimum, wanted.maximum)
+
+
+def at_date(rows: list[Row], date: str) -> Row:
+    """Return the row of a dated series that holds at `date` (a year, month or day): the latest not after it.
+
+    A date before the whole series gets its first row; the caller shows the row's own date.
+    """
+    if len(rows) == 1:
+        return rows[0]
+    ordered = sorted(rows, key=lambda row: row.as_of)
+    limit = date + "~"  # "2025-12" covers all of December: "~" sorts after every digit and dash
+    before = [row for row in ordered if row.as_of <= limit]
+    return before[-1] if before else ordered[0]

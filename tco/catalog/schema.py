@@ -1,0 +1,179 @@
+"""Pydantic schemas of every file kind: used by `check`, by the tests and for a person's own files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from tco.catalog.catalogue import Catalogue, values_of
+from tco.catalog.rows import ALTERNATIVE, Row, attribute, to_input
+from tco.catalog.systems import load_system
+from tco.errors import DataError, TcoError
+from tco.values import KINDS
+
+
+class RowSchema(BaseModel):
+    """One row of a CSV table, or one value table of a TOML document."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    value: float
+    unit: str
+    low: float | None = None
+    high: float | None = None
+    as_of: str = Field(default="", pattern=r"^(\d{4}(-\d{2}(-\d{2})?)?)?$")
+    kind: Literal["measured", "vendor", "filing", "analyst", "press", "derived", "estimate", "assumed"]
+    source: str = Field(min_length=1)
+    note: str = ""
+    use: Literal["", "alternative"] = ""
+
+    @field_validator("low", "high", mode="before")
+    @classmethod
+    def blank_is_none(cls, cell: Any) -> Any:
+        """An empty cell states nothing."""
+        return None if cell == "" else cell
+
+    @model_validator(mode="after")
+    def ordered(self) -> RowSchema:
+        """An estimate has a range, and every range holds its value."""
+        if self.kind in ("estimate", "assumed") and (self.low is None or self.high is None):
+            raise ValueError(f"an {self.kind} value needs low and high")
+        if (self.low is not None and self.low > self.value) or (self.high is not None and self.high < self.value):
+            raise ValueError(f"low {self.low} <= value {self.value} <= high {self.high} does not hold")
+        return self
+
+
+class SystemSchema(BaseModel):
+    """A system's file."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    chip: str
+    owner_pays: Literal["built-up", "selling-price"]
+    cooling: Literal["air", "liquid"]
+    source: str
+    note: str = ""
+    racks: float = Field(gt=0)
+    rebates: list[str] = []
+    assemblies: dict[str, dict[str, float]]
+    variants: dict[str, dict[str, Any]] = {}
+    fabric: dict[str, Any]
+    network: dict[str, Any] = {}
+
+
+class ScenarioSchema(BaseModel):
+    """A scenario's file."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    title: str = ""
+    note: str = ""
+    system: str
+    site: str
+    terms: str
+    workload: str
+    cluster: str
+    rebates: list[str] | None = None
+    variant: dict[str, str] = {}
+    set: dict[str, str] = {}
+
+
+def problems(where: str, error: ValidationError) -> Iterator[str]:
+    """Yield what pydantic found, a line each, with the key and what was expected."""
+    for found in error.errors():
+        key = ".".join(str(part) for part in found["loc"])
+        yield f"{where}: {key + ': ' if key else ''}{found['msg']}, found {found['input']!r}"[:400]
+
+
+def check_row(row: Row, path: str, group: str, name: str, sources: set[str]) -> Iterator[str]:
+    """Yield what is wrong with one row: its schema, its unit and bounds, and a source nobody lists."""
+    cells = {key: cell for key, cell in row.cells.items() if key not in ("part", "company", "attribute")}
+    try:
+        RowSchema.model_validate(cells)
+        to_input(row, path, attribute(group, name, row.where))
+    except ValidationError as error:
+        yield from problems(row.where, error)
+    except DataError as error:
+        yield str(error)
+    source = str(cells.get("source", ""))
+    if source and source not in sources:
+        yield f"{row.where}: source {source!r} is not in sources.csv"
+
+
+def check_parts(catalogue: Catalogue) -> list[str]:
+    """Return everything wrong with the parts and the share prices."""
+    sources: set[str] = set(catalogue.sources)
+    found: list[str] = []
+    for group, table in (("parts", catalogue.part_rows), ("shares", catalogue.share_rows)):
+        for (name, key), rows in table.items():
+            path = f"{group}.{name}.{key}"
+            for row in rows:
+                found += check_row(row, path, group, key, sources)
+            live = [row for row in rows if row.cells.get("use", "") != ALTERNATIVE]
+            try:
+                if not found:
+                    catalogue.chosen(rows, attribute(group, key, live[0].where if live else rows[0].where), path, "2026-01")
+            except DataError as error:
+                found.append(str(error))
+    return found
+
+
+def check_documents(catalogue: Catalogue, folder_name: str, group: str) -> list[str]:
+    """Return everything wrong with sites, terms, workloads, clusters, performance priors or rebates."""
+    sources: set[str] = set(catalogue.sources)
+    found: list[str] = []
+    for name in catalogue.ids(folder_name):
+        path, document = catalogue.document(folder_name, name, group)
+        prefix = f"{group}.{name}" if group in ("rebates", "performance") else group
+        try:
+            values_of(document, prefix, path, False)
+        except DataError as error:
+            found.append(str(error))
+        for key, cells in document.items():
+            if isinstance(cells, dict) and "value" in cells:
+                found += check_row(Row(cells, f"{path}:{key}", False), f"{prefix}.{key}", group, key, sources)
+    return found
+
+
+def check_systems(catalogue: Catalogue) -> list[str]:
+    """Return everything wrong with the systems, each variant by itself."""
+    found: list[str] = []
+    for name in catalogue.ids("systems"):
+        try:
+            path, document = catalogue.document("systems", name, "system")
+            schema = SystemSchema.model_validate(document)
+        except ValidationError as error:
+            found += problems(str(path), error)
+            continue
+        except DataError as error:
+            found.append(str(error))
+            continue
+        if schema.source not in catalogue.sources:
+            found.append(f"{path}: source {schema.source!r} is not in sources.csv")
+        for variant in [{}, *({key: option} for key, branches in schema.variants.items() for option in branches if option != "default")]:
+            try:
+                load_system(catalogue, name, variant)
+            except TcoError as error:
+                found.append(str(error))
+    return found
+
+
+def check_scenario(path: Path, document: dict[str, Any]) -> list[str]:
+    """Return everything wrong with a scenario's file by itself."""
+    try:
+        ScenarioSchema.model_validate(document)
+    except ValidationError as error:
+        return list(problems(str(path), error))
+    return []
+
+
+def check_sources(catalogue: Catalogue) -> list[str]:
+    """Return the sources without title, or with a date nobody can read."""
+    return [f"sources.csv: {source.id}: the title is missing" for source in catalogue.sources.values() if not source.title]
+
+
+assert set(KINDS) == set(RowSchema.model_fields["kind"].annotation.__args__)  # type: ignore[union-attr] # one list of kinds

@@ -1,0 +1,153 @@
+"""Systems: a tree of parts with its variants, and the fabric that the same file describes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from tco.catalog.catalogue import Catalogue
+from tco.errors import DataError, unknown
+
+SYSTEM_KEYS = {"name", "chip", "owner_pays", "cooling", "source", "note", "racks", "assemblies", "variants", "fabric", "network", "rebates"}
+
+
+class Leaf(NamedTuple):
+    """One place in the tree: how many of a part stand there in one whole world, and below what."""
+
+    path: str
+    part: str
+    quantity: float
+    parent: str
+
+
+@dataclass(slots=True)
+class System:
+    """A system with its variants applied."""
+
+    id: str
+    name: str
+    chip: str
+    owner_pays: str
+    cooling: str
+    source: str
+    note: str
+    racks: float
+    variant: dict[str, str]
+    contains: dict[str, dict[str, float]]
+    fabric: dict[str, Any]
+    network: dict[str, Any]
+    rebates: tuple[str, ...]  # agreements the usual owner holds
+    settings: dict[str, str]  # inputs a variant replaces, by path
+    where: str
+    leaves: list[Leaf] = field(default_factory=list)
+    quantity: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def chips(self) -> float:
+        """Accelerators of one scale-up world."""
+        return self.quantity[self.chip]
+
+
+def load_system(catalogue: Catalogue, name: str, variant: Mapping[str, str] | None = None) -> System:
+    """Return a system with variants applied; a bad file, an unknown variant or a cycle raises `DataError`."""
+    wanted = dict(variant or {})
+    system: System = catalogue.once(("system", name, *sorted(wanted.items())), lambda: read_system(catalogue, name, wanted))
+    return system
+
+
+def read_system(catalogue: Catalogue, name: str, variant: Mapping[str, str]) -> System:
+    """Read a system's file, apply its variants and unfold its tree."""
+    path, document = catalogue.document("systems", name, "system")
+    where = str(path)
+    for key in document:
+        if key not in SYSTEM_KEYS:
+            raise unknown("key", key, SYSTEM_KEYS, where)
+    for key in ("name", "chip", "owner_pays", "cooling", "source", "racks", "assemblies", "fabric"):
+        if key not in document:
+            raise DataError(f"{where}: the key {key!r} is missing")
+    contains = {part: dict(children) for part, children in shared_assemblies(catalogue).items()}
+    contains |= {part: dict(children) for part, children in document["assemblies"].items()}
+    fabric, network = dict(document["fabric"]), dict(document.get("network", {}))
+    settings: dict[str, str] = {}
+    racks = float(document["racks"])
+    chosen = choose(document.get("variants", {}), variant, name, where)
+    for key, value in chosen.items():
+        branch = document["variants"][key][value]
+        for part, children in branch.get("assemblies", {}).items():
+            if part not in contains:
+                raise DataError(f"{where}: variant {key}={value} changes {part!r}, which is no assembly of {name}")
+            contains[part] |= children
+        fabric |= branch.get("fabric", {})
+        settings |= branch.get("set", {})
+        network |= branch.get("network", {})
+    system = System(
+        name,
+        document["name"],
+        document["chip"],
+        document["owner_pays"],
+        document["cooling"],
+        document["source"],
+        document.get("note", ""),
+        racks,
+        chosen,
+        contains,
+        fabric,
+        network,
+        tuple(document.get("rebates", ())),
+        settings,
+        where,
+    )
+    system.leaves = list(expand(contains, where))
+    for leaf in system.leaves:
+        system.quantity[leaf.part] = system.quantity.get(leaf.part, 0) + leaf.quantity
+    for part in system.quantity:
+        if part not in catalogue.parts:
+            raise unknown("part", part, catalogue.parts, where)
+    if not system.quantity.get(system.chip):
+        raise DataError(f"{where}: the tree holds no {system.chip!r}, which `chip` names")
+    return system
+
+
+def shared_assemblies(catalogue: Catalogue) -> dict[str, dict[str, float]]:
+    """Return what parts contain whatever system they stand in, such as the HBM stacks of a chip."""
+    found: dict[str, dict[str, float]] = {}
+    for folder in catalogue.folders:
+        path = folder / "assemblies.toml"
+        if path.is_file():
+            found |= catalogue.toml(path)
+    return found
+
+
+def choose(variants: Mapping[str, Any], wanted: Mapping[str, str], name: str, where: str) -> dict[str, str]:
+    """Return the variant in force of each kind: the wanted one, else the default."""
+    for key in wanted:
+        if key not in variants:
+            raise unknown(f"variant of {name}", key, variants)
+    chosen = {}
+    for key, branches in variants.items():
+        options = [option for option in branches if option != "default"]
+        value = wanted.get(key, branches.get("default", ""))
+        if value not in options:
+            raise unknown(f"variant {key} of {name}", value, options, where if key not in wanted else "")
+        chosen[key] = value
+    return chosen
+
+
+def expand(contains: Mapping[str, Mapping[str, float]], where: str) -> Iterator[Leaf]:
+    """Yield every place of the tree below `world`, parents first, with the quantity in one whole world."""
+
+    def below(part: str, path: str, count: float, above: tuple[str, ...]) -> Iterator[Leaf]:
+        for child, quantity in contains.get(part, {}).items():
+            if isinstance(quantity, bool) or not isinstance(quantity, (int, float)) or quantity < 0:
+                raise DataError(f"{where}: {part} contains {quantity!r} of {child}, expected a count")
+            if child in above:
+                raise DataError(f"{where}: {child} contains itself: {' > '.join([*above, child])}")
+            if quantity:
+                place = f"{path}/{child}" if path else child
+                yield Leaf(place, child, count * quantity, path)
+                yield from below(child, place, count * quantity, (*above, child))
+
+    if "world" not in contains:
+        raise DataError(f"{where}: the assembly 'world' is missing; it is the root of the tree")
+    yield from below("world", "", 1, ("world",))

@@ -1,0 +1,44 @@
+"""`tco compare`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tco.cli import app
+from tco.cli.options import Data, Form, Format, Output, Quiet, Settings, pairs
+
+
+@app.command()
+def compare(
+    scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; none: the four headline racks.")] = None,
+    baseline: Annotated[str | None, typer.Option(metavar="NAME", help="The scenario the others are held against.")] = None,
+    settings: Settings = None,
+    data: Data = None,
+    form: Format = Form.table,
+    output: Output = None,
+    quiet: Quiet = False,
+) -> None:
+    """Price and rate scenarios side by side."""
+    from tco import scenario
+    from tco.cli.emit import Answer, emit
+    from tco.cli.load import HEADLINE, evaluate_all
+    from tco.metrics import METRICS
+    from tco.outputs.comparison import comparison_document, comparison_rows, comparison_table
+    from tco.outputs.document import document
+
+    catalogue, results = evaluate_all(scenarios or HEADLINE, data, pairs(settings, "--set"))
+    base = scenario.compare(results, baseline)
+    emit(
+        Answer(
+            lambda: document("compare", catalogue, comparison_document(results, base)),
+            lambda: [comparison_table(results, base)],
+            ("scenario", "system", *METRICS),
+            comparison_rows(results),
+            [f"{result.scenario}: {note}" for result in results for note in result.notes],
+        ),
+        form.value,
+        output,
+        quiet,
+    )

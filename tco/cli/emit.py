@@ -1,0 +1,53 @@
+"""Printing a command's answer: the data to stdout or a file, everything else to stderr."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tco.outputs.document import to_json
+from tco.outputs.table import Table, to_csv, to_markdown, to_text
+
+
+@dataclass(slots=True)
+class Answer:
+    """What a command has to say, each form made only if it is asked for."""
+
+    json: Callable[[], dict[str, Any]]
+    tables: Callable[[], Sequence[Table]]
+    header: Sequence[str] = ()
+    rows: Sequence[Sequence[Any]] = ()
+    notes: list[str] = field(default_factory=list)
+
+
+def emit(answer: Answer, form: str, output: Path | None, quiet: bool) -> None:
+    """Print or write an answer in one of the forms table, csv, json, md."""
+    from tco.files import write_atomically
+
+    if form == "json":
+        text = to_json(answer.json())
+    elif form == "csv":
+        text = to_csv(answer.header, answer.rows)
+    elif form == "md":
+        text = "\n".join(to_markdown(table) for table in answer.tables())
+    else:
+        text = "\n".join(to_text(table, terminal_width() if output is None else None) for table in answer.tables())
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        write_atomically(output, text)
+    if not quiet:
+        for note in answer.notes:
+            print(f"note: {note}", file=sys.stderr)
+
+
+def terminal_width() -> int | None:
+    """Return the width of the terminal, or None where stdout is no terminal: a pipe never loses a digit."""
+    if not sys.stdout.isatty():
+        return None
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isdigit() else os.get_terminal_size(sys.stdout.fileno()).columns

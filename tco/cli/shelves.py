@@ -1,0 +1,287 @@
+"""`tco parts | systems | models | scenarios | sources`: list, show, check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tco.cli import app
+from tco.cli.options import Data, Form, Format, Output, Quiet, Redact, Variants, pairs
+
+if TYPE_CHECKING:
+    from tco.catalog import Catalogue
+    from tco.outputs.table import Table
+
+Id = Annotated[str, typer.Argument(help="An id that `list` shows.")]
+Lister = Callable[["Catalogue", bool], list[dict[str, Any]]]
+Checker = Callable[["Catalogue"], tuple[list[str], dict[str, Any]]]
+
+
+def add_shelf(name: str, one: str, items: Lister, check: Checker) -> typer.Typer:
+    """Register a group with `list` and `check`; `show` differs by kind and is added by the caller."""
+    group = typer.Typer(no_args_is_help=True, help=f"What the catalogue knows of {name}.")
+    app.add_typer(group, name=name)
+
+    @group.command("list")
+    def list_items(data: Data = None, form: Format = Form.table, output: Output = None, quiet: Quiet = False, redact: Redact = False) -> None:
+        catalogue = load(data)
+        found = items(catalogue, redact)
+        header = list(dict.fromkeys(key for item in found for key in item)) or ["id"]
+        rows = [[cell(item.get(key)) for key in header] for item in found]
+        send(f"{name}-list", catalogue, {"items": found}, header, rows, form, output, quiet, f"{len(found)} {name}")
+
+    list_items.__doc__ = f"List all {name}."
+
+    @group.command("check")
+    def check_items(data: Data = None, form: Format = Form.table, output: Output = None, quiet: Quiet = False) -> None:
+        catalogue = load(data)
+        findings, extra = check(catalogue)
+        title = f"{name}: {len(findings)} findings" if findings else f"{name}: all in order"
+        rows = [[finding] for finding in findings]
+        content = {"ok": not findings, "findings": findings, **extra}
+        send(f"{name}-check", catalogue, content, ["finding"] if rows else [], rows, form, output, quiet, title)
+        if findings:
+            raise typer.Exit(1)
+
+    check_items.__doc__ = f"Check every {one} against its schema, its units, its bounds and its sources."
+    return group
+
+
+def load(data: Path | None) -> Catalogue:
+    """Return the catalogue with the user's folder over it."""
+    from tco.cli.load import catalogue_for
+
+    return catalogue_for(None, data)
+
+
+def cell(value: Any) -> str:
+    """Return a value of an item as a text."""
+    if isinstance(value, dict):
+        return " ".join(f"{key}={'|'.join(options)}" for key, options in value.items())
+    return "" if value is None else str(value)
+
+
+def send(
+    command: str,
+    catalogue: Catalogue,
+    content: dict[str, Any],
+    header: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    form: Form,
+    output: Path | None,
+    quiet: bool,
+    title: str,
+    table: Table | None = None,
+) -> None:
+    """Print a list, a page or the findings of a check."""
+    from tco.cli.emit import Answer, emit
+    from tco.outputs.document import document
+    from tco.outputs.table import Table
+
+    shown = table or Table(header, [[str(c) for c in row] for row in rows], title, align="l" * len(header))
+    emit(Answer(lambda: document(command, catalogue, content), lambda: [shown], header, rows), form.value, output, quiet)
+
+
+# ---------------------------------------------------------------- parts
+def part_items(catalogue: Catalogue, redact: bool) -> list[dict[str, Any]]:
+    """Return every part with the names of what is known of it."""
+    known = catalogue.parts
+    own = {part for (part, _), rows in catalogue.part_rows.items() if any(row.overlay for row in rows)}
+    return [{"id": part, "attributes": len(known[part]), "own": part in own} for part in sorted(known) if not (redact and part in own)]
+
+
+def parts_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
+    """Check parts, share prices and every document of values."""
+    from tco.catalog import schema
+
+    findings = schema.check_parts(catalogue)
+    kinds = (
+        ("site", "sites"),
+        ("terms", "terms"),
+        ("workload", "workloads"),
+        ("cluster", "clusters"),
+        ("rebates", "rebates"),
+        ("performance", "performance"),
+    )
+    for group, folder_name in kinds:
+        findings += schema.check_documents(catalogue, folder_name, group)
+    return findings, {}
+
+
+parts = add_shelf("parts", "part", part_items, parts_check)
+
+
+@parts.command("show")
+def show_part(part: Id, data: Data = None, form: Format = Form.table, output: Output = None, quiet: Quiet = False, redact: Redact = False) -> None:
+    """Show every row of a part, the alternatives among them."""
+    from tco.errors import unknown
+    from tco.outputs.shelf import PART_HEADER, part_cells, part_table, rows_of_part
+
+    catalogue = load(data)
+    if part not in catalogue.parts:
+        raise unknown("part", part, catalogue.parts)
+    rows = [part_cells(part, name, row) for name, row in rows_of_part(catalogue, part, redact)]
+    content = {"part": part, "rows": [dict(zip(PART_HEADER, row, strict=True)) for row in rows]}
+    send("parts-show", catalogue, content, PART_HEADER, rows, form, output, quiet, part, part_table(catalogue, part, redact))
+
+
+# ---------------------------------------------------------------- systems
+def system_items(catalogue: Catalogue, _: bool) -> list[dict[str, Any]]:
+    """Return every system with its chip, cooling and variants."""
+    from tco.outputs.shelf import system_item
+
+    return [system_item(name, catalogue.document("systems", name, "system")[1]) for name in catalogue.ids("systems")]
+
+
+def systems_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
+    """Check every system and variant, its prices included."""
+    from tco.catalog import schema
+    from tco.errors import TcoError
+    from tco.scenario import bill_of_system
+
+    findings = schema.check_systems(catalogue)
+    for name in [] if findings else catalogue.ids("systems"):
+        for key, options in system_variants(catalogue, name):
+            try:
+                bill_of_system(catalogue, name, {}, {key: options} if key else {})
+            except TcoError as error:
+                findings.append(f"{name} {key}={options}: {error}")
+    return findings, {}
+
+
+def system_variants(catalogue: Catalogue, name: str) -> list[tuple[str, str]]:
+    """Return the default of a system (an empty key) and each variant by itself."""
+    branches = catalogue.document("systems", name, "system")[1].get("variants", {})
+    return [("", ""), *((key, option) for key, options in branches.items() for option in options if option != "default")]
+
+
+systems = add_shelf("systems", "system", system_items, systems_check)
+
+
+@systems.command("show")
+def show_system(
+    system: Id, variant: Variants = None, data: Data = None, form: Format = Form.table, output: Output = None, quiet: Quiet = False
+) -> None:
+    """Show the tree of a system."""
+    from tco.catalog.systems import load_system
+    from tco.outputs.shelf import system_document, system_table
+
+    catalogue = load(data)
+    found = load_system(catalogue, system, pairs(variant, "--variant"))
+    header, rows = ("path", "part", "quantity"), [[leaf.path, leaf.part, leaf.quantity] for leaf in found.leaves]
+    send("systems-show", catalogue, system_document(found), header, rows, form, output, quiet, found.name, system_table(catalogue, found))
+
+
+# ---------------------------------------------------------------- models
+def model_items(catalogue: Catalogue, _: bool) -> list[dict[str, Any]]:
+    """Return every model with its size."""
+    from tco.performance.architecture import load_model
+
+    models = [load_model(catalogue, name) for name in catalogue.models]
+    return [
+        {"id": m.id, "parameters": m.parameters, "active_parameters": m.active_parameters, "layers": m.layers, "context": m.context} for m in models
+    ]
+
+
+def models_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
+    """Read every model."""
+    from tco.errors import TcoError
+    from tco.performance.architecture import load_model
+
+    findings = []
+    for name in catalogue.models:
+        try:
+            load_model(catalogue, name)
+        except TcoError as error:
+            findings.append(str(error))
+    return findings, {}
+
+
+models = add_shelf("models", "model", model_items, models_check)
+
+
+@models.command("show")
+def show_model(model: Id, data: Data = None, form: Format = Form.table, output: Output = None, quiet: Quiet = False) -> None:
+    """Show the shape of a model."""
+    from tco.outputs.shelf import model_document, model_rows
+    from tco.performance.architecture import load_model
+
+    catalogue = load(data)
+    found = load_model(catalogue, model)
+    send("models-show", catalogue, model_document(found), ("what", "value"), model_rows(found), form, output, quiet, found.id)
+
+
+# ---------------------------------------------------------------- scenarios
+def scenario_items(catalogue: Catalogue, _: bool) -> list[dict[str, Any]]:
+    """Return every shipped scenario."""
+    from tco.inputs import load_scenario
+
+    found = [load_scenario(catalogue, name) for name in catalogue.scenarios]
+    return [{"id": s.name, "title": s.title, "system": s.system, **s.documents} for s in found]
+
+
+def scenarios_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
+    """Evaluate every scenario."""
+    from tco.catalog import schema
+    from tco.errors import TcoError
+    from tco.scenario import evaluate
+
+    findings = []
+    for name, path in catalogue.scenarios.items():
+        try:
+            findings += schema.check_scenario(path, catalogue.toml(path))
+            evaluate(name, catalogue=catalogue)
+        except TcoError as error:
+            findings.append(f"{name}: {error}")
+    return findings, {"published": []}
+
+
+scenarios = add_shelf("scenarios", "scenario", scenario_items, scenarios_check)
+
+
+@scenarios.command("show")
+def show_scenario(scenario: Id, data: Data = None, form: Format = Form.table, output: Output = None, quiet: Quiet = False) -> None:
+    """Show every input a scenario rests on, with its range and source."""
+    from tco.cli.load import catalogue_for
+    from tco.scenario import evaluate
+
+    catalogue = catalogue_for(scenario, data)
+    result = evaluate(scenario, catalogue=catalogue)
+    header = ("path", "value", "unit", "low", "high", "as_of", "kind", "source")
+    rows: list[list[Any]] = [[path, text, "", None, None, "", "", ""] for path, text in sorted(result.texts.items())]
+    rows += [[g.path, g.value, g.unit, g.low, g.high, g.as_of, g.kind, g.source] for _, g in sorted(result.inputs.items())]
+    content = {"scenario": result.scenario, "title": result.title, "inputs": [dict(zip(header, row, strict=True)) for row in rows]}
+    send("scenarios-show", catalogue, content, header, [["" if c is None else c for c in row] for row in rows], form, output, quiet, result.title)
+
+
+# ---------------------------------------------------------------- sources
+def source_items(catalogue: Catalogue, _: bool) -> list[dict[str, Any]]:
+    """Return every source."""
+    return [source._asdict() for source in catalogue.sources.values()]
+
+
+def sources_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
+    """Check the list of sources, and that every source a formula names is in it."""
+    from tco.catalog import schema
+
+    return schema.check_sources(catalogue), {}
+
+
+sources = add_shelf("sources", "source", source_items, sources_check)
+
+
+@sources.command("show")
+def show_source(source: Id, data: Data = None, form: Format = Form.table, output: Output = None, quiet: Quiet = False) -> None:
+    """Show a source and every value that rests on it."""
+    from tco.errors import unknown
+
+    catalogue = load(data)
+    if source not in catalogue.sources:
+        raise unknown("source", source, catalogue.sources)
+    found = catalogue.sources[source]
+    uses = [f"parts.{part}.{name}" for (part, name), rows in catalogue.part_rows.items() for row in rows if row.cells["source"] == source]
+    rows = [[key, value] for key, value in found._asdict().items()] + [["value", path] for path in uses]
+    send("sources-show", catalogue, {**found._asdict(), "values": uses}, ("what", "which"), rows, form, output, quiet, found.title)

@@ -1,0 +1,1 @@
+"""Pricing, supplier rebates, site and finance."""

@@ -1,0 +1,186 @@
+"""The cost of one scale-up world as a list of lines, down to dollars per chip-hour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tco.economics.finance import capital_recovery_factor, per_chip_hour, recoverable_price, yearly_capital, yearly_upkeep
+from tco.economics.rebates import Rebate
+from tco.economics.site import building_price, yearly_energy, yearly_rent, yearly_staff
+from tco.formula import formula, total
+from tco.hardware.bill import Bill
+from tco.hardware.network import Network
+from tco.units import USD, Chip, Pure, USDPerChipHour, Watt
+from tco.values import SOURCED, Values, worst
+
+
+@formula(unit="USD", source="tco-model")
+def world_share(price: USD, world_chips: Pure, cluster_chips: Pure) -> Any:
+    """Share of one world in what the whole cluster has in common: C x world chips / cluster chips."""
+    return price * world_chips / cluster_chips
+
+
+@formula(unit="W", source="tco-model")
+def world_power_share(power: Watt, world_chips: Pure, cluster_chips: Pure) -> Any:
+    """Share of one world in the power of what the whole cluster has in common: P x world chips / cluster chips."""
+    return power * world_chips / cluster_chips
+
+
+@formula(unit="USD", source="tco-model")
+def storage_price(servers: USD, storage_share: Pure) -> Any:
+    """Storage as a share of the price of the servers."""
+    return servers * storage_share
+
+
+@formula(unit="USD", source="tco-model")
+def negative(rebate: USD) -> Any:
+    """A rebate as it enters a sum of prices: -R."""
+    return -rebate
+
+
+@formula(unit="USD/chip", source="tco-model")
+def price_per_chip(price: USD, chips: Chip) -> Any:
+    """A price of the world per chip."""
+    return price / chips
+
+
+@formula(unit="W/chip", source="tco-model")
+def power_per_chip(power: Watt, chips: Chip) -> Any:
+    """A power of the world per chip."""
+    return power / chips
+
+
+@formula(unit="USD/chip/h", source="tco-model")
+def used_chip_hour(calendar: USDPerChipHour, availability: Pure, utilisation: Pure) -> Any:
+    """Cost of a chip-hour that is available and used: calendar cost / (availability x utilisation)."""
+    return calendar / (availability * utilisation)
+
+
+@dataclass(slots=True)
+class CostLine:
+    """One leaf of the cost: its price where it is capital, and what it adds to the chip-hour."""
+
+    path: str
+    asset: str  # servers, network, storage, building, energy, upkeep, staff, rebate
+    usd: Any  # capital of one world, None for a yearly cost
+    usd_per_chip_hour: Any
+    kind: str
+    sources: tuple[str, ...]
+    overlay: bool = False
+
+
+@dataclass(slots=True)
+class Cost:
+    """All lines and the sums the metrics are made of."""
+
+    lines: list[CostLine]
+    capex: Any
+    capex_per_chip: Any
+    network_per_chip: Any
+    rebate_per_chip: Any
+    it_power: Any
+    it_power_per_chip: Any
+    energy: Any  # per chip-hour
+    per_chip_hour: Any
+    gross_per_chip_hour: Any
+    availability: Any
+    utilisation: Any
+
+    def used(self, per_chip_hour: Any) -> Any:
+        """Return the cost of a used chip-hour for a cost per calendar hour."""
+        return used_chip_hour(per_chip_hour, self.availability, self.utilisation)
+
+
+class Ledger:
+    """Collects the cost lines of one world."""
+
+    def __init__(self, values: Values, chips: float) -> None:
+        self.values = values
+        self.chips = chips
+        self.lines: list[CostLine] = []
+        rate = values["terms.rate"]
+        lives = {"servers": "life", "storage": "life", "rebate": "life", "network": "life_network", "building": "life_building"}
+        self.recovery = {asset: capital_recovery_factor(rate, values[f"terms.{life}"]) for asset, life in lives.items()}
+
+    def capital(self, path: str, asset: str, price: Any, kind: str, sources: tuple[str, ...], overlay: bool = False) -> None:
+        """Add a capital line, recovered over the life of its class of asset."""
+        values, kept = self.values, price
+        if asset in ("servers", "storage"):
+            kept = recoverable_price(price, values["terms.residual"], values["terms.rate"], values["terms.life"])
+        yearly = yearly_capital(kept, self.recovery[asset])
+        self.lines.append(CostLine(path, asset, price, per_chip_hour(yearly, self.chips), kind, sources, overlay))
+
+    def yearly(self, path: str, asset: str, cost: Any, *inputs: str) -> Any:
+        """Add a yearly line that rests on some inputs."""
+        given = [self.values.input(name) for name in inputs]
+        sources = tuple(dict.fromkeys(g.source for g in given))
+        hourly = per_chip_hour(cost, self.chips)
+        self.lines.append(CostLine(path, asset, None, hourly, worst([g.kind for g in given]), sources, any(g.overlay for g in given)))
+        return hourly
+
+
+def cost_of_world(values: Values, bill: Bill, network: Network, rebates: list[Rebate], chips: float, tenure: str) -> Cost:
+    """Return every cost line of a world of `chips` and their sums. `tenure` is 'own' or 'colocation'."""
+    ledger = Ledger(values, chips)
+    for line in bill.lines:
+        if line.extended is not None:
+            ledger.capital(f"servers/{line.path}", "servers", line.extended, line.kind, line.sources, line.overlay)
+    in_common = [world_share(line.price, chips, values["cluster.chips"]) for line in network.lines]
+    for part, price in zip(network.lines, in_common, strict=True):
+        ledger.capital(f"network/{part.name}", "network", price, part.kind, part.sources)
+    network_price = total("network_share", in_common)
+    storage = storage_price(bill.price, values["cluster.storage_share"])
+    given = values.input("cluster.storage_share")
+    ledger.capital("storage", "storage", storage, given.kind, (given.source,))
+    capex = total("capex", [bill.price, network_price, storage])
+    network_power = world_power_share(network.power, chips, values["cluster.chips"])
+    it_power = total("it_power", [bill.power, network_power])
+
+    energy = add_site(ledger, values, it_power, tenure)
+    ledger.yearly("upkeep/equipment", "upkeep", yearly_upkeep(capex, values["terms.maintenance"]), "terms.maintenance")
+    gross = total("gross_cost_per_chip_hour", [line.usd_per_chip_hour for line in ledger.lines])
+    for rebate in rebates:
+        ledger.capital(rebate.path.replace(".", "/"), "rebate", negative(rebate.value), rebate.kind, rebate.sources)
+    given_back = total("rebates", [rebate.value for rebate in rebates]) if rebates else 0.0
+    calendar = total("cost_per_chip_hour", [line.usd_per_chip_hour for line in ledger.lines])
+    return Cost(
+        ledger.lines,
+        capex,
+        price_per_chip(capex, chips),
+        price_per_chip(network_price, chips),
+        price_per_chip(given_back, chips),
+        it_power,
+        power_per_chip(it_power, chips),
+        energy,
+        calendar,
+        gross,
+        values["terms.availability"],
+        values["terms.utilisation"],
+    )
+
+
+def add_site(ledger: Ledger, values: Values, it_power: Any, tenure: str) -> Any:
+    """Add building or rent, energy and staff; return the energy per chip-hour."""
+    if tenure == "own":
+        building = building_price(it_power, values["site.usd_per_mw"])
+        given = values.input("site.usd_per_mw")
+        ledger.capital("site/building", "building", building, given.kind, (given.source,))
+        ledger.yearly("site/building-upkeep", "upkeep", yearly_upkeep(building, values["site.maintenance"]), "site.maintenance")
+        ledger.yearly("site/staff", "staff", yearly_staff(it_power, values["site.staff"]), "site.staff")
+    else:
+        rent = yearly_rent(it_power, values["site.colo_usd_per_kw_month"])
+        ledger.yearly("site/colocation", "building", rent, "site.colo_usd_per_kw_month")
+    paths = ("site.load_factor", "site.pue", "site.electricity_price")
+    energy = yearly_energy(it_power, *(values[path] for path in paths))
+    return ledger.yearly("site/energy", "energy", energy, *paths)
+
+
+def shares_by_kind(lines: list[CostLine]) -> dict[str, float]:
+    """Return the share of the cost (numbers, rebates apart) that is sourced, estimated and assumed."""
+    sums = {"sourced": 0.0, "estimate": 0.0, "assumed": 0.0}
+    for line in lines:
+        if line.asset != "rebate":
+            sums["sourced" if line.kind in SOURCED else line.kind] += float(line.usd_per_chip_hour)
+    whole = sum(sums.values())
+    return {name: value / whole for name, value in sums.items()} if whole else sums

@@ -1,0 +1,101 @@
+"""Supplier rebates: equity a buyer earns by buying. A line of its own, never a lower part price."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tco.catalog import Catalogue
+from tco.errors import DataError, unknown
+from tco.formula import formula, total
+from tco.hardware.bill import BillLine
+from tco.units import USD, Pure, Share, USDPerShare, Watt
+from tco.values import Values, worst
+
+KINDS = {
+    "share-of-spend": ("share_of_spend",),
+    "warrant-spend": ("shares", "strike", "spend_threshold", "vested"),
+    "warrant-power": ("shares", "strike", "power_threshold", "vested"),
+}
+
+
+@formula(unit="USD", source="tco-model")
+def rebate_by_share(spend: USD, share_of_spend: Pure) -> Any:
+    """Rebate as a stated share of the spend on covered parts: R = x S."""
+    return spend * share_of_spend
+
+
+@formula(unit="USD", source="formulas-warrants")
+def warrant_rebate_on_spend(spend: USD, shares: Share, share_price: USDPerShare, strike: USDPerShare, spend_threshold: USD, vested: Pure) -> Any:
+    """Intrinsic value a purchase vests: R = S / S_full x N max(P - K, 0) (1 - vested). Nothing is left once all has vested."""
+    return spend / spend_threshold * shares * np.maximum(share_price - strike, 0 * strike) * (1 - vested)
+
+
+@formula(unit="USD", source="formulas-warrants")
+def warrant_rebate_on_power(power: Watt, shares: Share, share_price: USDPerShare, strike: USDPerShare, power_threshold: Watt, vested: Pure) -> Any:
+    """Intrinsic value a delivery of power vests: R = P / P_full x N max(P_share - K, 0) (1 - vested), vesting taken as linear."""
+    return power / power_threshold * shares * np.maximum(share_price - strike, 0 * strike) * (1 - vested)
+
+
+@dataclass(slots=True)
+class Agreement:
+    """One agreement between a supplier and a buyer."""
+
+    id: str
+    supplier: str
+    holder: str
+    kind: str
+    parts: tuple[str, ...]
+    company: str
+    note: str
+
+
+def load_agreement(catalogue: Catalogue, name: str) -> Agreement:
+    """Read `data/rebates/<name>.toml`; a missing key or an unknown kind raises `DataError`."""
+    path, document = catalogue.document("rebates", name, "rebate")
+    for key in ("supplier", "holder", "kind", "parts", "company"):
+        if key not in document:
+            raise DataError(f"{path}: the key {key!r} is missing")
+    if document["kind"] not in KINDS:
+        raise unknown("kind of rebate", str(document["kind"]), KINDS, str(path))
+    return Agreement(
+        name,
+        document["supplier"],
+        document["holder"],
+        document["kind"],
+        tuple(document["parts"]),
+        document["company"],
+        document.get("note", ""),
+    )
+
+
+@dataclass(slots=True)
+class Rebate:
+    """What one agreement gives back on one world."""
+
+    path: str
+    supplier: str
+    value: Any
+    kind: str
+    sources: tuple[str, ...]
+    note: str
+
+
+def rebate_of(agreement: Agreement, lines: list[BillLine], facility_power: Any, values: Values) -> Rebate:
+    """Return the rebate of an agreement on the covered parts of a bill, or on the power it delivers."""
+    path = f"rebates.{agreement.id}"
+    names = KINDS[agreement.kind]
+    terms = {name: f"{path}.{name}" for name in names}
+    paths = [*terms.values(), *([] if agreement.kind == "share-of-spend" else [f"shares.{agreement.company}.price"])]
+    spend = total("covered_spend", [line.extended for line in lines if line.part in agreement.parts and line.extended is not None])
+    if agreement.kind == "share-of-spend":
+        value = rebate_by_share(spend, values[terms["share_of_spend"]])
+    else:
+        price = values[f"shares.{agreement.company}.price"]
+        vest = warrant_rebate_on_spend if agreement.kind == "warrant-spend" else warrant_rebate_on_power
+        base = spend if agreement.kind == "warrant-spend" else facility_power
+        value = vest(base, values[terms["shares"]], price, values[terms["strike"]], values[terms[names[2]]], values[terms["vested"]])
+    given = [values.input(p) for p in paths]
+    return Rebate(path, agreement.supplier, value, worst([g.kind for g in given]), tuple(dict.fromkeys(g.source for g in given)), agreement.note)

@@ -1,0 +1,38 @@
+"""What the site costs: building or colocation, energy, and the people who run it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tco.formula import formula
+from tco.units import HourPerYear, MonthPerYear, Pure, USDPerWatt, USDPerWattHour, USDPerWattMonth, USDPerWattYear, Watt
+
+
+@formula(unit="USD", source="tco-model")
+def building_price(it_power: Watt, price_per_power: USDPerWatt) -> Any:
+    """Construction cost of the site that holds some IT power: C = P x price per watt."""
+    return it_power * price_per_power
+
+
+@formula(unit="USD/year", source="tco-model")
+def yearly_rent(it_power: Watt, rent: USDPerWattMonth, months_per_year: MonthPerYear = 12) -> Any:
+    """Colocation rent of provisioned IT power: R = P x rent x 12."""
+    return it_power * rent * months_per_year
+
+
+@formula(unit="USD/year", source="tco-model")
+def yearly_energy(it_power: Watt, load_factor: Pure, pue: Pure, price: USDPerWattHour, hours_per_year: HourPerYear = 8760) -> Any:
+    """Energy bill: E = P x load x PUE x 8,760 h x price."""
+    return it_power * load_factor * pue * hours_per_year * price
+
+
+@formula(unit="USD/year", source="tco-model")
+def yearly_staff(it_power: Watt, staff: USDPerWattYear) -> Any:
+    """Operating staff: S = P x cost per watt and year."""
+    return it_power * staff
+
+
+@formula(unit="W", source="tco-model")
+def facility_power(it_power: Watt, pue: Pure) -> Any:
+    """Power of the site for some IT power: P x PUE."""
+    return it_power * pue

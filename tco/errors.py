@@ -1,0 +1,38 @@
+"""The small tree of errors that reach a user, each with its exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class TcoError(Exception):
+    """Something the user can mend; the message says what, where and what was expected."""
+
+    exit_code = 3
+
+
+class UsageError(TcoError):
+    """The command line is wrong: a malformed option or an output that cannot be written."""
+
+    exit_code = 2
+
+
+class DataError(TcoError):
+    """The data is wrong: an unknown id or path, a wrong unit, a bad value or file."""
+
+    exit_code = 3
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return '; did you mean X?' for the known name closest to `name`, or an empty string."""
+    import difflib  # only when something is already wrong
+
+    found = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f"; did you mean {found[0]!r}?" if found else ""
+
+
+def unknown(what: str, name: str, known: Iterable[str], where: str = "") -> DataError:
+    """Return the error for an id that is not among the `known` ones, with the nearest name."""
+    names = sorted(known)
+    hint = nearest(name, names) or (f"; there are {', '.join(names)}" if len(names) <= 12 else "")
+    return DataError(f"{where + ': ' if where else ''}unknown {what} {name!r}{hint}")

@@ -1,0 +1,162 @@
+"""The bill of materials: every place of the tree with its price and its power.
+
+`price` is what the owner pays for a whole part, so whatever it contains is included. `own_price` is what an assembly adds to
+parts that are priced for themselves. A part with neither is built up from its wafer, or its price is missing: an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from tco.catalog import Catalogue
+from tco.catalog.systems import Leaf, System
+from tco.errors import DataError
+from tco.formula import formula, total
+from tco.hardware.silicon import INPUTS as SILICON_INPUTS
+from tco.hardware.silicon import built_up_price
+from tco.units import USD, Pure, Watt
+from tco.values import Values, worst
+
+
+@formula(unit="USD", source="tco-model")
+def extended_price(unit_price: USD, quantity: Pure) -> Any:
+    """Price of all of a part in one world: extended = unit price x quantity."""
+    return unit_price * quantity
+
+
+@formula(unit="W", source="tco-model")
+def extended_power(power: Watt, quantity: Pure) -> Any:
+    """Power of all of a part in one world: extended = power x quantity."""
+    return power * quantity
+
+
+@formula(unit="USD", source="tco-model")
+def assembly_price(assembled: USD, assembly_share: Pure) -> Any:
+    """Assembly and test as a share of what is assembled, chips apart: price = share x assembled."""
+    return assembled * assembly_share
+
+
+@formula(unit="W", source="tco-model")
+def conversion_loss(load: Watt, efficiency: Pure) -> Any:
+    """Heat of the power conversion behind a load: loss = load (1 / efficiency - 1)."""
+    return load * (1 / efficiency - 1)
+
+
+@dataclass(slots=True)
+class BillLine:
+    """One leaf of the bill. `unit_price` is None where the price lies in the line named by `included_in`."""
+
+    path: str
+    part: str
+    quantity: float
+    unit_price: Any
+    extended: Any
+    power: Any
+    kind: str
+    sources: tuple[str, ...]
+    included_in: str | None = None
+    overlay: bool = False
+
+
+@dataclass(slots=True)
+class Bill:
+    """All lines of one scale-up world, with their sums."""
+
+    lines: list[BillLine]
+    price: Any
+    power: Any
+
+
+class Pricing:
+    """Prices parts once each, remembering kind and sources of what the price rests on."""
+
+    def __init__(self, values: Values, catalogue: Catalogue) -> None:
+        self.values = values
+        self.catalogue = catalogue
+        self.found: dict[str, tuple[Any, bool, tuple[str, ...]]] = {}
+
+    def of(self, part: str) -> tuple[Any, bool, tuple[str, ...]]:
+        """Return (unit price, whether it includes the contents, the input paths it rests on)."""
+        if part not in self.found:
+            self.found[part] = self._price(part)
+        return self.found[part]
+
+    def _price(self, part: str) -> tuple[Any, bool, tuple[str, ...]]:
+        values, whole, own = self.values, f"parts.{part}.price", f"parts.{part}.own_price"
+        if values.has(whole) or self.catalogue.has_part_value(part, "price"):
+            return values[whole], True, (whole,)
+        if self.catalogue.has_part_value(part, "own_price"):
+            return values[own], False, (own,)
+        if self.catalogue.has_part_value(part, "die_area"):
+            price = values.derived(own, "USD", lambda: built_up_price(values, part))
+            return price, False, (own,) if values.has(own) else tuple(f"parts.{part}.{name}" for name in SILICON_INPUTS)
+        return values[whole], True, (whole,)  # raises: the price is missing
+
+
+def bill_of_materials(system: System, values: Values, catalogue: Catalogue) -> Bill:
+    """Price and power of every place of the tree; a missing price or power raises `DataError`."""
+    pricing = Pricing(values, catalogue)
+    lines: list[BillLine] = []
+    included: dict[str, str] = {}  # path -> the path whose price holds it
+    assembly: Leaf | None = None
+    converter: Leaf | None = None
+    for leaf in system.leaves:
+        if catalogue.has_part_value(leaf.part, "assembly_share"):
+            assembly = leaf
+            continue
+        holder = included.get(leaf.parent)
+        if holder is not None:
+            included[leaf.path] = holder
+            price, extended = None, None
+            paths: tuple[str, ...] = ()
+        else:
+            price, whole, paths = pricing.of(leaf.part)
+            if whole:
+                included[leaf.path] = leaf.path
+            extended = extended_price(price, leaf.quantity)
+        if catalogue.has_part_value(leaf.part, "efficiency"):
+            converter, power = leaf, None
+        else:
+            power = extended_power(part_power(values, catalogue, leaf.part), leaf.quantity)
+        lines.append(bill_line(values, leaf, price, extended, power, paths, holder))
+    if assembly is not None:
+        lines.append(assembly_line(values, assembly, lines, system.chip))
+    add_conversion_loss(values, converter, lines, system)
+    price_sum = values.derived("system.price", "USD", lambda: total("system_price", [x.extended for x in lines if x.extended is not None]))
+    power_sum = values.derived("system.power", "W", lambda: total("system_power", [x.power for x in lines]))
+    return Bill(lines, price_sum, power_sum)
+
+
+def part_power(values: Values, catalogue: Catalogue, part: str) -> Any:
+    """Return the power provisioned for one part: `power`, or the `tdp` of a chip."""
+    name = "power" if catalogue.has_part_value(part, "power") or not catalogue.has_part_value(part, "tdp") else "tdp"
+    return values[f"parts.{part}.{name}"]
+
+
+def bill_line(values: Values, leaf: Leaf, price: Any, extended: Any, power: Any, paths: Iterable[str], holder: str | None) -> BillLine:
+    """Return the line of a leaf with the worst kind and all sources of the inputs its price rests on."""
+    inputs = [values.input(path) for path in paths]
+    kind = worst([given.kind for given in inputs])
+    sources = tuple(dict.fromkeys(given.source for given in inputs)) or ("included",)
+    return BillLine(leaf.path, leaf.part, leaf.quantity, price, extended, power, kind, sources, holder, any(g.overlay for g in inputs))
+
+
+def assembly_line(values: Values, leaf: Leaf, lines: list[BillLine], chip: str) -> BillLine:
+    """Return the line of assembly and test: a share of everything that is assembled, the chips and their HBM apart."""
+    share = f"parts.{leaf.part}.assembly_share"
+    priced = [line for line in lines if line.extended is not None and chip not in line.path.split("/")]
+    assembled = total("assembled_parts", [line.extended for line in priced])
+    price = assembly_price(assembled, values[share])
+    return bill_line(values, leaf, price, extended_price(price, 1.0), extended_power(0.0, 1.0), (share,), None)
+
+
+def add_conversion_loss(values: Values, converter: Leaf | None, lines: list[BillLine], system: System) -> None:
+    """Give the power shelves, which only convert, the loss behind everything else as their power."""
+    if converter is None:
+        raise DataError(f"{system.where}: the tree holds no power shelf (a part with an efficiency)")
+    load = total("converted_load", [line.power for line in lines if line.power is not None])
+    for line in lines:
+        if line.power is None:
+            line.power = conversion_loss(load, values[f"parts.{converter.part}.efficiency"])

@@ -1,0 +1,189 @@
+"""What a scenario names, and how an input path finds its value: scenario over system variant over catalogue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tco.catalog import Catalogue
+from tco.catalog.rows import attributes
+from tco.catalog.systems import System, load_system
+from tco.errors import DataError, unknown
+from tco.values import Given, Input, Reader, Values
+
+GROUPS = ("parts", "site", "terms", "workload", "cluster", "rebates", "shares", "performance", "metrics", "system")
+DOCUMENTS = {"site": "sites", "terms": "terms", "workload": "workloads", "cluster": "clusters"}
+TEXTS = {  # inputs that are no numbers, and the key of the document that holds them
+    "terms.date": "date",
+    "terms.perspective": "perspective",
+    "site.tenure": "tenure",
+    "workload.kind": "kind",
+    "workload.model": "model",
+    "workload.precision": "precision",
+    "cluster.switch": "switch",
+    "cluster.port": "port",
+}
+HEADLINE_DOCUMENTS = {
+    "site": "us-hyperscale",
+    "terms": "hyperscaler-2025-12",
+    "workload": "deepseek-v3-8k-1k",
+    "cluster": "tor-100g-16k",
+}
+SCENARIO_KEYS = {"title", "system", "site", "terms", "workload", "cluster", "rebates", "variant", "set", "note"}
+
+
+@dataclass(slots=True)
+class Scenario:
+    """A scenario as its file states it."""
+
+    name: str
+    title: str
+    system: str
+    documents: dict[str, str]  # site, terms, workload, cluster -> id
+    rebates: tuple[str, ...] | None  # None: those the system's file names
+    variant: dict[str, str]
+    settings: dict[str, str]
+    where: str
+
+
+def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
+    """Read a scenario of the catalogue by name, or a file by path."""
+    path, known = Path(name), catalogue.scenarios
+    if str(name) in known:
+        path = known[str(name)]
+    elif path.suffix != ".toml" and not path.exists():
+        raise unknown("scenario", str(name), known)
+    document = catalogue.toml(path)
+    for key in document:
+        if key not in SCENARIO_KEYS:
+            raise unknown("key", key, SCENARIO_KEYS, str(path))
+    for key in ("system", *DOCUMENTS):
+        if not isinstance(document.get(key), str):
+            raise DataError(f"{path}: the key {key!r} is missing; it names one of {', '.join(catalogue.ids(DOCUMENTS.get(key, 'systems')))}")
+    for key in ("variant", "set"):
+        table = document.get(key, {})
+        if not isinstance(table, dict) or not all(isinstance(value, str) for value in table.values()):
+            raise DataError(f'{path}: [{key}] takes texts, such as "site.electricity_price" = "0.09 USD/kWh"')
+    rebates = document.get("rebates")
+    if rebates is not None and not isinstance(rebates, list):
+        raise DataError(f"{path}: rebates takes a list of ids")
+    return Scenario(
+        path.stem,
+        str(document.get("title", path.stem)),
+        document["system"],
+        {group: document[group] for group in DOCUMENTS},
+        None if rebates is None else tuple(map(str, rebates)),
+        document.get("variant", {}),
+        document.get("set", {}),
+        str(path),
+    )
+
+
+@dataclass(slots=True)
+class Inputs:
+    """Resolves the paths of one scenario."""
+
+    catalogue: Catalogue
+    scenario: Scenario
+    settings: dict[str, str]
+    variant: dict[str, str]
+    system: System = field(init=False)
+    found: dict[str, Input] = field(init=False, default_factory=dict)
+    texts: dict[str, str] = field(init=False, default_factory=dict)
+    texts_used: dict[str, str] = field(init=False, default_factory=dict)
+    given: dict[str, Given] = field(init=False, default_factory=dict)
+    notes: list[str] = field(init=False, default_factory=list)
+
+    def __post_init__(self) -> None:
+        scenario = self.scenario
+        self.system = load_system(self.catalogue, scenario.system, {**scenario.variant, **self.variant})
+        wanted = {path: Given(text, self.system.where) for path, text in self.system.settings.items()}
+        wanted |= {path: Given(text, scenario.where) for path, text in scenario.settings.items()}
+        wanted |= {path: Given(text) for path, text in self.settings.items()}
+        for group, name in scenario.documents.items():
+            self.read(group, name)
+        for path, given in wanted.items():
+            self.place(path, given)
+
+    def read(self, group: str, name: str) -> None:
+        """Take in the values and texts of one document."""
+        _, document = self.catalogue.document(DOCUMENTS[group], name, group)
+        self.found |= self.catalogue.document_inputs(DOCUMENTS[group], name, group, group)
+        for path, key in TEXTS.items():
+            if path.startswith(group + ".") and key in document:
+                self.texts[path] = str(document[key])
+
+    def place(self, path: str, given: Given) -> None:
+        """Take in one setting: a text where the input is one, else a quantity for later."""
+        if path in TEXTS:
+            self.texts[path] = given.text
+        elif path.partition(".")[0] not in GROUPS:
+            raise unknown("input path", path, self.known_paths(), "--set")
+        else:
+            self.given[path] = given
+
+    def text(self, path: str) -> str:
+        """Return an input that is a text."""
+        if path not in self.texts:
+            group = path.partition(".")[0]
+            raise DataError(f"{self.scenario.documents[group]}: {path} is missing in data/{DOCUMENTS[group]}")
+        self.texts_used[path] = self.texts[path]
+        return self.texts[path]
+
+    @property
+    def rebates(self) -> tuple[str, ...]:
+        """The agreements that give something back."""
+        return self.system.rebates if self.scenario.rebates is None else self.scenario.rebates
+
+    @property
+    def date(self) -> str:
+        """The date prices hold for."""
+        return self.text("terms.date")
+
+    @property
+    def tenure(self) -> str:
+        """Whether the owner builds the site or rents it."""
+        tenure = self.text("site.tenure")
+        if tenure not in ("own", "colocation"):
+            raise unknown("tenure", tenure, ("own", "colocation"), "site.tenure")
+        return tenure
+
+    def values(self, read: Reader) -> Values:
+        """Return the mapping of all inputs, in one reading."""
+        return Values(self.resolve, read, self.given, bounds)
+
+    def resolve(self, path: str) -> Input:
+        """Return the catalogue's input for a path; an unknown path or a missing value raises `DataError`."""
+        found = self.found.get(path)
+        if found is not None:
+            return found
+        group, *middle, last = path.split(".")
+        name = ".".join(middle)
+        if group == "parts" and name:
+            return self.catalogue.part_input(name, last, self.date)
+        if group == "shares" and name:
+            return self.catalogue.share_price(name, self.date)
+        if group in ("performance", "rebates") and name:
+            self.found |= self.catalogue.document_inputs(group, name, group, f"{group}.{name}")
+            if path in self.found:
+                return self.found[path]
+        raise unknown("input path", path, self.known_paths())
+
+    def known_paths(self) -> list[str]:
+        """Return the paths of documents and parts, for the nearest name."""
+        return [*self.found, *TEXTS, *(f"parts.{part}.{name}" for part, name in self.catalogue.part_rows)]
+
+    def is_known(self, path: str) -> bool:
+        """Say whether a path is an input, even if this scenario does not rest on it."""
+        group, _, rest = path.partition(".")
+        name, _, last = rest.rpartition(".")
+        if group == "parts":
+            return name in self.catalogue.parts and (group, last) in attributes()
+        return path in self.found or (not name and (group, last) in attributes())
+
+
+def bounds(path: str) -> tuple[float, float]:
+    """Return the smallest and largest value an input may take; derived values must not be negative."""
+    group, _, rest = path.partition(".")
+    found = attributes().get((group, rest.rpartition(".")[2]))
+    return (found.minimum, found.maximum) if found else (0.0, 1e30)

@@ -1,0 +1,1 @@
+"""Tables, CSV, JSON and explanations: results as data in, text out."""

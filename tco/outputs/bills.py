@@ -1,0 +1,75 @@
+"""Bills of materials: the table, the rows and the document of `tco bom`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tco.catalog.systems import System
+from tco.economics.rebates import Rebate
+from tco.hardware.bill import Bill, BillLine
+from tco.outputs.document import number
+from tco.outputs.table import Table, significant
+from tco.values import SOURCED
+
+HEADER = ("path", "part", "quantity", "unit_price_usd", "extended_usd", "power_w", "kind", "source", "included_in")
+
+
+def bill_cells(line: BillLine, redact: bool) -> list[Any]:
+    """Return the raw cells of a line."""
+    own = redact and line.overlay
+    unit, extended = (None, None) if own else (line.unit_price, line.extended)
+    return [line.path, line.part, line.quantity, unit, extended, line.power, line.kind, ";".join(line.sources), line.included_in]
+
+
+def bill_table(system: System, bill: Bill, rebates: Sequence[Rebate], date: str, redact: bool = False) -> Table:
+    """Return the bill of one world, indented as the tree."""
+    rows: list[Sequence[str]] = []
+    for line in bill.lines:
+        depth = line.path.count("/")
+        own = redact and line.overlay
+        price = "included" if line.included_in else "(own)" if own else significant(line.unit_price)
+        extended = "" if line.included_in else "(own)" if own else ("" if line.kind in SOURCED else "~") + significant(line.extended)
+        kind = "" if line.included_in else line.kind
+        rows.append(("  " * depth + line.part, significant(line.quantity, 6), price, extended, significant(line.power), kind))
+    rows.append(("WHOLE WORLD", "", "", significant(bill.price, 5), significant(bill.power, 5), ""))
+    chips = system.chips
+    below = [
+        f"{significant(float(bill.price) / chips, 5)} USD and {significant(float(bill.power) / chips)} W a chip "
+        f"({chips:g} chips, {system.racks:g} racks). "
+        "~ rests on an estimate or an assumption."
+    ]
+    below += [f"Rebate {rebate.supplier}: {significant(rebate.value)} USD. {rebate.note}" for rebate in rebates]
+    above = [f"{system.owner_pays} | prices of {date} | {variants(system)}".rstrip(" |")]
+    return Table(("part", "quantity", "unit USD", "USD", "W", "kind"), rows, system.name, above, below, "lrrrrl")
+
+
+def variants(system: System) -> str:
+    """Return the variants in force, as the options that choose them."""
+    return " ".join(f"{key}={value}" for key, value in system.variant.items())
+
+
+def bill_document(system: System, bill: Bill, rebates: Sequence[Rebate], redact: bool = False) -> dict[str, Any]:
+    """Return the content of the JSON document."""
+    lines = []
+    for line in bill.lines:
+        cells = dict(zip(HEADER, bill_cells(line, redact), strict=True))
+        for name in ("quantity", "unit_price_usd", "extended_usd", "power_w"):
+            cells[name] = number(cells[name])
+        lines.append(cells)
+    rebate = sum(float(r.value) for r in rebates)
+    return {
+        "system": system.id,
+        "variant": system.variant,
+        "lines": lines,
+        "quantity_by_part": {part: number(quantity) for part, quantity in sorted(system.quantity.items())},
+        "rebates": [{"path": r.path, "supplier": r.supplier, "usd": number(r.value), "kind": r.kind, "note": r.note} for r in rebates],
+        "totals": {
+            "price_usd": number(bill.price),
+            "rebate_usd": number(rebate),
+            "net_usd": number(float(bill.price) - rebate),
+            "power_w": number(bill.power),
+            "chips": number(system.chips),
+            "racks": number(system.racks),
+        },
+    }

@@ -1,0 +1,132 @@
+"""Scenarios side by side: the table, the rows and the document of `tco compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tco.metrics import METRICS
+from tco.outputs.document import number
+from tco.outputs.table import Table, significant
+from tco.scenario import Result
+
+# What the table prints, in readable units: metric -> (label, unit shown, size of that unit in the metric's own)
+SHOWN: tuple[tuple[str, str, str, float], ...] = (
+    ("chips", "chips in the scale-up world", "", 1),
+    ("capex_usd_per_chip", "IT price a chip", "USD", 1),
+    ("rebate_usd_per_chip", "supplier rebates a chip", "USD", 1),
+    ("network_usd_per_chip", "of it scale-out network", "USD", 1),
+    ("it_power_w_per_chip", "IT power a chip", "W", 1),
+    ("tco_gross_usd_per_chip_hour", "cost a chip-hour, gross", "USD", 1),
+    ("tco_usd_per_chip_hour", "cost a chip-hour, net", "USD", 1),
+    ("tco_usd_per_used_chip_hour", "cost a used chip-hour", "USD", 1),
+    ("peak_fp8_flop_per_s", "dense FP8 peak", "PFLOP/s", 1e15),
+    ("hbm_bytes", "HBM", "GB", 1e9),
+    ("hbm_byte_per_s", "HBM bandwidth", "TB/s", 1e12),
+    ("scale_up_byte_per_s", "scale-up, each way", "GB/s", 1e9),
+    ("usd_per_peak_fp8_pflop_hour", "cost an FP8 PFLOP/s-hour", "USD", 1),
+    ("output_tokens_per_s_per_chip", "output tokens/s a chip", "", 1),
+    ("tokens_per_s_per_user", "tokens/s a user", "", 1),
+    ("tokens_per_s_per_facility_mw", "output tokens/s a site MW", "", 1),
+    ("usd_per_million_output_tokens", "cost / million output tokens", "USD", 1),
+    ("usd_per_million_tokens", "cost / million tokens, all", "USD", 1),
+    ("perf_per_tco_vs_baseline", "performance per cost", "x", 1),
+)
+COSTS = {name for name in METRICS if "usd" in name or "power" in name} | {"perf_per_tco_vs_baseline"}
+PERFORMANCE = {name for name in METRICS if "token" in name or name in ("ttft_s", "tpot_s", "step_s", "mfu", "perf_per_tco_vs_baseline")}
+NOT_VALIDATED = "performance is not validated: efficiencies are priors with ranges, not fitted to measurements"
+
+
+def premises(results: Sequence[Result]) -> list[str]:
+    """Return the lines that state perspective, date, life, rate and utilisation: one line if they are common to all."""
+    lines = [premise(result) for result in results]
+    if len(set(lines)) == 1:
+        return [lines[0]]
+    return [f"{result.scenario}: {line}" for result, line in zip(results, lines, strict=True)]
+
+
+def premise(result: Result) -> str:
+    """Return the terms a result rests on, in one line."""
+    inputs, texts = result.inputs, result.texts
+    terms = {name: inputs[f"terms.{name}"].value for name in ("life", "rate", "utilisation") if f"terms.{name}" in inputs}
+    parts = [
+        result.perspective,
+        f"prices of {texts['terms.date']}",
+        f"life {terms['life']:g} years",
+        f"rate {terms['rate'] * 100:g} %",
+        f"utilisation {terms['utilisation'] * 100:g} %",
+    ]
+    return " | ".join(parts)
+
+
+def marked(result: Result, metric: str, text: str) -> str:
+    """Return a number with a tilde before it where it rests on an estimate, an assumption or a prior."""
+    if not text:
+        return "-"
+    estimated = (metric in COSTS and result.shares["sourced"] < 0.9995) or metric in PERFORMANCE
+    return f"~{text}" if estimated else text
+
+
+def comparison_table(results: Sequence[Result], baseline: str) -> Table:
+    """Return the table of `tco compare`: a row for each metric, a column for each scenario."""
+    rows: list[Sequence[str]] = []
+    for metric, label, unit, size in SHOWN:
+        cells = []
+        for result in results:
+            value = result.metrics[metric]
+            cells.append(marked(result, metric, significant(None if value is None else value / size)))
+        rows.append((f"{label}, {unit}" if unit and unit != "x" else label, *cells))
+    rows += [(f"{phase} bound by", *(binding(result, phase) for result in results)) for phase in ("decode", "prefill")]
+    rows.append(("cost sourced/estimated/assumed", *("/".join(f"{share * 100:.0f}" for share in r.shares.values()) + " %" for r in results)))
+    below = [f"~ rests on an estimate, an assumption or a prior. Baseline: {baseline}.", NOT_VALIDATED[0].upper() + NOT_VALIDATED[1:] + "."]
+    return Table(("", *(result.scenario for result in results)), rows, workload_line(results), premises(results), below)
+
+
+def workload_line(results: Sequence[Result]) -> str:
+    """Return the workload in words, where all results share it."""
+    lines = {
+        f"{r.texts['workload.model']}, {r.inputs['workload.input_tokens'].value:,.0f} tokens in, "
+        f"{r.inputs['workload.output_tokens'].value:,.0f} out, {r.texts['workload.precision'].upper()}, "
+        f"at least {r.inputs['workload.interactivity'].value:g} tokens/s a user"
+        for r in results
+        if "workload.interactivity" in r.inputs
+    }
+    return lines.pop() if len(lines) == 1 else "several workloads"
+
+
+def binding(result: Result, phase: str) -> str:
+    """Return the bound that takes the most time of a phase, with its share."""
+    bounds = result.bounds.get(phase)
+    if not bounds:
+        return "-"
+    name = max(bounds, key=lambda key: bounds[key])
+    return f"{name} {bounds[name] * 100:.0f} %"
+
+
+def comparison_rows(results: Sequence[Result]) -> list[list[Any]]:
+    """Return the CSV rows: scenario, system, then every metric."""
+    return [[result.scenario, result.system, *(result.metrics[name] for name in METRICS)] for result in results]
+
+
+def comparison_document(results: Sequence[Result], baseline: str) -> dict[str, Any]:
+    """Return the content of the JSON document."""
+    rows = [
+        {
+            "scenario": result.scenario,
+            "system": result.system,
+            "chips": number(result.metrics["chips"]),
+            "metrics": {name: number(value) for name, value in result.metrics.items()},
+            "bounds": result.bounds,
+            "cost_shares": result.shares,
+            "validated": False,
+            "notes": [*missing_notes(result), *result.notes, NOT_VALIDATED],
+        }
+        for result in results
+    ]
+    return {"baseline": baseline, "rows": rows}
+
+
+def missing_notes(result: Result) -> list[str]:
+    """Return why metrics are null: those of training for a serving workload, and whatever the plan could not give."""
+    absent = [name for name, value in result.metrics.items() if value is None]
+    return [f"not computed for this workload: {', '.join(absent)}"] if absent else []

@@ -1,0 +1,82 @@
+"""Cost lines: the table, the rows and the document of `tco price`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tco.economics.cost import CostLine
+from tco.outputs.comparison import missing_notes, premise
+from tco.outputs.document import number
+from tco.outputs.table import Table, significant
+from tco.scenario import Result
+from tco.values import SOURCED
+
+HEADER = ("path", "asset", "usd", "usd_per_chip_hour", "kind", "sources")
+
+
+def visible(line: CostLine, redact: bool) -> bool:
+    """Say whether a line may be shown."""
+    return not (redact and line.overlay)
+
+
+def cost_table(result: Result, redact: bool = False) -> Table:
+    """Return the cost lines of one scenario, the largest first within each class of asset."""
+    rows: list[Sequence[str]] = []
+    order = list(dict.fromkeys(line.asset for line in result.lines))
+    for asset in order:
+        lines = sorted((line for line in result.lines if line.asset == asset), key=lambda line: -abs(float(line.usd_per_chip_hour)))
+        subtotal = sum(float(line.usd_per_chip_hour) for line in lines)
+        rows.append((asset.upper(), "", significant(subtotal), "", ""))
+        for line in lines:
+            shown = visible(line, redact)
+            hourly = significant(line.usd_per_chip_hour) if shown else "(own)"
+            usd = significant(line.usd) if shown else "(own)"
+            mark = "" if line.kind in SOURCED else "~"
+            rows.append((f"  {line.path.partition('/')[2] or line.path}", usd, f"{mark}{hourly}", line.kind, ", ".join(line.sources)))
+    rows.append(("COST A CHIP-HOUR", "", significant(result.metrics["tco_usd_per_chip_hour"], 5), "", ""))
+    gross, used = result.metrics["tco_gross_usd_per_chip_hour"], result.metrics["tco_usd_per_used_chip_hour"]
+    below = [
+        f"Before rebates {significant(gross)}; a used chip-hour costs {significant(used)}. USD of one world of {result.metrics['chips']:g} chips.",
+        "Cost " + ", ".join(f"{share * 100:.0f} % {name}" for name, share in result.shares.items()) + ". ~ rests on an estimate or an assumption.",
+    ]
+    return Table(("", "USD", "USD/chip-hour", "kind", "source"), rows, result.title, [premise(result)], below, "lrrll")
+
+
+def cost_rows(result: Result, redact: bool = False) -> list[list[Any]]:
+    """Return the CSV rows."""
+    return [
+        [
+            line.path,
+            line.asset,
+            line.usd if visible(line, redact) else None,
+            line.usd_per_chip_hour if visible(line, redact) else None,
+            line.kind,
+            ";".join(line.sources),
+        ]
+        for line in result.lines
+    ]
+
+
+def cost_document(result: Result, redact: bool = False) -> dict[str, Any]:
+    """Return the content of the JSON document."""
+    lines = [
+        {
+            "path": line.path,
+            "asset": line.asset,
+            "usd": number(line.usd) if visible(line, redact) else None,
+            "usd_per_chip_hour": number(line.usd_per_chip_hour) if visible(line, redact) else None,
+            "kind": line.kind,
+            "sources": list(line.sources),
+        }
+        for line in result.lines
+    ]
+    hidden = ["values of your own data folder are left out"] if redact and any(line.overlay for line in result.lines) else []
+    return {
+        "scenario": result.scenario,
+        "system": result.system,
+        "lines": lines,
+        "metrics": {name: number(value) for name, value in result.metrics.items()},
+        "cost_shares": result.shares,
+        "notes": [*missing_notes(result), *result.notes, *hidden],
+    }

@@ -1,0 +1,27 @@
+"""JSON documents: one schema per command, the same bytes for the same input."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tco import __version__
+from tco.catalog import Catalogue
+
+
+def document(command: str, catalogue: Catalogue, content: dict[str, Any]) -> dict[str, Any]:
+    """Return a command's document: its schema and version, the hash of the data, then its content."""
+    return {"schema": f"tco.{command}/1", "tco_version": __version__, "data_hash": catalogue.hash(), **content}
+
+
+def to_json(content: dict[str, Any]) -> str:
+    """Return a document as text; a number that is not finite is a defect and raises `ValueError`."""
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def number(value: Any) -> float | int | None:
+    """Return a value as a JSON number, whole where it is whole; None stays None."""
+    if value is None:
+        return None
+    plain = float(value)
+    return int(plain) if plain.is_integer() and abs(plain) < 2**53 else plain

@@ -1,0 +1,97 @@
+"""What the catalogue holds: the lists and pages of parts, systems, models, scenarios and sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from tco.catalog import Catalogue
+from tco.catalog.rows import ALTERNATIVE, Row
+from tco.catalog.systems import System
+from tco.outputs.document import number
+from tco.outputs.table import Table, significant
+from tco.performance.architecture import Architecture
+
+PART_HEADER = ("part", "attribute", "value", "unit", "low", "high", "as_of", "kind", "source", "use", "note")
+
+
+def rows_of_part(catalogue: Catalogue, part: str, redact: bool = False) -> list[tuple[str, Row]]:
+    """Return the rows of a part with their attributes, in file order."""
+    return [(name, row) for (owner, name), rows in catalogue.part_rows.items() if owner == part for row in rows if not (redact and row.overlay)]
+
+
+def part_cells(part: str, name: str, row: Row) -> list[Any]:
+    """Return the raw cells of a row."""
+    cells = row.cells
+    numbers = [float(cells[key]) if cells.get(key, "") != "" else None for key in ("value", "low", "high")]
+    use = cells.get("use", "") or ("own" if row.overlay else "")
+    return [part, name, numbers[0], cells["unit"], numbers[1], numbers[2], cells["as_of"], cells["kind"], cells["source"], use, cells["note"]]
+
+
+def part_table(catalogue: Catalogue, part: str, redact: bool = False) -> Table:
+    """Return the page of one part: every row, the alternatives among them."""
+    rows: list[Sequence[str]] = []
+    for name, row in rows_of_part(catalogue, part, redact):
+        cells = part_cells(part, name, row)
+        low, high = significant(cells[4]), significant(cells[5])
+        span = f"{low} to {high}" if low or high else ""
+        label = f"({name})" if cells[9] == ALTERNATIVE else name
+        rows.append((label, significant(cells[2], 6), cells[3], span, cells[6], cells[7] + (" (own)" if row.overlay else ""), cells[8]))
+    notes = [f"{name}: {row.cells['note']}" for name, row in rows_of_part(catalogue, part, redact) if row.cells["note"]]
+    below = ["Rows in brackets are alternatives: shown, not used.", *notes]
+    return Table(("attribute", "value", "unit", "low to high", "as of", "kind", "source"), rows, part, [], below, "lrlllll")
+
+
+def system_table(catalogue: Catalogue, system: System) -> Table:
+    """Return the page of one system: its tree and its variants."""
+    rows = [("  " * leaf.path.count("/") + leaf.part, significant(leaf.quantity, 6)) for leaf in system.leaves]
+    above = [
+        f"{system.chips:g} {system.chip} in {system.racks:g} racks, {system.cooling}-cooled; priced as {system.owner_pays}",
+        f"variants in force: {' '.join(f'{k}={v}' for k, v in system.variant.items()) or 'none'}",
+        f"source: {catalogue.source_title(system.source)}",
+    ]
+    return Table(("part", "in the whole world"), rows, system.name, above, [system.note] if system.note else [])
+
+
+def system_item(name: str, document: dict[str, Any]) -> dict[str, Any]:
+    """Return a system's entry in the list."""
+    options = {key: [o for o in branches if o != "default"] for key, branches in document.get("variants", {}).items()}
+    return {"id": name, "name": document["name"], "chip": document["chip"], "cooling": document["cooling"], "variants": options}
+
+
+def system_document(system: System) -> dict[str, Any]:
+    """Return a system's page as a document."""
+    return {
+        "system": system.id,
+        "name": system.name,
+        "chip": system.chip,
+        "variant": system.variant,
+        "chips": number(system.chips),
+        "racks": number(system.racks),
+        "tree": [{"path": leaf.path, "part": leaf.part, "quantity": number(leaf.quantity)} for leaf in system.leaves],
+        "fabric": system.fabric,
+        "note": system.note,
+    }
+
+
+def model_document(model: Architecture) -> dict[str, Any]:
+    """Return a model's page as a document."""
+    return {
+        "model": model.id,
+        "parameters": model.parameters,
+        "active_parameters": model.active_parameters,
+        "hidden": model.hidden,
+        "vocabulary": model.vocabulary,
+        "context": model.context,
+        "blocks": [asdict(block) for block in model.blocks],
+    }
+
+
+def model_rows(model: Architecture) -> list[list[Any]]:
+    """Return a model's page as rows."""
+    rows: list[list[Any]] = [[key, value] for key, value in model_document(model).items() if key != "blocks"]
+    for block in model.blocks:
+        shape = {**asdict(block.attention), **asdict(block.feed_forward)}
+        rows.append([f"{block.layers} layers", ", ".join(f"{key} {value}" for key, value in shape.items() if value)])
+    return rows

@@ -1,0 +1,97 @@
+"""Tables: one neutral form, printed for a terminal, as Markdown, or as CSV with raw numbers."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+FORMULA_STARTS = ("=", "+", "-", "@")  # a spreadsheet would run a text that begins like this
+
+
+@dataclass(slots=True)
+class Table:
+    """Rows of ready texts under a title, with lines above and below."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    title: str = ""
+    above: list[str] = field(default_factory=list)
+    below: list[str] = field(default_factory=list)
+    align: str = "l"  # a letter for each column, l or r; columns beyond the letters are numbers, aligned to the right
+
+    def side(self, column: int) -> str:
+        """Return the side a column is aligned to."""
+        return "left" if self.align[column : column + 1] == "l" else "right"
+
+
+def significant(value: Any, digits: int = 4) -> str:
+    """Return a number with some significant digits and thousands separators; nothing for None."""
+    if value is None:
+        return ""
+    number = float(value)
+    if number == 0:
+        return "0"
+    rounded = float(f"{number:.{digits - 1}e}")
+    if abs(rounded) >= 1e15 or abs(rounded) < 1e-4:
+        return f"{rounded:.{digits - 1}e}"
+    if abs(rounded) >= 10 ** (digits - 1):
+        return f"{rounded:,.0f}"
+    return f"{rounded:.12f}".rstrip("0").rstrip(".")
+
+
+def to_text(table: Table, width: int | None) -> str:
+    """Return the table for a terminal of some width, or unbroken where `width` is None (a pipe)."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+    stream = io.StringIO()
+    console = Console(file=stream, width=width or 400, no_color=True, highlight=False, soft_wrap=width is None)
+    if table.title:
+        console.print(table.title, markup=False)
+    for line in table.above:
+        console.print(line, markup=False)
+    if table.columns:
+        grid = RichTable(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        for position, name in enumerate(table.columns):
+            grid.add_column(name, justify="left" if table.side(position) == "left" else "right", overflow="fold", no_wrap=width is None)
+        for row in table.rows:
+            grid.add_row(*(cell.replace("[", "\\[") for cell in row))
+        console.print(grid)
+    for line in table.below:
+        console.print(line, markup=False)
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+
+
+def to_markdown(table: Table) -> str:
+    """Return the table as Markdown."""
+
+    def line(cells: Sequence[str]) -> str:
+        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+    rule = ["---" if table.side(position) == "left" else "---:" for position in range(len(table.columns))]
+    grid = [line(table.columns), line(rule), *(line(row) for row in table.rows)] if table.columns else []
+    blocks = [f"### {table.title}" if table.title else "", "  \n".join(table.above), "\n".join(grid), "  \n".join(table.below)]
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def to_csv(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Return CSV with LF line ends, numbers at full precision, and texts that no spreadsheet runs."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([csv_cell(cell) for cell in row] for row in rows)
+    return stream.getvalue()
+
+
+def csv_cell(cell: Any) -> str:
+    """Return one cell: an empty one for what cannot be computed."""
+    if cell is None:
+        return ""
+    if isinstance(cell, (int, float)) and not isinstance(cell, bool):
+        return repr(int(cell) if float(cell).is_integer() and abs(cell) < 2**53 else float(cell))
+    text = str(cell)
+    return "'" + text if text.startswith(FORMULA_STARTS) else text

@@ -1,0 +1,1 @@
+"""Operators, collectives, plans and serving."""

@@ -1,0 +1,75 @@
+"""A serving workload on a machine: the plans chosen for both phases, and the rates they give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from tco.performance import serving as phases
+from tco.performance.architecture import Architecture
+from tco.performance.machine import Machine
+from tco.performance.serving import Choice, DecodePlan, PassResult, PrefillPlan
+from tco.values import Values
+
+
+class ServingPlan(NamedTuple):
+    """The plans of both phases."""
+
+    decode: DecodePlan
+    prefill: PrefillPlan
+
+
+@dataclass(slots=True)
+class ServingResult:
+    """What the workload reaches, by metric name, and how."""
+
+    plan: ServingPlan | None
+    rates: dict[str, Any] = field(default_factory=dict)
+    prefill_share: Any = None
+    decode: PassResult | None = None
+    prefill: PassResult | None = None
+    choices: dict[str, Choice] = field(default_factory=dict)
+    reason: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    def phases(self) -> dict[str, PassResult]:
+        """Return the phases that were evaluated."""
+        return {name: made for name, made in (("decode", self.decode), ("prefill", self.prefill)) if made is not None}
+
+
+def search_plans(machine: Machine, model: Architecture, world: int, values: Values) -> dict[str, Choice]:
+    """Search both phases' plans under the workload's targets."""
+    prompt, answer = values["workload.input_tokens"], values["workload.output_tokens"]
+    return {
+        "decode": phases.choose_decode(machine, model, world, prompt, answer, values["workload.interactivity"]),
+        "prefill": phases.choose_prefill(machine, model, world, prompt, values["workload.ttft"]),
+    }
+
+
+def serve(machine: Machine, model: Architecture, world: int, values: Values, plan: ServingPlan | None) -> ServingResult:
+    """Evaluate a serving workload with a fixed plan, or with the best plan of a search."""
+    notes = []
+    if machine.computed_as != machine.precision:
+        notes.append(f"{machine.chip} does not compute {machine.precision}: computed as {machine.computed_as}")
+    choices: dict[str, Choice] = {}
+    if plan is None:
+        choices = search_plans(machine, model, world, values)
+        failed = {phase: choice.reason for phase, choice in choices.items() if choice.plan is None}
+        if failed:
+            reason = "; ".join(f"no {phase} plan: {why}" for phase, why in failed.items())
+            return ServingResult(None, choices=choices, reason=reason, notes=notes)
+        plan = ServingPlan(choices["decode"].plan, choices["prefill"].plan)
+    prompt, answer = values["workload.input_tokens"], values["workload.output_tokens"]
+    decode = phases.decode(machine, model, plan.decode, prompt, answer)
+    prefill = phases.prefill(machine, model, plan.prefill, prompt)
+    made = phases.decode_rate(plan.decode.sequences, plan.decode.tensor_parallel, decode.time)
+    read = phases.prefill_rate(prompt, plan.prefill.tensor_parallel, prefill.time)
+    output = phases.output_rate(made, read, prompt, answer)
+    rates = {
+        "output_tokens_per_s_per_chip": output,
+        "input_tokens_per_s_per_chip": phases.input_rate(output, prompt, answer),
+        "tokens_per_s_per_user": phases.tokens_per_user(decode.time),
+        "ttft_s": phases.time_to_first_token(prefill.time, decode.time),
+        "tpot_s": decode.time,
+    }
+    return ServingResult(plan, rates, phases.prefill_share(made, read, prompt, answer), decode, prefill, choices, notes=notes)

@@ -1,0 +1,242 @@
+"""One scenario in, one result out: the whole chain on one page.
+
+parts -> bill -> fabric and network -> site -> money, and roofline, collectives, plans -> tokens per second; the two meet in
+dollars per million tokens. The same chain is read as numbers to answer and as a trace to explain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tco import metrics as joined
+from tco.catalog import Catalogue, load_catalogue
+from tco.catalog.systems import System, load_system
+from tco.economics.cost import Cost, CostLine, cost_of_world, power_per_chip, shares_by_kind
+from tco.economics.rebates import Rebate, load_agreement, rebate_of
+from tco.economics.site import facility_power
+from tco.errors import DataError
+from tco.hardware.bill import Bill, bill_of_materials
+from tco.hardware.fabric import fabric_tiers
+from tco.hardware.network import Network, scale_out_network, switch_part, switch_radix, tiers_needed
+from tco.inputs import HEADLINE_DOCUMENTS, Inputs, Scenario, load_scenario
+from tco.metrics import METRICS
+from tco.performance.architecture import load_model
+from tco.performance.bounds import time_by_bound
+from tco.performance.machine import family_of, machine
+from tco.performance.workload import ServingResult, serve
+from tco.trace import Trace, plain, recording
+from tco.units import parse_quantity
+from tco.values import Input, Values, as_number, as_traced
+
+
+@dataclass(slots=True)
+class Result:
+    """What a scenario comes to: metrics by name, cost lines, bill, and the inputs all of it rests on."""
+
+    scenario: str
+    title: str
+    system: str
+    perspective: str
+    metrics: dict[str, float | None]
+    notes: list[str]
+    lines: list[CostLine]
+    bill: Bill
+    rebates: list[Rebate]
+    serving: ServingResult | None
+    shares: dict[str, float]
+    bounds: dict[str, dict[str, float]]  # phase -> share of its time by bound
+    inputs: dict[str, Input]
+    texts: dict[str, str]
+    plan: Any = None
+    nodes: dict[str, Any] = field(default_factory=dict)  # traced metrics, when a trace was asked for
+
+    def to_frame(self) -> Any:
+        """Return metric, value and unit as a pandas data frame."""
+        import pandas as pd
+
+        rows = [(name, value, METRICS[name].unit) for name, value in self.metrics.items()]
+        return pd.DataFrame(rows, columns=["metric", "value", "unit"]).set_index("metric")
+
+
+@dataclass(slots=True)
+class Chain:
+    """Everything one reading of the chain makes."""
+
+    system: System
+    bill: Bill
+    network: Network
+    rebates: list[Rebate]
+    cost: Cost
+    serving: ServingResult
+    metrics: dict[str, Any]
+
+
+def evaluate(
+    scenario: str | Path | Scenario,
+    set: Mapping[str, str] | None = None,  # noqa: A002 - the name users know from the command line
+    plan: Any = None,
+    *,
+    catalogue: Catalogue | None = None,
+    variant: Mapping[str, str] | None = None,
+    trace: bool = False,
+) -> Result:
+    """Evaluate a scenario: a name, a path or a `Scenario`. `set` replaces inputs by path, `plan` fixes the serving plan.
+
+    With `trace` the result also carries the traced metrics. Raises `DataError` for anything wrong in the data.
+    """
+    catalogue = catalogue or load_catalogue()
+    found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
+    inputs = Inputs(catalogue, found, dict(set or {}), dict(variant or {}))
+    values = inputs.values(as_number)
+    chain = run(inputs, values, plan)
+    notes = [*inputs.notes, *(f"{path} is set, but nothing in this scenario rests on it" for path in values.check_given(inputs.is_known))]
+    notes += [f"{name}: {chain.serving.reason}" for name in ("output_tokens_per_s_per_chip",) if chain.serving.reason]
+    result = Result(
+        scenario=found.name,
+        title=found.title,
+        system=chain.system.id,
+        perspective=inputs.text("terms.perspective"),
+        metrics={name: None if (value := chain.metrics.get(name)) is None else float(value) for name in METRICS},
+        notes=[*notes, *chain.serving.notes],
+        lines=chain.cost.lines,
+        bill=chain.bill,
+        rebates=chain.rebates,
+        serving=chain.serving,
+        shares=shares_by_kind(chain.cost.lines),
+        bounds={phase: time_by_bound(result) for phase, result in chain.serving.phases().items()},
+        inputs=values.inputs,
+        texts=inputs.texts_used,
+        plan=chain.serving.plan,
+    )
+    if trace:
+        with recording() as recorder:
+            result.nodes = {name: v.node for name, v in traced_metrics(inputs, recorder, result.plan).items() if v is not None and hasattr(v, "node")}
+    return result
+
+
+def traced_metrics(inputs: Inputs, recorder: Trace, plan: Any) -> dict[str, Any]:
+    """Return every metric as a traced value, with the plan fixed."""
+    return run(inputs, inputs.values(as_traced(recorder)), plan).metrics
+
+
+def run(inputs: Inputs, values: Values, plan: Any = None) -> Chain:
+    """Walk the chain once, in whatever reading `values` is."""
+    catalogue, system = inputs.catalogue, inputs.system
+    chips = system.chips
+    bill = bill_of_materials(system, values, catalogue)
+    network = design_network(inputs, values)
+    rebates = rebates_of(inputs, values, bill)
+    cost = cost_of_world(values, bill, network, rebates, chips, inputs.tenure)
+    family, precision = family_of(catalogue, system.chip), inputs.text("workload.precision")
+    hardware = machine(system, fabric_tiers(system, values), values, family, precision)
+    serving = serve(hardware, load_model(catalogue, inputs.text("workload.model")), int(chips), values, plan)
+    return Chain(system, bill, network, rebates, cost, serving, collect(values, system, cost, serving))
+
+
+@dataclass(slots=True)
+class SystemBill:
+    """The bill of a system without a workload."""
+
+    system: System
+    bill: Bill
+    rebates: list[Rebate]
+    date: str
+    notes: list[str]
+
+
+def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]) -> SystemBill:  # noqa: A002
+    """Return the bill of a system by its id, on the headline's site and terms."""
+    load_system(catalogue, name, variant)  # an unknown id or variant first, by name
+    inputs = Inputs(catalogue, Scenario(name, name, name, dict(HEADLINE_DOCUMENTS), None, {}, {}, "--set"), dict(set), dict(variant))
+    values = inputs.values(as_number)
+    bill = bill_of_materials(inputs.system, values, catalogue)
+    rebates = rebates_of(inputs, values, bill)
+    unused = values.check_given(inputs.is_known)
+    notes = [f"{path} is set, but this bill does not rest on it" for path in unused]
+    return SystemBill(inputs.system, bill, rebates, inputs.date, notes)
+
+
+def rebates_of(inputs: Inputs, values: Values, bill: Bill) -> list[Rebate]:
+    """Return the rebates of the scenario's agreements, or of those its system's owner holds."""
+    power = facility_power(bill.power, values["site.pue"])
+    return [rebate_of(load_agreement(inputs.catalogue, name), bill.lines, power, values) for name in inputs.rebates]
+
+
+def design_network(inputs: Inputs, values: Values) -> Network:
+    """Return the scale-out network of the scenario's cluster, with as many tiers as its size needs."""
+    system, switch = inputs.system, inputs.text("cluster.switch")
+    port = parse_quantity(port_text(inputs.text("cluster.port")), "byte/s")
+    capacity = values.input(f"parts.{switch_part(switch)}.switch_capacity").value
+    tiers = tiers_needed(values.input("cluster.chips").value, plain(switch_radix(capacity, port)))
+    return scale_out_network(values, system.chip, switch, tiers, system.network.get("first_tier") == "tor")
+
+
+def port_text(text: str) -> str:
+    """Return a port rate as a quantity: '100G' is '100 Gb/s'."""
+    return f"{text[:-1]} Gb/s" if text[-1:] in "Gg" and text[:-1].replace(".", "").isdigit() else text
+
+
+def collect(values: Values, system: System, cost: Cost, serving: ServingResult) -> dict[str, Any]:
+    """Return every metric that can be computed, each named so that a user may set it."""
+    part = f"parts.{system.chip}"
+    found: dict[str, Any] = {"chips": system.chips, "racks": system.racks}
+
+    def name(metric: str, compute: Callable[[], Any]) -> Any:
+        found[metric] = values.derived(f"metrics.{metric}", METRICS[metric].unit, compute)
+        return found[metric]
+
+    name("capex_usd", lambda: cost.capex)
+    name("capex_usd_per_chip", lambda: cost.capex_per_chip)
+    name("rebate_usd_per_chip", lambda: cost.rebate_per_chip)
+    name("network_usd_per_chip", lambda: cost.network_per_chip)
+    name("it_power_w_per_chip", lambda: cost.it_power_per_chip)
+    site_power = name("facility_power_w_per_chip", lambda: power_per_chip(facility_power(cost.it_power, values["site.pue"]), system.chips))
+    name("energy_usd_per_chip_hour", lambda: cost.energy)
+    name("tco_gross_usd_per_chip_hour", lambda: cost.gross_per_chip_hour)
+    hour = name("tco_usd_per_chip_hour", lambda: cost.per_chip_hour)
+    used = name("tco_usd_per_used_chip_hour", lambda: cost.used(hour))
+    for metric, attribute in (
+        ("peak_bf16_flop_per_s", "peak_bf16"),
+        ("peak_fp8_flop_per_s", "peak_fp8"),
+        ("peak_fp4_flop_per_s", "peak_fp4"),
+        ("hbm_bytes", "hbm_capacity"),
+        ("hbm_byte_per_s", "hbm_bandwidth"),
+        ("scale_up_byte_per_s", "scale_up_bandwidth"),
+        ("scale_out_byte_per_s", "scale_out_bandwidth"),
+    ):
+        found[metric] = values[f"{part}.{attribute}"]
+    if plain(found["peak_fp8_flop_per_s"]) > 0:
+        name("usd_per_peak_fp8_pflop_hour", lambda: joined.usd_per_petaflop_hour(hour, found["peak_fp8_flop_per_s"]))
+    name("usd_per_hbm_tb_per_s_hour", lambda: joined.usd_per_bandwidth_hour(hour, found["hbm_byte_per_s"]))
+    for metric, value in serving.rates.items():
+        name(metric, partial(plain_value, value))
+    if "output_tokens_per_s_per_chip" in found:
+        out, into = found["output_tokens_per_s_per_chip"], found["input_tokens_per_s_per_chip"]
+        name("usd_per_million_output_tokens", lambda: joined.usd_per_million(used, out, 1.0))
+        name("usd_per_million_input_tokens", lambda: joined.usd_per_million(used, into, serving.prefill_share))
+        name("usd_per_million_tokens", lambda: joined.usd_per_million(used, joined.all_tokens(out, into), 1.0))
+        name("tokens_per_s_per_facility_mw", lambda: joined.tokens_per_megawatt(out, site_power))
+    return found
+
+
+def plain_value(value: Any) -> Any:
+    """Return a value that is already computed."""
+    return value
+
+
+def compare(results: list[Result], baseline: str | None = None) -> str:
+    """Fill in `perf_per_tco_vs_baseline` of every result and return the name of the baseline."""
+    names = [result.scenario for result in results]
+    chosen = baseline or ("gb200-nvl72" if "gb200-nvl72" in names else names[0])
+    if chosen not in names:
+        raise DataError(f"--baseline {chosen}: not among the compared scenarios ({', '.join(names)})")
+    base = next(result for result in results if result.scenario == chosen).metrics["usd_per_million_output_tokens"]
+    for result in results:
+        own = result.metrics["usd_per_million_output_tokens"]
+        if base is not None and own is not None:
+            result.metrics["perf_per_tco_vs_baseline"] = float(joined.perf_per_tco(base, own))
+    return chosen

@@ -1,0 +1,76 @@
+"""What changed between two results, and why: price, quantity, assumption or formula."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+PRICES = ("price", "own_price", "cost", "loss", "electricity_price", "usd_per_mw", "colo_usd_per_kw_month", "staff", "margin")
+
+
+class Cause(NamedTuple):
+    """One thing that differs: an input, a text or a quantity."""
+
+    kind: str  # price, quantity, assumption
+    path: str
+    old: Any
+    new: Any
+    unit: str
+
+    def words(self) -> str:
+        """Return the cause in one line."""
+        return f"{self.kind} {self.path}: {show(self.old)} -> {show(self.new)} {self.unit}".rstrip()
+
+
+class Move(NamedTuple):
+    """One metric that differs."""
+
+    metric: str
+    old: float | None
+    new: float | None
+    change: float | None  # relative
+
+
+def show(value: Any) -> str:
+    """Return one side of a change."""
+    return "absent" if value is None else f"{value:.6g}" if isinstance(value, (int, float)) else str(value)
+
+
+def differs(old: Any, new: Any, tolerance: float) -> bool:
+    """Say whether two values differ by more than a relative tolerance."""
+    if isinstance(old, (int, float)) and isinstance(new, (int, float)):
+        return not math.isclose(old, new, rel_tol=tolerance, abs_tol=0.0)
+    return bool(old != new)
+
+
+def input_kind(path: str) -> str:
+    """Return whether an input is a price or another assumption."""
+    name = path.rpartition(".")[2]
+    return "price" if path.startswith(("shares.",)) or any(name == p or name.endswith("_" + p) for p in PRICES) else "assumption"
+
+
+def causes(old: dict[str, Any], new: dict[str, Any], tolerance: float = 1e-9) -> list[Cause]:
+    """Return every input, text and quantity that differs between two states."""
+    found = [Cause("assumption", "system", old["system"], new["system"], "")] if old["system"] != new["system"] else []
+    for section, kind in (("texts", "assumption"), ("quantities", "quantity"), ("inputs", None)):
+        before, after = old[section], new[section]
+        for path in sorted(before.keys() | after.keys()):
+            a, b = before.get(path), after.get(path)
+            unit = ""
+            if section == "inputs":
+                unit = (b or a)[1]
+                a, b = a and a[0], b and b[0]
+            if differs(a, b, tolerance):
+                found.append(Cause(kind or input_kind(path), path, a, b, unit))
+    return found
+
+
+def moves(old: dict[str, Any], new: dict[str, Any], tolerance: float = 1e-9) -> list[Move]:
+    """Return every metric that differs between two states."""
+    before, after = old["metrics"], new["metrics"]
+    found = []
+    for name in [*before, *(name for name in after if name not in before)]:
+        a, b = before.get(name), after.get(name)
+        if differs(a, b, tolerance):
+            found.append(Move(name, a, b, b / a - 1 if a and b is not None else None))
+    return found

@@ -1,0 +1,23 @@
+"""The state of a result: its metrics and all they rest on, small enough to keep, plain enough to compare."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tco.scenario import Result
+
+
+def rounded(value: float) -> float:
+    """Return a number at the 12 significant digits files keep."""
+    return float(f"{value:.12g}")
+
+
+def state_of(result: Result) -> dict[str, Any]:
+    """Return metrics, inputs, texts and quantities of a result, in a stable order."""
+    return {
+        "system": result.system,
+        "metrics": {name: rounded(value) for name, value in result.metrics.items() if value is not None},
+        "texts": dict(sorted(result.texts.items())),
+        "quantities": {path: rounded(quantity) for path, quantity in sorted((line.path, line.quantity) for line in result.bill.lines)},
+        "inputs": {path: [rounded(given.value), given.unit] for path, given in sorted(result.inputs.items())},
+    }
