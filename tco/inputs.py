@@ -9,7 +9,8 @@ from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
 from tco.catalog.systems import System, load_system
 from tco.errors import DataError, unknown
-from tco.values import Given, Input, Reader, Values
+from tco.provenance import Given, Input
+from tco.values import Reader, Values
 
 GROUPS = ("parts", "site", "terms", "workload", "cluster", "rebates", "shares", "performance", "metrics", "system")
 DOCUMENTS = {"site": "sites", "terms": "terms", "workload": "workloads", "cluster": "clusters"}

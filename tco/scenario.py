@@ -28,9 +28,10 @@ from tco.performance.architecture import load_model
 from tco.performance.bounds import time_by_bound
 from tco.performance.machine import family_of, machine
 from tco.performance.workload import ServingResult, serve
+from tco.provenance import Input
 from tco.trace import Trace, plain, recording
 from tco.units import parse_quantity
-from tco.values import Input, Values, as_number, as_traced
+from tco.values import Values, as_number, as_traced
 
 
 @dataclass(slots=True)

@@ -9,40 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tco.errors import DataError, unknown
+from tco.provenance import Given, Input, bounded
 from tco.trace import Trace, Traced
-from tco.units import convert, parse_quantity
-
-# From the firmest to the weakest; a line carries the worst kind it rests on.
-KINDS = ("measured", "vendor", "filing", "analyst", "press", "derived", "estimate", "assumed")
-SOURCED = frozenset(("measured", "vendor", "filing", "analyst", "press", "derived"))
-
-
-def worst(kinds: list[str]) -> str:
-    """Return the weakest of several kinds; nothing at all counts as derived."""
-    return max(kinds, key=KINDS.index, default="derived")
-
-
-@dataclass(frozen=True, slots=True)
-class Input:
-    """A number and where it comes from. `value`, `low` and `high` are in `unit`, the unit the formulas take."""
-
-    path: str
-    value: float
-    unit: str
-    low: float | None = None
-    high: float | None = None
-    as_of: str = ""
-    kind: str = "assumed"
-    source: str = ""
-    note: str = ""
-    shown: tuple[float, str] | None = None  # value and unit as the catalogue or the user writes them
-    where: str = ""  # file:line or file:key
-    overlay: bool = False  # a person's own number
-
+from tco.units import parse_quantity
 
 Reader = Callable[[Input], Any]
 
@@ -61,15 +33,6 @@ def as_traced(trace: Trace) -> Reader:
         return leaf
 
     return read
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """A setting that replaces an input: by the user, by a scenario, or by a variant of a system."""
-
-    text: str
-    source: str = "set by the user"
-    kind: str = "assumed"
 
 
 class Values(dict[str, Any]):
@@ -132,10 +95,6 @@ class Values(dict[str, Any]):
             value.node.path = path
         return value
 
-    def kind(self, *paths: str) -> str:
-        """Return the worst kind among some inputs."""
-        return worst([self.input(path).kind for path in paths])
-
     def check_given(self, known: Callable[[str], bool]) -> list[str]:
         """Return the set paths that had no effect; a path that is no input at all raises `DataError`."""
         unused = [path for path in self.given if path not in self.inputs]
@@ -143,21 +102,3 @@ class Values(dict[str, Any]):
             if not known(path):
                 raise unknown("input path", path, [*self.inputs, *self.derived_units], "--set")
         return unused
-
-
-def bounded(given: Input, minimum: float, maximum: float) -> Input:
-    """Return the input if its value lies within the bounds of its attribute; else raise `DataError`."""
-    for name, number in (("value", given.value), ("low", given.low), ("high", given.high)):
-        if number is not None and not (math.isfinite(number) and minimum <= number <= maximum):
-            unit = given.unit or "1"
-            raise DataError(f"{given.where}: {given.path}: {name} {number:g} {unit} is outside {minimum:g} to {maximum:g} {unit}")
-    if given.low is not None and given.low > given.value:
-        raise DataError(f"{given.where}: {given.path}: low {given.low:g} is above the value {given.value:g}")
-    if given.high is not None and given.high < given.value:
-        raise DataError(f"{given.where}: {given.path}: high {given.high:g} is below the value {given.value:g}")
-    return given
-
-
-def in_unit(given: Input, unit: str) -> float:
-    """Return the value of an input in another unit of its dimension."""
-    return convert(given.value, given.unit, unit)

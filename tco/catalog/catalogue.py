@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from tco.catalog.rows import ALTERNATIVE, COLUMNS, Attribute, Row, at_date, attribute, attributes, to_input
 from tco.errors import DataError, unknown
 from tco.files import data_directory, read_csv, read_toml, scenario_directory
-from tco.values import Input
+from tco.provenance import Input
 
 
 class Source(NamedTuple):

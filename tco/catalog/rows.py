@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from tco.errors import DataError, nearest, unknown
 from tco.files import data_directory, read_csv
+from tco.provenance import KINDS, Input, bounded
 from tco.units import convert
-from tco.values import KINDS, Input, bounded
 
 COLUMNS = ("value", "unit", "low", "high", "as_of", "kind", "source", "note")
 ALTERNATIVE = "alternative"  # in the column `use`: shown beside the chosen row, never used

@@ -12,7 +12,7 @@ from tco.catalog.catalogue import Catalogue, values_of
 from tco.catalog.rows import ALTERNATIVE, Row, attribute, to_input
 from tco.catalog.systems import load_system
 from tco.errors import DataError, TcoError
-from tco.values import KINDS
+from tco.provenance import KINDS
 
 
 class RowSchema(BaseModel):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tco.catalog import Catalogue
-from tco.scenario import Result, evaluate
+
+if TYPE_CHECKING:
+    from tco.scenario import Result
 
 HEADLINE = ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72")
 
@@ -25,6 +28,8 @@ def evaluate_all(
     names: Sequence[str], data: Path | None, settings: Mapping[str, str], variant: Mapping[str, str] | None = None
 ) -> tuple[Catalogue, list[Result]]:
     """Return the results of some scenarios, and the catalogue of the last; scenarios without own data share one catalogue."""
+    from tco.scenario import evaluate
+
     shared = catalogue_for(None, data)
     results, catalogue = [], shared
     for name in names:

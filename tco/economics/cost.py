@@ -11,8 +11,9 @@ from tco.economics.site import building_price, yearly_energy, yearly_rent, yearl
 from tco.formula import formula, total
 from tco.hardware.bill import Bill
 from tco.hardware.network import Network
+from tco.provenance import SOURCED, worst
 from tco.units import USD, Chip, Pure, USDPerChipHour, Watt
-from tco.values import SOURCED, Values, worst
+from tco.values import Values
 
 
 @formula(unit="USD", source="tco-model")

@@ -11,8 +11,9 @@ from tco.catalog import Catalogue
 from tco.errors import DataError, unknown
 from tco.formula import formula, total
 from tco.hardware.bill import BillLine
+from tco.provenance import worst
 from tco.units import USD, Pure, Share, USDPerShare, Watt
-from tco.values import Values, worst
+from tco.values import Values
 
 KINDS = {
     "share-of-spend": ("share_of_spend",),

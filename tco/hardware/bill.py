@@ -16,8 +16,9 @@ from tco.errors import DataError
 from tco.formula import formula, total
 from tco.hardware.silicon import INPUTS as SILICON_INPUTS
 from tco.hardware.silicon import built_up_price
+from tco.provenance import worst
 from tco.units import USD, Pure, Watt
-from tco.values import Values, worst
+from tco.values import Values
 
 
 @formula(unit="USD", source="tco-model")

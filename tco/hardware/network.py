@@ -15,8 +15,9 @@ import numpy as np
 
 from tco.errors import DataError
 from tco.formula import ceil_ratio, formula, total
+from tco.provenance import worst
 from tco.units import USD, BytePerSecond, Pure, Watt
-from tco.values import Values, worst
+from tco.values import Values
 
 OPTIC = "optic-800g-dr8"
 FIBRE = "fibre-link"

@@ -10,7 +10,7 @@ from tco.economics.rebates import Rebate
 from tco.hardware.bill import Bill, BillLine
 from tco.outputs.document import number
 from tco.outputs.table import Table, significant
-from tco.values import SOURCED
+from tco.provenance import SOURCED
 
 HEADER = ("path", "part", "quantity", "unit_price_usd", "extended_usd", "power_w", "kind", "source", "included_in")
 

@@ -9,8 +9,8 @@ from tco.economics.cost import CostLine
 from tco.outputs.comparison import missing_notes, premise
 from tco.outputs.document import number
 from tco.outputs.table import Table, significant
+from tco.provenance import SOURCED
 from tco.scenario import Result
-from tco.values import SOURCED
 
 HEADER = ("path", "asset", "usd", "usd_per_chip_hour", "kind", "sources")
 

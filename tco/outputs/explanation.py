@@ -9,8 +9,8 @@ from tco.catalog import Catalogue
 from tco.equation import equation
 from tco.outputs.document import number
 from tco.outputs.table import significant
+from tco.provenance import SOURCED
 from tco.trace import STRUCTURE, Node
-from tco.values import SOURCED
 
 GATHERED = {"total": "sum of {} terms", "least": "least of {} candidates", "greatest": "greatest of {} candidates"}
 STRUCTURE_TITLE = "counts and shapes of the system, the model and the plan"
