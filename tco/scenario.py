@@ -20,13 +20,13 @@ from tco.economics.rebates import Rebate, load_agreement, rebate_of
 from tco.economics.site import facility_power
 from tco.errors import DataError
 from tco.hardware.bill import Bill, bill_of_materials
-from tco.hardware.fabric import fabric_tiers
+from tco.hardware.fabric import fabric_scopes
 from tco.hardware.network import Network, scale_out_network, switch_part, switch_radix, tiers_needed
 from tco.inputs import HEADLINE_DOCUMENTS, Inputs, Scenario, load_scenario
 from tco.metrics import METRICS
 from tco.performance.architecture import load_model
 from tco.performance.bounds import time_by_bound
-from tco.performance.machine import family_of, machine
+from tco.performance.machine import Tier, family_of, machine
 from tco.performance.workload import ServingResult, serve
 from tco.provenance import Input
 from tco.trace import Trace, plain, recording
@@ -133,7 +133,7 @@ def run(inputs: Inputs, values: Values, plan: Any = None) -> Chain:
     rebates = rebates_of(inputs, values, bill)
     cost = cost_of_world(values, bill, network, rebates, chips, inputs.tenure)
     family, precision = family_of(catalogue, system.chip), inputs.text("workload.precision")
-    hardware = machine(system, fabric_tiers(system, values), values, family, precision)
+    hardware = machine(system.chip, tiers_of(system, values), values, family, precision)
     serving = serve(hardware, load_model(catalogue, inputs.text("workload.model")), int(chips), values, plan)
     return Chain(system, bill, network, rebates, cost, serving, collect(values, system, cost, serving))
 
@@ -149,10 +149,15 @@ class SystemBill:
     notes: list[str]
 
 
+def system_inputs(catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]) -> Inputs:  # noqa: A002
+    """Return the inputs of a system by its id, on the headline's site and terms; an unknown id or variant raises `DataError`."""
+    load_system(catalogue, name, variant)
+    return Inputs(catalogue, Scenario(name, name, name, dict(HEADLINE_DOCUMENTS), None, {}, {}, "--set"), dict(set), dict(variant))
+
+
 def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]) -> SystemBill:  # noqa: A002
     """Return the bill of a system by its id, on the headline's site and terms."""
-    load_system(catalogue, name, variant)  # an unknown id or variant first, by name
-    inputs = Inputs(catalogue, Scenario(name, name, name, dict(HEADLINE_DOCUMENTS), None, {}, {}, "--set"), dict(set), dict(variant))
+    inputs = system_inputs(catalogue, name, set, variant)
     values = inputs.values(as_number)
     bill = bill_of_materials(inputs.system, values, catalogue)
     rebates = rebates_of(inputs, values, bill)
@@ -174,6 +179,14 @@ def design_network(inputs: Inputs, values: Values) -> Network:
     capacity = values.input(f"parts.{switch_part(switch)}.switch_capacity").value
     tiers = tiers_needed(values.input("cluster.chips").value, plain(switch_radix(capacity, port)))
     return scale_out_network(values, system.chip, switch, tiers, system.network.get("first_tier") == "tor")
+
+
+def tiers_of(system: System, values: Values) -> list[Tier]:
+    """Return the scopes of the fabric as the performance room takes them; two alike are one."""
+    scopes = fabric_scopes(system, values)
+    if scopes[0].chips == scopes[-1].chips:
+        scopes = scopes[-1:]
+    return [Tier(s.scope, s.chips, s.injection, s.all_to_all, s.hops_mean, s.balanced) for s in scopes]
 
 
 def port_text(text: str) -> str:

@@ -1,19 +1,22 @@
 """The scale-up fabric: injection, hops, bisection and the uniform all-to-all rate, in closed form.
 
-Bandwidths are per direction. A hop is one intermediate device (a switch or a forwarding chip). Only active lanes count. Numbers
-of racks, trays, planes and chips are structure; lane rates are values.
+Bandwidths are per direction. A hop is one intermediate device, a switch or a forwarding chip; means are over distinct pairs. Only
+active lanes count. Racks, trays, planes, dimensions and chips are structure; lane rates are values. The same figures follow from
+the graph of `topology.py`, and the tests hold the two together.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tco.catalog.systems import System
-from tco.errors import DataError
-from tco.formula import formula
+from tco.errors import DataError, unknown
+from tco.formula import formula, least, total
 from tco.units import BytePerSecond, Pure
 from tco.values import Values
 
@@ -22,6 +25,69 @@ from tco.values import Values
 def lane_group_bandwidth(lanes: Pure, lane_bandwidth: BytePerSecond) -> Any:
     """Bandwidth of a bundle of lanes per direction: B = lanes x lane rate."""
     return lanes * lane_bandwidth
+
+
+@formula(unit="", source="dally2004")
+def ring_mean_distance(size: Pure) -> Any:
+    """Mean links between two places of a ring, a place and itself included: floor(d^2/4) / d."""
+    return np.floor(size * size / 4) / size
+
+
+@formula(unit="", source="dally2004")
+def ring_diameter(size: Pure) -> Any:
+    """Most links between two places of a ring: floor(d/2)."""
+    return np.floor(size / 2)
+
+
+@formula(unit="", source="dally2004")
+def ring_neighbours(size: Pure) -> Any:
+    """Neighbours a place of a ring has: min(d - 1, 2)."""
+    return np.minimum(size - 1, 2)
+
+
+@formula(unit="", source="dally2004")
+def mean_over_distinct(mean: Pure, chips: Pure) -> Any:
+    """Mean over distinct pairs from the mean over all ordered pairs: m N / (N - 1)."""
+    return mean * chips / (chips - 1)
+
+
+@formula(unit="", source="tco-model")
+def intermediate_devices(links: Pure) -> Any:
+    """Hops of a path of some links: links - 1."""
+    return links - 1
+
+
+@formula(unit="byte/s", source="dally2004")
+def ring_all_to_all(size: Pure, link: BytePerSecond, chips: Pure) -> Any:
+    """All-to-all rate one dimension of a torus allows under balanced minimal routing.
+
+    R = min(d-1, 2) B d / floor(d^2/4) x (N-1)/N, which is 8 B/d (N-1)/N for even d >= 4 and 2 B (N-1)/N for d = 2.
+    """
+    return np.minimum(size - 1, 2) * link * size / np.floor(size * size / 4) * (chips - 1) / chips
+
+
+@formula(unit="byte/s", source="dally2004")
+def ring_cut(size: Pure, link: BytePerSecond, chips: Pure) -> Any:
+    """Bandwidth per direction across the middle of one dimension of a torus: min(d-1, 2) (N/d) B."""
+    return np.minimum(size - 1, 2) * chips / size * link
+
+
+@formula(unit="byte/s", source="tco-model")
+def neighbour_bandwidth(neighbours: Pure, link: BytePerSecond) -> Any:
+    """Bandwidth per direction to some equal neighbours: n B_link."""
+    return neighbours * link
+
+
+@formula(unit="byte/s", source="dally2004")
+def half_injection(chips: Pure, injection: BytePerSecond) -> Any:
+    """Bisection of a fabric that carries whatever half its chips inject: N/2 B."""
+    return chips / 2 * injection
+
+
+@formula(unit="byte/s", source="dally2004")
+def mesh_bisection(chips: Pure, link: BytePerSecond) -> Any:
+    """Bisection of a full mesh: (N/2)^2 B_link."""
+    return (chips / 2) ** 2 * link
 
 
 @formula(unit="byte/s", source="dally2004")
@@ -42,58 +108,146 @@ def cut_all_to_all(chips: Pure, crossing_bandwidth: BytePerSecond, groups: Pure)
     return crossing_bandwidth * (chips - 1) / (chips * (groups - 1) / groups)
 
 
-@formula(unit="byte/s", source="tco-model")
-def slower_rate(rack_rate: BytePerSecond, world_rate: BytePerSecond) -> Any:
-    """The rate of a path through two parts of a fabric: R = min(R_1, R_2)."""
-    return np.minimum(rack_rate, world_rate)
+@formula(unit="byte/s", source="dally2004")
+def rack_cut(chips: Pure, groups: Pure, crossing_bandwidth: BytePerSecond) -> Any:
+    """Bandwidth per direction between two halves of the racks when every chip has its own link across: N/g B_c."""
+    return chips / groups * crossing_bandwidth
 
 
 @dataclass(slots=True)
-class Tier:
-    """One scope of the fabric as collectives see it: its chips, the rate a chip injects, and what all-to-all reaches."""
+class Scope:
+    """One scope of the fabric: its chips and what the lanes give."""
 
     scope: str
     chips: int
     injection: Any
+    hops_mean: Any
+    hops_worst: Any
+    bisection: Any
     all_to_all: Any
-    hops: float  # mean intermediate devices over distinct pairs
-    balanced: bool  # one path only: no load balancing needed
+    lanes: dict[str, float]
+    balanced: bool  # one path between any two chips: no load balancing needed
+
+
+def fabric_scopes(system: System, values: Values) -> list[Scope]:
+    """Return rack and world of a system's scale-up fabric; a single rack's two scopes are alike."""
+    kind = str(system.fabric.get("kind"))
+    if kind not in KINDS:
+        raise unknown("fabric.kind", kind, KINDS, system.where)
+    scopes = KINDS[kind](system, values)
+    if len(scopes) == 1:
+        whole = scopes[0]
+        whole.scope = "world"
+        rack = Scope("rack", *(getattr(whole, name) for name in Scope.__slots__ if name != "scope"))
+        return [rack, whole]
+    return scopes
 
 
 def lanes(system: System, name: str) -> float:
     """Return the active lanes of a chip on one medium."""
     try:
         return float(system.fabric["lanes"][name])
-    except KeyError:
-        raise DataError(f"{system.where}: fabric.lanes.{name} is missing") from None
+    except (KeyError, TypeError, ValueError):
+        raise DataError(f"{system.where}: fabric.lanes.{name} is missing; expected a number of lanes") from None
 
 
-def fabric_tiers(system: System, values: Values) -> list[Tier]:
-    """Return the scopes of a system's scale-up fabric, the smaller first."""
-    kind = system.fabric.get("kind")
-    if kind == "star":
-        rate = values[f"parts.{system.chip}.scale_up_bandwidth"]
-        return [Tier("world", int(system.chips), rate, rate, 1.0, True)]
-    if kind == "two-level":
-        return two_level_tiers(system, values)
-    raise DataError(f"{system.where}: fabric.kind {kind!r} is not one of star, two-level")
+def number(system: System, name: str) -> float:
+    """Return a number the fabric section states."""
+    value = system.fabric.get(name)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise DataError(f"{system.where}: fabric.{name} is {value!r}, expected a number")
+    return float(value)
 
 
-def two_level_tiers(system: System, values: Values) -> list[Tier]:
-    """Return rack and world of a fabric of trays, switch planes and direct links between paired racks."""
+def star(system: System, values: Values) -> list[Scope]:
+    """One layer of switches that every chip reaches on every lane."""
+    rate, chips = values[f"parts.{system.chip}.scale_up_bandwidth"], int(system.chips)
+    return [Scope("world", chips, rate, 1.0, 1.0, half_injection(chips, rate), rate, dict(system.fabric.get("lanes", {})), True)]
+
+
+def two_star(system: System, values: Values) -> list[Scope]:
+    """Two racks of switches, each chip on those of its own rack, the switches paired across."""
+    rate, chips, racks = values[f"parts.{system.chip}.scale_up_bandwidth"], int(system.chips), int(system.racks)
+    across = lane_group_bandwidth(number(system, "cross_share"), rate)
+    inside = chips // racks
+    world = least("world_all_to_all", [rate, cut_all_to_all(chips, across, racks)])
+    mean = ((inside - 1) * 1.0 + (chips - inside) * 2.0) / (chips - 1)
+    wires = dict(system.fabric.get("lanes", {}))
+    return [
+        Scope("rack", inside, rate, 1.0, 1.0, half_injection(inside, rate), rate, wires, True),
+        Scope("world", chips, rate, mean, 2.0, rack_cut(chips, racks, across), world, wires, True),
+    ]
+
+
+def mesh(system: System, values: Values) -> list[Scope]:
+    """Every chip wired to every other."""
+    chips, rate = int(system.chips), values[f"parts.{system.chip}.scale_up_bandwidth"]
+    link = lane_group_bandwidth(1 / (chips - 1), rate)
+    return [Scope("world", chips, rate, 0.0, 0.0, mesh_bisection(chips, link), rate, dict(system.fabric.get("lanes", {})), True)]
+
+
+def torus_dimensions(system: System) -> list[tuple[int, float]]:
+    """Return (size, lanes a link) of each dimension that has more than one place."""
+    sizes = system.fabric.get("dims")
+    if not isinstance(sizes, list) or not all(isinstance(size, int) and size > 0 for size in sizes):
+        raise DataError(f"{system.where}: fabric.dims is {sizes!r}, expected the sizes of the dimensions, such as [4, 4, 4]")
+    if math.prod(sizes) != system.chips:
+        raise DataError(f"{system.where}: a torus of {' x '.join(map(str, sizes))} holds {math.prod(sizes)} chips, the tree holds {system.chips:g}")
+    return [(size, lanes(system, axis)) for size, axis in zip(sizes, "xyzw", strict=False) if size > 1]
+
+
+def torus(system: System, values: Values) -> list[Scope]:
+    """Rings in every dimension, chips forwarding for each other."""
+    rate, chips = values[f"parts.{system.chip}.lane_bandwidth"], int(system.chips)
+    sizes = torus_dimensions(system)
+    links = [(size, lane_group_bandwidth(per_link, rate)) for size, per_link in sizes]
+    injection = total("torus_injection", [neighbour_bandwidth(ring_neighbours(size), link) for size, link in links])
+    distance = mean_over_distinct(total("mean_distance", [ring_mean_distance(size) for size, _ in sizes]), chips)
+    return [
+        Scope(
+            "world",
+            chips,
+            injection,
+            intermediate_devices(distance),
+            intermediate_devices(total("diameter", [ring_diameter(size) for size, _ in sizes])),
+            least("bisection", [ring_cut(size, link, chips) for size, link in links]),
+            least("torus_all_to_all", [ring_all_to_all(size, link, chips) for size, link in links]),
+            dict(system.fabric["lanes"]),
+            False,
+        )
+    ]
+
+
+def two_level(system: System, values: Values) -> list[Scope]:
+    """Trays of chips, planes of switches in the rack, and a direct link of each chip to its pair in the other rack."""
     rate = values[f"parts.{system.chip}.lane_bandwidth"]
     racks, chips = int(system.racks), int(system.chips)
-    in_rack, tray_chips, planes = chips // racks, int(system.fabric["chips_per_tray"]), int(system.fabric["planes"])
+    inside, tray_chips, planes = chips // racks, int(number(system, "chips_per_tray")), int(number(system, "planes"))
+    if inside % tray_chips or tray_chips % planes:
+        raise DataError(f"{system.where}: {inside} chips a rack do not divide into trays of {tray_chips} over {planes} planes")
     plane, tray, cross = (lane_group_bandwidth(lanes(system, name), rate) for name in ("plane", "tray", "cross_rack"))
-    # `crossing` is the share of the other-tray traffic that must first change planes on the tray
-    rack_rate = two_level_rack_all_to_all(in_rack, tray_chips, plane, tray, 1.0 if planes > 1 else 0.0)
-    world_rate = slower_rate(rack_rate, cut_all_to_all(chips, cross, racks))
-    inside = lane_group_bandwidth(lanes(system, "plane") + lanes(system, "tray"), rate)
-    world = values[f"parts.{system.chip}.scale_up_bandwidth"]
-    tray_hops = float(system.fabric["tray_hops"])
+    rack_rate = two_level_rack_all_to_all(inside, tray_chips, plane, tray, 1.0 if planes > 1 else 0.0)
+    world_rate = least("world_all_to_all", [rack_rate, cut_all_to_all(chips, cross, racks)])
+    injection = lane_group_bandwidth(lanes(system, "plane") + lanes(system, "tray"), rate)
+    tray_hops = number(system, "tray_hops")
+    in_rack = {name: lanes(system, name) for name in ("tray", "plane")}
+    spare = {"plane_spare": lanes(system, "plane_spare")} if "plane_spare" in system.fabric["lanes"] else {}
+    shape = (inside, tray_chips, planes, tray_hops)
     return [
-        Tier("rack", in_rack, inside, rack_rate, mean_hops(1, in_rack, tray_chips, planes, tray_hops), False),
-        Tier("world", chips, world, world_rate, mean_hops(racks, in_rack, tray_chips, planes, tray_hops), False),
+        Scope(
+            "rack", inside, injection, mean_hops(1, *shape), worst_hops(1, *shape), half_injection(inside, plane), rack_rate, in_rack | spare, False
+        ),
+        Scope(
+            "world",
+            chips,
+            values[f"parts.{system.chip}.scale_up_bandwidth"],
+            mean_hops(racks, *shape),
+            worst_hops(racks, *shape),
+            rack_cut(chips, racks, cross),
+            world_rate,
+            in_rack | {"cross_rack": lanes(system, "cross_rack")} | spare,
+            False,
+        ),
     ]
 
 
@@ -107,7 +261,22 @@ def mean_hops(racks: int, in_rack: int, tray_chips: int, planes: int, tray_hops:
     per_plane = tray_chips / planes  # chips of one tray that share a plane
     trays = in_rack // tray_chips
     same_tray = min(tray_hops, 1.0) * (per_plane - 1) + tray_hops * (tray_chips - per_plane)
-    other_tray = (trays - 1) * (per_plane * 1.0 + (tray_chips - per_plane) * (1.0 + 1.0 + tray_hops))
+    other_tray = (trays - 1) * (per_plane * 1.0 + (tray_chips - per_plane) * (2.0 + tray_hops))
     inside = same_tray + other_tray  # sum over the other chips of the own rack
     across = (racks - 1) * (inside + (in_rack - 1))  # every pair but the direct one passes the paired chip
     return (inside + across) / (racks * in_rack - 1)
+
+
+def worst_hops(racks: int, in_rack: int, tray_chips: int, planes: int, tray_hops: float) -> float:
+    """Most intermediate devices between two chips of a two-level fabric."""
+    inside = (2.0 + tray_hops if planes > 1 else 1.0) if in_rack > tray_chips else tray_hops
+    return inside + (1.0 if racks > 1 else 0.0)
+
+
+KINDS: dict[str, Callable[[System, Values], list[Scope]]] = {
+    "star": star,
+    "two-star": two_star,
+    "mesh": mesh,
+    "torus": torus,
+    "two-level": two_level,
+}

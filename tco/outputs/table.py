@@ -37,8 +37,8 @@ def significant(value: Any, digits: int = 4) -> str:
     rounded = float(f"{number:.{digits - 1}e}")
     if abs(rounded) >= 1e15 or abs(rounded) < 1e-4:
         return f"{rounded:.{digits - 1}e}"
-    if abs(rounded) >= 10 ** (digits - 1):
-        return f"{rounded:,.0f}"
+    if abs(rounded) >= 1000:
+        return f"{rounded:,.6f}".rstrip("0").rstrip(".")
     return f"{rounded:.12f}".rstrip("0").rstrip(".")
 
 

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tco.catalog import Catalogue
-from tco.catalog.systems import System
 from tco.errors import DataError, unknown
 from tco.formula import formula
-from tco.hardware.fabric import Tier
 from tco.performance.collectives import link_rate, step_latency
 from tco.performance.memory import usable_memory
 from tco.performance.roofline import achieved_bandwidth, achieved_rate
@@ -25,6 +23,18 @@ FORMATS = {"fp4": (4, "peak_fp4"), "fp8": (8, "peak_fp8"), "bf16": (16, "peak_bf
 def element_size(bits: Pure, byte_per_bit: Byte = 0.125) -> Any:
     """Bytes of one stored number: b = bits / 8."""
     return bits * byte_per_bit
+
+
+@dataclass(slots=True)
+class Tier:
+    """One scope of the fabric as the hardware describes it."""
+
+    scope: str
+    chips: int
+    injection: Any
+    all_to_all: Any
+    hops: Any
+    balanced: bool
 
 
 @dataclass(slots=True)
@@ -79,9 +89,9 @@ def computing_format(values: Values, chip: str, precision: str) -> str:
     raise DataError(f"parts.{chip}: computes none of {', '.join(names)}")
 
 
-def machine(system: System, tiers: list[Tier], values: Values, family: str, precision: str) -> Machine:
-    """Return what a chip of `system` reaches at a number format."""
-    chip, prior = system.chip, f"performance.{family}"
+def machine(chip: str, tiers: list[Tier], values: Values, family: str, precision: str) -> Machine:
+    """Return what a chip on a fabric of some tiers reaches at a number format."""
+    prior = f"performance.{family}"
     computed = computing_format(values, chip, precision)
     peak = values[f"parts.{chip}.{FORMATS[computed][1]}"]
     bits = FORMATS[precision][0]

@@ -1,0 +1,48 @@
+"""`tco fabric`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tco.cli import app
+from tco.cli.options import Data, Form, Format, Output, Quiet, Settings, Variants, pairs
+
+
+@app.command()
+def fabric(
+    system: Annotated[str, typer.Argument(help="A system's id; `tco systems list` shows them.")],
+    settings: Settings = None,
+    variant: Variants = None,
+    data: Data = None,
+    form: Format = Form.table,
+    output: Output = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show what the scale-up fabric gives: injection, hops, bisection, all-to-all."""
+    from tco.cli.emit import Answer, emit
+    from tco.cli.load import catalogue_for
+    from tco.hardware.fabric import fabric_scopes
+    from tco.outputs.document import document
+    from tco.outputs.fabrics import HEADER, fabric_document, fabric_table, scope_cells
+    from tco.scenario import system_inputs
+    from tco.values import as_number
+
+    catalogue = catalogue_for(None, data)
+    inputs = system_inputs(catalogue, system, pairs(settings, "--set"), pairs(variant, "--variant"))
+    values = inputs.values(as_number)
+    scopes = fabric_scopes(inputs.system, values)
+    notes = [f"{path} is set, but this fabric does not rest on it" for path in values.check_given(inputs.is_known)]
+    emit(
+        Answer(
+            lambda: document("fabric", catalogue, fabric_document(inputs.system, scopes)),
+            lambda: [fabric_table(inputs.system, scopes)],
+            HEADER,
+            [scope_cells(scope) for scope in scopes],
+            notes,
+        ),
+        form.value,
+        output,
+        quiet,
+    )
