@@ -27,7 +27,9 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """Return '; did you mean X?' for the known name closest to `name`, or an empty string."""
     import difflib  # only when something is already wrong
 
-    found = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    names = list(known)
+    holding = [other for other in names if name and name.lower() in other.lower()]
+    found = difflib.get_close_matches(name, holding or names, n=1, cutoff=0.0 if holding else 0.5)
     return f"; did you mean {found[0]!r}?" if found else ""
 
 

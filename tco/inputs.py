@@ -24,6 +24,7 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "cluster.switch": "switch",
     "cluster.port": "port",
 }
+HEADLINE_SYSTEM = "gb200-nvl72"
 HEADLINE_DOCUMENTS = {
     "site": "us-hyperscale",
     "terms": "hyperscaler-2025-12",

@@ -20,9 +20,10 @@ from tco.economics.rebates import Rebate, load_agreement, rebate_of
 from tco.economics.site import facility_power
 from tco.errors import DataError
 from tco.hardware.bill import Bill, bill_of_materials
+from tco.hardware.clos import switch_radix, tiers_needed
 from tco.hardware.fabric import fabric_scopes
-from tco.hardware.network import Network, scale_out_network, switch_part, switch_radix, tiers_needed
-from tco.inputs import HEADLINE_DOCUMENTS, Inputs, Scenario, load_scenario
+from tco.hardware.network import OPTICS, Network, Plan, scale_out_network, summed, switch_part
+from tco.inputs import HEADLINE_DOCUMENTS, HEADLINE_SYSTEM, Inputs, Scenario, load_scenario
 from tco.metrics import METRICS
 from tco.performance.architecture import load_model
 from tco.performance.bounds import time_by_bound
@@ -155,6 +156,11 @@ def system_inputs(catalogue: Catalogue, name: str, set: Mapping[str, str], varia
     return Inputs(catalogue, Scenario(name, name, name, dict(HEADLINE_DOCUMENTS), None, {}, {}, "--set"), dict(set), dict(variant))
 
 
+def plain_inputs(catalogue: Catalogue, set: Mapping[str, str]) -> Inputs:  # noqa: A002
+    """Return the inputs of the headline's site, terms and cluster, for questions that name no system."""
+    return system_inputs(catalogue, HEADLINE_SYSTEM, set, {})
+
+
 def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]) -> SystemBill:  # noqa: A002
     """Return the bill of a system by its id, on the headline's site and terms."""
     inputs = system_inputs(catalogue, name, set, variant)
@@ -173,12 +179,21 @@ def rebates_of(inputs: Inputs, values: Values, bill: Bill) -> list[Rebate]:
 
 
 def design_network(inputs: Inputs, values: Values) -> Network:
-    """Return the scale-out network of the scenario's cluster, with as many tiers as its size needs."""
-    system, switch = inputs.system, inputs.text("cluster.switch")
+    """Return the scale-out network of the scenario's cluster, with as many tiers as its size needs, and its frontend."""
+    system, chip = inputs.system, f"parts.{inputs.system.chip}"
+    switch = switch_part(inputs.text("cluster.switch"), list(inputs.catalogue.parts))
     port = parse_quantity(port_text(inputs.text("cluster.port")), "byte/s")
-    capacity = values.input(f"parts.{switch_part(switch)}.switch_capacity").value
-    tiers = tiers_needed(values.input("cluster.chips").value, plain(switch_radix(capacity, port)))
-    return scale_out_network(values, system.chip, switch, tiers, system.network.get("first_tier") == "tor")
+    radix = plain(switch_radix(values.input(f"parts.{switch}.switch_capacity").value, port))
+    chips = values["cluster.chips"]
+    tiers = tiers_needed(values.input("cluster.chips").value, radix, values.input("cluster.oversubscription").value)
+    design = str(system.network.get("first_tier", "leaf"))
+    split = port < values.input(f"parts.{OPTICS[0]}.port_bandwidth").value
+    back = Plan(chips, values[f"{chip}.scale_out_bandwidth"], switch, tiers, design, design == "tor", split)
+    network = scale_out_network(values, back)
+    if values.input(f"{chip}.frontend_bandwidth").value > 0:
+        front = Plan(chips, values[f"{chip}.frontend_bandwidth"], switch, tiers, "tor", False, split, prefix="frontend-")
+        network = summed(Network(tiers, [*network.lines, *scale_out_network(values, front).lines]))
+    return network
 
 
 def tiers_of(system: System, values: Values) -> list[Tier]:

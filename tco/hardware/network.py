@@ -1,63 +1,25 @@
-"""The scale-out network: a folded Clos sized for a cluster, with its switches, links and optics.
+"""The scale-out network of a cluster: switches by tier, links, optics, cables and their power and price.
 
-A switch of capacity C split into ports of rate p has the radix k = C / p. A NIC faster than a port spreads over parallel planes, so
-the number of endpoints is set by the port rate alone. Where the first tier stands in the rack (top-of-rack switches, copper to the
-NICs) it belongs to the rack's bill; only what lies above it is counted here.
+Two designs: `tor`, where the first tier stands in the rack and copper leads from the NICs to it, and `leaf`, where every link above
+the NIC is optical, as in rail-optimised pods. Where a rack's tree already holds its top-of-rack switches and their cables, only
+what lies above them is counted.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from tco.errors import DataError
-from tco.formula import ceil_ratio, formula, total
+from tco.errors import DataError, unknown
+from tco.formula import formula, total
+from tco.hardware.clos import edge_bandwidth, module_ends, tier_links, tier_switches, uplink_bandwidth
 from tco.provenance import worst
-from tco.units import USD, BytePerSecond, Pure, Watt
+from tco.units import USD, Pure, Watt
 from tco.values import Values
 
-OPTIC = "optic-800g-dr8"
-FIBRE = "fibre-link"
-MOST_TIERS = 4
-
-
-@formula(unit="", source="clos-fat-tree")
-def clos_endpoints(radix: Pure, tiers: Pure) -> Any:
-    """Largest non-blocking folded Clos of one switch radix: n = 2 (k/2)^tiers."""
-    return 2 * (radix / 2) ** tiers
-
-
-@formula(unit="", source="clos-fat-tree")
-def switch_radix(capacity: BytePerSecond, port: BytePerSecond) -> Any:
-    """Logical ports of a switch: k = C / p."""
-    return np.floor(capacity / port + 1e-9)
-
-
-@formula(unit="byte/s", source="clos-fat-tree")
-def edge_bandwidth(chips: Pure, nic: BytePerSecond) -> Any:
-    """Bandwidth all NICs offer the first tier: B = chips x NIC rate."""
-    return chips * nic
-
-
-@formula(unit="byte/s", source="clos-fat-tree")
-def uplink_bandwidth(downlink: BytePerSecond, oversubscription: Pure) -> Any:
-    """Bandwidth a tier sends up: B_up = B_down / oversubscription."""
-    return downlink / oversubscription
-
-
-@formula(unit="", source="clos-fat-tree")
-def tier_switches(downlink: BytePerSecond, uplink: BytePerSecond, capacity: BytePerSecond) -> Any:
-    """Switches of a tier that carries some bandwidth down and up: n = ceil((B_down + B_up) / C)."""
-    return ceil_ratio(downlink + uplink, capacity)
-
-
-@formula(unit="", source="clos-fat-tree")
-def tier_links(bandwidth: BytePerSecond, module: BytePerSecond) -> Any:
-    """Optical links that carry a bandwidth: n = ceil(B / module rate)."""
-    return ceil_ratio(bandwidth, module)
+DESIGNS = ("tor", "leaf")
+FIBRE, SHUFFLE, COPPER = "fibre-link", "shuffle-panel", "y-aec-400g"
+OPTICS = ("optic-800g-dr8", "optic-800g-fr4", "optic-800g-zr")  # the shortest reach first
 
 
 @formula(unit="USD", source="clos-fat-tree")
@@ -70,12 +32,6 @@ def network_price(number: Pure, unit_price: USD) -> Any:
 def network_power(number: Pure, unit_power: Watt) -> Any:
     """Power of some switches or modules: n x unit power."""
     return number * unit_power
-
-
-@formula(unit="", source="clos-fat-tree")
-def module_ends(links: Pure, ends: Pure) -> Any:
-    """Optical modules of some links: one at each optical end."""
-    return links * ends
 
 
 @dataclass(slots=True)
@@ -92,69 +48,97 @@ class NetworkLine:
 
 
 @dataclass(slots=True)
+class Plan:
+    """What is to be built. Bandwidths come from values; the rest is structure."""
+
+    chips: Any
+    nic: Any  # bandwidth of a chip
+    switch: str  # part id
+    tiers: int
+    design: str = "tor"
+    in_rack: bool = False  # the first tier and its copper belong to the racks' bills
+    split: bool = False  # logical ports below the module's rate: links pass a shuffle
+    span: float = 0.0  # metres of the links between the top tiers
+    prefix: str = ""
+
+
+@dataclass(slots=True)
 class Network:
     """A network and its sums."""
 
     tiers: int
-    lines: list[NetworkLine]
-    price: Any
-    power: Any
+    lines: list[NetworkLine] = field(default_factory=list)
+    price: Any = 0.0
+    power: Any = 0.0
 
 
-def switch_part(name: str) -> str:
-    """Return the part id of a switch named by its capacity: '12.8T' is `switch-12t8`."""
-    return "tor-" + name.lower().removesuffix("t").replace(".", "t") + ("" if "." in name else "t")
+def switch_part(name: str, known: list[str]) -> str:
+    """Return the part id of a switch named by its capacity ('12.8T' is `tor-12t8`) or by its id."""
+    text = name.lower()
+    part = "tor-" + text.removesuffix("t").replace(".", "t") + ("" if "." in text else "t")
+    for candidate in (text, part):
+        if candidate in known:
+            return candidate
+    raise unknown("switch", name, [*(f"{p[4:].replace('t', '.')}T" for p in known if p.startswith("tor-")), *known], "--switch")
 
 
-def tiers_needed(chips: float, radix: float) -> int:
-    """Return the fewest tiers that hold `chips` endpoints; a size no sensible Clos reaches raises `DataError`."""
-    for tiers in range(1, MOST_TIERS + 1):
-        reach = radix if tiers == 1 else 2 * (radix / 2) ** tiers
-        if chips <= reach:
-            return tiers
-    most = math.floor(2 * (radix / 2) ** MOST_TIERS)
-    raise DataError(
-        f"cluster.chips: {chips:,.0f} endpoints do not fit a Clos of {MOST_TIERS} tiers of {radix:.0f}-port switches, which reaches {most:,}"
-    )
+def optic_for(values: Values, span: float) -> str:
+    """Return the module with the shortest reach that covers a span; one beyond every reach raises `DataError`."""
+    longest = 0.0
+    for part in OPTICS:
+        longest = values.input(f"parts.{part}.reach").value
+        if span <= longest:
+            return part
+    raise DataError(f"a span of {span / 1000:g} km is beyond the reach of every optical module; {OPTICS[-1]} covers {longest / 1000:g} km")
 
 
-def scale_out_network(values: Values, chip: str, switch: str, tiers: int, in_rack: bool) -> Network:
-    """Return the network of a cluster above its racks: switches by tier, links, optics and fibres."""
-    part = switch_part(switch)
-    capacity, module = values[f"parts.{part}.switch_capacity"], values[f"parts.{OPTIC}.port_bandwidth"]
-    oversubscription = values["cluster.oversubscription"]
-    down = edge_bandwidth(values["cluster.chips"], values[f"parts.{chip}.scale_out_bandwidth"])
+def scale_out_network(values: Values, plan: Plan) -> Network:
+    """Return switches by tier, links, modules and cables of a cluster's network."""
+    if plan.design not in DESIGNS:
+        raise unknown("network design", plan.design, DESIGNS)
+    oversubscription, capacity = values["cluster.oversubscription"], values[f"parts.{plan.switch}.switch_capacity"]
+    down = edge_bandwidth(plan.chips, plan.nic)
     lines: list[NetworkLine] = []
-    links: list[Any] = []
-    modules: list[Any] = []
-    if not in_rack:
-        first = tier_links(down, module)
-        links.append(first)
-        modules.append(module_ends(first, 2))
-    for tier in range(1, tiers + 1):
-        up = uplink_bandwidth(down, oversubscription) if tier < tiers else 0.0
-        if tier > 1 or not in_rack:
-            lines.append(network_line(values, f"switches-tier-{tier}", part, tier_switches(down, up, capacity)))
-        if tier < tiers:
-            between = tier_links(up, module)
-            links.append(between)
-            modules.append(module_ends(between, 2))
+    optical: dict[str, list[Any]] = {}
+    if plan.design == "leaf":
+        optical.setdefault(OPTICS[0], []).append(tier_links(down, values[f"parts.{OPTICS[0]}.port_bandwidth"]))
+    elif not plan.in_rack:
+        lines.append(network_line(values, plan, "copper-cables", COPPER, tier_links(down, values[f"parts.{COPPER}.port_bandwidth"])))
+    for tier in range(1, plan.tiers + 1):
+        up: Any = uplink_bandwidth(down, oversubscription) if tier < plan.tiers else 0.0
+        if tier > 1 or not plan.in_rack:
+            lines.append(network_line(values, plan, f"switches-tier-{tier}", plan.switch, tier_switches(down, up, capacity)))
+        if tier < plan.tiers:
+            optic = optic_for(values, plan.span if tier == plan.tiers - 1 else 0.0)
+            optical.setdefault(optic, []).append(tier_links(up, values[f"parts.{optic}.port_bandwidth"]))
         down = up
-    lines.append(network_line(values, "optical-modules", OPTIC, total("optical_modules", modules)))
-    lines.append(network_line(values, "fibres", FIBRE, total("optical_links", links)))
-    return Network(tiers, lines, total("network_price", [x.price for x in lines]), total("network_power", [x.power for x in lines]))
+    links = [link for group in optical.values() for link in group]
+    for optic, group in optical.items():
+        lines.append(network_line(values, plan, f"modules-{optic.removeprefix('optic-')}", optic, module_ends(total("optical_links", group), 2)))
+    if links:
+        lines.append(network_line(values, plan, "fibres", FIBRE, total("fibres", links)))
+        if plan.split:
+            lines.append(network_line(values, plan, "shuffle", SHUFFLE, total("shuffled_links", links)))
+    return summed(Network(plan.tiers, lines))
 
 
-def network_line(values: Values, name: str, part: str, quantity: Any) -> NetworkLine:
+def summed(network: Network) -> Network:
+    """Fill in the sums of a network's lines."""
+    network.price = total("network_price", [line.price for line in network.lines])
+    network.power = total("network_power", [line.power for line in network.lines])
+    return network
+
+
+def network_line(values: Values, plan: Plan, name: str, part: str, quantity: Any) -> NetworkLine:
     """Return one line of the network's bill."""
     price, power = f"parts.{part}.price", f"parts.{part}.power"
-    given = [values.input(price)]
+    given = values.input(price)
     return NetworkLine(
-        name,
+        plan.prefix + name,
         part,
         quantity,
         network_price(quantity, values[price]),
         network_power(quantity, values[power]),
-        worst([g.kind for g in given]),
-        tuple(g.source for g in given),
+        worst([given.kind]),
+        (given.source,),
     )

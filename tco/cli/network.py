@@ -1,0 +1,84 @@
+"""`tco network`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tco.cli import app
+from tco.cli.options import Data, Form, Format, Output, Quiet, Settings, pairs
+
+
+@app.command()
+def network(
+    switch: Annotated[str, typer.Option(help="Switch by capacity (12.8T, 25.6T, 51.2T) or by part id (quantum-qm9700).")] = "25.6T",
+    port: Annotated[str, typer.Option(help="Rate of a logical port: 100G, 200G, 400G, 800G.")] = "100G",
+    tiers: Annotated[int | None, typer.Option(min=1, max=4, help="Tiers; none: as many as the size needs.")] = None,
+    chips: Annotated[int | None, typer.Option(min=1, help="Chips to join; none: as many as the tiers reach.")] = None,
+    nic: Annotated[str | None, typer.Option(help="NIC bandwidth of a chip, such as 400G; none: one port.")] = None,
+    design: Annotated[str, typer.Option(help="tor: copper to switches in the rack; leaf: optics from the NIC on.")] = "tor",
+    oversubscription: Annotated[float, typer.Option(min=0.05, help="Downlink over uplink bandwidth; below 1 leaves spare uplinks.")] = 1.0,
+    span: Annotated[str, typer.Option(help="Length of the links between the top tiers, such as '2 km': chooses DR, FR or ZR optics.")] = "100 m",
+    settings: Settings = None,
+    data: Data = None,
+    form: Format = Form.table,
+    output: Output = None,
+    quiet: Quiet = False,
+) -> None:
+    """Size a folded Clos: what it reaches, and the switches, links, optics, watts and dollars of a cluster."""
+    from tco.cli.emit import Answer, emit
+    from tco.cli.load import catalogue_for
+    from tco.errors import DataError
+    from tco.hardware.clos import network_planes, reach_of, switch_radix, tiers_needed
+    from tco.hardware.network import OPTICS, Plan, scale_out_network, switch_part
+    from tco.outputs.document import document
+    from tco.outputs.networks import HEADER, network_cells, network_document, network_table
+    from tco.scenario import plain_inputs, port_text
+    from tco.units import parse_quantity
+    from tco.values import as_number
+
+    catalogue = catalogue_for(None, data)
+    inputs = plain_inputs(catalogue, {"cluster.oversubscription": f"{oversubscription!r}", **pairs(settings, "--set")})
+    values = inputs.values(as_number)
+    part = switch_part(switch, list(catalogue.parts))
+    port_rate = parse_quantity(port_text(port), "byte/s")
+    nic_rate = parse_quantity(port_text(nic), "byte/s") if nic else port_rate
+    tapering = float(values["cluster.oversubscription"])
+    radix = float(switch_radix(values[f"parts.{part}.switch_capacity"], port_rate))
+    if radix < 2:
+        raise DataError(f"{switch} has no two ports of {port}: {radix:.0f} ports")
+    levels = tiers or (tiers_needed(chips, radix, tapering) if chips else 2)
+    reach = int(reach_of([radix] * levels, tapering) + 1e-9)
+    joined = chips or reach
+    if joined > reach:
+        raise DataError(
+            f"{joined:,} chips do not fit {levels} tiers of {radix:.0f}-port switches, which reach {reach:,}; `--tiers {levels + 1}` or slower ports"
+        )
+    split = port_rate < values[f"parts.{OPTICS[0]}.port_bandwidth"]
+    made = scale_out_network(values, Plan(joined, nic_rate, part, levels, design, False, split, parse_quantity(span, "m")))
+    planes = float(network_planes(nic_rate, port_rate))
+    facts = [
+        f"{joined:,} chips at {nic or port} on {radix:.0f}-port switches ({switch} in ports of {port}), {levels} tiers in {planes:g} parallel planes",
+        f"largest cluster of these tiers: {reach:,} endpoints",
+    ]
+    made_of = {
+        "switch": part,
+        "port_gb_per_s": port_rate / 1e9,
+        "radix": radix,
+        "planes": planes,
+        "design": design,
+        "chips": joined,
+        "max_endpoints": reach,
+    }
+    emit(
+        Answer(
+            lambda: document("network", catalogue, network_document(made, made_of)),
+            lambda: [network_table("Scale-out network", made, facts, joined)],
+            HEADER,
+            [network_cells(line) for line in made.lines],
+        ),
+        form.value,
+        output,
+        quiet,
+    )
