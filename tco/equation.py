@@ -41,6 +41,10 @@ class Symbol:
             raise TypeError(f"{name} is not among the functions a formula may use")
         return Symbol(operation, *inputs)
 
+    def apply(self, function: str) -> Symbol:
+        """Return the symbol of a helper applied to this one."""
+        return Symbol(function, self)
+
     def select(self, yes: Any, no: Any) -> Symbol:
         """Return the symbol of `select(self, yes, no)`."""
         return Symbol("select", self, yes, no)

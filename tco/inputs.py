@@ -165,6 +165,8 @@ class Inputs:
             return self.catalogue.part_input(name, last, self.date)
         if group == "shares" and name:
             return self.catalogue.share_price(name, self.date)
+        if group == "rebates" and last == "vested":
+            return self.catalogue.vested(name, self.date)
         if group in ("performance", "rebates") and name:
             self.found |= self.catalogue.document_inputs(group, name, group, f"{group}.{name}")
             if path in self.found:

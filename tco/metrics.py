@@ -81,7 +81,7 @@ def usd_per_million(
 
 @formula(unit="token/s/chip", source="tco-contract")
 def all_tokens(output: TokenPerSecondPerChip, input_tokens: TokenPerSecondPerChip) -> Any:
-    """Tokens in and out per second and chip."""
+    """Tokens in and out per second and chip: output + input."""
     return output + input_tokens
 
 
@@ -105,5 +105,5 @@ def usd_per_bandwidth_hour(cost: USDPerChipHour, bandwidth: BytePerSecond, byte_
 
 @formula(unit="", source="tco-contract")
 def perf_per_tco(baseline: USDPerMillionTokens, own: USDPerMillionTokens) -> Any:
-    """Performance per cost against a baseline: the baseline's cost per output token over one's own."""
+    """Performance per cost against a baseline: c_baseline / c_own, each the cost per output token."""
     return baseline / own

@@ -175,7 +175,8 @@ def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], vari
 def rebates_of(inputs: Inputs, values: Values, bill: Bill) -> list[Rebate]:
     """Return the rebates of the scenario's agreements, or of those its system's owner holds."""
     power = facility_power(bill.power, values["site.pue"])
-    return [rebate_of(load_agreement(inputs.catalogue, name), bill.lines, power, values) for name in inputs.rebates]
+    agreements = [load_agreement(inputs.catalogue, name) for name in inputs.rebates]
+    return [rebate_of(agreement, bill.lines, power, values) for agreement in agreements if agreement.in_force(inputs.date)]
 
 
 def design_network(inputs: Inputs, values: Values) -> Network:

@@ -57,6 +57,11 @@ class Catalogue:
         return self._rows("shares", "company")
 
     @cached_property
+    def vesting_rows(self) -> dict[tuple[str, str], list[Row]]:
+        """Every row of the vesting schedules of warrants."""
+        return self._rows("vesting", "agreement")
+
+    @cached_property
     def parts(self) -> dict[str, list[str]]:
         """The attributes known of each part, by part id."""
         found: dict[str, list[str]] = {}
@@ -116,6 +121,13 @@ class Catalogue:
         if rows is None:
             raise unknown("company", company, {name for name, _ in self.share_rows})
         return self.chosen(rows, attribute("shares", "price", rows[0].where), f"shares.{company}.price", date)
+
+    def vested(self, agreement: str, date: str) -> Input:
+        """Return the share of a warrant that has vested at a date."""
+        rows = self.vesting_rows.get((agreement, "vested"))
+        if rows is None:
+            raise DataError(f"rebates.{agreement}.vested is missing in {self.folders[-1] / 'vesting'}; a missing value is never taken as zero")
+        return self.chosen(rows, attribute("rebates", "vested", rows[0].where), f"rebates.{agreement}.vested", date)
 
     # ---------------------------------------------------------------- documents: systems, sites, terms, ...
     def ids(self, folder_name: str) -> list[str]:

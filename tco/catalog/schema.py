@@ -91,7 +91,7 @@ def problems(where: str, error: ValidationError) -> Iterator[str]:
 
 def check_row(row: Row, path: str, group: str, name: str, sources: set[str]) -> Iterator[str]:
     """Yield what is wrong with one row: its schema, its unit and bounds, and a source nobody lists."""
-    cells = {key: cell for key, cell in row.cells.items() if key not in ("part", "company", "attribute")}
+    cells = {key: cell for key, cell in row.cells.items() if key not in ("part", "company", "agreement", "attribute")}
     try:
         RowSchema.model_validate(cells)
         to_input(row, path, attribute(group, name, row.where))
@@ -108,7 +108,7 @@ def check_parts(catalogue: Catalogue) -> list[str]:
     """Return everything wrong with the parts and the share prices."""
     sources: set[str] = set(catalogue.sources)
     found: list[str] = []
-    for group, table in (("parts", catalogue.part_rows), ("shares", catalogue.share_rows)):
+    for group, table in (("parts", catalogue.part_rows), ("shares", catalogue.share_rows), ("rebates", catalogue.vesting_rows)):
         for (name, key), rows in table.items():
             path = f"{group}.{name}.{key}"
             for row in rows:

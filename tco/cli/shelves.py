@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tco.cli import app
-from tco.cli.options import Data, Form, Format, Output, Quiet, Redact, Variants, pairs
+from tco.cli.options import Data, Form, Format, Output, Quiet, Redact, Settings, Variants, pairs
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
@@ -79,9 +79,10 @@ def send(
     """Print a list, a page or the findings of a check."""
     from tco.cli.emit import Answer, emit
     from tco.outputs.document import document
-    from tco.outputs.table import Table
+    from tco.outputs.table import Table, significant
 
-    shown = table or Table(header, [[str(c) for c in row] for row in rows], title, align="l" * len(header))
+    texts = [[significant(c, 6) if isinstance(c, float) else str(c) for c in row] for row in rows]
+    shown = table or Table(header, texts, title, align="l" * len(header))
     emit(Answer(lambda: document(command, catalogue, content), lambda: [shown], header, rows), form.value, output, quiet)
 
 
@@ -285,3 +286,45 @@ def show_source(source: Id, data: Data = None, form: Format = Form.table, output
     uses = [f"parts.{part}.{name}" for (part, name), rows in catalogue.part_rows.items() for row in rows if row.cells["source"] == source]
     rows = [[key, value] for key, value in found._asdict().items()] + [["value", path] for path in uses]
     send("sources-show", catalogue, {**found._asdict(), "values": uses}, ("what", "which"), rows, form, output, quiet, found.title)
+
+
+# ---------------------------------------------------------------- rebates
+def rebate_items(catalogue: Catalogue, _: bool) -> list[dict[str, Any]]:
+    """Return every agreement with a supplier."""
+    from tco.economics.rebates import load_agreement
+
+    found = [load_agreement(catalogue, name) for name in catalogue.ids("rebates")]
+    return [{"id": a.id, "supplier": a.supplier, "holder": a.holder, "kind": a.kind, "from": a.begins, "until": a.ends} for a in found]
+
+
+def rebates_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
+    """Check every agreement, and that the parts it covers exist."""
+    from tco.catalog import schema
+    from tco.economics.rebates import load_agreement
+
+    findings = schema.check_documents(catalogue, "rebates", "rebates")
+    for name in catalogue.ids("rebates"):
+        lost = [part for part in load_agreement(catalogue, name).parts if part not in catalogue.parts]
+        findings += [f"rebates/{name}.toml: covers the unknown part {part!r}" for part in lost]
+    return findings, {}
+
+
+rebates = add_shelf("rebates", "agreement", rebate_items, rebates_check)
+
+
+@rebates.command("show")
+def show_rebate(
+    agreement: Id, settings: Settings = None, data: Data = None, form: Format = Form.table, output: Output = None, quiet: Quiet = False
+) -> None:
+    """Show an agreement: its terms, what has vested, and what its right is worth at the date (--set terms.date=2026-02)."""
+    from tco.economics.rebates import load_agreement, worth_of
+    from tco.outputs.shelf import rebate_rows
+    from tco.scenario import plain_inputs
+    from tco.values import as_number
+
+    catalogue = load(data)
+    found = load_agreement(catalogue, agreement)
+    inputs = plain_inputs(catalogue, pairs(settings, "--set"))
+    rows = rebate_rows(found, worth_of(found, inputs.values(as_number)), inputs.date)
+    content = {"agreement": found.id, **{str(name): value for name, value in rows}}
+    send("rebates-show", catalogue, content, ("what", "value"), rows, form, output, quiet, f"{found.supplier} to {found.holder}")

@@ -30,7 +30,7 @@ def world_power_share(power: Watt, world_chips: Pure, cluster_chips: Pure) -> An
 
 @formula(unit="USD", source="tco-model")
 def storage_price(servers: USD, storage_share: Pure) -> Any:
-    """Storage as a share of the price of the servers."""
+    """Storage as a share of the price of the servers: C = servers x share."""
     return servers * storage_share
 
 
@@ -42,13 +42,13 @@ def negative(rebate: USD) -> Any:
 
 @formula(unit="USD/chip", source="tco-model")
 def price_per_chip(price: USD, chips: Chip) -> Any:
-    """A price of the world per chip."""
+    """A price of the world per chip: c = C / chips."""
     return price / chips
 
 
 @formula(unit="W/chip", source="tco-model")
 def power_per_chip(power: Watt, chips: Chip) -> Any:
-    """A power of the world per chip."""
+    """A power of the world per chip: p = P / chips."""
     return power / chips
 
 

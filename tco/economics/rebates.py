@@ -9,10 +9,10 @@ import numpy as np
 
 from tco.catalog import Catalogue
 from tco.errors import DataError, unknown
-from tco.formula import formula, total
+from tco.formula import formula, normal_cdf, total
 from tco.hardware.bill import BillLine
 from tco.provenance import worst
-from tco.units import USD, Pure, Share, USDPerShare, Watt
+from tco.units import USD, Pure, Share, USDPerShare, Watt, Year
 from tco.values import Values
 
 KINDS = {
@@ -40,6 +40,39 @@ def warrant_rebate_on_power(power: Watt, shares: Share, share_price: USDPerShare
     return power / power_threshold * shares * np.maximum(share_price - strike, 0 * strike) * (1 - vested)
 
 
+@formula(unit="USD/share", source="black-scholes1973")
+def black_scholes_call(share_price: USDPerShare, strike: USDPerShare, riskless_rate: Pure, volatility: Pure, life: Year, period: Year = 1) -> Any:
+    """Value of a right to buy a share: C = S N(d1) - K exp(-r T) N(d2), d1,2 = (ln(S/K) + (r +- s^2/2) T) / (s sqrt T)."""
+    years = life / period
+    spread = volatility * np.sqrt(years)
+    first = (np.log(share_price / strike) + (riskless_rate + volatility**2 / 2) * years) / spread
+    return share_price * normal_cdf(first) - strike * np.exp(-riskless_rate * years) * normal_cdf(first - spread)
+
+
+@formula(unit="", source="formulas-warrants")
+def warrant_discount(value: USDPerShare, shares: Share, spend_threshold: USD) -> Any:
+    """What a warrant gives back of the spend that vests it: x = N v / S, v being the value of one share's right."""
+    return value * shares / spend_threshold
+
+
+@formula(unit="USD/share", source="formulas-warrants")
+def intrinsic_value(share_price: USDPerShare, strike: USDPerShare) -> Any:
+    """Value of exercising a right now: max(P - K, 0)."""
+    return np.maximum(share_price - strike, 0 * strike)
+
+
+@formula(unit="USD/share", source="formulas-warrants")
+def price_for_rebate(strike: USDPerShare, share_of_spend: Pure, spend_threshold: USD, shares: Share) -> Any:
+    """Share price at which a warrant gives back a share of the spend: P = K + x S / N."""
+    return strike + share_of_spend * spend_threshold / shares
+
+
+@formula(unit="", source="formulas-warrants")
+def effective_discount(rebate: USD, spend: USD) -> Any:
+    """Rebate as a share of what was paid for the covered parts: R / S."""
+    return rebate / spend
+
+
 @dataclass(slots=True)
 class Agreement:
     """One agreement between a supplier and a buyer."""
@@ -50,13 +83,19 @@ class Agreement:
     kind: str
     parts: tuple[str, ...]
     company: str
+    begins: str
+    ends: str
     note: str
+
+    def in_force(self, date: str) -> bool:
+        """Say whether purchases at a date (a year, month or day) fall under the agreement."""
+        return self.begins <= date + "~" and date <= self.ends
 
 
 def load_agreement(catalogue: Catalogue, name: str) -> Agreement:
     """Read `data/rebates/<name>.toml`; a missing key or an unknown kind raises `DataError`."""
     path, document = catalogue.document("rebates", name, "rebate")
-    for key in ("supplier", "holder", "kind", "parts", "company"):
+    for key in ("supplier", "holder", "kind", "parts", "company", "from", "until"):
         if key not in document:
             raise DataError(f"{path}: the key {key!r} is missing")
     if document["kind"] not in KINDS:
@@ -68,6 +107,8 @@ def load_agreement(catalogue: Catalogue, name: str) -> Agreement:
         document["kind"],
         tuple(document["parts"]),
         document["company"],
+        str(document["from"]),
+        str(document["until"]),
         document.get("note", ""),
     )
 
@@ -82,6 +123,7 @@ class Rebate:
     kind: str
     sources: tuple[str, ...]
     note: str
+    spend: Any = None  # on the covered parts
 
 
 def rebate_of(agreement: Agreement, lines: list[BillLine], facility_power: Any, values: Values) -> Rebate:
@@ -99,4 +141,33 @@ def rebate_of(agreement: Agreement, lines: list[BillLine], facility_power: Any, 
         base = spend if agreement.kind == "warrant-spend" else facility_power
         value = vest(base, values[terms["shares"]], price, values[terms["strike"]], values[terms[names[2]]], values[terms["vested"]])
     given = [values.input(p) for p in paths]
-    return Rebate(path, agreement.supplier, value, worst([g.kind for g in given]), tuple(dict.fromkeys(g.source for g in given)), agreement.note)
+    return Rebate(
+        path, agreement.supplier, value, worst([g.kind for g in given]), tuple(dict.fromkeys(g.source for g in given)), agreement.note, spend
+    )
+
+
+@dataclass(slots=True)
+class Worth:
+    """What a right under an agreement is worth at a date."""
+
+    share_price: Any
+    vested: Any
+    intrinsic: Any  # of one share's right
+    option: Any  # the same by Black and Scholes, with the life it had at its grant
+    intrinsic_discount: Any  # of the spend that vests the whole
+    option_discount: Any
+
+
+def worth_of(agreement: Agreement, values: Values) -> Worth | None:
+    """Return what a warrant's right is worth; None for an agreement that is no warrant."""
+    if agreement.kind == "share-of-spend":
+        return None
+    path = f"rebates.{agreement.id}"
+    price, strike = values[f"shares.{agreement.company}.price"], values[f"{path}.strike"]
+    now = intrinsic_value(price, strike)
+    option = black_scholes_call(price, strike, *(values[f"{path}.{name}"] for name in ("riskless_rate", "volatility", "life")))
+    discounts = [None, None]
+    if agreement.kind == "warrant-spend":
+        terms = values[f"{path}.shares"], values[f"{path}.spend_threshold"]
+        discounts = [warrant_discount(value, *terms) for value in (now, option)]
+    return Worth(price, values[f"{path}.vested"], now, option, *discounts)

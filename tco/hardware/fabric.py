@@ -74,7 +74,7 @@ def ring_cut(size: Pure, link: BytePerSecond, chips: Pure) -> Any:
 
 @formula(unit="byte/s", source="tco-model")
 def neighbour_bandwidth(neighbours: Pure, link: BytePerSecond) -> Any:
-    """Bandwidth per direction to some equal neighbours: n B_link."""
+    """Bandwidth per direction to some equal neighbours: B = n x B_link."""
     return neighbours * link
 
 

@@ -39,7 +39,9 @@ def bill_table(system: System, bill: Bill, rebates: Sequence[Rebate], date: str,
         f"({chips:g} chips, {system.racks:g} racks). "
         "~ rests on an estimate or an assumption."
     ]
-    below += [f"Rebate {rebate.supplier}: {significant(rebate.value)} USD. {rebate.note}" for rebate in rebates]
+    for rebate in rebates:
+        part = float(rebate.value) / float(rebate.spend) if float(rebate.spend) else 0.0
+        below.append(f"Rebate {rebate.supplier}: {significant(rebate.value)} USD, {part * 100:.3g} % of {significant(rebate.spend)}. {rebate.note}")
     above = [f"{system.owner_pays} | prices of {date} | {variants(system)}".rstrip(" |")]
     return Table(("part", "quantity", "unit USD", "USD", "W", "kind"), rows, system.name, above, below, "lrrrrl")
 

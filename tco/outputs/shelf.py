@@ -9,6 +9,7 @@ from typing import Any
 from tco.catalog import Catalogue
 from tco.catalog.rows import ALTERNATIVE, Row
 from tco.catalog.systems import System
+from tco.economics.rebates import Agreement, Worth
 from tco.outputs.document import number
 from tco.outputs.table import Table, significant
 from tco.performance.architecture import Architecture
@@ -95,3 +96,26 @@ def model_rows(model: Architecture) -> list[list[Any]]:
         shape = {**asdict(block.attention), **asdict(block.feed_forward)}
         rows.append([f"{block.layers} layers", ", ".join(f"{key} {value}" for key, value in shape.items() if value)])
     return rows
+
+
+def rebate_rows(agreement: Agreement, worth: Worth | None, date: str) -> list[list[Any]]:
+    """Return an agreement's page as rows."""
+    rows: list[list[Any]] = [
+        ["kind", agreement.kind],
+        ["in force", f"{agreement.begins} to {agreement.ends}{'' if agreement.in_force(date) else f', not at {date}'}"],
+        ["covers", ", ".join(agreement.parts)],
+    ]
+    if worth is not None:
+        rows += [
+            [f"share price {date}, USD", float(worth.share_price)],
+            ["vested share of the warrant", float(worth.vested)],
+            ["intrinsic value a share, USD", float(worth.intrinsic)],
+            ["Black-Scholes value a share, USD", float(worth.option)],
+        ]
+        if worth.intrinsic_discount is not None:
+            rows += [
+                ["whole warrant over the spend that vests it, intrinsic", float(worth.intrinsic_discount)],
+                ["whole warrant over the spend that vests it, Black-Scholes", float(worth.option_discount)],
+                ["marginal rebate on further spend, intrinsic", float(worth.intrinsic_discount) * (1 - float(worth.vested))],
+            ]
+    return [*rows, ["note", agreement.note]]

@@ -94,7 +94,7 @@ def prefill_share(decode: TokenPerSecondPerChip, prefill: TokenPerSecondPerChip,
 
 @formula(unit="s", source="tco-model")
 def time_to_first_token(prefill_time: Second, step_time: Second) -> Any:
-    """Time to the first token without queueing: prefill and the first decode step."""
+    """Time to the first token without queueing: t_prefill + t_step."""
     return prefill_time + step_time
 
 

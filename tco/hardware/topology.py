@@ -1,0 +1,142 @@
+"""The scale-up fabric as a graph: chips and switches with the lanes between them, built from the system's own file.
+
+The closed forms of `fabric.py` answer at run time; the graph is their oracle (hops by breadth-first search, rates by linear
+programming in the tests) and carries the checks that only wires can show: ports of a switch, reach of a cable, lanes of a chip.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tco.catalog import Catalogue
+from tco.catalog.systems import System
+from tco.errors import DataError
+from tco.hardware.fabric import lanes, number, torus_dimensions
+
+LARGEST_GRAPH = 1024  # chips; a larger world is judged by its closed forms alone
+Node = tuple[object, ...]
+
+
+@dataclass(slots=True)
+class Graph:
+    """Undirected links between nodes, each with its lanes. A chip's node begins with 'chip'."""
+
+    links: dict[Node, dict[Node, float]] = field(default_factory=dict)
+
+    def join(self, a: Node, b: Node, width: float) -> None:
+        """Add a link of some lanes, or widen the one that is there."""
+        for one, other in ((a, b), (b, a)):
+            ends = self.links.setdefault(one, {})
+            ends[other] = ends.get(other, 0.0) + width
+
+    @property
+    def chips(self) -> list[Node]:
+        """The accelerators."""
+        return [node for node in self.links if node[0] == "chip"]
+
+    def distances(self, start: Node) -> dict[Node, int]:
+        """Return the links on the shortest path to every node."""
+        found, queue = {start: 0}, deque([start])
+        while queue:
+            node = queue.popleft()
+            for other in self.links[node]:
+                if other not in found:
+                    found[other] = found[node] + 1
+                    queue.append(other)
+        return found
+
+    def hops(self) -> tuple[float, int]:
+        """Return mean and worst intermediate devices over distinct pairs of chips."""
+        counts = [links - 1 for chip in self.chips for other, links in self.distances(chip).items() if other[0] == "chip" and other != chip]
+        return sum(counts) / len(counts), max(counts)
+
+
+def build(system: System, scope: str = "world") -> Graph:
+    """Return the graph of a system's rack or world."""
+    kind = system.fabric.get("kind")
+    if system.chips > LARGEST_GRAPH:
+        raise DataError(f"{system.where}: {system.chips:g} chips are too many for a graph; the closed forms hold for any size")
+    graph = Graph()
+    racks = 1 if scope == "rack" else int(system.racks)
+    if kind == "torus":
+        add_torus(graph, system)
+    elif kind == "two-level":
+        add_two_level(graph, system, racks)
+    elif kind == "mesh":
+        for a, b in itertools.combinations(range(int(system.chips)), 2):
+            graph.join(("chip", a), ("chip", b), 1.0)
+    else:  # star, two-star: the switches of a rack act as one
+        per_rack = int(system.chips) // max(1, int(system.racks))
+        for rack, chip in itertools.product(range(max(1, racks)), range(per_rack)):
+            graph.join(("chip", rack, chip), ("switch", rack), 1.0)
+        if kind == "two-star" and racks > 1:
+            graph.join(("switch", 0), ("switch", 1), number(system, "cross_share") * per_rack)
+    return graph
+
+
+def add_torus(graph: Graph, system: System) -> None:
+    """Join every chip to its neighbours in each dimension."""
+    sizes = torus_dimensions(system)
+    for place in itertools.product(*(range(size) for size, _ in sizes)):
+        for axis, (size, width) in enumerate(sizes):
+            neighbour = (*place[:axis], (place[axis] + 1) % size, *place[axis + 1 :])
+            if size > 2 or place[axis] == 0:
+                graph.join(("chip", *place), ("chip", *neighbour), width)
+
+
+def add_two_level(graph: Graph, system: System, racks: int) -> None:
+    """Join chips inside their tray, to the switches of their plane, and to their pair in the other rack."""
+    tray_chips, planes = int(number(system, "chips_per_tray")), int(number(system, "planes"))
+    trays = int(system.chips) // int(system.racks) // tray_chips
+    tray_lanes, plane_lanes = lanes(system, "tray"), lanes(system, "plane")
+    for rack, tray in itertools.product(range(racks), range(trays)):
+        chips = [("chip", rack, tray, position) for position in range(tray_chips)]
+        if number(system, "tray_hops"):
+            for chip in chips:
+                graph.join(chip, ("tray-switch", rack, tray), tray_lanes)
+        else:
+            for a, b in itertools.combinations(chips, 2):
+                graph.join(a, b, tray_lanes / (tray_chips - 1))
+        for position, chip in enumerate(chips):
+            graph.join(chip, ("plane-switch", rack, position % planes), plane_lanes)
+            for other in range(rack + 1, racks):
+                graph.join(chip, ("chip", other, tray, position), lanes(system, "cross_rack"))
+
+
+def lane_faults(system: System, catalogue: Catalogue, date: str) -> Iterator[str]:
+    """Yield what the wires cannot do: more lanes than the chip has, more ports than a switch, a link beyond its reach."""
+    budget = system.fabric.get("lanes", {})
+    if catalogue.has_part_value(system.chip, "lanes"):
+        have = catalogue.part_input(system.chip, "lanes", date).value
+        used = used_lanes(system)
+        if sum(used.values()) > have:
+            terms = " + ".join(f"{name} {count:g}" for name, count in used.items())
+            yield f"{system.where}: fabric.lanes of {system.chip}: {terms} = {sum(used.values()):g} lanes, the chip has {have:g}"
+    switch, port = system.fabric.get("switch"), system.fabric.get("port_lanes")
+    if switch and port and system.fabric.get("kind") == "two-level":
+        have = catalogue.part_input(switch, "lanes", date).value
+        tray_chips, planes = int(number(system, "chips_per_tray")), int(number(system, "planes"))
+        ports = int(system.chips) // int(system.racks) // tray_chips * (tray_chips // planes)
+        if ports * port > have:
+            yield f"{system.where}: a {switch} of one of {planes} planes must join {ports} chips by x{port:g}: {ports * port:g} lanes, it has {have:g}"
+    for name, span in system.fabric.get("span", {}).items():
+        cable = system.fabric.get("cable", {}).get(name)
+        if cable is None:
+            yield f"{system.where}: fabric.span.{name} states a length, fabric.cable.{name} no cable"
+        elif span > catalogue.part_input(cable, "reach", date).value:
+            reach = catalogue.part_input(cable, "reach", date).value
+            yield f"{system.where}: fabric.span.{name}: {span:g} m is beyond the reach of {cable} ({reach:g} m)"
+    if not budget and system.fabric.get("kind") in ("torus", "two-level"):
+        yield f"{system.where}: fabric.lanes is missing"
+
+
+def used_lanes(system: System) -> dict[str, float]:
+    """Return the lanes of one chip by purpose: scale-up (spares included), host and NIC."""
+    budget = {name: float(count) for name, count in system.fabric.get("lanes", {}).items()}
+    if system.fabric.get("kind") != "torus":
+        return budget
+    links = {axis: min(size - 1, 2) for axis, size in zip("xyzw", system.fabric["dims"], strict=False)}
+    return {name: count * links.get(name, 1) for name, count in budget.items()}
