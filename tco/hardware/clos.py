@@ -76,7 +76,7 @@ def tier_links(bandwidth: BytePerSecond, module: BytePerSecond) -> Any:
 
 @formula(unit="", source="clos-fat-tree")
 def module_ends(links: Pure, ends: Pure) -> Any:
-    """Optical modules of some links: one at each optical end."""
+    """Optical modules of some links, one at each optical end: n = links x ends."""
     return links * ends
 
 

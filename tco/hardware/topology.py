@@ -121,7 +121,8 @@ def lane_faults(system: System, catalogue: Catalogue, date: str) -> Iterator[str
         tray_chips, planes = int(number(system, "chips_per_tray")), int(number(system, "planes"))
         ports = int(system.chips) // int(system.racks) // tray_chips * (tray_chips // planes)
         if ports * port > have:
-            yield f"{system.where}: a {switch} of one of {planes} planes must join {ports} chips by x{port:g}: {ports * port:g} lanes, it has {have:g}"
+            need = f"{ports} chips by x{port:g} are {ports * port:g} lanes, it has {have:g}"
+            yield f"{system.where}: a {switch} of one of {planes} planes joins too many chips: {need}"
     for name, span in system.fabric.get("span", {}).items():
         cable = system.fabric.get("cable", {}).get(name)
         if cable is None:
