@@ -21,6 +21,8 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "workload.kind": "kind",
     "workload.model": "model",
     "workload.precision": "precision",
+    "workload.attention": "attention",
+    "workload.dropout": "dropout",
     "cluster.switch": "switch",
     "cluster.port": "port",
 }
@@ -143,6 +145,14 @@ class Inputs:
         return self.text("terms.date")
 
     @property
+    def kind(self) -> str:
+        """What the workload does."""
+        kind = self.text("workload.kind")
+        if kind not in ("serving", "training"):
+            raise unknown("kind of workload", kind, ("serving", "training"), "workload.kind")
+        return kind
+
+    @property
     def tenure(self) -> str:
         """Whether the owner builds the site or rents it."""
         tenure = self.text("site.tenure")
@@ -152,7 +162,7 @@ class Inputs:
 
     def values(self, read: Reader) -> Values:
         """Return the mapping of all inputs, in one reading."""
-        return Values(self.resolve, read, self.given, bounds)
+        return Values(self.resolve, read, self.given, bounds, self.unit_of)
 
     def resolve(self, path: str) -> Input:
         """Return the catalogue's input for a path; an unknown path or a missing value raises `DataError`."""
@@ -167,11 +177,19 @@ class Inputs:
             return self.catalogue.share_price(name, self.date)
         if group == "rebates" and last == "vested":
             return self.catalogue.vested(name, self.date)
+        if group == "performance" and (name, last) in self.catalogue.calibration_rows:
+            return self.catalogue.practice(name, last)
         if group in ("performance", "rebates") and name:
             self.found |= self.catalogue.document_inputs(group, name, group, f"{group}.{name}")
             if path in self.found:
                 return self.found[path]
         raise unknown("input path", path, self.known_paths())
+
+    def unit_of(self, path: str) -> str:
+        """Return the unit of an input that is set, whether or not the catalogue has a value for it."""
+        group, _, rest = path.partition(".")
+        found = attributes().get((group, rest.rpartition(".")[2]))
+        return found.unit if found and self.is_known(path) else self.resolve(path).unit
 
     def known_paths(self) -> list[str]:
         """Return the paths of documents and parts, for the nearest name."""

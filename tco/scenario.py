@@ -6,6 +6,7 @@ dollars per million tokens. The same chain is read as numbers to answer and as a
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,13 +22,17 @@ from tco.economics.site import facility_power
 from tco.errors import DataError
 from tco.hardware.bill import Bill, bill_of_materials
 from tco.hardware.clos import switch_radix, tiers_needed
-from tco.hardware.fabric import fabric_scopes
+from tco.hardware.fabric import crossing_bandwidth, fabric_scopes, torus_rings
 from tco.hardware.network import OPTICS, Network, Plan, scale_out_network, summed, switch_part
 from tco.inputs import HEADLINE_DOCUMENTS, HEADLINE_SYSTEM, Inputs, Scenario, load_scenario
 from tco.metrics import METRICS
 from tco.performance.architecture import load_model
-from tco.performance.bounds import time_by_bound
-from tco.performance.machine import Tier, family_of, machine
+from tco.performance.links import Links, Tier, links_of
+from tco.performance.machine import family_of, machine
+from tco.performance.profile import Report, report_of, shares_of
+from tco.performance.training.job import job_of, practice
+from tco.performance.training.result import TrainingResult, train
+from tco.performance.training.schedule import usd_per_trillion
 from tco.performance.workload import ServingResult, serve
 from tco.provenance import Input
 from tco.trace import Trace, plain, recording
@@ -48,11 +53,12 @@ class Result:
     lines: list[CostLine]
     bill: Bill
     rebates: list[Rebate]
-    serving: ServingResult | None
+    serving: ServingResult | TrainingResult | None
     shares: dict[str, float]
     bounds: dict[str, dict[str, float]]  # phase -> share of its time by bound
     inputs: dict[str, Input]
     texts: dict[str, str]
+    report: Report  # how the plan was found, and where the time of its phases goes
     plan: Any = None
     nodes: dict[str, Any] = field(default_factory=dict)  # traced metrics, when a trace was asked for
 
@@ -73,7 +79,7 @@ class Chain:
     network: Network
     rebates: list[Rebate]
     cost: Cost
-    serving: ServingResult
+    serving: ServingResult | TrainingResult
     metrics: dict[str, Any]
 
 
@@ -86,7 +92,7 @@ def evaluate(
     variant: Mapping[str, str] | None = None,
     trace: bool = False,
 ) -> Result:
-    """Evaluate a scenario: a name, a path or a `Scenario`. `set` replaces inputs by path, `plan` fixes the serving plan.
+    """Evaluate a scenario: a name, a path or a `Scenario`. `set` replaces inputs by path, `plan` fixes the plan that is searched otherwise.
 
     With `trace` the result also carries the traced metrics. Raises `DataError` for anything wrong in the data.
     """
@@ -94,9 +100,12 @@ def evaluate(
     found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
     inputs = Inputs(catalogue, found, dict(set or {}), dict(variant or {}))
     values = inputs.values(as_number)
+    began = time.perf_counter()
     chain = run(inputs, values, plan)
+    report = report_of(chain.serving, time.perf_counter() - began)
     notes = [*inputs.notes, *(f"{path} is set, but nothing in this scenario rests on it" for path in values.check_given(inputs.is_known))]
-    notes += [f"{name}: {chain.serving.reason}" for name in ("output_tokens_per_s_per_chip",) if chain.serving.reason]
+    if chain.serving.reason:
+        notes.append(f"{'step_s' if isinstance(chain.serving, TrainingResult) else 'output_tokens_per_s_per_chip'}: {chain.serving.reason}")
     result = Result(
         scenario=found.name,
         title=found.title,
@@ -109,9 +118,10 @@ def evaluate(
         rebates=chain.rebates,
         serving=chain.serving,
         shares=shares_by_kind(chain.cost.lines),
-        bounds={phase: time_by_bound(result) for phase, result in chain.serving.phases().items()},
+        bounds={phase: shares_of(result) for phase, result in chain.serving.phases().items()},
         inputs=values.inputs,
         texts=inputs.texts_used,
+        report=report,
         plan=chain.serving.plan,
     )
     if trace:
@@ -133,10 +143,28 @@ def run(inputs: Inputs, values: Values, plan: Any = None) -> Chain:
     network = design_network(inputs, values)
     rebates = rebates_of(inputs, values, bill)
     cost = cost_of_world(values, bill, network, rebates, chips, inputs.tenure)
+    workload = WORKLOADS[inputs.kind](inputs, values, plan)
+    return Chain(system, bill, network, rebates, cost, workload, collect(values, system, cost, workload))
+
+
+def serving_of(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
+    """Serve the scenario's workload on one scale-up world."""
+    system, catalogue = inputs.system, inputs.catalogue
     family, precision = family_of(catalogue, system.chip), inputs.text("workload.precision")
-    hardware = machine(system.chip, tiers_of(system, values), values, family, precision)
-    serving = serve(hardware, load_model(catalogue, inputs.text("workload.model")), int(chips), values, plan)
-    return Chain(system, bill, network, rebates, cost, serving, collect(values, system, cost, serving))
+    hardware = machine(system.chip, links_of_system(inputs, values), values, family, precision)
+    return serve(hardware, load_model(catalogue, inputs.text("workload.model")), int(system.chips), values, plan)
+
+
+def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
+    """Train the scenario's model on all chips of its cluster."""
+    system, catalogue = inputs.system, inputs.catalogue
+    family, precision = family_of(catalogue, system.chip), inputs.text("workload.precision")
+    texts = {path: inputs.text(path) for path in ("workload.attention", "workload.dropout")}
+    job = job_of(load_model(catalogue, inputs.text("workload.model")), texts, values)
+    return train(job, practice(system.chip, fabric_scopes(system, values), values, family, precision), precision, plan)
+
+
+WORKLOADS: dict[str, Callable[[Inputs, Values, Any], Any]] = {"serving": serving_of, "training": training_of}
 
 
 @dataclass(slots=True)
@@ -197,12 +225,15 @@ def design_network(inputs: Inputs, values: Values) -> Network:
     return network
 
 
-def tiers_of(system: System, values: Values) -> list[Tier]:
-    """Return the scopes of the fabric as the performance room takes them; two alike are one."""
+def links_of_system(inputs: Inputs, values: Values) -> Links:
+    """Return what the chips of the scenario's system meet when they communicate."""
+    system = inputs.system
     scopes = fabric_scopes(system, values)
     if scopes[0].chips == scopes[-1].chips:
         scopes = scopes[-1:]
-    return [Tier(s.scope, s.chips, s.injection, s.all_to_all, s.hops_mean, s.balanced) for s in scopes]
+    crossing = crossing_bandwidth(system, values)
+    tiers = [Tier(s.scope, s.chips, s.injection, s.all_to_all, s.hops_mean, s.balanced, crossing, tuple(torus_rings(system, values))) for s in scopes]
+    return links_of(values, system.chip, family_of(inputs.catalogue, system.chip), tiers, bool(system.fabric.get("reduces", False)))
 
 
 def port_text(text: str) -> str:
@@ -210,7 +241,7 @@ def port_text(text: str) -> str:
     return f"{text[:-1]} Gb/s" if text[-1:] in "Gg" and text[:-1].replace(".", "").isdigit() else text
 
 
-def collect(values: Values, system: System, cost: Cost, serving: ServingResult) -> dict[str, Any]:
+def collect(values: Values, system: System, cost: Cost, workload: ServingResult | TrainingResult) -> dict[str, Any]:
     """Return every metric that can be computed, each named so that a user may set it."""
     part = f"parts.{system.chip}"
     found: dict[str, Any] = {"chips": system.chips, "racks": system.racks}
@@ -242,12 +273,15 @@ def collect(values: Values, system: System, cost: Cost, serving: ServingResult) 
     if plain(found["peak_fp8_flop_per_s"]) > 0:
         name("usd_per_peak_fp8_pflop_hour", lambda: joined.usd_per_petaflop_hour(hour, found["peak_fp8_flop_per_s"]))
     name("usd_per_hbm_tb_per_s_hour", lambda: joined.usd_per_bandwidth_hour(hour, found["hbm_byte_per_s"]))
-    for metric, value in serving.rates.items():
+    for metric, value in workload.rates.items():
         name(metric, partial(plain_value, value))
-    if "output_tokens_per_s_per_chip" in found:
+    if isinstance(workload, TrainingResult):
+        if workload.plan is not None:
+            name("train_usd_per_trillion_tokens", lambda: usd_per_trillion(used, values["cluster.chips"], workload.tokens_per_s))
+    elif "output_tokens_per_s_per_chip" in found:
         out, into = found["output_tokens_per_s_per_chip"], found["input_tokens_per_s_per_chip"]
         name("usd_per_million_output_tokens", lambda: joined.usd_per_million(used, out, 1.0))
-        name("usd_per_million_input_tokens", lambda: joined.usd_per_million(used, into, serving.prefill_share))
+        name("usd_per_million_input_tokens", lambda: joined.usd_per_million(used, into, workload.prefill_share))
         name("usd_per_million_tokens", lambda: joined.usd_per_million(used, joined.all_tokens(out, into), 1.0))
         name("tokens_per_s_per_facility_mw", lambda: joined.tokens_per_megawatt(out, site_power))
     return found

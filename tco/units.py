@@ -8,6 +8,7 @@ the two equal. pint itself is imported only for a unit text the table lacks, and
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -22,6 +23,7 @@ Pure = Annotated[Any, ""]
 Second = Annotated[Any, "s"]
 Hour = Annotated[Any, "h"]
 Year = Annotated[Any, "year"]
+PerSecond = Annotated[Any, "1/s"]
 HourPerYear = Annotated[Any, "h/year"]
 SecondPerHour = Annotated[Any, "s/h"]
 PerYear = Annotated[Any, "1/year"]
@@ -36,6 +38,7 @@ TokenPerSecondPerChip = Annotated[Any, "token/s/chip"]
 TokenPerChip = Annotated[Any, "token/chip"]
 TokenPerJoule = Annotated[Any, "token/J"]
 TokenPerMillion = Annotated[Any, "token/Mtoken"]
+TokenPerTrillion = Annotated[Any, "token/Ttoken"]
 TokenPerSecondPerMegawatt = Annotated[Any, "token/s/MW"]
 WattPerMegawatt = Annotated[Any, "W/MW"]
 FLOPPerPetaflop = Annotated[Any, "FLOP/PFLOP"]
@@ -67,7 +70,7 @@ PerSquareMillimetre = Annotated[Any, "1/mm^2"]
 
 
 class Unit(NamedTuple):
-    """What a unit text means: its factor to the base units and its dimension in pint's canonical spelling."""
+    """What a unit text means: its factor to the base units and its dimension in one spelling."""
 
     factor: float
     dimension: str
@@ -96,12 +99,27 @@ def unit(text: str) -> Unit:
 
 
 def from_registry(text: str) -> Unit:
-    """Return factor and dimension of a unit text as pint reads it."""
+    """Return factor and dimension of a unit text as pint reads it; pint passes over marks such as '#', ',' or '?', which are refused."""
+    wrong = DataError(f"{text!r} is not a unit{nearest(text, unit_table())}")
+    if not all(mark.isalnum() or mark in " */^()%.-" for mark in text):
+        raise wrong
     try:
         base = registry().Quantity(1, text).to_base_units()
     except Exception as error:  # pint raises many kinds, AssertionError and tokenizer errors among them
-        raise DataError(f"{text!r} is not a unit{nearest(text, unit_table())}") from error
-    return Unit(float(base.magnitude), "dimensionless" if base.dimensionless else str(base.dimensionality))
+        raise wrong from error
+    return Unit(float(base.magnitude), dimension_text({name: float(str(power)) for name, power in base.dimensionality.items()}))
+
+
+def dimension_text(powers: Mapping[str, float]) -> str:
+    """Return a dimension in one spelling, such as '[currency] / [chip] / [time]'; the order of pint's own depends on what it read before."""
+
+    def factor(name: str) -> str:
+        power = abs(powers[name])
+        return name if power == 1 else f"{name} ** {power:g}"
+
+    above = " * ".join(factor(name) for name in sorted(powers) if powers[name] > 0)
+    below = "".join(f" / {factor(name)}" for name in sorted(powers) if powers[name] < 0)
+    return (above or "1") + below if powers else "dimensionless"
 
 
 def convert(value: float, source: str, target: str) -> float:

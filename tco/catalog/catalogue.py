@@ -41,7 +41,7 @@ class Catalogue:
         for level, folder in enumerate(self.folders):
             own: dict[tuple[str, str], list[Row]] = {}
             for path in sorted((folder / folder_name).glob("*.csv")):
-                for line, cells in read_csv(path, (key, "attribute", *COLUMNS), optional=("use",)):
+                for line, cells in read_csv(path, (key, "attribute", *COLUMNS), optional=("use", "residual")):
                     own.setdefault((cells[key], cells["attribute"]), []).append(Row(cells, f"{path}:{line}", level > 0))
             found |= own
         return found
@@ -60,6 +60,25 @@ class Catalogue:
     def vesting_rows(self) -> dict[tuple[str, str], list[Row]]:
         """Every row of the vesting schedules of warrants."""
         return self._rows("vesting", "agreement")
+
+    @cached_property
+    def calibration_rows(self) -> dict[tuple[str, str], list[Row]]:
+        """Every row of the calibrated parameters and priors, by family of chips."""
+        return self._rows("calibration", "family")
+
+    def practice(self, family: str, name: str) -> Input:
+        """Return a parameter of practice of a family of chips: fitted to measurements, or a prior."""
+        key = (f"performance.{family}.{name}", "")
+        found = self._inputs.get(key)
+        if found is None:
+            rows = self.calibration_rows.get((family, name))
+            if rows is None:
+                families = {known for known, _ in self.calibration_rows}
+                if family not in families:
+                    raise unknown("family of chips", family, families)
+                raise unknown(f"parameter of {family}", name, [n for f, n in self.calibration_rows if f == family])
+            found = self._inputs[key] = self.chosen(rows, attribute("performance", name, rows[0].where), key[0], "")
+        return found
 
     @cached_property
     def parts(self) -> dict[str, list[str]]:

@@ -280,3 +280,21 @@ KINDS: dict[str, Callable[[System, Values], list[Scope]]] = {
     "torus": torus,
     "two-level": two_level,
 }
+
+
+def crossing_bandwidth(system: System, values: Values) -> Any:
+    """Return the bandwidth of a chip to the other racks of its world; None where the fabric has no such tier."""
+    kind = system.fabric.get("kind")
+    if kind == "two-level":
+        return lane_group_bandwidth(lanes(system, "cross_rack"), values[f"parts.{system.chip}.lane_bandwidth"])
+    if kind == "two-star":
+        return lane_group_bandwidth(number(system, "cross_share"), values[f"parts.{system.chip}.scale_up_bandwidth"])
+    return None
+
+
+def torus_rings(system: System, values: Values) -> list[tuple[int, Any]]:
+    """Return size and link bandwidth of each ring of a torus; nothing for other fabrics."""
+    if system.fabric.get("kind") != "torus":
+        return []
+    rate = values[f"parts.{system.chip}.lane_bandwidth"]
+    return [(size, lane_group_bandwidth(per_link, rate)) for size, per_link in torus_dimensions(system)]

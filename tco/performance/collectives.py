@@ -1,7 +1,7 @@
-"""Costs of collectives on one tier of the fabric: latency and bandwidth terms by algorithm, the cheapest being taken.
+"""Costs of collectives as formulas: bytes on the wire, latency of the steps, and the pipelined sum of both.
 
-`group` is the number of ranks and `size` the bytes of the buffer of one rank. A step takes the latency of its endpoints and of the
-devices in between. In-network reduction and torus algorithms follow with the systems that have them.
+A group has `ranks` chips in `domains` scale-up domains; what crosses a domain's border is spread over its chips. Inside and outside
+work on different chunks at the same time, so the slower of the two sets the pace. `size` is the whole buffer, as nccl-tests counts.
 """
 
 from __future__ import annotations
@@ -10,53 +10,211 @@ from typing import Any
 
 import numpy as np
 
-from tco.formula import formula, least
-from tco.units import Byte, BytePerSecond, Pure, Second
+from tco.formula import ceil_ratio, formula, select
+from tco.units import Byte, BytePerSecond, PerSecond, Pure, Second
 
 
-@formula(unit="s", source="hockney1994")
-def step_latency(collective_latency: Second, hop_latency: Second, hops: Pure) -> Any:
-    """Latency of one step of a collective: alpha = endpoints + hops x time per intermediate device."""
-    return collective_latency + hops * hop_latency
+@formula(unit="", source="tco-calibration")
+def latency_scale(clock: PerSecond, dies: Pure, die_factor: Pure, reference_clock: PerSecond) -> Any:
+    """On-chip latency against the reference chip: inverse clock, times a factor where fences cross dies: s = f_ref / f x (1 or phi)."""
+    return reference_clock / clock * select(dies > 1, die_factor, 1.0)
+
+
+@formula(unit="s", source="tco-calibration")
+def scaled_latency(latency: Second, scale: Pure, ratio: Pure = 1) -> Any:
+    """A latency of the reference chip on another: alpha = alpha_ref s x ratio."""
+    return latency * scale * ratio
 
 
 @formula(unit="byte/s", source="tco-model")
-def link_rate(bandwidth: BytePerSecond, link_efficiency: Pure) -> Any:
-    """Rate large messages reach on the links of a tier: B = bandwidth x efficiency."""
-    return bandwidth * link_efficiency
+def mesh_injection(bandwidth: BytePerSecond, point_to_point: Pure, ranks: Pure, domain: Pure) -> Any:
+    """What a rank injects: all its links behind a switch, on a mesh only those to ranks in use: B min(1, (Y-1)/(D-1))."""
+    return bandwidth * select(point_to_point > 0, np.minimum(np.maximum(ranks - 1, 1) / np.maximum(domain - 1, 1), 1.0), 1.0)
+
+
+@formula(unit="byte", source="thakur2005")
+def ring_bytes(size: Byte, ranks: Pure, passes: Pure) -> Any:
+    """Bytes through a rank's links in a ring: M p (N-1)/N; one pass gathers or scatters, two reduce to all."""
+    return size * passes * (ranks - 1) / ranks
+
+
+@formula(unit="byte", source="nccl-tuning")
+def in_network_bytes(size: Byte, ranks: Pure) -> Any:
+    """Bytes through a rank's links when the switch reduces: M (1 + 1/N)."""
+    return size * (1 + 1 / ranks)
+
+
+@formula(unit="byte", source="thakur2005")
+def one_shot_bytes(size: Byte, ranks: Pure) -> Any:
+    """Bytes a rank reads when each takes the whole buffer of every other: M (N-1)."""
+    return size * (ranks - 1)
+
+
+@formula(unit="byte", source="thakur2005")
+def outer_share(size: Byte, domains: Pure, per_domain: Pure, passes: Pure) -> Any:
+    """Bytes of a rank that cross domains, each chip taking its part: M p (X-1)/X / Y."""
+    return size * passes * (domains - 1) / domains / per_domain
+
+
+@formula(unit="byte", source="bruck1997")
+def inner_exchange(size: Byte, ranks: Pure, per_domain: Pure) -> Any:
+    """Bytes of an all-to-all a rank keeps in its domain: M (Y-1)/N."""
+    return size * (per_domain - 1) / ranks
+
+
+@formula(unit="byte", source="bruck1997")
+def outer_exchange(size: Byte, ranks: Pure, per_domain: Pure) -> Any:
+    """Bytes of an all-to-all a rank sends to other domains: M (N-Y)/N."""
+    return size * (ranks - per_domain) / ranks
+
+
+@formula(unit="byte", source="hockney1994")
+def crossing_bytes(size: Byte, domains: Pure) -> Any:
+    """Bytes of a point-to-point transfer that leave the domain: all of them or none."""
+    return size * np.minimum(domains - 1, 1)
+
+
+@formula(unit="byte", source="hockney1994")
+def staying_bytes(size: Byte, domains: Pure) -> Any:
+    """Bytes of a point-to-point transfer that stay in the domain: none of them or all."""
+    return size * (1 - np.minimum(domains - 1, 1))
+
+
+@formula(unit="byte/s", source="tco-model")
+def outside_rate(ranks: Pure, world: Pure, crossing: BytePerSecond, network: BytePerSecond) -> Any:
+    """Rate between domains: the world's own lanes while the group fits it, else the network."""
+    return select(ranks > world, network, crossing)
+
+
+@formula(unit="s", source="tco-model")
+def outside_step(ranks: Pure, world: Pure, crossing: Second, network: Second) -> Any:
+    """Latency of a step between domains: of the world's own lanes while the group fits it, else of the network."""
+    return select(ranks > world, network, crossing)
+
+
+@formula(unit="s", source="hockney1994")
+def wire_time(inner: Byte, inner_rate: BytePerSecond, outer: Byte, outer_rate: BytePerSecond) -> Any:
+    """Time on the wire of both tiers at once: w = max(Q_in/B_in, Q_out/B_out)."""
+    return np.maximum(inner / inner_rate, outer / outer_rate)
+
+
+@formula(unit="s", source="tco-calibration")
+def pipelined_time(latency: Second, wire: Second, chunk: Second) -> Any:
+    """A transfer cut into the best number of chunks: t = l + w + 2 sqrt(c w)."""
+    return latency + wire + 2 * np.sqrt(chunk * wire)
+
+
+@formula(unit="s", source="hockney1994")
+def direct_time(latency: Second, wire: Second) -> Any:
+    """A single transfer: t = l + w."""
+    return latency + wire
 
 
 @formula(unit="s", source="thakur2005")
-def ring_all_reduce(group: Pure, size: Byte, latency: Second, rate: BytePerSecond) -> Any:
-    """Ring all-reduce: t = 2 (N-1) alpha + 2 (N-1)/N M/B."""
-    return 2 * (group - 1) * latency + 2 * (group - 1) / group * size / rate
+def ring_latency(start: Second, passes: Pure, ranks: Pure, domains: Pure, step: Second, outer_step: Second) -> Any:
+    """Latency of a ring: l = start + p ((N - X) alpha_in + (X - 1) alpha_out)."""
+    return start + passes * ((ranks - domains) * step + (domains - 1) * outer_step)
+
+
+@formula(unit="s", source="sanders2009")
+def tree_latency(start: Second, passes: Pure, per_domain: Pure, board: Pure, domains: Pure, step: Second, outer_step: Second) -> Any:
+    """Latency of a tree: a chain inside a board, binary above: l = start + p ((c - 1 + log2(Y/c)) alpha_in + log2(X) alpha_out)."""
+    chain = np.minimum(per_domain, board)
+    inside = chain - 1 + np.ceil(np.log2(per_domain / chain) - 1e-9)
+    return start + passes * (inside * step + np.ceil(np.log2(domains) - 1e-9) * outer_step)
 
 
 @formula(unit="s", source="thakur2005")
-def one_shot_all_reduce(group: Pure, size: Byte, latency: Second, rate: BytePerSecond) -> Any:
-    """Every rank sends all to all: t = min(N-1, 1) alpha + (N-1) M/B."""
-    return np.minimum(group - 1, 1) * latency + (group - 1) * size / rate
+def halving_latency(start: Second, passes: Pure, per_domain: Pure, domains: Pure, step: Second, outer_step: Second) -> Any:
+    """Latency of recursive halving or doubling: l = start + p (log2(Y) alpha_in + log2(X) alpha_out)."""
+    return start + passes * (np.ceil(np.log2(per_domain) - 1e-9) * step + np.ceil(np.log2(domains) - 1e-9) * outer_step)
 
 
-@formula(unit="s", source="thakur2005")
-def two_shot_all_reduce(group: Pure, size: Byte, latency: Second, rate: BytePerSecond) -> Any:
-    """Direct reduce-scatter, then direct all-gather: t = 2 min(N-1, 1) alpha + 2 (N-1)/N M/B."""
-    return 2 * np.minimum(group - 1, 1) * latency + 2 * (group - 1) / group * size / rate
+@formula(unit="s", source="nccl-tuning")
+def in_network_latency_of(start: Second, extra: Second, domains: Pure, outer_step: Second) -> Any:
+    """Latency of a reduction in the switch: l = start + switch + 2 log2(X) alpha_out."""
+    return start + extra + 2 * np.ceil(np.log2(domains) - 1e-9) * outer_step
 
 
-def all_reduce(group: Any, size: Any, latency: Any, rate: Any) -> Any:
-    """Return the time of the cheapest all-reduce of `size` bytes a rank."""
-    algorithms = (one_shot_all_reduce, two_shot_all_reduce, ring_all_reduce)
-    return least("all_reduce", [algorithm(group, size, latency, rate) for algorithm in algorithms])
+@formula(unit="s", source="tco-model")
+def direct_latency(start: Second, phases: Pure, ranks: Pure, domains: Pure, step: Second, outer_step: Second) -> Any:
+    """Latency of direct exchanges, all at once in each phase: l = start + phases (alpha_in, and alpha_out if domains are crossed)."""
+    return start + phases * (np.minimum(ranks - 1, 1) * step + np.minimum(domains - 1, 1) * outer_step)
+
+
+@formula(unit="s", source="bruck1997")
+def exchange_latency(start: Second, ranks: Pure, domains: Pure, step: Second, outer_step: Second) -> Any:
+    """Latency of an all-to-all: l = start + log2(N) alpha_in, and one alpha_out if domains are crossed."""
+    return start + np.log2(ranks) * step + np.minimum(domains - 1, 1) * outer_step
+
+
+@formula(unit="s", source="chan2007")
+def torus_latency(start: Second, passes: Pure, steps: Pure, step: Second) -> Any:
+    """Latency of bucket rings over the dimensions of a torus: l = start + p sum(d_i - 1) alpha."""
+    return start + passes * steps * step
+
+
+@formula(unit="s", source="chan2007")
+def bucket_time(size: Byte, ring: Pure, before: Pure, passes: Pure, link: BytePerSecond) -> Any:
+    """Wire time of one dimension of a sequential bucket: p (d-1)/d x M / prod(d before) / (2 B), both directions of a ring at work."""
+    return passes * (ring - 1) / ring * size / before / (np.minimum(ring - 1, 2) * link)
 
 
 @formula(unit="byte", source="deepep")
-def dispatch_bytes(tokens: Pure, active: Pure, hidden: Pure, element_size: Byte, group: Pure) -> Any:
-    """Bytes one rank sends when each of its tokens goes to k experts spread over the group: M = T k h b (N-1)/N."""
-    return tokens * active * hidden * element_size * (group - 1) / group
+def token_bytes(hidden: Pure, element: Byte, scale: Byte, block: Pure) -> Any:
+    """Bytes of one token on the wire with its block scales: h (b + s / block)."""
+    return hidden * (element + scale / block)
+
+
+@formula(unit="byte", source="deepep")
+def scattered_bytes(tokens: Pure, active: Pure, token: Byte, share: Pure) -> Any:
+    """Bytes of tokens sent once for each expert: T k b x share of the places."""
+    return tokens * active * token * share
+
+
+@formula(unit="byte", source="deepep")
+def deduplicated_bytes(tokens: Pure, places: Pure, token: Byte, share: Pure) -> Any:
+    """Bytes of tokens sent once to each distinct place: T U b x share of the places."""
+    return tokens * places * token * share
+
+
+@formula(unit="", source="tco-model")
+def distinct_places(places: Pure, active: Pure) -> Any:
+    """Distinct places the k experts of a token fall on: U (1 - (1 - 1/U)^k)."""
+    return places * (1 - (1 - 1 / places) ** active)
 
 
 @formula(unit="s", source="deepep")
-def all_to_all(size: Byte, latency: Second, rate: BytePerSecond, load_balance: Pure, group: Pure) -> Any:
-    """Direct all-to-all: t = min(N-1, 1) alpha + M / (R x load balance), R being the fabric's uniform all-to-all rate."""
-    return np.minimum(group - 1, 1) * latency + size / (rate * load_balance)
+def copy_time(tokens: Pure, token: Byte, places: Pure, cores: Pure, core_rate: BytePerSecond) -> Any:
+    """Time some cores need to read a token once and write its copies: T b (1 + U) / (n_SM r)."""
+    return tokens * token * (1 + places) / (cores * core_rate)
+
+
+@formula(unit="s", source="tco-model")
+def crossing_step(step: Second, domains: Pure) -> Any:
+    """Latency of a step to another domain, zero where there is none: alpha min(X - 1, 1)."""
+    return step * np.minimum(domains - 1, 1)
+
+
+@formula(unit="s", source="deepep")
+def expert_exchange_time(kernels: Pure, kernel: Second, network: Second, wire: Second, copying: Second) -> Any:
+    """Expert dispatch or combine: t = n kernels + network step + max(wire, copying)."""
+    return kernels * kernel + network + np.maximum(wire, copying)
+
+
+@formula(unit="", source="nccl-tests")
+def bus_factor(ranks: Pure, passes: Pure) -> Any:
+    """Bus bandwidth over algorithm bandwidth: p (N-1)/N; one for a broadcast by definition."""
+    return passes * (ranks - 1) / ranks
+
+
+@formula(unit="byte/s", source="nccl-tests")
+def algorithm_bandwidth(size: Byte, time: Second) -> Any:
+    """Bytes of the buffer over the time: M / t."""
+    return size / time
+
+
+@formula(unit="", source="tco-model")
+def domains_of(ranks: Pure, per_domain: Pure) -> Any:
+    """Scale-up domains a group needs: ceil(N / Y)."""
+    return ceil_ratio(ranks, per_domain)

@@ -8,7 +8,7 @@ from typing import Any
 from tco.catalog import Catalogue
 from tco.errors import DataError, unknown
 from tco.formula import formula
-from tco.performance.collectives import link_rate, step_latency
+from tco.performance.links import Links
 from tco.performance.memory import usable_memory
 from tco.performance.roofline import achieved_bandwidth, achieved_rate
 from tco.units import Byte, Pure
@@ -26,29 +26,6 @@ def element_size(bits: Pure, byte_per_bit: Byte = 0.125) -> Any:
 
 
 @dataclass(slots=True)
-class Tier:
-    """One scope of the fabric as the hardware describes it."""
-
-    scope: str
-    chips: int
-    injection: Any
-    all_to_all: Any
-    hops: Any
-    balanced: bool
-
-
-@dataclass(slots=True)
-class Reach:
-    """One tier of the fabric in practice."""
-
-    scope: str
-    chips: int
-    rate: Any  # what a chip injects
-    all_to_all: Any  # what it reaches when all talk to all
-    latency: Any  # of one step
-
-
-@dataclass(slots=True)
 class Machine:
     """One chip of a system, at one number format."""
 
@@ -62,12 +39,11 @@ class Machine:
     memory: Any
     launch: Any
     overhead: Any
-    load_balance: Any
     expert_imbalance: Any
     weight_size: Any
     activation_size: Any
     cache_size: Any
-    tiers: list[Reach]
+    links: Links
 
 
 def family_of(catalogue: Catalogue, chip: str) -> str:
@@ -89,19 +65,12 @@ def computing_format(values: Values, chip: str, precision: str) -> str:
     raise DataError(f"parts.{chip}: computes none of {', '.join(names)}")
 
 
-def machine(chip: str, tiers: list[Tier], values: Values, family: str, precision: str) -> Machine:
-    """Return what a chip on a fabric of some tiers reaches at a number format."""
+def machine(chip: str, links: Links, values: Values, family: str, precision: str) -> Machine:
+    """Return what a chip on some links reaches at a number format."""
     prior = f"performance.{family}"
     computed = computing_format(values, chip, precision)
     peak = values[f"parts.{chip}.{FORMATS[computed][1]}"]
     bits = FORMATS[precision][0]
-    latency, per_hop = values[f"{prior}.collective_latency"], values[f"{prior}.hop_latency"]
-    efficiency = values[f"{prior}.link_efficiency"]
-    reach = [
-        Reach(t.scope, t.chips, link_rate(t.injection, efficiency), link_rate(t.all_to_all, efficiency), step_latency(latency, per_hop, t.hops))
-        for t in tiers
-    ]
-    stored = element_size(bits)
     return Machine(
         chip=chip,
         precision=precision,
@@ -113,10 +82,9 @@ def machine(chip: str, tiers: list[Tier], values: Values, family: str, precision
         memory=usable_memory(values[f"parts.{chip}.hbm_capacity"], values[f"{prior}.memory_reserve"]),
         launch=values[f"{prior}.launch_time"],
         overhead=values[f"{prior}.step_overhead"],
-        load_balance=1.0 if all(t.balanced for t in tiers) else values[f"{prior}.load_balance"],
         expert_imbalance=values[f"{prior}.expert_imbalance"],
-        weight_size=stored,
+        weight_size=element_size(bits),
         activation_size=element_size(16),
         cache_size=element_size(max(bits, 8)),
-        tiers=reach,
+        links=links,
     )

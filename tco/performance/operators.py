@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.formula import formula, select
+from tco.errors import DataError
+from tco.formula import formula
+from tco.performance.algorithms import cheapest, expert_exchange
 from tco.performance.architecture import Architecture, Attention, Block
-from tco.performance.collectives import all_reduce, all_to_all, dispatch_bytes
-from tco.performance.machine import Machine, Reach
+from tco.performance.collectives import scattered_bytes, token_bytes
+from tco.performance.machine import Machine
 from tco.performance.roofline import (
     attention_bytes,
     attention_flops,
@@ -23,7 +25,7 @@ from tco.performance.roofline import (
     repeated,
     roofline_time,
 )
-from tco.units import Byte, BytePerSecond, Pure, Second
+from tco.units import Byte, Pure, Second
 
 
 class Operator(NamedTuple):
@@ -79,28 +81,6 @@ def expert_weights(experts: Pure, hidden: Pure, width: Pure, matrices: Pure) -> 
     return experts * matrices * hidden * width
 
 
-@formula(unit="byte/s", source="tco-model")
-def tier_rate(group: Pure, inner_chips: Pure, inner: BytePerSecond, outer: BytePerSecond) -> Any:
-    """Rate of the smallest tier that holds a group: B = inner if N <= its chips, else outer."""
-    return select(group <= inner_chips, inner, outer)
-
-
-@formula(unit="s", source="tco-model")
-def tier_latency(group: Pure, inner_chips: Pure, inner: Second, outer: Second) -> Any:
-    """Latency of a step on the smallest tier that holds a group: alpha = inner if N <= its chips, else outer."""
-    return select(group <= inner_chips, inner, outer)
-
-
-def tier(machine: Machine, group: Any) -> Reach:
-    """Return what a group of chips reaches on the smallest tier that holds it."""
-    inner, outer = machine.tiers[0], machine.tiers[-1]
-    if inner is outer:
-        return inner
-    pairs = ((inner.rate, outer.rate), (inner.all_to_all, outer.all_to_all))
-    rate, spread = (tier_rate(group, inner.chips, a, b) for a, b in pairs)
-    return Reach("", outer.chips, rate, spread, tier_latency(group, inner.chips, inner.latency, outer.latency))
-
-
 class Pass:
     """Collects the operators of one forward pass on one chip."""
 
@@ -109,8 +89,6 @@ class Pass:
         self.model = model
         self.shape = shape
         self.groups = shape.group / shape.tensor_parallel
-        self.attention_tier = tier(machine, shape.tensor_parallel)
-        self.expert_tier = tier(machine, shape.group)
         self.operators: list[Operator] = []
 
     def add(self, name: str, layers: int, flops: Any, moved: Any, compute: Any) -> None:
@@ -126,15 +104,16 @@ class Pass:
         moved = gemm_bytes(tokens, inner * batch, outer * batch, inner * outer * batch, machine.weight_size, machine.activation_size)
         self.add(name, layers, flops, moved, machine.compute)
 
-    def collective(self, name: str, layers: int, time: Any, size: Any, reach: Reach) -> None:
-        """Add a collective."""
-        self.operators.append(Operator(name, repeated(time, layers), layers, None, size, None, reach.rate, reach.latency, True))
+    def collective(self, name: str, layers: int, time: Any, size: Any, rate: Any) -> None:
+        """Add a collective that moves `size` bytes a chip."""
+        latency = self.machine.links.latencies.start
+        self.operators.append(Operator(name, repeated(time, layers), layers, None, size, None, rate, latency, True))
 
     def reduce(self, name: str, layers: int) -> None:
         """Add the all-reduce that joins the parts of a tensor-parallel product."""
-        size = message_bytes(self.shape.tokens, self.model.hidden, self.machine.activation_size)
-        reach = self.attention_tier
-        self.collective(name, layers, all_reduce(self.shape.tensor_parallel, size, reach.latency, reach.rate), size, reach)
+        links, size = self.machine.links, message_bytes(self.shape.tokens, self.model.hidden, self.machine.activation_size)
+        time = cheapest(links, "all-reduce", self.shape.tensor_parallel, size)
+        self.collective(name, layers, only_if_shared(time, self.shape.tensor_parallel), size, links.inside)
 
     def latent_attention(self, layers: int, a: Attention) -> None:
         """Add multi-head latent attention: absorbed where the cache is read, expanded where a prompt is."""
@@ -145,11 +124,11 @@ class Pass:
         self.gemm("query up", layers, tokens, a.q_rank or hidden, heads * a.qk_dim)
         if shape.absorbed:
             self.gemm("key absorb", layers, tokens, nope, a.latent, heads)
-            self.core(layers, heads, a.cached, a.latent, a.cached)
+            self.core(layers, a, heads, a.cached, a.latent, a.cached)
             self.gemm("value absorb", layers, tokens, a.latent, a.v_dim, heads)
         else:
             self.gemm("key value up", layers, tokens, a.latent, heads * (nope + a.v_dim))
-            self.core(layers, heads, a.qk_dim, a.v_dim, heads * (a.qk_dim + a.v_dim))
+            self.core(layers, a, heads, a.qk_dim, a.v_dim, heads * (a.qk_dim + a.v_dim))
         self.gemm("attention out", layers, tokens, heads * a.v_dim, hidden)
 
     def grouped_attention(self, layers: int, a: Attention) -> None:
@@ -157,14 +136,16 @@ class Pass:
         shape, hidden, tokens = self.shape, self.model.hidden, self.shape.tokens
         heads, kv_heads = np.ceil(a.heads / shape.tensor_parallel), np.ceil(a.kv_heads / shape.tensor_parallel)
         self.gemm("query key value", layers, tokens, hidden, heads * a.qk_dim + kv_heads * (a.qk_dim + a.v_dim))
-        self.core(layers, heads, a.qk_dim, a.v_dim, kv_heads * (a.qk_dim + a.v_dim))
+        self.core(layers, a, heads, a.qk_dim, a.v_dim, kv_heads * (a.qk_dim + a.v_dim))
         self.gemm("attention out", layers, tokens, heads * a.v_dim, hidden)
 
-    def core(self, layers: int, heads: Any, score_width: int, value_width: int, cached: Any) -> None:
-        """Add scores, softmax and values over the cache."""
+    def core(self, layers: int, a: Attention, heads: Any, score_width: int, value_width: int, cached: Any) -> None:
+        """Add scores, softmax and values over the part of the cache that a query reaches."""
         shape, machine = self.shape, self.machine
-        flops = attention_flops(shape.tokens, shape.keys, heads, score_width, value_width)
-        moved = attention_bytes(shape.sequences, shape.keys, cached, machine.cache_size)
+        reach = min(filter(None, (a.window, a.top_tokens)), default=0)
+        keys = attended_keys(shape.keys, reach) if reach else shape.keys
+        flops = attention_flops(shape.tokens, keys, heads, score_width, value_width)
+        moved = attention_bytes(shape.sequences, keys, cached, machine.cache_size)
         self.add("attention core", layers, flops, moved, machine.attention)
 
     def dense(self, name: str, layers: int, width: Any, matrices: int) -> None:
@@ -185,10 +166,12 @@ class Pass:
         weights = expert_weights(reached, model.hidden, f.width, f.matrices)
         moved = gemm_bytes(busiest, model.hidden * 2, f.width * f.matrices, weights, machine.weight_size, machine.activation_size)
         self.add("experts", layers, flops, moved, machine.grouped)
-        reach, own = self.expert_tier, per_rank(shape.tokens, shape.tensor_parallel)
+        own = per_rank(shape.tokens, shape.tensor_parallel)
         for name, size in (("dispatch", machine.weight_size), ("combine", machine.activation_size)):
-            sent = dispatch_bytes(own, f.active, model.hidden, size, shape.group)
-            self.collective(name, layers, all_to_all(sent, reach.latency, reach.all_to_all, machine.load_balance, shape.group), sent, reach)
+            token = token_bytes(model.hidden, size, 0.0, 1)
+            time = expert_exchange(machine.links, shape.group, own, f.active, token)
+            moved = scattered_bytes(own, f.active, token, 1.0)
+            self.collective(name, layers, only_if_shared(time, shape.group), moved, machine.links.spread)
 
     def elementwise(self, layers: int) -> None:
         """Add norms and residuals: eight passes over the hidden state, two launches a layer."""
@@ -198,6 +181,8 @@ class Pass:
 
     def run(self, logits_tokens: Any) -> list[Operator]:
         """Return all operators of the pass, the output head computed for `logits_tokens`."""
+        if self.model.mixers or any(a.compression for a in self.model.attentions):
+            raise DataError(f"{self.model.id}: serving is modelled for attention over a whole cache, not for recurrent states or compressed caches")
         for attention, layers in self.model.attentions.items():
             (self.latent_attention if attention.latent else self.grouped_attention)(layers, attention)
         self.reduce("attention all-reduce", self.model.layers)
@@ -215,7 +200,19 @@ class Pass:
         return self.operators
 
 
+@formula(unit="", source="tco-model")
+def attended_keys(keys: Pure, reach: Pure) -> Any:
+    """Keys a query attends to where it reaches r at most: min(k, r)."""
+    return np.minimum(keys, reach)
+
+
 @formula(unit="byte", source="tco-model")
 def message_bytes(tokens: Pure, hidden: Pure, element_size: Byte) -> Any:
     """Hidden states of a pass: M = T h b."""
     return tokens * hidden * element_size
+
+
+@formula(unit="s", source="tco-model")
+def only_if_shared(time: Second, ranks: Pure) -> Any:
+    """Time of a collective, zero for a group of one: t min(N-1, 1)."""
+    return time * np.minimum(ranks - 1, 1)

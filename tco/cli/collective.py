@@ -1,0 +1,63 @@
+"""`tco collective`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tco.cli import app
+from tco.cli.options import Data, Form, Format, Output, Quiet, Settings, Variants, pairs
+
+
+@app.command()
+def collective(
+    system: Annotated[str, typer.Argument(help="A system's id; `tco systems list` shows them.")],
+    operation: Annotated[
+        str, typer.Option("--op", help="all-reduce, all-gather, reduce-scatter, all-to-all, broadcast or send-recv.")
+    ] = "all-reduce",
+    size: Annotated[str, typer.Option(help="The whole buffer, as nccl-tests counts it: 64KiB, 1MiB, 1GB.")] = "1MiB",
+    ranks: Annotated[int | None, typer.Option(min=2, help="Chips that take part; none: one scale-up world.")] = None,
+    settings: Settings = None,
+    variant: Variants = None,
+    data: Data = None,
+    form: Format = Form.table,
+    output: Output = None,
+    quiet: Quiet = False,
+) -> None:
+    """Time a collective on a system by every algorithm its fabric allows."""
+    from tco.cli.emit import Answer, emit
+    from tco.cli.load import catalogue_for
+    from tco.outputs.collectives import HEADER, candidate_rows, collective_document, collective_table
+    from tco.outputs.document import document
+    from tco.performance.algorithms import candidates
+    from tco.scenario import links_of_system, system_inputs
+    from tco.units import parse_quantity
+    from tco.values import as_number
+
+    catalogue = catalogue_for(None, data)
+    inputs = system_inputs(catalogue, system, pairs(settings, "--set"), pairs(variant, "--variant"))
+    values = inputs.values(as_number)
+    links = links_of_system(inputs, values)
+    count = ranks or int(inputs.system.chips)
+    buffer = parse_quantity(spaced(size), "byte")
+    rows = candidate_rows(operation, count, buffer, candidates(links, operation, count, buffer))
+    facts = [f"{operation} of {size} over {count} chips; {links.domain} chips a domain"]
+    emit(
+        Answer(
+            lambda: document("collective", catalogue, collective_document(system, operation, buffer, count, rows)),
+            lambda: [collective_table(inputs.system.name, facts, rows)],
+            HEADER,
+            rows,
+            [f"{path} is set, but this collective does not rest on it" for path in values.check_given(inputs.is_known)],
+        ),
+        form.value,
+        output,
+        quiet,
+    )
+
+
+def spaced(text: str) -> str:
+    """Return '64KiB' as '64 KiB'."""
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
+    return f"{number} {text[len(number) :].strip()}".strip()

@@ -1,0 +1,166 @@
+"""The algorithms of each collective on a group of chips, and the choice of the cheapest.
+
+Which algorithms exist is structure: rings, trees and direct exchanges behind switches, in-switch reduction where the switches add
+up, bucket rings on a torus. A group inside one domain meets no outside tier: its bytes and steps are zero there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tco.errors import unknown
+from tco.formula import least, total
+from tco.performance import collectives as cost
+from tco.performance.links import Group, Links, group_of
+
+OPERATIONS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-recv")
+
+
+def candidates(links: Links, operation: str, ranks: Any, size: Any) -> dict[str, Any]:
+    """Return the time of every algorithm that the fabric allows for an operation; an unknown one raises `DataError`."""
+    if operation not in OPERATIONS:
+        raise unknown("operation", operation, OPERATIONS, "--op")
+    group = group_of(links, ranks)
+    makers = {
+        "all-reduce": all_reduce,
+        "all-gather": one_pass,
+        "reduce-scatter": one_pass,
+        "all-to-all": exchange,
+        "broadcast": broadcast,
+        "send-recv": send_receive,
+    }
+    return makers[operation](links, group, size)
+
+
+def cheapest(links: Links, operation: str, ranks: Any, size: Any) -> Any:
+    """Return the time of the cheapest algorithm."""
+    return least(operation, list(candidates(links, operation, ranks, size).values()))
+
+
+def outer_rate(links: Links, group: Group) -> Any:
+    """Return the rate between domains: the lanes of the world, or the network beyond it."""
+    return cost.outside_rate(group.ranks, links.world, links.crossing, links.network)
+
+
+def outer_step(links: Links, group: Group) -> Any:
+    """Return the latency of a step between domains."""
+    return cost.outside_step(group.ranks, links.world, links.latencies.crossing_step, links.latencies.network_step)
+
+
+def ring(links: Links, group: Group, size: Any, passes: int) -> Any:
+    """Return the time of a pipelined ring over both tiers."""
+    t = links.latencies
+    inner, outer = cost.ring_bytes(size, group.ranks, passes), cost.outer_share(size, group.domains, group.per_domain, passes)
+    wire = cost.wire_time(inner, links.inside, outer, outer_rate(links, group))
+    return cost.pipelined_time(cost.ring_latency(t.start, passes, group.ranks, group.domains, t.step, outer_step(links, group)), wire, t.chunk)
+
+
+def direct(links: Links, group: Group, size: Any, passes: int) -> Any:
+    """Return the time of direct exchanges, a phase for each pass, every rank talking to all at once."""
+    t = links.latencies
+    inner, outer = cost.ring_bytes(size, group.ranks, passes), cost.outer_share(size, group.domains, group.per_domain, passes)
+    wire = cost.wire_time(inner, links.direct, outer, outer_rate(links, group))
+    latency = cost.direct_latency(t.direct_start, passes, group.ranks, group.domains, t.step, outer_step(links, group))
+    return cost.direct_time(latency, wire)
+
+
+def halving(links: Links, group: Group, size: Any, passes: int) -> Any:
+    """Return the time of recursive halving and doubling."""
+    t = links.latencies
+    inner, outer = cost.ring_bytes(size, group.ranks, passes), cost.outer_share(size, group.domains, group.per_domain, passes)
+    wire = cost.wire_time(inner, links.inside, outer, outer_rate(links, group))
+    latency = cost.halving_latency(t.start, passes, group.per_domain, group.domains, t.step, outer_step(links, group))
+    return cost.pipelined_time(latency, wire, t.chunk)
+
+
+def bucket(links: Links, size: Any, passes: int) -> Any:
+    """Return the time of bucket rings over the dimensions of a torus, one after the other."""
+    t, before, phases, steps = links.latencies, 1, [], 0
+    for ring_size, link in links.rings:
+        phases.append(cost.bucket_time(size, ring_size, before, passes, link))
+        before, steps = before * ring_size, steps + ring_size - 1
+    return cost.pipelined_time(cost.torus_latency(t.start, passes, steps, t.step), total("bucket_wire", phases), t.chunk)
+
+
+def bucket_all(links: Links, group: Group, size: Any, passes: int) -> Any:
+    """Return the time of bucket rings with the data split over rotated orders, all dimensions busy at once."""
+    t, steps = links.latencies, sum(ring_size - 1 for ring_size, _ in links.rings)
+    wire = cost.wire_time(cost.ring_bytes(size, group.ranks, passes), links.inside, 0.0, links.inside)
+    return cost.pipelined_time(cost.torus_latency(t.start, passes, steps, t.step), wire, t.chunk)
+
+
+def one_pass(links: Links, group: Group, size: Any) -> dict[str, Any]:
+    """All-gather and reduce-scatter."""
+    if links.rings:
+        return {"bucket": bucket(links, size, 1), "bucket, all dimensions": bucket_all(links, group, size, 1)}
+    return {"ring": ring(links, group, size, 1), "recursive doubling": halving(links, group, size, 1), "direct": direct(links, group, size, 1)}
+
+
+def all_reduce(links: Links, group: Group, size: Any) -> dict[str, Any]:
+    """All-reduce."""
+    t = links.latencies
+    if links.rings:
+        return {"bucket": bucket(links, size, 2), "bucket, all dimensions": bucket_all(links, group, size, 2)}
+    latency = cost.direct_latency(t.direct_start, 1, group.ranks, group.domains, t.step, outer_step(links, group))
+    everything = cost.one_shot_bytes(size, group.ranks)
+    found = {
+        "ring": ring(links, group, size, 2),
+        "halving-doubling": halving(links, group, size, 2),
+        "one-shot": cost.direct_time(latency, cost.wire_time(everything, links.direct, everything, outer_rate(links, group))),
+        "two-shot": direct(links, group, size, 2),
+    }
+    if links.reduces:
+        inner, outer = cost.in_network_bytes(size, group.per_domain), cost.outer_share(size, group.domains, group.per_domain, 2)
+        wire = cost.wire_time(inner, links.direct, outer, outer_rate(links, group))
+        latency = cost.in_network_latency_of(t.start, t.in_network, group.domains, outer_step(links, group))
+        found["in-network"] = cost.pipelined_time(latency, wire, t.chunk)
+    return found
+
+
+def exchange(links: Links, group: Group, size: Any) -> dict[str, Any]:
+    """All-to-all."""
+    t = links.latencies
+    inner = cost.inner_exchange(size, group.ranks, group.per_domain)
+    outer = cost.outer_exchange(size, group.ranks, group.per_domain)
+    wire = cost.wire_time(inner, links.spread, outer, outer_rate(links, group))
+    latency = cost.exchange_latency(t.start, group.ranks, group.domains, t.step, outer_step(links, group))
+    return {"pairwise": cost.pipelined_time(latency, wire, t.chunk)}
+
+
+def broadcast(links: Links, group: Group, size: Any) -> dict[str, Any]:
+    """Broadcast: the whole buffer passes every rank once, pipelined."""
+    t = links.latencies
+    latency = cost.halving_latency(t.start, 1, group.per_domain, group.domains, t.step, outer_step(links, group))
+    wire = cost.wire_time(size, links.inside, cost.outer_share(size, group.domains, group.per_domain, 1), outer_rate(links, group))
+    return {"tree": cost.pipelined_time(latency, wire, t.chunk)}
+
+
+def send_receive(links: Links, group: Group, size: Any) -> dict[str, Any]:
+    """Point to point, within a domain or to the next one."""
+    t = links.latencies
+    latency = cost.direct_latency(t.start, 1, group.ranks, group.domains, t.step, outer_step(links, group))
+    across = cost.crossing_bytes(size, group.domains)
+    wire = cost.wire_time(cost.staying_bytes(size, group.domains), links.inside, across, outer_rate(links, group))
+    return {"direct": cost.direct_time(latency, wire)}
+
+
+def expert_exchange(links: Links, ranks: Any, tokens: Any, active: int, token: Any) -> Any:
+    """Return the time of an expert dispatch or combine: each copy sent by itself, or once to every domain and forwarded there."""
+    group, t = group_of(links, ranks), links.latencies
+    inside, outside = (group.per_domain - 1) / group.ranks, (group.domains - 1) / group.domains
+    network = cost.crossing_step(outer_step(links, group), group.domains)
+    each = cost.wire_time(
+        cost.scattered_bytes(tokens, active, token, inside),
+        links.spread,
+        cost.scattered_bytes(tokens, active, token, outside),
+        outer_rate(links, group),
+    )
+    places, domains = cost.distinct_places(group.ranks, active), cost.distinct_places(group.domains, active)
+    once = cost.wire_time(
+        cost.deduplicated_bytes(tokens, places, token, (group.per_domain - 1) / group.per_domain),
+        links.spread,
+        cost.deduplicated_bytes(tokens, domains, token, outside),
+        outer_rate(links, group),
+    )
+    times = [cost.expert_exchange_time(kernels, t.expert_kernel, network, wire, 0.0) for kernels, wire in ((1, each), (2, once))]
+    return least("expert_exchange", times)

@@ -1,0 +1,122 @@
+"""Reading a file of measurements: its kind from the header, its numbers checked, every row either usable or skipped with a reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tco.errors import DataError, unknown
+
+LARGEST_FILE = 256 * 2**20  # bytes; a larger one is no table of measurements
+TEXTS = frozenset(
+    (
+        *("source_id", "source_title", "source_url", "date", "accelerator", "op", "kernel_source", "dtype", "fabric", "library", "algo"),
+        *("model", "precision", "framework", "scenario", "spec_decoding", "disaggregated", "dp_attention", "system", "sharding"),
+        *("activation_recompute", "peak_tflops_basis", "value_kind", "notes", "causal"),
+    )
+)
+# A column only one kind of file has.
+MARKS = {"kernels": "kernel_source", "collectives": "message_size_bytes", "training": "step_time_s", "inference": "isl_tokens"}
+NEEDED = {
+    "kernels": ("accelerator", "op", "dtype"),
+    "collectives": ("accelerator", "op", "n_gpus"),
+    "training": ("accelerator", "model", "n_accelerators"),
+    "inference": ("accelerator", "model", "isl_tokens", "osl_tokens"),
+}
+TARGETS = {
+    "kernels": ("time_us", "tflops", "gb_s"),
+    "collectives": ("time_us", "algbw_gb_s", "busbw_gb_s"),
+    "training": ("step_time_s", "tokens_s_per_accelerator", "model_tflops_per_accelerator", "hw_tflops_per_accelerator"),
+    "inference": ("total_tput_tok_s_per_gpu", "output_tput_tok_s_per_gpu", "system_tput_tok_s", "tpot_ms_median", "tpot_ms_mean"),
+}
+SUFFIXES = {"_us": "microseconds", "_ms": "milliseconds", "_s": "seconds", "_gb_s": "GB/s", "_bytes": "bytes"}
+
+
+def kind_of(columns: list[str], path: Path, given: str | None = None) -> str:
+    """Return the kind of a file: the given one, or the one whose own column its header holds."""
+    if given is not None:
+        if given not in MARKS:
+            raise unknown("kind of measurements", given, MARKS, "--kind")
+        return given
+    scores = {kind: len({MARKS[kind], *NEEDED[kind], *TARGETS[kind]} & set(columns)) + 5 * (MARKS[kind] in columns) for kind in MARKS}
+    best = max(scores, key=lambda kind: scores[kind])
+    if scores[best] < 3:
+        raise DataError(f"{path}:1: the header fits no kind of measurements; say --kind kernels, collectives, training or inference")
+    return best
+
+
+def read_measured(path: Path, given: str | None = None) -> tuple[str, pd.DataFrame]:
+    """Return kind and rows of a CSV of measurements; columns it lacks are empty, numbers that are none raise `DataError`."""
+    check_file(path)
+    try:
+        table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
+    except UnicodeDecodeError:
+        raise DataError(f"{path}: not UTF-8 text, expected a CSV of measurements") from None
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise DataError(f"{path}: broken CSV ({str(error).splitlines()[0]})") from None
+    kind = kind_of(list(table.columns), path, given)
+    missing = [name for name in NEEDED[kind] if name not in table.columns]
+    if missing:
+        raise DataError(f"{path}:1: {kind} need the column {missing[0]!r}; there are {', '.join(table.columns[:12])}")
+    if not any(name in table.columns for name in TARGETS[kind]):
+        raise DataError(f"{path}:1: {kind} need a measured column: {' or '.join(TARGETS[kind])}")
+    if table.empty:
+        raise DataError(f"{path}: holds a header and no row")
+    numbers = {name: to_numbers(table[name], name, path) for name in table.columns if name not in TEXTS}
+    return kind, table.assign(**numbers)
+
+
+def check_file(path: Path) -> None:
+    """Raise `DataError` for what is no readable CSV of sensible size."""
+    if not path.exists():
+        raise DataError(f"{path}: no such file")
+    if path.is_dir():
+        raise DataError(f"{path}: is a folder, expected a CSV of measurements")
+    size = path.stat().st_size
+    if size == 0:
+        raise DataError(f"{path}: is empty, expected a CSV of measurements")
+    if size > LARGEST_FILE:
+        raise DataError(f"{path}: {size / 2**20:,.0f} MiB, more than the {LARGEST_FILE // 2**20} MiB a table of measurements may have; split it")
+    with path.open("rb") as stream:
+        if b"\0" in stream.read(4096):
+            raise DataError(f"{path}: holds NUL bytes, expected a CSV of measurements")
+
+
+def to_numbers(column: pd.Series[str], name: str, path: Path) -> pd.Series[float]:
+    """Return a column as numbers, blank cells as not stated; a text in it raises `DataError` with its line."""
+    found: pd.Series[float] = pd.to_numeric(column.replace("", np.nan), errors="coerce")
+    bad = found.isna() & (column != "")
+    if bad.any():
+        line = int(bad.to_numpy().argmax()) + 2
+        unit = next((word for end, word in SUFFIXES.items() if name.endswith(end)), "a number")
+        raise DataError(f"{path}:{line}: {name} is {column.iloc[line - 2]!r}, expected {unit}")
+    return found
+
+
+def base_skips(table: pd.DataFrame) -> pd.Series[str]:
+    """Return the reason each row is left out before any prediction: suspect, a claim, or a value no measurement can have."""
+    kinds = table["value_kind"] if "value_kind" in table else pd.Series("", index=table.index)
+    reasons = pd.Series("", index=table.index, dtype=object)
+    reasons[kinds.str.upper().str.startswith("SUSPECT")] = "suspect"
+    reasons[kinds.str.upper().str.startswith("CLAIM")] = "claim"
+    for name in table.columns:
+        if name in TEXTS or name == "date":
+            continue
+        wrong = (reasons == "") & (table[name] < 0)
+        reasons[wrong] = f"suspect: negative {name}"
+    return reasons
+
+
+def column(table: pd.DataFrame, name: str, default: float = np.nan) -> np.ndarray[Any, Any]:
+    """Return a numeric column as an array; a column the file lacks is the default throughout."""
+    if name not in table:
+        return np.full(len(table), default)
+    return np.asarray(table[name].fillna(default), dtype=float)
+
+
+def texts(table: pd.DataFrame, name: str) -> np.ndarray[Any, Any]:
+    """Return a text column as an array; a column the file lacks is empty throughout."""
+    return table[name].to_numpy(object) if name in table else np.full(len(table), "", dtype=object)

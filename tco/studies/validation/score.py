@@ -1,0 +1,63 @@
+"""Scores of predictions: absolute percentage errors, bias and rank correlation, overall and by group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+GROUPS = ("accelerator", "op", "model", "precision", "dtype", "source_id", "framework", "library", "target")
+
+
+@dataclass(slots=True)
+class Prediction:
+    """What a kind's model says of the rows of a file: one entry a row, in order."""
+
+    target: np.ndarray[Any, Any]  # the measured value, in the unit of `target_name`
+    predicted: np.ndarray[Any, Any]  # the same quantity by the model
+    target_name: np.ndarray[Any, Any]
+    skip: np.ndarray[Any, Any]  # reason, empty where the row is scored
+
+
+def scores(target: np.ndarray[Any, Any], predicted: np.ndarray[Any, Any]) -> dict[str, float | int | None]:
+    """Return the errors of some predictions: |p/t - 1|, and bias as the median of p/t - 1."""
+    count = len(target)
+    if not count:
+        return {"n": 0, "median_ape": None, "mean_ape": None, "p90_ape": None, "bias": None, "spearman": None}
+    ratio = predicted / target - 1
+    error = np.abs(ratio)
+    return {
+        "n": count,
+        "median_ape": float(np.median(error)),
+        "mean_ape": float(np.mean(error)),
+        "p90_ape": float(np.percentile(error, 90)),
+        "bias": float(np.median(ratio)),
+        "spearman": spearman(target, predicted),
+    }
+
+
+def spearman(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float | None:
+    """Return the rank correlation; None where one side does not vary."""
+    ranks = [pd.Series(x).rank().to_numpy() for x in (a, b)]
+    if len(a) < 3 or any(np.ptp(x) == 0 for x in ranks):
+        return None
+    return float(np.corrcoef(*ranks)[0, 1])
+
+
+def scorecard(table: pd.DataFrame, made: Prediction, groups: Sequence[str] = GROUPS) -> dict[str, Any]:
+    """Return the whole score of a file: counts, errors, and errors by every group the file knows."""
+    scored = made.skip == ""
+    reasons, counts = np.unique(made.skip[~scored].astype(str), return_counts=True)
+    found: dict[str, Any] = scores(made.target[scored], made.predicted[scored])
+    found["scored"] = found.pop("n")
+    by: dict[str, dict[str, Any]] = {}
+    labels = table.assign(target=made.target_name)
+    for name in groups:
+        if name in labels:
+            column = labels[name].astype(str).to_numpy()
+            parts = {key: scored & (column == key) for key in sorted(set(column[scored])) if key}
+            by[name] = {key: scores(made.target[rows], made.predicted[rows]) for key, rows in parts.items()}
+    return {"n": len(table), **found, "skipped": dict(zip(reasons.tolist(), counts.tolist(), strict=True)), "by": by}

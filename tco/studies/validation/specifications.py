@@ -1,0 +1,70 @@
+"""What the catalogue knows of the accelerators of a file: specifications and parameters of practice as arrays, a value a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tco.catalog import Catalogue
+from tco.files import read_csv
+from tco.performance.machine import family_of
+from tco.values import Values
+
+
+@dataclass
+class Specifications:
+    """Values by row for the rows whose accelerator the catalogue knows."""
+
+    catalogue: Catalogue
+    values: Values
+    names: np.ndarray[Any, Any]  # accelerator of each row, as the file writes it
+    found: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+
+    @cached_property
+    def parts(self) -> np.ndarray[Any, Any]:
+        """Part id of each row; empty where the accelerator is unknown."""
+        known = accelerators(self.catalogue)
+        return np.array([known.get(str(name).strip(), "") for name in self.names], dtype=object)
+
+    @cached_property
+    def families(self) -> np.ndarray[Any, Any]:
+        """Family of each row's chip; empty where it is unknown."""
+        families = {part: family_of(self.catalogue, part) if part else "" for part in set(self.parts)}
+        return np.array([families[part] for part in self.parts], dtype=object)
+
+    def part(self, name: str) -> np.ndarray[Any, Any]:
+        """Return an attribute of every row's chip."""
+        return self.gather(f"parts.{name}", self.parts, lambda part: self.values[f"parts.{part}.{name}"])
+
+    def practice(self, name: str) -> np.ndarray[Any, Any]:
+        """Return a parameter of practice of every row's family."""
+        return self.gather(f"performance.{name}", self.families, lambda family: self.values[f"performance.{family}.{name}"])
+
+    def gather(self, key: str, ids: np.ndarray[Any, Any], read: Any) -> np.ndarray[Any, Any]:
+        """Return one value for each row, read once for each id."""
+        if key not in self.found:
+            table = {one: float(read(one)) if one else np.nan for one in set(ids)}
+            self.found[key] = np.array([table[one] for one in ids])
+        return self.found[key]
+
+    def rows(self, chosen: np.ndarray[Any, Any]) -> Specifications:
+        """Return the specifications of some rows."""
+        return Specifications(self.catalogue, self.values, self.names[chosen])
+
+
+def accelerators(catalogue: Catalogue) -> dict[str, str]:
+    """Return the part id of every name publishers give an accelerator, and of every part id itself."""
+
+    def read() -> dict[str, str]:
+        found = {part: part for part, known in catalogue.parts.items() if "hbm_bandwidth" in known}
+        for folder in catalogue.folders:
+            path = folder / "accelerators.csv"
+            if path.is_file():
+                found |= {row["name"]: row["part"] for _, row in read_csv(path, ("name", "part"))}
+        return found
+
+    known: dict[str, str] = catalogue.once("accelerators", read)
+    return known
