@@ -1,0 +1,54 @@
+"""Validations: the tables, the rows and the document of `tco validate`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from tco.outputs.table import Table
+
+SCORES = ("n", "median_ape", "mean_ape", "p90_ape", "bias", "spearman")
+MOST_GROUPS = 12
+
+
+def percent(value: float | None) -> str:
+    """Return a fraction as a percentage."""
+    return "-" if value is None else f"{value * 100:.1f}"
+
+
+def score_cells(label: str, found: dict[str, Any], count: str = "n") -> list[str]:
+    """Return one line of scores."""
+    rank = found.get("spearman")
+    return [label, f"{int(found[count]):,}", *(percent(found.get(name)) for name in SCORES[1:5]), "-" if rank is None else f"{rank:.3f}"]
+
+
+def validation_tables(name: str, kind: str, card: dict[str, Any]) -> list[Table]:
+    """Return the overall score, what was skipped and why, and the errors by group, the largest groups first."""
+    columns = ("", "rows", "median %", "mean %", "P90 %", "bias %", "rank corr.")
+    rows = [score_cells("all scored rows", card, "scored")]
+    rows += [
+        score_cells(f"left out: {what}", {"mean_ape": None, "bias": None, **found}) for what, found in card["left_out"].items() if what != "nothing"
+    ]
+    skipped = [f"skipped {count:,}: {reason}" for reason, count in sorted(card["skipped"].items(), key=lambda item: -item[1])]
+    tables = [Table(columns, rows, f"{name}: {card['scored']:,} of {card['n']:,} {kind} scored", [], skipped)]
+    for group, parts in card["by"].items():
+        largest = sorted(parts.items(), key=lambda item: -item[1]["n"])[:MOST_GROUPS]
+        if len(parts) > 1:
+            more = [f"and {len(parts) - MOST_GROUPS} more; --format json has all"] if len(parts) > MOST_GROUPS else []
+            tables.append(Table((group, *columns[1:]), [score_cells(key, found) for key, found in largest], "", [], more))
+    return tables
+
+
+def row_cells(rows: pd.DataFrame) -> Sequence[Sequence[Any]]:
+    """Return the rows of a validation as raw cells, empty where nothing was predicted."""
+    return [[None if isinstance(cell, float) and cell != cell else cell for cell in row] for row in rows.itertuples(index=False)]  # noqa: PLR0124 - NaN
+
+
+def validation_document(path: str, kind: str, card: dict[str, Any], rows: pd.DataFrame | None) -> dict[str, Any]:
+    """Return the content of the JSON document."""
+    found = {"file": path, "kind": kind, **card}
+    if rows is not None:
+        found["rows"] = [dict(zip(rows.columns, cells, strict=True)) for cells in row_cells(rows)]
+    return found

@@ -1,0 +1,68 @@
+"""Validation of one file: read, predict, score, with the errors the same model made on what was left out of its fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tco.catalog import Catalogue
+from tco.errors import DataError, unknown
+from tco.files import read_csv
+from tco.studies.validation import collectives
+from tco.studies.validation.measured import read_measured, texts
+from tco.studies.validation.score import Prediction, scorecard
+from tco.studies.validation.specifications import Specifications
+from tco.values import Values
+
+PREDICTORS: dict[str, Callable[[pd.DataFrame, Specifications], Prediction]] = {"collectives": collectives.predict}
+COLUMNS = ("kind", "left_out", "n", "median_ape", "p90_ape", "spearman", "date")
+
+
+class Validation(NamedTuple):
+    """A file's score and the rows behind it."""
+
+    kind: str
+    card: dict[str, Any]
+    rows: pd.DataFrame
+
+
+def accuracy(catalogue: Catalogue, kind: str) -> dict[str, dict[str, float]]:
+    """Return the errors of a kind by what was left out of the fit ('nothing', 'accelerator', 'model', 'source')."""
+    found: dict[str, dict[str, float]] = {}
+    for folder in catalogue.folders:
+        path = folder / "accuracy.csv"
+        if path.is_file():
+            for _, row in read_csv(path, COLUMNS):
+                if row["kind"] == kind:
+                    found[row["left_out"]] = {name: float(row[name]) for name in ("n", "median_ape", "p90_ape", "spearman")}
+    return found
+
+
+def against(table: pd.DataFrame, made: Prediction, name: str) -> Prediction:
+    """Return the predictions held against another column, where the model predicts that quantity."""
+    if name not in set(made.target_name) | set(table.columns):
+        raise unknown("column", name, table.columns, "--against")
+    chosen = made.target_name == name
+    if not chosen.any():
+        raise DataError(f"--against {name}: no row of this file is predicted as {name}; there are {', '.join(sorted(set(made.target_name) - {''}))}")
+    skip = np.where(chosen | (made.skip != ""), made.skip, f"unsupported target: not {name}")
+    return Prediction(made.target, made.predicted, made.target_name, skip)
+
+
+def validate(path: Path, catalogue: Catalogue, values: Values, kind: str | None = None, column: str | None = None) -> Validation:
+    """Predict and score every row of a file; a bad file raises `DataError`."""
+    found, table = read_measured(path, kind)
+    if found not in PREDICTORS:
+        raise DataError(f"{path}: {found} are not predicted yet; there are {', '.join(PREDICTORS)}")
+    made = PREDICTORS[found](table, Specifications(catalogue, values, texts(table, "accelerator")))
+    if column is not None:
+        made = against(table, made, column)
+    card = scorecard(table, made)
+    errors = np.where(made.skip == "", made.predicted / made.target - 1, np.nan)
+    rows = pd.DataFrame({"target": made.target_name, "measured": made.target, "predicted": made.predicted, "error": errors, "skipped": made.skip})
+    keep = [name for name in ("source_id", "accelerator", "op", "model", "precision", "dtype", "framework", "library", "date") if name in table]
+    return Validation(found, card | {"left_out": accuracy(catalogue, found)}, pd.concat([table[keep].reset_index(drop=True), rows], axis=1))
