@@ -1,0 +1,55 @@
+"""`tco claims`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from tco.cli import app
+from tco.cli.options import Data, Form, Format, Output, Quiet, Settings, pairs
+
+
+class Verdict(StrEnum):
+    """What a claim comes to."""
+
+    holds = "holds"
+    off = "off"
+    contradicts = "contradicts"
+    not_derivable = "not-derivable"
+
+
+@app.command()
+def claims(
+    verdict: Annotated[Verdict | None, typer.Option(help="Only claims of this verdict.")] = None,
+    settings: Settings = None,
+    data: Data = None,
+    form: Format = Form.table,
+    output: Output = None,
+    quiet: Quiet = False,
+) -> None:
+    """Hold what published sources claim against parts and formulas; exit 1 if a verdict is not the one the ledger expects."""
+    from tco.cli.emit import Answer, emit
+    from tco.cli.load import catalogue_for
+    from tco.outputs.claims import HEADER, claim_cells, claims_document, claims_table
+    from tco.outputs.document import document
+    from tco.studies.claims import check_claims
+
+    catalogue = catalogue_for(None, data)
+    found, notes = check_claims(catalogue, pairs(settings, "--set"))
+    shown = [one for one in found if verdict in (None, one.verdict)]
+    emit(
+        Answer(
+            lambda: document("claims", catalogue, claims_document(shown)),
+            lambda: [claims_table(catalogue, shown)],
+            HEADER,
+            [claim_cells(one) for one in shown],
+            notes,
+        ),
+        form.value,
+        output,
+        quiet,
+    )
+    if not all(one.as_expected for one in found):
+        raise typer.Exit(1)

@@ -1,0 +1,26 @@
+"""What the engines and the memory stacks of a chip give at most, from their sizes and clocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tco.formula import formula
+from tco.units import FLOP, Byte, BytePerSecond, PerSecond, Pure
+
+
+@formula(unit="byte", source="tco-model")
+def stack_capacity(dies: Pure, die_capacity: Byte) -> Any:
+    """Capacity of a stack of memory dies: C = n c."""
+    return dies * die_capacity
+
+
+@formula(unit="byte/s", source="tco-model")
+def pin_bandwidth(stacks: Pure, pins: Pure, pin_rate: BytePerSecond) -> Any:
+    """Bandwidth of the memory stacks of a chip: B = stacks x data pins x pin rate."""
+    return stacks * pins * pin_rate
+
+
+@formula(unit="FLOP/s", source="tco-model")
+def systolic_peak(rows: Pure, columns: Pure, clock: PerSecond, cores: Pure, flop_per_mac: FLOP = 2) -> Any:
+    """Dense peak of systolic arrays, each element a multiply-accumulate a cycle: P = 2 R C f N."""
+    return flop_per_mac * rows * columns * clock * cores

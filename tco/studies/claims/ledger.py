@@ -1,0 +1,101 @@
+"""The ledger itself: reading it, computing each claim anew, and the verdict."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tco.catalog import Catalogue
+from tco.catalog.rows import number
+from tco.errors import DataError, unknown
+from tco.files import read_csv
+from tco.scenario import plain_inputs
+from tco.studies.claims.context import COMPUTED, Claim, Context
+from tco.units import unit
+from tco.values import as_number
+
+HOLDS, OFF, CONTRADICTS, NOT_DERIVABLE = VERDICTS = ("holds", "off", "contradicts", "not-derivable")
+RELATIONS = ("equal", "at-most", "at-least")
+COLUMNS = ("id", "source", "claim", "claimed", "unit", "tolerance", "relation", "given", "failing", "against", "verdict", "note")
+
+
+class Finding(NamedTuple):
+    """A claim with what the catalogue gives for it."""
+
+    claim: Claim
+    computed: float | None  # in the claim's unit
+    verdict: str
+    rests_on: list[str]  # paths of the inputs
+
+    @property
+    def as_expected(self) -> bool:
+        """Say whether the verdict is the one the ledger expects."""
+        return self.verdict == self.claim.verdict
+
+
+def check_claims(catalogue: Catalogue, settings: Mapping[str, str]) -> tuple[list[Finding], list[str]]:
+    """Return the finding of every claim, and notes on settings no claim rests on; an unknown path raises `DataError`."""
+    ledger = read_ledger(catalogue)
+    found = [finding(claim, Context(catalogue, settings, ledger, claim)) for claim in ledger.values()]
+    inputs = plain_inputs(catalogue, settings)
+    values = inputs.values(as_number)
+    values.inputs |= {path: values.input(path) for path in {p for one in found for p in one.rests_on} & settings.keys()}
+    return found, [f"{path} is set, but no claim rests on it" for path in values.check_given(inputs.is_known)]
+
+
+def finding(claim: Claim, context: Context) -> Finding:
+    """Return what the catalogue gives for one claim; one without a function, or with a divisor of zero, cannot be derived."""
+    computation = COMPUTED.get(claim.id)
+    if computation is None:
+        return Finding(claim, None, NOT_DERIVABLE, [])
+    try:
+        computed = float(computation.function(context)) / unit(computation.unit).factor
+    except ZeroDivisionError:
+        computed = math.inf
+    if not math.isfinite(computed):  # a setting has made a divisor zero
+        return Finding(claim, None, NOT_DERIVABLE, context.rests_on)
+    return Finding(claim, computed, verdict(claim, computed), context.rests_on)
+
+
+def verdict(claim: Claim, computed: float) -> str:
+    """Return whether a computed value bears a claim out, within the exactness the source states it with."""
+    excess = computed / claim.claimed - 1
+    slack = claim.tolerance + 1e-12
+    holds = {"equal": abs(excess) <= slack, "at-most": excess <= slack, "at-least": excess >= -slack}[claim.relation]
+    return HOLDS if holds else claim.failing
+
+
+def read_ledger(catalogue: Catalogue) -> dict[str, Claim]:
+    """Return every claim by id; in an overlay's ledger a claim of the same id replaces ours."""
+    found: dict[str, Claim] = {}
+    for folder in catalogue.folders:
+        path = folder / "claims" / "ledger.csv"
+        if path.is_file():
+            found |= {row["id"]: to_claim(row, f"{path}:{line}") for line, row in read_csv(path, COLUMNS)}
+    return found
+
+
+def to_claim(row: Mapping[str, str], where: str) -> Claim:
+    """Return a row as a claim; a broken one raises `DataError`."""
+    for column, known in (("relation", RELATIONS), ("failing", (OFF, CONTRADICTS)), ("verdict", VERDICTS)):
+        if row[column] not in known:
+            raise unknown(column, row[column], known, where)
+    claimed, tolerance = (number(row[column], column, where) for column in ("claimed", "tolerance"))
+    if claimed <= 0 or tolerance < 0:
+        raise DataError(f"{where}: claimed {claimed:g} and tolerance {tolerance:g}: expected a number above zero and one not below")
+    given = premises(row["given"], where)
+    texts = (row[column] for column in ("failing", "against", "verdict", "note"))
+    return Claim(row["id"], row["source"], row["claim"], claimed, row["unit"], tolerance, row["relation"], given, *texts)
+
+
+def premises(text: str, where: str) -> dict[str, float]:
+    """Return premises such as 'buildings=7; port=400 Gb/s' in base units."""
+    found = {}
+    for term in filter(None, (term.strip() for term in text.split(";"))):
+        name, sign, quantity = term.partition("=")
+        amount, _, unit_text = quantity.strip().partition(" ")
+        if not sign:
+            raise DataError(f"{where}: given {term!r}: expected NAME=QUANTITY")
+        found[name.strip()] = number(amount, f"given {name.strip()}", where) * unit(unit_text.strip()).factor
+    return found

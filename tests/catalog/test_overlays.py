@@ -1,0 +1,81 @@
+"""A folder of one's own is laid over the shipped data, value by value."""
+
+from __future__ import annotations
+
+from tco.catalog import Catalogue
+from tco.scenario import evaluate
+
+QUOTE = "nitro-v6-400g,price,500,USD,400,650,2025-12,assumed,my-quote,,"
+
+
+def test_one_value_replaces_ours_and_leaves_the_rest(own, catalogue):
+    own.parts(QUOTE)
+    mine = own.catalogue()
+    assert mine.part_input("nitro-v6-400g", "price", "2025-12").value == 500
+    assert mine.part_input("nitro-v6-400g", "power", "2025-12") == catalogue.part_input("nitro-v6-400g", "power", "2025-12")
+    assert mine.parts.keys() == catalogue.parts.keys()
+
+
+def test_it_replaces_a_whole_series(own, catalogue):
+    assert len(catalogue.part_rows["ddr5-dimm", "price"]) > 1
+    own.parts("ddr5-dimm,price,300,USD,,,2024-01,vendor,my-quote,,")
+    assert own.catalogue().part_input("ddr5-dimm", "price", "2026-09").value == 300
+
+
+def test_a_new_part_may_be_added(own):
+    own.parts("my-switch,price,1,USD,,,2025-12,vendor,my-quote,,")
+    assert "my-switch" in own.catalogue().parts
+
+
+def test_the_price_moves_by_the_quantity(own, catalogue):
+    """108 NICs of 50 USD more, and 5 % of assembly on them."""
+    own.parts(QUOTE)
+    before, after = (evaluate("trn3-nl72x2", catalogue=c).bill.price for c in (catalogue, own.catalogue()))
+    share = catalogue.part_input("assembly-test-liquid", "assembly_share", "2025-12").value
+    assert abs(after - before - 108 * 50 * (1 + share)) < 1e-6
+
+
+def test_the_line_knows_that_it_is_ones_own(own):
+    own.parts(QUOTE)
+    result = evaluate("trn3-nl72x2", catalogue=own.catalogue())
+    mine = [line.path for line in result.lines if line.overlay]
+    assert len(mine) >= 1
+    assert all("nitro-v6-400g" in path for path in mine)
+    assert result.inputs["parts.nitro-v6-400g.price"].overlay
+
+
+def test_the_last_folder_wins(tmp_path):
+    folders = []
+    for name, price in (("a", 100), ("b", 200)):
+        (tmp_path / name / "parts").mkdir(parents=True)
+        row = QUOTE.replace(",500,", f",{price},").replace(",400,650,", ",50,650,")
+        (tmp_path / name / "parts" / "x.csv").write_text("part,attribute,value,unit,low,high,as_of,kind,source,note,use\n" + row + "\n")
+        folders.append(tmp_path / name)
+    assert Catalogue(folders).part_input("nitro-v6-400g", "price", "2025-12").value == 200
+    assert Catalogue(folders[::-1]).part_input("nitro-v6-400g", "price", "2025-12").value == 100
+
+
+def test_a_document_of_ones_own_wins(own, catalogue):
+    ours, _ = catalogue.document("sites", "us-hyperscale", "site")
+    text = ours.read_text(encoding="utf-8")
+    mine = own.write("sites/us-hyperscale.toml", text)
+    assert own.catalogue().document("sites", "us-hyperscale", "site")[0] == mine
+    assert own.catalogue().is_overlay(mine)
+    assert not own.catalogue().is_overlay(ours)
+
+
+def test_sources_add_up(own, catalogue):
+    own.write("sources.csv", "id,title,url,date\nmy-quote,A quote of mine,,2025-12\n")
+    mine = own.catalogue()
+    assert mine.source_title("my-quote") == "A quote of mine"
+    assert mine.sources.keys() == catalogue.sources.keys() | {"my-quote"}
+    assert mine.source_title("no id at all") == "no id at all"
+
+
+def test_the_hash_follows_the_data(own, catalogue):
+    empty = own.catalogue().hash()
+    own.parts(QUOTE)
+    one = own.catalogue().hash()
+    own.parts(QUOTE.replace("500", "501"))
+    assert len({catalogue.hash(), one, own.catalogue().hash()}) == 3
+    assert empty == catalogue.hash()

@@ -1,0 +1,76 @@
+"""Dated series and alternatives: which row holds."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tco.catalog.rows import Row, at_date
+from tco.errors import DataError
+
+
+def dated(*dates):
+    return [Row({"as_of": date}, date, False) for date in dates]
+
+
+SERIES = dated("2025-06", "2024-12-15", "2025", "2025-12-01", "2026-03")
+
+
+@pytest.mark.parametrize(
+    ("date", "holds"),
+    [
+        ("2024-12-15", "2024-12-15"),
+        ("2024-12", "2024-12-15"),  # a month covers its days
+        ("2025-05", "2025"),  # a year stands from its beginning
+        ("2025-06-01", "2025-06"),
+        ("2025-11-30", "2025-06"),
+        ("2025-12", "2025-12-01"),
+        ("2025", "2025-12-01"),  # a year covers its months
+        ("2026-02", "2025-12-01"),
+        ("2030", "2026-03"),
+        ("2020", "2024-12-15"),  # before the series: its first row
+    ],
+)
+def test_the_latest_row_not_after_the_date_holds(date, holds):
+    assert at_date(SERIES, date).as_of == holds
+
+
+@given(st.permutations(SERIES), st.dates().map(str))
+def test_the_order_of_the_file_does_not_matter(rows, date):
+    assert at_date(rows, date).as_of == at_date(SERIES, date).as_of
+
+
+def test_a_single_row_holds_always():
+    assert at_date(dated("2030"), "2000").as_of == "2030"
+
+
+def test_a_series_moves_with_the_date(own):
+    own.parts(*(f"nitro-v6-400g,price,{price},USD,,,{date},vendor,tco-model,," for price, date in ((400, "2024-12"), (500, "2025-06"))))
+    catalogue = own.catalogue()
+    assert [catalogue.part_input("nitro-v6-400g", "price", date).value for date in ("2024-12", "2025-05", "2025-06", "2026")] == [400, 400, 500, 500]
+
+
+def test_one_date_twice_is_refused(own):
+    own.parts(*(f"nitro-v6-400g,price,{price},USD,,,2025-06,vendor,tco-model,," for price in (400, 500)))
+    with pytest.raises(DataError, match="mark one 'alternative' or date both"):
+        own.catalogue().part_input("nitro-v6-400g", "price", "2025-06")
+
+
+def test_an_alternative_is_kept_but_not_used(own):
+    own.parts("nitro-v6-400g,price,400,USD,,,2025-12,vendor,tco-model,,alternative", "nitro-v6-400g,price,500,USD,,,2025-06,vendor,tco-model,,")
+    catalogue = own.catalogue()
+    assert catalogue.part_input("nitro-v6-400g", "price", "2025-12").value == 500
+    assert len(catalogue.part_rows["nitro-v6-400g", "price"]) == 2
+
+
+def test_alternatives_alone_are_refused(own):
+    own.parts("nitro-v6-400g,price,400,USD,,,2025-12,vendor,tco-model,,alternative")
+    with pytest.raises(DataError, match="every row is an alternative, one must be chosen"):
+        own.catalogue().part_input("nitro-v6-400g", "price", "2025-12")
+
+
+def test_shipped_memory_prices_move_with_the_date(catalogue):
+    """RDIMM prices rose about threefold between the December 2025 and the autumn 2026 decks."""
+    then, later = (catalogue.part_input("ddr5-dimm", "price", date).value for date in ("2025-12", "2026-09"))
+    assert (then, later) == (450, 1400)

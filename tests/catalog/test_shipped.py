@@ -1,0 +1,100 @@
+"""The data that ships with the program is in order: schemas, units, bounds, sources, systems, models, scenarios."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+
+from tco.catalog import schema
+from tco.catalog.rows import attributes
+from tco.catalog.systems import load_system
+from tco.files import data_directory, read_csv
+from tco.performance.architecture import load_model
+from tco.units import unit_table
+
+DOCUMENTS = {
+    "site": "sites",
+    "terms": "terms",
+    "workload": "workloads",
+    "cluster": "clusters",
+    "rebates": "rebates",
+    "performance": "performance",
+}
+
+
+def test_parts_and_shares(catalogue):
+    assert schema.check_parts(catalogue) == []
+
+
+@pytest.mark.parametrize(("group", "folder"), DOCUMENTS.items())
+def test_documents(catalogue, group, folder):
+    assert catalogue.ids(folder)
+    assert schema.check_documents(catalogue, folder, group) == []
+
+
+def test_systems(catalogue):
+    assert len(catalogue.ids("systems")) >= 4
+    assert schema.check_systems(catalogue) == []
+
+
+def test_scenarios(catalogue):
+    assert len(catalogue.scenarios) >= 4
+    assert [finding for path in catalogue.scenarios.values() for finding in schema.check_scenario(path, catalogue.toml(path))] == []
+
+
+def test_sources(catalogue):
+    assert schema.check_sources(catalogue) == []
+    assert [source.id for source in catalogue.sources.values() if not re.fullmatch(r"|\d{4}(-\d{2}(-\d{2})?)?", source.date)] == []
+
+
+def test_a_source_is_listed_once():
+    rows = [row["id"] for _, row in read_csv(data_directory() / "sources.csv", ("id", "title", "url", "date"))]
+    assert [name for name, times in Counter(rows).items() if times > 1] == []
+
+
+def test_models(catalogue):
+    for name in catalogue.models:
+        assert load_model(catalogue, name).parameters > 1e9
+
+
+def test_units_of_attributes_are_in_the_table():
+    assert [found.unit for found in attributes().values() if found.unit not in unit_table()] == []
+
+
+def test_bounds_of_attributes_are_in_order():
+    assert [key for key, found in attributes().items() if not 0 <= found.minimum < found.maximum] == []
+
+
+def test_units_of_rows_need_no_pint(catalogue):
+    """A unit text outside the table would import pint into every light command."""
+    known = unit_table()
+    rows = [row for table in (catalogue.part_rows, catalogue.share_rows) for rows in table.values() for row in rows]
+    assert [row.where for row in rows if row.cells["unit"] not in known] == []
+    for folder in DOCUMENTS.values():
+        for name in catalogue.ids(folder):
+            path, document = catalogue.document(folder, name, folder)
+            used = {cells["unit"] for cells in document.values() if isinstance(cells, dict) and "unit" in cells}
+            assert used <= known.keys(), path
+
+
+def test_every_estimate_has_a_range_that_holds_it(catalogue):
+    for rows in catalogue.part_rows.values():
+        for row in rows:
+            cells = row.cells
+            if cells["kind"] in ("estimate", "assumed"):
+                assert float(cells["low"]) <= float(cells["value"]) <= float(cells["high"]), row.where
+
+
+def test_every_part_of_every_system_has_a_price_and_a_power(catalogue):
+    """Each place of each tree, in every variant, is priced or stands in something that is."""
+    for name in catalogue.ids("systems"):
+        for part in load_system(catalogue, name).quantity:
+            known = set(catalogue.parts[part])
+            assert known & {"price", "own_price", "die_area", "assembly_share"}, part
+            assert known & {"power", "tdp", "efficiency", "assembly_share"}, part
+
+
+def test_memory_stacks_of_trainium3_are_gibibytes(catalogue):
+    assert catalogue.part_input("trn3", "hbm_capacity", "2025-12").value == 144 * 2**30

@@ -1,0 +1,61 @@
+"""Tables of the headline racks, as kept. Bills rest on the catalogue alone, so a change of data shows here."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.cli import HEADLINE, tco
+
+
+def kept(done):
+    assert done.exit_code == 0, done.stderr
+    return "\n".join(line.rstrip() for line in done.stdout.splitlines()) + "\n"
+
+
+@pytest.mark.parametrize("name", HEADLINE)
+def test_bill(name, file_regression):
+    file_regression.check(kept(tco("bom", name)), basename=f"bom-{name}")
+
+
+@pytest.mark.parametrize("name", HEADLINE)
+def test_fabric(name, file_regression):
+    file_regression.check(kept(tco("fabric", name)), basename=f"fabric-{name}")
+
+
+def test_a_bill_as_markdown(file_regression):
+    file_regression.check(kept(tco("bom", "gb200-nvl72", "--format", "md")), basename="bom-gb200-nvl72", extension=".md")
+
+
+def test_a_clos(file_regression):
+    file_regression.check(kept(tco("network", "--switch", "12.8T", "--port", "100G", "--tiers", "3")), basename="network-12t8-3")
+
+
+def test_compare_has_its_premises_first_and_every_row_labelled():
+    lines = kept(tco("compare")).splitlines()
+    assert lines[0].startswith("deepseek-v3, 8,192 tokens in, 1,024 out, FP8")
+    assert all(word in lines[1] for word in ("hyperscaler", "prices of 2025-12", "life", "rate", "utilisation"))
+    assert [name for name in HEADLINE if name not in lines[2]] == []
+    labels = [line[:30].strip() for line in lines[4:]]
+    for label in ("cost a chip-hour, net", "output tokens/s a chip", "cost / million output tokens", "performance per cost"):
+        assert any(text.startswith(label) for text in labels), label
+    assert "not validated" in lines[-1] or "validated" in " ".join(lines[-3:])
+
+
+@pytest.mark.parametrize("name", HEADLINE)
+def test_price_shows_its_premises_and_a_total(name):
+    lines = kept(tco("price", name)).splitlines()
+    assert all(word in lines[1] for word in ("life", "rate", "utilisation"))
+    (total,) = (line for line in lines if line.startswith("COST A CHIP-HOUR"))
+    subtotals = [float(found[1]) for line in lines if (found := re.fullmatch(r"[A-Z]+ +(-?[\d.]+)", line))]
+    assert len(subtotals) >= 5
+    assert sum(subtotals) == pytest.approx(float(total.split()[-1]), abs=0.002)
+
+
+def test_an_estimate_is_marked():
+    """A tilde stands before every number that rests on an estimate or an assumption, and before no other."""
+    for line in kept(tco("price", "gb200-nvl72")).splitlines():
+        if line.startswith("  ") and line.strip():
+            weak = any(f" {kind} " in f"{line} " for kind in ("estimate", "assumed"))
+            assert ("~" in line) is weak, line

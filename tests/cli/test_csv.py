@@ -1,0 +1,96 @@
+"""CSV: snake_case headers, raw numbers, the same figures as JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+
+import pytest
+
+from tco.metrics import METRICS
+from tests.cli import document, tco
+
+
+def table(*arguments):
+    done = tco(*arguments, "--format", "csv")
+    assert done.exit_code == 0, done.stderr
+    assert "\r" not in done.stdout
+    return list(csv.DictReader(io.StringIO(done.stdout)))
+
+
+def cell(text):
+    return None if text == "" else float(text)
+
+
+def test_compare_is_its_json():
+    rows = document("compare")["rows"]
+    lines = table("compare")
+    assert list(lines[0]) == ["scenario", "system", *METRICS]
+    assert [line["scenario"] for line in lines] == [row["scenario"] for row in rows]
+    for line, row in zip(lines, rows, strict=True):
+        assert {name: cell(line[name]) for name in METRICS} == row["metrics"]
+
+
+@pytest.mark.parametrize("name", ["trn3-nl72x2", "gb200-nvl72"])
+def test_price_is_its_json(name):
+    lines, rows = table("price", name), document("price", name)["lines"]
+    assert [line["path"] for line in lines] == [row["path"] for row in rows]
+    for line, row in zip(lines, rows, strict=True):
+        assert cell(line["usd"]) == row["usd"]
+        assert cell(line["usd_per_chip_hour"]) == row["usd_per_chip_hour"]
+        assert line["sources"].split(";") == row["sources"]
+
+
+@pytest.mark.parametrize("name", ["trn3-nl72x2", "gb200-nvl72"])
+def test_bom_is_its_json(name):
+    lines, rows = table("bom", name), document("bom", name)["lines"]
+    assert list(lines[0]) == list(rows[0])
+    for line, row in zip(lines, rows, strict=True):
+        assert line["path"] == row["path"]
+        for key in ("quantity", "unit_price_usd", "extended_usd", "power_w"):
+            assert cell(line[key]) == row[key], (row["path"], key)
+        assert line["included_in"] == (row["included_in"] or "")
+
+
+def test_explain_is_its_json():
+    lines = table("explain", "gb200-nvl72", "energy_usd_per_chip_hour")
+    tree = document("explain", "gb200-nvl72", "energy_usd_per_chip_hour")["tree"]
+    assert (lines[0]["id"], float(lines[0]["value"])) == (tree["id"], tree["value"])
+
+
+COMMANDS = [
+    ("compare",),
+    ("price", "gb200-nvl72"),
+    ("bom", "gb200-nvl72"),
+    ("explain", "gb200-nvl72", "capex_usd"),
+    ("diff", "trn3-nl32x2", "trn3-nl72x2"),
+    ("fabric", "trn3-nl72x2"),
+    ("parts", "list"),
+    ("parts", "show", "trn3"),
+    ("systems", "show", "gb200-nvl72"),
+    ("scenarios", "show", "gb200-nvl72"),
+    ("sources", "list"),
+]
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_headers_are_snake_case_and_rows_are_whole(arguments):
+    rows = list(csv.reader(io.StringIO(tco(*arguments, "--format", "csv").stdout)))
+    assert [name for name in rows[0] if not re.fullmatch(r"[a-z][a-z0-9_]*", name)] == []
+    assert len(rows) > 1
+    assert {len(row) for row in rows} == {len(rows[0])}
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_no_cell_is_a_formula(arguments):
+    """A text that a spreadsheet would run is made harmless; negative numbers stay numbers."""
+    for row in csv.reader(io.StringIO(tco(*arguments, "--format", "csv").stdout)):
+        for text in row:
+            if text[:1] in ("=", "+", "-", "@") and text != "":
+                float(text)
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_two_runs_are_the_same_bytes(arguments):
+    assert tco(*arguments, "--format", "csv").stdout == tco(*arguments, "--format", "csv").stdout

@@ -1,0 +1,46 @@
+"""The help of every command, as kept; a change of words is a change one sees in the diff."""
+
+from __future__ import annotations
+
+import pytest
+import typer
+
+from tco.cli import app
+from tests.cli import tco
+
+
+def commands(group, above=()):
+    """Yield the words of every command and group, the program itself first."""
+    yield above
+    for name, command in getattr(group, "commands", {}).items():
+        yield from commands(command, (*above, name))
+
+
+ALL = sorted(commands(typer.main.get_command(app)))
+
+
+@pytest.mark.parametrize("words", ALL, ids=["-".join(words) or "tco" for words in ALL])
+def test_help(words, file_regression):
+    done = tco(*words, "--help")
+    assert done.exit_code == 0
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "\x1b" not in done.stdout
+    file_regression.check("\n".join(line.rstrip() for line in done.stdout.splitlines()) + "\n", basename="-".join(("tco", *words)))
+
+
+@pytest.mark.parametrize("words", ALL, ids=["-".join(words) or "tco" for words in ALL])
+def test_every_command_says_what_it_does(words):
+    command = typer.main.get_command(app)
+    for word in words:
+        command = command.commands[word]
+    assert len(command.help or "") >= 10
+
+
+def test_version():
+    done = tco("--version")
+    assert done.exit_code == 0
+    assert done.stdout.startswith("tco ")
+
+
+def test_nothing_at_all_shows_the_help():
+    assert "Usage: tco" in tco().stdout + tco().stderr

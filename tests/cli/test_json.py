@@ -1,0 +1,114 @@
+"""JSON: one document, its schema named, the keys of the contract, the same bytes for the same input."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from tests.cli import HEADLINE, document, tco
+
+COMMANDS = {
+    ("compare",): ("tco.compare/1", {"baseline", "rows"}),
+    ("price", "trn3-nl72x2"): ("tco.price/1", {"lines", "metrics"}),
+    ("bom", "trn3-nl72x2"): ("tco.bom/1", {"lines", "quantity_by_part", "totals"}),
+    ("explain", "trn3-nl72x2", "tco_usd_per_chip_hour"): ("tco.explain/1", {"metric", "tree"}),
+    ("diff", "trn3-nl32x2", "trn3-nl72x2"): ("tco.diff/1", {"a", "b", "metrics", "why"}),
+    ("fabric", "trn3-nl72x2"): ("tco.fabric/1", {"scopes"}),
+    ("network", "--switch", "12.8T", "--port", "100G", "--tiers", "3"): (
+        "tco.network/1",
+        {"tiers", "max_endpoints", "switches", "links", "transceivers", "cables", "price_usd", "power_w"},
+    ),
+    ("parts", "list"): ("tco.parts-list/1", {"items"}),
+    ("parts", "show", "trn3"): ("tco.parts-show/1", {"part", "rows"}),
+    ("parts", "check"): ("tco.parts-check/1", {"ok", "findings"}),
+    ("systems", "list"): ("tco.systems-list/1", {"items"}),
+    ("systems", "show", "trn3-nl72x2"): ("tco.systems-show/1", {"system", "tree"}),
+    ("systems", "check"): ("tco.systems-check/1", {"ok", "findings"}),
+    ("models", "list"): ("tco.models-list/1", {"items"}),
+    ("models", "show", "deepseek-v3"): ("tco.models-show/1", {"model", "blocks"}),
+    ("models", "check"): ("tco.models-check/1", {"ok", "findings"}),
+    ("scenarios", "list"): ("tco.scenarios-list/1", {"items"}),
+    ("scenarios", "show", "trn3-nl72x2"): ("tco.scenarios-show/1", {"scenario", "inputs"}),
+    ("scenarios", "check"): ("tco.scenarios-check/1", {"ok", "findings", "published"}),
+    ("sources", "list"): ("tco.sources-list/1", {"items"}),
+    ("sources", "show", "tco-model"): ("tco.sources-show/1", {"id", "values"}),
+    ("sources", "check"): ("tco.sources-check/1", {"ok", "findings"}),
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "schema", "keys"), [(words, *wanted) for words, wanted in COMMANDS.items()], ids=[" ".join(c) for c in COMMANDS]
+)
+def test_a_document_names_its_schema(arguments, schema, keys, catalogue):
+    found = document(*arguments)
+    assert list(found)[:3] == ["schema", "tco_version", "data_hash"]
+    assert (found["schema"], found["data_hash"]) == (schema, catalogue.hash())
+    assert keys <= found.keys()
+
+
+@pytest.mark.parametrize(
+    "arguments", [("compare",), ("price", "gb200-nvl72"), ("bom", "gb200-nvl72"), ("explain", "gb200-nvl72", "capex_usd")], ids=" ".join
+)
+def test_two_runs_are_the_same_bytes(arguments):
+    assert tco(*arguments, "--format", "json").stdout == tco(*arguments, "--format", "json").stdout
+
+
+@pytest.mark.parametrize("name", ["parts", "systems", "models", "scenarios", "sources"])
+def test_ids_stand_once(name):
+    ids = [item["id"] for item in document(name, "list")["items"]]
+    assert ids
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("name", ["parts", "systems", "models", "scenarios", "sources"])
+def test_shipped_data_is_in_order(name):
+    found = document(name, "check")
+    assert (found["ok"], found["findings"]) == (True, [])
+
+
+def test_compare_has_the_four_racks():
+    rows = document("compare")["rows"]
+    assert [row["scenario"] for row in rows] == list(HEADLINE)
+    for row in rows:
+        assert row["metrics"]["chips"] == row["chips"]
+        numbers = [value for value in row["metrics"].values() if value is not None]
+        assert len(numbers) >= 25
+        assert all(math.isfinite(value) for value in numbers)
+        missing = [metric for metric, value in row["metrics"].items() if value is None]
+        assert not missing or any(all(metric in note for metric in missing) for note in row["notes"])
+
+
+@pytest.mark.parametrize("name", HEADLINE)
+def test_price_lines_sum_to_the_metric(name):
+    found = document("price", name)
+    assert math.fsum(line["usd_per_chip_hour"] for line in found["lines"]) == pytest.approx(found["metrics"]["tco_usd_per_chip_hour"], rel=1e-12)
+
+
+@pytest.mark.parametrize("name", HEADLINE)
+def test_bom_lines_sum_to_the_totals(name):
+    found = document("bom", name)
+    totals = found["totals"]
+    assert math.fsum(line["extended_usd"] or 0 for line in found["lines"]) == pytest.approx(totals["price_usd"], rel=1e-12)
+    assert math.fsum(line["power_w"] or 0 for line in found["lines"]) == pytest.approx(totals["power_w"], rel=1e-12)
+    assert totals["net_usd"] == pytest.approx(totals["price_usd"] - totals["rebate_usd"], rel=1e-12)
+    by_part = {}
+    for line in found["lines"]:
+        by_part[line["part"]] = by_part.get(line["part"], 0) + line["quantity"]
+    assert by_part.items() <= found["quantity_by_part"].items()
+
+
+def test_a_metric_of_price_is_that_of_compare():
+    compared = {row["scenario"]: row["metrics"] for row in document("compare")["rows"]}
+    for name in HEADLINE:
+        metrics = document("price", name)["metrics"]
+        own = {metric: value for metric, value in metrics.items() if metric != "perf_per_tco_vs_baseline"}
+        assert own.items() <= compared[name].items()
+
+
+def test_a_saved_price_can_be_compared(tmp_path):
+    path = tmp_path / "kept.json"
+    assert tco("price", "gb200-nvl72", "--format", "json", "--output", path).exit_code == 0
+    assert json.loads(path.read_text())["schema"] == "tco.price/1"
+    assert document("diff", str(path), "gb200-nvl72")["metrics"] == []

@@ -1,0 +1,93 @@
+"""Where an answer goes: stdout for data, stderr for notes, files whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from tco.outputs import document as documents
+from tests.cli import tco
+
+FORMS = ["table", "csv", "json", "md"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_file_holds_what_stdout_shows(form, tmp_path):
+    path = tmp_path / "out"
+    written = tco("price", "gb200-nvl72", "--format", form, "--output", path)
+    assert (written.exit_code, written.stdout) == (0, "")
+    assert path.read_text(encoding="utf-8") == tco("price", "gb200-nvl72", "--format", form).stdout
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_nothing_is_left_of_a_command_that_fails(form, tmp_path):
+    assert tco("price", "gb200-nvl72", "--set", "site.pue=0.5", "--format", form, "--output", tmp_path / "out").exit_code == 3
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_there_survives_a_command_that_fails(tmp_path):
+    path = tmp_path / "out.json"
+    path.write_text("before")
+    assert tco("price", "gb200-nvl7", "--format", "json", "--output", path).exit_code == 3
+    assert path.read_text() == "before"
+
+
+def test_what_was_there_survives_a_failure_in_mid_answer(tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise ValueError("Out of range float values are not JSON compliant")
+
+    path = tmp_path / "out.json"
+    path.write_text("before")
+    monkeypatch.setattr(documents.json, "dumps", fail)
+    with pytest.raises(ValueError, match="JSON compliant"):
+        tco("price", "gb200-nvl72", "--format", "json", "--output", path)
+    assert path.read_text() == "before"
+    assert os.listdir(tmp_path) == ["out.json"]
+
+
+@pytest.mark.parametrize("place", ["gone/out.csv", "file/out.csv"])
+def test_an_output_that_cannot_be_written(place, tmp_path):
+    (tmp_path / "file").write_text("")
+    done = tco("compare", "--format", "csv", "--output", tmp_path / place)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: {tmp_path / place}: cannot be written")
+
+
+def test_a_read_only_folder(tmp_path, monkeypatch):
+    """The system refuses a new file: simulated, since a superuser may write anywhere."""
+    import tempfile
+
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(tempfile, "mkstemp", refuse)
+    done = tco("compare", "--format", "csv", "--output", tmp_path / "out.csv")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == f"error: {tmp_path / 'out.csv'}: cannot be written (Permission denied)\n"
+
+
+NOTED = ("price", "gb200-nvl72", "--set", "parts.trn3.tdp=1 W")
+
+
+def test_notes_go_to_stderr():
+    done = tco(*NOTED)
+    assert "note: parts.trn3.tdp is set, but nothing in this scenario rests on it" in done.stderr
+    assert "note:" not in done.stdout
+
+
+def test_quiet_means_quiet():
+    done = tco(*NOTED, "--quiet")
+    assert (done.exit_code, done.stderr) == (0, "")
+
+
+def test_notes_stand_in_the_document():
+    notes = json.loads(tco(*NOTED, "--format", "json").stdout)["notes"]
+    assert "parts.trn3.tdp is set, but nothing in this scenario rests on it" in notes
+
+
+@pytest.mark.parametrize("arguments", [("compare",), ("price", "gb200-nvl72"), ("bom", "gb200-nvl72"), ("parts", "show", "trn3")], ids=" ".join)
+@pytest.mark.parametrize("no_color", ["1", ""])
+def test_no_escape_codes_leave_the_program(arguments, no_color):
+    assert "\x1b" not in tco(*arguments, NO_COLOR=no_color, FORCE_COLOR="1").stdout

@@ -1,0 +1,149 @@
+"""A folder of one's own: made by `init`, priced, kept as a baseline, compared, hidden by --redact."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli import document, tco
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    assert tco("init", tmp_path / "mine").exit_code == 0
+    monkeypatch.chdir(tmp_path / "mine")
+    return tmp_path / "mine"
+
+
+def test_init_makes_a_folder_that_works(folder):
+    assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()) == [
+        "data/parts/mine.csv",
+        "data/sources.csv",
+        "mine.toml",
+    ]
+    assert tco("price", "mine.toml").exit_code == 0
+    for kind in ("parts", "systems", "sources"):
+        assert document(kind, "check", "--data", "data")["findings"] == []
+
+
+def test_init_does_not_write_over_anything(folder):
+    done = tco("init", folder)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "exists and is not an empty folder" in done.stderr
+
+
+def test_init_takes_an_empty_folder(tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert tco("init", tmp_path / "empty").exit_code == 0
+
+
+def test_init_below_a_file_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = tco("init", tmp_path / "file" / "mine")
+    assert done.exit_code == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_data_beside_a_scenario_is_laid_over_ours(folder):
+    lines = {line["path"]: line for line in document("price", "mine.toml")["lines"]}
+    own = [line for path, line in lines.items() if path.endswith("nitro-v6-400g")]
+    assert own
+    assert all(line["sources"] == ["my-quote"] for line in own)
+
+
+def test_redaction_hides_ones_own_values(folder):
+    own = [line for line in document("price", "mine.toml", "--redact")["lines"] if line["path"].endswith("nitro-v6-400g")]
+    assert [(line["usd"], line["usd_per_chip_hour"]) for line in own] == [(None, None)] * len(own)
+    shown = document("price", "mine.toml", "--redact")
+    assert "state" not in shown
+    assert "values of your own data folder are left out" in shown["notes"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("bom", "trn3-nl72x2", "--data", "data"),
+        ("parts", "show", "nitro-v6-400g", "--data", "data"),
+        ("price", "mine.toml"),
+        ("explain", "mine.toml", "capex_usd"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("form", ["table", "csv", "json", "md"])
+def test_a_secret_price_is_nowhere_in_a_redacted_answer(folder, arguments, form):
+    path = folder / "data" / "parts" / "mine.csv"
+    path.write_text(path.read_text().replace(",500,", ",523.4375,"))
+    assert "523.4" in tco(*arguments, "--format", form).stdout or arguments[0] == "price"
+    hidden = tco(*arguments, "--redact", "--format", form)
+    assert hidden.exit_code == 0
+    assert "523.4" not in hidden.stdout
+
+
+def test_baseline_round_trip(folder):
+    assert tco("baseline", "save", "main").exit_code == 0
+    kept = folder / "reports" / "baselines" / "main.json"
+    assert json.loads(kept.read_text())["schema"] == "tco.baseline/1"
+    found = document("baseline", "check", "main")
+    assert (found["schema"], found["ok"], found["drift"]) == ("tco.baseline-check/1", True, [])
+
+
+def test_a_drift_names_the_input(folder):
+    assert tco("baseline", "save", "main", "gb200-nvl72", "mine.toml").exit_code == 0
+    found = document("baseline", "check", "main", "--set", "site.electricity_price=0.30 USD/kWh", code=1)
+    assert not found["ok"]
+    assert {row["scenario"] for row in found["drift"]} == {"gb200-nvl72", "mine.toml"}
+    for row in found["drift"]:
+        assert any("site.electricity_price" in reason for reason in row["why"])
+        assert row["new"] != row["old"]
+        assert row["change"] == pytest.approx(row["new"] / row["old"] - 1, rel=1e-12)
+
+
+def test_a_drift_is_printed_and_fails(folder):
+    assert tco("baseline", "save", "main", "gb200-nvl72").exit_code == 0
+    done = tco("baseline", "check", "main", "--set", "site.pue=1.5")
+    assert done.exit_code == 1
+    assert "facility_power_w_per_chip" in done.stdout
+    assert "site.pue" in done.stdout
+
+
+def test_a_tolerated_increase_passes_and_a_decrease_does_not(folder):
+    assert tco("baseline", "save", "main", "gb200-nvl72").exit_code == 0
+    pue = document("scenarios", "show", "gb200-nvl72")["inputs"]
+    now = next(row["value"] for row in pue if row["path"] == "site.pue")
+    dearer, cheaper = f"site.pue={now * 1.01}", f"site.pue={now * 0.99}"
+    dearer_drift = document("baseline", "check", "main", "--max-increase", "0.05", "--set", dearer, code=1)["drift"]
+    assert {row["metric"] for row in dearer_drift} == {"tokens_per_s_per_facility_mw"}
+    cheaper_drift = document("baseline", "check", "main", "--max-increase", "0.05", "--set", cheaper, code=1)["drift"]
+    assert "facility_power_w_per_chip" in {row["metric"] for row in cheaper_drift}
+
+
+def test_ones_own_price_moves_the_baseline(folder):
+    assert tco("baseline", "save", "main", "mine.toml").exit_code == 0
+    path = folder / "data" / "parts" / "mine.csv"
+    path.write_text(path.read_text().replace(",500,", ",550,"))
+    drift = document("baseline", "check", "main", code=1)["drift"]
+    assert any("price parts.nitro-v6-400g.price: 500 -> 550 USD" in reason for row in drift for reason in row["why"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("gb200-nvl72", "gb200-nvl72"), 0),
+        (("gb200-nvl72", "gb200-nvl72", "--exit-code"), 0),
+        (("gb200-nvl72", "trn3-nl72x2"), 0),
+        (("gb200-nvl72", "trn3-nl72x2", "--exit-code"), 1),
+        (("gb200-nvl72", "gb200-nvl72", "--exit-code", "--set", "site.pue=1.5"), 1),
+    ],
+)
+def test_diff_exits_as_asked(arguments, code):
+    done = tco("diff", *arguments)
+    assert done.exit_code == code
+    assert done.stdout
+
+
+def test_diff_says_why():
+    found = document("diff", "gb200-nvl72", "gb200-nvl72", "--set", "terms.life=7 year")
+    assert [(cause["path"], cause["new"], cause["unit"]) for cause in found["why"]] == [("terms.life", 7, "year")]
+    assert "tco_usd_per_chip_hour" in {move["metric"] for move in found["metrics"]}
+    assert "it_power_w_per_chip" not in {move["metric"] for move in found["metrics"]}

@@ -1,0 +1,85 @@
+"""What only a process of its own can show: what it imports, and how it behaves in a pipe."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {"pandas", "pint", "scipy", "plotly", "matplotlib", "pyarrow", "pydantic", "hypothesis"}
+COMMAND = [sys.executable, "-m", "tco"]
+
+
+def run(*arguments, **environment):
+    whole = {**os.environ, "PYTHONIOENCODING": "utf-8", **environment}
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, encoding="utf-8", env=whole, check=False)
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("parts", "list"), ("compare",), ("price", "trn3-nl72x2"), ("bom", "gb200-nvl72")], ids=" ".join)
+def test_light_commands_stay_light(arguments):
+    done = run(*arguments, PYTHONPROFILEIMPORTTIME="1")
+    assert done.returncode == 0
+    seen = {line.rsplit("|", 1)[1].strip().split(".")[0] for line in done.stderr.splitlines() if line.startswith("import time:")}
+    assert "tco" in seen
+    assert seen & HEAVY == set()
+
+
+def test_importing_the_package_is_light():
+    code = "import sys, tco; print(tco.__version__, 'numpy' in sys.modules, 'typer' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split()[1:] == ["False", "False"]
+
+
+def test_the_public_names():
+    code = "import tco; print(round(tco.evaluate('gb200-nvl72', set={'site.pue': '1.2'}).metrics['chips']), len(tco.load_catalogue().parts) > 50)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["72", "True"]
+
+
+def test_works_from_any_folder(tmp_path):
+    done = subprocess.run([*COMMAND, "bom", "gb200-nvl72", "--format", "json"], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 0
+    assert done.stdout.startswith("{")
+
+
+def test_the_reader_of_a_pipe_may_leave():
+    """As `tco ... | head -1` does: no traceback, and what was read is whole."""
+    process = subprocess.Popen([*COMMAND, "sources", "list", "--format", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "{\n"
+    process.stdout.close()
+    errors = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(30) == 0
+    assert errors == ""
+
+
+def test_a_pipe_that_is_closed_at_once():
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([*COMMAND, "compare"], stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+def test_an_error_leaves_stdout_empty():
+    done = run("price", "trn3-nl72x")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("error: unknown scenario 'trn3-nl72x'; did you mean 'trn3-nl72x2'")
+
+
+@pytest.mark.parametrize("form", ["json", "csv", "md", "table"])
+def test_output_is_utf8_whatever_the_locale(form, own):
+    own.parts("nitro-v6-400g,price,500,USD,400,650,2025-12,vendor,tco-model,geprüft – 100 µm,")
+    command = [*COMMAND, "parts", "show", "nitro-v6-400g", "--data", own.folder, "--format", form]
+    done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    assert "geprüft – 100 µm" in done.stdout.decode("utf-8")
+
+
+def test_the_hash_seed_changes_nothing():
+    one, two = (run("explain", "gb200-nvl72", "tco_usd_per_chip_hour", "--format", "csv", PYTHONHASHSEED=seed).stdout for seed in ("1", "2"))
+    assert one
+    assert one == two

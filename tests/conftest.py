@@ -1,0 +1,50 @@
+"""What many tests share: the shipped catalogue, read once, and a folder of one's own laid over it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from tco.catalog import Catalogue, load_catalogue
+
+settings.register_profile("tco", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("tco")
+for name in ("COLUMNS", "TERMINAL_WIDTH", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS"):  # what would change how help is printed
+    os.environ.pop(name, None)
+os.environ["NO_COLOR"] = "1"
+
+PART_COLUMNS = "part,attribute,value,unit,low,high,as_of,kind,source,note,use\n"
+
+
+@pytest.fixture(scope="session")
+def catalogue() -> Catalogue:
+    return load_catalogue()
+
+
+class Own:
+    """A data folder of one's own, filled line by line."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.folder.mkdir()
+
+    def write(self, name: str, content: str | bytes) -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+        return path
+
+    def parts(self, *rows: str) -> Path:
+        """Write rows of the parts table; the first stands on line 2."""
+        return self.write("parts/own.csv", PART_COLUMNS + "".join(row + "\n" for row in rows))
+
+    def catalogue(self) -> Catalogue:
+        return load_catalogue(self.folder)
+
+
+@pytest.fixture
+def own(tmp_path) -> Own:
+    return Own(tmp_path / "own")

@@ -1,0 +1,121 @@
+"""Every shipped model against counts made elsewhere: tensor by tensor, and as its makers publish them."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from tco.catalog import load_catalogue
+from tco.performance.architecture import load_model
+
+CATALOGUE = load_catalogue()
+TABLE = Path(__file__).parents[1] / "golden" / "models.csv"
+# `weights` are counted tensor by tensor from the same config by another library's model code (Hugging Face Transformers 5.23).
+ROWS = list(csv.DictReader(TABLE.read_text(encoding="utf-8").splitlines()))
+each_row = pytest.mark.parametrize("row", ROWS, ids=[row["model"] for row in ROWS])
+SCALE = {"M": 10**6, "B": 10**9, "T": 10**12}
+
+
+def figure(text):
+    """The value of a text such as '12.9B', and one unit of its last digit."""
+    number, scale = text[:-1], SCALE[text[-1]]
+    return float(number) * scale, scale / 10 ** len(number.partition(".")[2])
+
+
+def test_the_table_holds_every_shipped_model():
+    assert sorted(CATALOGUE.models) == [row["model"] for row in ROWS]
+
+
+@each_row
+def test_weights_are_counted_exactly(row):
+    if row["weights"]:
+        assert load_model(CATALOGUE, row["model"]).parameters == int(row["weights"])
+    else:  # a parametric model: as near to its target as a step of the expert width allows
+        assert load_model(CATALOGUE, row["model"]).parameters == pytest.approx(figure(row["published_total"])[0], rel=2e-3)
+
+
+@each_row
+def test_total_as_published(row):
+    model, adds = load_model(CATALOGUE, row["model"]), row["total_adds"]
+    total = model.parameters + (model.prediction_parameters if adds.startswith("prediction") else 0)
+    if adds.startswith("vision"):
+        total += int(adds.split()[1])
+    ends = {"prediction and its embeddings": 1, "prediction without embeddings": -1}.get(adds, 0)
+    published, unit = figure(row["published_total"])
+    assert abs(total + ends * model.embedding_parameters - published) <= unit / 2
+
+
+@each_row
+def test_active_as_published(row):
+    model, counts = load_model(CATALOGUE, row["model"]), row["active_counts"]
+    if not row["published_active"]:
+        experts = any(block.feed_forward.experts for block in model.blocks)
+        lookups = model.hidden * ((0 if model.tied else model.vocabulary) + model.positions)
+        assert experts or model.active_parameters == model.parameters - lookups
+        return
+    side = {"no embedding": -1, "output embedding": 0, "both embeddings": 1}[counts] * model.hidden * model.vocabulary
+    published, unit = figure(row["published_active"])
+    assert abs(model.active_parameters + side - published) < unit
+
+
+@each_row
+def test_names_its_source(row):
+    model = load_model(CATALOGUE, row["model"])
+    assert model.source == row["source"]
+    assert model.source in CATALOGUE.sources
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers"),
+    [("deepseek-v3", 70272 // 2), ("llama-3.1-405b", 516096 // 2), ("qwen2.5-72b", 327680 // 2)],  # published bytes a token in BF16
+)
+def test_cache_per_token_as_published(name, numbers):
+    assert load_model(CATALOGUE, name).cached == numbers
+
+
+def test_kinds_of_layers():
+    nano = load_model(CATALOGUE, "nemotron-3-nano-30b-a3b")
+    kinds = {block.layers: bool(block.mixer) - bool(block.attention.heads) for block in nano.blocks}
+    assert sum(block.layers for block in nano.blocks) == nano.layers == 52
+    assert kinds == {23: 0, 6: -1}  # 23 mixers and 23 experts share a key
+    assert sum(nano.mixers.values()) == 23
+    assert sum(nano.attentions.values()) == 6
+    oss = load_model(CATALOGUE, "gpt-oss-120b")
+    assert {attention.window: layers for attention, layers in oss.attentions.items()} == {128: 18, 0: 18}
+    flash = load_model(CATALOGUE, "deepseek-v4-flash")
+    assert {attention.compression: layers for attention, layers in flash.attentions.items()} == {0: 2, 4: 21, 128: 20}
+
+
+def test_state_of_a_mixer_has_a_fixed_size():
+    nano = load_model(CATALOGUE, "nemotron-3-nano-30b-a3b")
+    (mixer,) = nano.mixers
+    assert mixer.state_numbers == 64 * 64 * 128
+    assert nano.held == 23 * (64 * 64 * 128 + 6144 * 3)
+    assert nano.cached == 6 * 2 * 2 * 128
+
+
+def test_indexer_costs_a_key_a_token():
+    plain, sparse = load_model(CATALOGUE, "deepseek-v3"), load_model(CATALOGUE, "deepseek-v3.2")
+    assert sparse.cached - plain.cached == 61 * 128
+
+
+def test_a_file_of_ones_own_reads_as_the_shipped_one(tmp_path):
+    shipped = CATALOGUE.models["gpt-oss-20b"]
+    own = tmp_path / "mine" / "config.json"
+    own.parent.mkdir()
+    own.write_text(shipped.read_text(encoding="utf-8"), encoding="utf-8")
+    for name in (str(own), str(own.parent)):
+        model = load_model(CATALOGUE, name)
+        assert model.id == "mine"
+        assert model.blocks == load_model(CATALOGUE, "gpt-oss-20b").blocks
+
+
+def test_parametric_width_follows_the_target(tmp_path):
+    config = json.loads(CATALOGUE.models["moe-3t"].read_text(encoding="utf-8"))
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**config, "total_parameters": 2 * config["total_parameters"]}), encoding="utf-8")
+    small, large = load_model(CATALOGUE, "moe-3t"), load_model(CATALOGUE, str(path))
+    assert (small.blocks[0].feed_forward.experts, small.blocks[0].feed_forward.active) == (512, 64)
+    assert large.blocks[0].feed_forward.width % 16 == 0
+    assert large.parameters / small.parameters == pytest.approx(2, rel=4e-3)

@@ -1,0 +1,66 @@
+"""Work for each token against published figures and closed forms."""
+
+import pytest
+
+from tco.catalog import load_catalogue
+from tco.performance.architecture import load_model
+from tco.performance.flops import chunk_keys, flops_per_token, reached_keys
+from tco.trace import recording
+
+CATALOGUE = load_catalogue()
+
+
+def work(name, context, training=True):
+    return flops_per_token(load_model(CATALOGUE, name), context, training)
+
+
+def test_deepseek_v3_trains_at_250_gflop_a_token():
+    """Published (arxiv.org/abs/2505.09343): 250 GFLOP a token at 4,096; and 6 x 37e9 + 3 x 2 x 2,048 x 128 x 320 x 61 = 252.7."""
+    assert work("deepseek-v3", 4096) == pytest.approx(250e9, rel=5e-3)
+    model = load_model(CATALOGUE, "deepseek-v3")
+    rounded = work("deepseek-v3", 4096) + 6 * (37e9 - model.active_parameters)
+    assert rounded == pytest.approx(252.7e9, rel=2e-4)
+
+
+def test_megatron_counts_the_same_products():
+    """72 l h^2 (1 + V / (12 l h)) for the weights (arxiv.org/abs/2104.04473), here with the causal half of its attention."""
+    layers, hidden, vocabulary, context = 96, 12288, 50257, 2048
+    closed = 72 * layers * hidden**2 * (1 + vocabulary / (12 * layers * hidden)) + 6 * layers * context * hidden
+    assert work("gpt3-175b", context) == pytest.approx(closed, rel=3e-4)
+
+
+def test_training_is_three_forward_passes():
+    assert work("gpt-oss-20b", 8192) == pytest.approx(3 * work("gpt-oss-20b", 8192, training=False))
+
+
+@pytest.mark.parametrize(("entries", "reach"), [(64, 64), (64, 16), (64, 1), (7, 3)])
+def test_reached_keys_is_the_mean_over_a_sequence(entries, reach):
+    steps = 2000
+    mean = sum(min(entries * (step + 0.5) / steps, reach) for step in range(steps)) / steps
+    assert reached_keys(entries, reach) == pytest.approx(mean, rel=1e-3)
+
+
+@pytest.mark.parametrize("context", [100, 8192, 8192 * 4])
+def test_chunk_keys_is_the_mean_over_a_sequence(context):
+    steps = 4000
+    mean = sum((context * (step + 0.5) / steps) % 8192 for step in range(steps)) / steps
+    assert chunk_keys(context, 8192) == pytest.approx(mean, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["gpt-oss-120b", "deepseek-v3.2", "deepseek-v4-pro", "llama-4-scout", "nemotron-3-nano-30b-a3b"])
+def test_reaching_less_costs_less(name):
+    """From 64k to 128k tokens the work of a token grows by less than that of full attention would."""
+    model = load_model(CATALOGUE, name)
+    full = sum(layers * a.heads * (a.qk_dim + a.v_dim) for a, layers in model.attentions.items())
+    grown = flops_per_token(model, 131072, training=False) - flops_per_token(model, 65536, training=False)
+    every = sum(model.attentions.values()) == model.layers
+    assert grown > 0
+    assert grown < 0.6 * 2 * 32768 * full if every else grown == pytest.approx(2 * 32768 * full)
+
+
+@pytest.mark.parametrize("name", sorted(CATALOGUE.models))
+def test_traced_work_equals_the_number(name):
+    model = load_model(CATALOGUE, name)
+    with recording() as trace:
+        traced = flops_per_token(model, trace.leaf("context", 8192.0, "", "tco-model", "assumed", "context"))
+    assert traced.value == pytest.approx(flops_per_token(model, 8192.0), rel=1e-12)

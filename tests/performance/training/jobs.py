@@ -1,0 +1,33 @@
+"""Training jobs for the tests: a scenario's, with settings, in the number reading."""
+
+from __future__ import annotations
+
+from tco.catalog import Catalogue, load_catalogue
+from tco.hardware.fabric import fabric_scopes
+from tco.inputs import Inputs, load_scenario
+from tco.performance.architecture import load_model
+from tco.performance.machine import family_of
+from tco.performance.training.job import Job, Practice, job_of, practice
+from tco.performance.training.plans import Plan
+from tco.values import as_number
+
+CATALOGUE: Catalogue = load_catalogue()
+A100 = "train-gpt3-175b-a100x64"
+MEGATRON = Plan(8, 1, 8, 1, 1, 0, 1, 3, "interleaved")  # tensor 8, pipeline 8, three model parts a stage, micro-batches of one
+
+
+def job(name: str = A100, **settings: str) -> tuple[Job, Practice]:
+    """Return a scenario's job and machine; a setting's dots are written as double underscores."""
+    given = {path.replace("__", "."): text for path, text in settings.items()}
+    inputs = Inputs(CATALOGUE, load_scenario(CATALOGUE, name), given, {})
+    values = inputs.values(as_number)
+    texts = {path: inputs.text(path) for path in ("workload.attention", "workload.dropout")}
+    made = job_of(load_model(CATALOGUE, inputs.text("workload.model")), texts, values)
+    chip = inputs.system.chip
+    scopes = fabric_scopes(inputs.system, values)
+    return made, practice(chip, scopes, values, family_of(CATALOGUE, chip), inputs.text("workload.precision"))
+
+
+def small(model: str, chips: int, batch: int, **settings: str) -> tuple[Job, Practice]:
+    """Return a job of a few chips."""
+    return job(workload__model=model, cluster__chips=str(chips), workload__global_batch=str(batch), **settings)

@@ -1,0 +1,57 @@
+"""The plan space: distinct, divisible plans that use all chips."""
+
+from __future__ import annotations
+
+import pytest
+
+from tco.performance.training.plans import divisors, every_plan, parts_allowed, schedules, space
+from tests.performance.training.jobs import job, small
+
+SPACES = [
+    pytest.param(lambda: small("megatron-gpt-1.7b", 12, 24), id="gpt, 12 chips"),
+    pytest.param(lambda: small("mixtral-8x7b", 16, 8), id="experts, 16 chips"),
+]
+
+
+@pytest.mark.parametrize("make", SPACES)
+def test_every_plan_is_whole_and_there_is_none_twice(make):
+    found, machine = make()
+    blocks = space(found, machine.fabric.domain)
+    plans = list(every_plan(blocks))
+    assert len(plans) == sum(block.plans for block in blocks) > 1000
+    assert len(set(plans)) == len(plans)
+    heads = found.model.blocks[0].attention.heads
+    for plan in plans:
+        assert plan.tensor * plan.context * plan.pipeline * plan.data == found.chips
+        assert found.batch % (plan.data * plan.micro_batch) == 0
+        assert heads % plan.tensor == 0
+        assert plan.tensor * plan.context * plan.data % plan.expert == 0
+        count = found.batch // plan.data // plan.micro_batch
+        assert plan.schedule != "interleaved" or (plan.interleave > 1 and count % plan.pipeline == 0)
+        assert plan.schedule == "1f1b" or plan.pipeline > 1
+        assert plan.tensor > 1 or not (plan.sequence_parallel or plan.overlap)
+        assert plan.zero == 0 or plan.data * plan.context > 1 or plan.data * plan.context * plan.tensor > plan.expert
+
+
+def test_the_large_space_is_large():
+    found, machine = job()
+    assert sum(block.plans for block in space(found, machine.fabric.domain)) >= 600_000
+
+
+@pytest.mark.parametrize(("layers", "parts"), [(96, 96), (126, 16), (126, 18), (61, 16), (61, 1)])
+def test_layers_divide_with_few_places_left_empty(layers, parts):
+    assert parts_allowed(layers, parts)
+
+
+@pytest.mark.parametrize(("layers", "parts"), [(126, 20), (4, 6), (96, 40)])
+def test_stages_that_would_stand_half_empty_are_no_plan(layers, parts):
+    assert not parts_allowed(layers, parts)
+
+
+def test_schedules_of_a_single_stage():
+    assert schedules(96, 1) == [("1f1b", 1)]
+
+
+@pytest.mark.parametrize("number", [1, 2, 36, 97, 4608])
+def test_divisors(number):
+    assert divisors(number) == [d for d in range(1, number + 1) if number % d == 0]

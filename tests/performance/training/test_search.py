@@ -1,0 +1,73 @@
+"""The array search against a loop over single plans, and what more hardware does to its answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from tco.performance.training.plans import every_plan, space
+from tco.performance.training.search import search
+from tco.performance.training.step import evaluate_plan
+from tests.performance.training.jobs import job, small
+
+SMALL = [
+    pytest.param(lambda: small("megatron-gpt-7.5b", 4, 4), id="gpt"),
+    pytest.param(lambda: small("mixtral-8x7b", 4, 2, workload__attention="fused", workload__sequence_length="4096"), id="experts"),
+    pytest.param(lambda: small("nemotron-3-nano-30b-a3b", 4, 2, workload__attention="fused", workload__dropout="no"), id="hybrid"),
+]
+
+
+@pytest.mark.parametrize("make", SMALL)
+def test_the_array_search_equals_a_loop(make):
+    found, machine = make()
+    quick = search(found, machine)
+    times, plans, leanest = [], 0, float("inf")
+    for plan in every_plan(space(found, machine.fabric.domain)):
+        made = evaluate_plan(found, machine, plan)[0]
+        plans += 1
+        leanest = min(leanest, float(made.held))
+        if made.held <= machine.memory:
+            times.append(float(made.time))
+    times.sort()
+    assert (quick.plans, quick.feasible) == (plans, len(times))
+    if times:
+        assert [candidate.seconds for candidate in quick.top] == pytest.approx(times[:2], rel=1e-12)
+        best = evaluate_plan(found, machine, quick.best)[0]
+        assert float(best.time) == pytest.approx(times[0], rel=1e-12)
+        assert best.held <= machine.memory
+    else:
+        assert quick.need == pytest.approx(leanest, rel=1e-12)
+
+
+def test_the_small_spaces_hold_plans_that_fit_and_plans_that_do_not():
+    results = [search(*make.values[0]()) for make in SMALL]
+    assert any(0 < found.feasible < found.plans for found in results)
+
+
+FASTER = {
+    "parts__a100-sxm-80gb__hbm_bandwidth": "4 TB/s",
+    "parts__a100-sxm-80gb__scale_up_bandwidth": "600 GB/s",
+    "parts__a100-sxm-80gb__scale_out_bandwidth": "50 GB/s",
+    "parts__a100-sxm-80gb__hbm_capacity": "160 GB",
+    "parts__a100-sxm-80gb__peak_bf16": "624 TFLOP/s",
+    "performance__training__host_link_bandwidth": "50 GB/s",
+}
+
+
+@pytest.mark.parametrize("path", FASTER)
+def test_more_hardware_is_never_slower(path):
+    size = {"workload__global_batch": "64"}
+    assert search(*job(**size, **{path: FASTER[path]})).top[0].seconds <= search(*job(**size)).top[0].seconds
+
+
+def test_what_fits_is_counted_among_all():
+    found = search(*job())
+    assert found.plans >= 600_000
+    assert 10_000 <= found.feasible < found.plans
+    assert found.margin is not None
+    assert found.margin >= 0
+    assert found.best != found.runner_up
+
+
+def test_the_same_search_twice_finds_the_same():
+    one, other = search(*job()), search(*job())
+    assert (one.best, one.runner_up, one.margin, one.feasible) == (other.best, other.runner_up, other.margin, other.feasible)

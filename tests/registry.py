@@ -1,0 +1,70 @@
+"""Every formula of the program, and the golden rows they are held against."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import json
+import pkgutil
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import tco
+from tco.formula import REGISTRY, Formula
+from tco.units import parse_quantity
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def import_all() -> list[str]:
+    """Import every module of the program, so that every formula registers."""
+    names = [found.name for found in pkgutil.walk_packages(tco.__path__, "tco.") if found.name != "tco.__main__"]
+    for name in names:
+        importlib.import_module(name)
+    return names
+
+
+MODULES = import_all()
+FORMULAS = sorted(REGISTRY.values(), key=lambda found: found.name)
+
+
+class Golden(NamedTuple):
+    """One call of a formula and what it must give."""
+
+    id: str
+    formula: Formula
+    inputs: dict[str, float]  # in the declared units, defaults filled in
+    expected: float
+    unit: str
+    tolerance: float
+
+
+def whole_inputs(formula: Formula, given: dict[str, Any]) -> dict[str, float]:
+    """Return every parameter of a formula as a number in its declared unit; a text is read as a quantity."""
+    merged = {**formula.defaults, **given}
+    return {name: parse_quantity(merged[name], unit) if isinstance(merged[name], str) else merged[name] for name, unit in formula.parameters.items()}
+
+
+def read_rows(name: str) -> list[dict[str, str]]:
+    """Return the rows of a golden table."""
+    with (GOLDEN / name).open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def golden_rows() -> tuple[list[Golden], list[str]]:
+    """Return the golden rows of the formulas, and what is wrong with the others."""
+    found, wrong = [], []
+    for position, row in enumerate(read_rows("formulas.csv"), start=2):
+        formula, inputs = REGISTRY.get(row["formula"]), json.loads(row["inputs"])
+        if formula is None:
+            wrong.append(f"line {position}: no formula is called {row['formula']}")
+        elif inputs.keys() | formula.defaults.keys() != formula.parameters.keys():
+            wrong.append(f"line {position}: {formula.name} takes {', '.join(formula.parameters)}, not {', '.join(inputs)}")
+        else:
+            given = whole_inputs(formula, inputs)
+            found.append(Golden(f"{formula.name}-{position}", formula, given, float(row["expected"]), row["unit"], float(row["tolerance"])))
+    return found, wrong
+
+
+ROWS, WRONG = golden_rows()
+IDS = [row.id for row in ROWS]

@@ -1,0 +1,232 @@
+"""The claims ledger: every verdict and value, and that each claim rests on the catalogue and on nothing else."""
+
+from __future__ import annotations
+
+import json
+import zlib
+
+import pytest
+from typer.testing import CliRunner
+
+from tco.cli import app
+from tco.errors import DataError
+from tco.files import data_directory
+from tco.studies.claims import check_claims
+from tco.studies.claims.context import COMPUTED, Context
+from tco.studies.claims.ledger import finding, read_ledger, to_claim, verdict
+from tests.registry import read_rows
+
+RUN = CliRunner()
+GOLDEN = {row["id"]: float(row["computed"]) for row in read_rows("claims.csv")}
+BY_BILL = {"C035"}  # rests on hundreds of parts: held against published rack powers instead
+
+
+@pytest.fixture(scope="module")
+def found(catalogue):
+    return {one.claim.id: one for one in check_claims(catalogue, {})[0]}
+
+
+def computed(found):
+    return {claim: one.computed for claim, one in found.items()}
+
+
+def test_the_ledger_is_whole(found):
+    assert list(found) == [f"C{number:03d}" for number in range(1, 198)]
+    assert COMPUTED.keys() == GOLDEN.keys() | BY_BILL
+
+
+def test_every_verdict_is_the_expected_one(found):
+    assert {claim: one.verdict for claim, one in found.items() if not one.as_expected} == {}
+
+
+@pytest.mark.parametrize("claim", GOLDEN)
+def test_value(found, claim):
+    assert found[claim].computed == pytest.approx(GOLDEN[claim], rel=0.005)
+
+
+def test_peak_per_watt_agrees_with_published_rack_powers(found):
+    """24 kW a rack of the Trainium2 UltraServer, 104 kW a rack of NL72x2."""
+    assert found["C035"].computed == pytest.approx(144 * 2517 / (64 * 1299) * (2 * 24) / (2 * 104), rel=0.06)
+
+
+def test_what_cannot_be_derived_says_why(found):
+    assert [claim for claim, one in found.items() if one.verdict == "not-derivable" and not one.claim.note] == []
+    assert [claim for claim, one in found.items() if one.verdict == "contradicts" and not (one.claim.note and one.claim.against)] == []
+
+
+def test_sources_are_known(catalogue, found):
+    named = {one.claim.source for one in found.values()} | {one.claim.against for one in found.values()} - {""}
+    assert named <= catalogue.sources.keys()
+
+
+# ---------------------------------------------------------------- on what a claim rests
+@pytest.mark.parametrize(
+    ("setting", "moved"),
+    [
+        ({"parts.trn3.hbm_bandwidth": "5.4 TB/s"}, {"C008", "C034", "C040", "C045", "C154", "C197"}),
+        ({"parts.trn2.lane_bandwidth": "4.4 GB/s"}, {"C051", "C052", "C063", "C093", "C105", "C106", "C107", "C108", "C109"}),
+        ({"parts.backplane-cable.pairs": "1 count"}, {"C062", "C098"}),
+        ({"shares.credo.price": "171.13 USD/share"}, {"C190"}),
+    ],
+)
+def test_a_setting_moves_what_rests_on_it_and_nothing_else(catalogue, found, setting, moved):
+    again, notes = check_claims(catalogue, setting)
+    assert {one.claim.id for one in again if one.computed != found[one.claim.id].computed} == moved
+    assert notes == []
+
+
+def test_a_setting_no_claim_rests_on_is_named(catalogue):
+    assert check_claims(catalogue, {"site.pue": "1.3"})[1] == ["site.pue is set, but no claim rests on it"]
+
+
+def test_a_divisor_of_zero_leaves_a_claim_underived(catalogue):
+    again = {one.claim.id: one for one in check_claims(catalogue, {"parts.trn2.peak_fp8": "0 FLOP/s"})[0]}
+    assert {claim for claim, one in again.items() if one.claim.verdict != "not-derivable" and one.computed is None} == {
+        "C017",
+        "C031",
+        "C033",
+        "C035",
+        "C049",
+    }
+    assert again["C017"].verdict == "not-derivable"
+    assert again["C046"].computed == 0
+
+
+# No value of the catalogue moves these: counts of trees and lanes, paths of a graph, a model's experts ...
+STRUCTURE = {
+    *("C053", "C055", "C056", "C057", "C058", "C059", "C060", "C065", "C068", "C069", "C070", "C071", "C072", "C073", "C075", "C079", "C081", "C082"),
+    *("C083", "C084", "C085", "C086", "C087", "C088", "C089", "C090", "C091", "C094", "C095", "C096", "C097", "C099", "C100", "C101", "C102", "C103"),
+    *("C104", "C112", "C113", "C114", "C116", "C123", "C124", "C137", "C138", "C139", "C148", "C149", "C170", "C175"),
+}
+CANCELS = {"C092", "C111", "C163", "C164"}  # ... ratios in which the one value there is cancels ...
+BY_CLAIM = {"C037", "C194", "C195"}  # ... and claims held against other claims, or against their own terms
+
+
+def test_every_value_a_claim_rests_on_moves_it(catalogue, found):
+    """All values at once, each by a factor of its own."""
+    paths = sorted({path for one in found.values() for path in one.rests_on if not path.endswith(".efficiency")})  # which 1 bounds
+    values = Context(catalogue, {}, {}, found["C001"].claim).values
+    factor = {path: 1.05 + zlib.crc32(path.encode()) % 1000 / 2000 for path in paths}
+    settings = {path: f"{values.input(path).value * factor[path]} {values.input(path).unit}" for path in paths}
+    again = computed({one.claim.id: one for one in check_claims(catalogue, settings)[0]})
+    still = {claim for claim in COMPUTED if again[claim] == pytest.approx(found[claim].computed, rel=1e-9)}
+    assert still == STRUCTURE | CANCELS | BY_CLAIM
+
+
+class Watched(Context):
+    """A context that remembers the systems, models and claims asked for."""
+
+    def world(self, system, variant):
+        self.seen.add(system)
+        return super().world(system, variant)
+
+    def claimed(self, claim):
+        self.seen.add(claim)
+        return super().claimed(claim)
+
+    def given(self, name):
+        self.seen.add(name)
+        return super().given(name)
+
+
+def test_no_claim_is_a_constant(catalogue):
+    ledger = read_ledger(catalogue)
+    for claim in COMPUTED:
+        context = Watched(catalogue, {}, ledger, ledger[claim])
+        context.seen = set()
+        finding(ledger[claim], context)
+        assert context.seen or context.rests_on or claim == "C175", claim
+
+
+def test_a_smaller_rack_moves_its_counts(own, found):
+    """Sixteen trays in a rack of NL72x2 in place of eighteen."""
+    text = (data_directory() / "systems" / "trn3-nl72x2.toml").read_text(encoding="utf-8")
+    own.write("systems/trn3-nl72x2.toml", text.replace("compute-tray = 18", "compute-tray = 16"))
+    again = {one.claim.id: one for one in check_claims(own.catalogue(), {})[0]}
+    assert {claim: again[claim].computed for claim in ("C055", "C071", "C074", "C095", "C098", "C137", "C138", "C139", "C170")} == {
+        "C055": 32,
+        "C071": 128,
+        "C074": 4,
+        "C095": 10240,
+        "C098": 20480,
+        "C137": 64,
+        "C138": 128,
+        "C139": 32,
+        "C170": 128,
+    }
+    assert again["C137"].verdict == "holds"
+    assert all(again[claim].computed == found[claim].computed for claim in ("C053", "C094", "C107", "C160"))
+
+
+# ---------------------------------------------------------------- verdicts and the ledger's file
+@pytest.mark.parametrize(
+    ("relation", "computed", "expected"),
+    [
+        ("equal", 101, "holds"),
+        ("equal", 99, "holds"),
+        ("equal", 101.1, "off"),
+        ("equal", 98.9, "off"),
+        ("at-most", 50, "holds"),
+        ("at-most", 101.1, "off"),
+        ("at-least", 500, "holds"),
+        ("at-least", 98.9, "off"),
+    ],
+)
+def test_verdict(found, relation, computed, expected):
+    claim = found["C001"].claim._replace(claimed=100.0, tolerance=0.01, relation=relation, failing="off")
+    assert verdict(claim, computed) == expected
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "message"),
+    [
+        ("relation", "equals", "did you mean 'equal'"),
+        ("failing", "holds", "unknown failing 'holds'"),
+        ("verdict", "contradict", "did you mean 'contradicts'"),
+        ("claimed", "many", "claimed is 'many', expected a number"),
+        ("claimed", "0", "expected a number above zero"),
+        ("given", "ports", "expected NAME=QUANTITY"),
+        ("given", "port=100 Gbit", "is not a unit"),
+    ],
+)
+def test_a_broken_row_is_named(column, cell, message):
+    row = dict.fromkeys(("id", "source", "claim", "unit", "given", "against", "note"), "") | {
+        "claimed": "1",
+        "tolerance": "0.01",
+        "relation": "equal",
+        "failing": "off",
+        "verdict": "holds",
+    }
+    assert to_claim(row, "ledger.csv:2").claimed == 1
+    with pytest.raises(DataError, match=message):
+        to_claim(row | {column: cell}, "ledger.csv:2")
+
+
+def test_an_overlay_replaces_a_claim(own, catalogue):
+    header, *lines = (data_directory() / "claims" / "ledger.csv").read_text(encoding="utf-8").splitlines()
+    mine = next(line for line in lines if line.startswith("C095,")).replace(",11520,", ",11000,")
+    own.write("claims/ledger.csv", f"{header}\n{mine}\n")
+    again = {one.claim.id: one for one in check_claims(own.catalogue(), {})[0]}
+    assert len(again) == 197
+    assert (again["C095"].verdict, again["C095"].as_expected) == ("off", False)
+
+
+# ---------------------------------------------------------------- the command
+def test_command():
+    done = RUN.invoke(app, ["claims", "--format", "json", "--verdict", "off"])
+    document = json.loads(done.stdout)
+    assert (done.exit_code, document["schema"]) == (0, "tco.claims/1")
+    assert {claim["verdict"] for claim in document["claims"]} == {"off"}
+    assert document["claims"][0].keys() >= {"id", "claim", "source", "claimed", "unit", "computed", "verdict", "note"}
+
+
+def test_a_changed_verdict_is_exit_1_and_still_printed():
+    done = RUN.invoke(app, ["claims", "--set", "parts.trn3.hbm_bandwidth=5.4 TB/s", "--format", "json"])
+    assert done.exit_code == 1
+    changed = [claim["id"] for claim in json.loads(done.stdout)["claims"] if claim["verdict"] != claim["expected"]]
+    assert "C008" in changed
+
+
+def test_an_unknown_path_is_exit_3():
+    done = RUN.invoke(app, ["claims", "--set", "parts.trn9.tdp=1 W"])
+    assert (done.exit_code, done.stdout) == (3, "")

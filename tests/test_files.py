@@ -1,0 +1,156 @@
+"""Reading and writing files: every fault names the file, the line and what was expected; nothing is ever half-written."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import pytest
+
+from tco import files
+from tco.errors import DataError, UsageError
+from tco.files import read_csv, read_text, read_toml, write_atomically
+
+
+@pytest.fixture
+def put(tmp_path):
+    def make(content, name="table.csv"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return make
+
+
+def rows(path, **options):
+    return list(read_csv(path, ("id", "value"), **options))
+
+
+def test_rows_carry_their_line(put):
+    assert rows(put("id,value\na,1\n\nb,2\n")) == [(2, {"id": "a", "value": "1"}), (4, {"id": "b", "value": "2"})]
+
+
+def test_a_quoted_cell_may_span_lines(put):
+    assert rows(put('id,value\na,"1\n2"\nb,3\n')) == [(3, {"id": "a", "value": "1\n2"}), (4, {"id": "b", "value": "3"})]
+
+
+def test_columns_may_stand_in_any_order(put):
+    assert rows(put("value,id\n1,a\n")) == [(2, {"value": "1", "id": "a"})]
+
+
+def test_a_byte_order_mark_and_crlf_are_read(put):
+    assert rows(put("\ufeffid,value\r\na,1\r\n")) == [(2, {"id": "a", "value": "1"})]
+
+
+def test_an_optional_column_may_be_there(put):
+    assert rows(put("id,value,use\na,1,x\n"), optional=("use",)) == [(2, {"id": "a", "value": "1", "use": "x"})]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "is empty"),
+        ("id\na\n", r":1: lacks column 'value'"),
+        ("id,value,extra\na,1,2\n", r":1: has the unexpected column 'extra'"),
+        ("id,value,value\na,1,2\n", r":1: repeats a column"),
+        ("id,value\na\n", r":2: 1 cells, expected 2"),
+        ("id,value\na,1,2\n", r":2: 3 cells, expected 2"),
+        ("id,value\na,1\nb,2,3\n", r":3: 3 cells"),
+        ('id,value\na,"1\n', r":2: broken CSV"),
+        ('id,value\na,"1"x\n', r":2: broken CSV"),
+        (b"id,value\na,\x00\n", "NUL"),
+        (b"id,value\na,\xff\xfe\n", r"not UTF-8 text \(byte 11\)"),
+    ],
+)
+def test_a_bad_table_is_refused(put, content, message):
+    path = put(content)
+    with pytest.raises(DataError, match=message) as caught:
+        rows(path)
+    assert str(caught.value).startswith(str(path))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "is empty"),
+        (" \n\n", "is empty"),
+        ("a = \n", "broken TOML.*line 1"),
+        ("a = 1\na = 2\n", "broken TOML"),
+        ("[[[", "broken TOML"),
+        (b"\x00\xff\x00", "not UTF-8"),
+    ],
+)
+def test_bad_toml_is_refused(put, content, message):
+    path = put(content, "x.toml")
+    with pytest.raises(DataError, match=message) as caught:
+        read_toml(path)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(DataError, match="no such file"):
+        read_text(tmp_path / "nothing")
+
+
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(DataError, match="is a folder"):
+        read_text(tmp_path)
+
+
+def test_a_huge_file_is_refused(put, monkeypatch):
+    monkeypatch.setattr(files, "LARGEST_FILE", 10)
+    with pytest.raises(DataError, match="larger than"):
+        read_text(put("x" * 11))
+    assert read_text(put("x" * 10)) == "x" * 10
+
+
+def test_writing_replaces_the_whole_file(tmp_path):
+    path = tmp_path / "out.txt"
+    write_atomically(path, "a longer text before")
+    write_atomically(path, b"short")
+    assert path.read_bytes() == b"short"
+    assert os.listdir(tmp_path) == ["out.txt"]
+
+
+def test_a_written_file_has_ordinary_rights(tmp_path):
+    mask = os.umask(0o022)
+    try:
+        write_atomically(tmp_path / "out.txt", "x")
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE((tmp_path / "out.txt").stat().st_mode) == 0o644
+
+
+def test_a_failed_write_leaves_what_was_there(tmp_path, monkeypatch):
+    path = tmp_path / "out.txt"
+    path.write_text("before")
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(UsageError, match="No space left"):
+        write_atomically(path, "after")
+    assert path.read_text() == "before"
+    assert os.listdir(tmp_path) == ["out.txt"]
+
+
+def test_an_interrupted_write_leaves_what_was_there(tmp_path, monkeypatch):
+    path = tmp_path / "out.txt"
+    path.write_text("before")
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(path, "after")
+    assert path.read_text() == "before"
+    assert os.listdir(tmp_path) == ["out.txt"]
+
+
+@pytest.mark.parametrize("name", ["", "gone/out.txt"])
+def test_an_output_that_cannot_be_written(tmp_path, name):
+    with pytest.raises(UsageError):
+        write_atomically(tmp_path / name, "x")
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,37 @@
+"""Published figures and closed forms: expressions over the formulas, with the figures' own inputs and tolerances.
+
+A row of `tests/golden/vectors.csv` is all it takes: `expression` may name every formula, `mean_hops` and `Attention`; `gives` is the
+unit of what it comes to, `unit` that of the expected figure.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from tco.formula import REGISTRY
+from tco.hardware.fabric import mean_hops
+from tco.performance.architecture import Attention
+from tco.units import convert
+from tests.registry import read_rows
+
+ROWS = read_rows("vectors.csv")
+NAMES = {name: found.function for name, found in REGISTRY.items()} | {"mean_hops": mean_hops, "Attention": Attention, "prod": math.prod}
+BUILTINS = {"min": min, "sum": sum, "zip": zip}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
+def test_vector(row):
+    value = eval(row["expression"], {"__builtins__": BUILTINS, **NAMES, **json.loads(row["inputs"])})
+    assert convert(float(value), row["gives"], row["unit"]) == pytest.approx(float(row["expected"]), rel=float(row["tolerance"]), abs=0)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
+def test_vector_calls_a_formula(row):
+    assert any(f"{name}(" in row["expression"] for name in (*REGISTRY, "mean_hops"))
+
+
+def test_tolerances_are_tight():
+    assert max(float(row["tolerance"]) for row in ROWS) <= 0.03
