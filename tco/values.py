@@ -44,9 +44,11 @@ class Values(dict[str, Any]):
         read: Reader = as_number,
         given: Mapping[str, Given] | None = None,
         bounds: Callable[[str], tuple[float, float]] = lambda _: (-math.inf, math.inf),
+        unit_of: Callable[[str], str] | None = None,
     ) -> None:
         super().__init__()
         self.resolve = resolve
+        self.unit_of = unit_of or (lambda path: resolve(path).unit)
         self.bounds = bounds
         self.read = read
         self.given = dict(given or {})
@@ -63,7 +65,7 @@ class Values(dict[str, Any]):
         found = self.inputs.get(path)
         if found is None:
             given = self.given.get(path)
-            found = self.resolve(path) if given is None else self.override(path, self.resolve(path).unit, given)
+            found = self.resolve(path) if given is None else self.override(path, self.unit_of(path), given)
             self.inputs[path] = found
         return found
 

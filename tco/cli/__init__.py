@@ -48,6 +48,19 @@ def main(show_version: Annotated[bool, typer.Option("--version", callback=versio
     """What a unit of AI work costs on a rack, and why."""
 
 
-from tco.cli import baseline, bom, claims, collective, compare, diff, explain, fabric, init, network, perf, price, shelves  # noqa: E402 - they register themselves on `app`
-
-__all__ = ["app", "baseline", "bom", "claims", "collective", "compare", "diff", "explain", "fabric", "init", "network", "perf", "price", "shelves"]
+from tco.cli import (  # noqa: E402, F401 - the commands register themselves on `app`
+    baseline,
+    bom,
+    claims,
+    collective,
+    compare,
+    diff,
+    explain,
+    fabric,
+    init,
+    network,
+    perf,
+    price,
+    shelves,
+    validate,
+)

@@ -37,6 +37,8 @@ def emit(answer: Answer, form: str, output: Path | None, quiet: bool) -> None:
     else:
         text = "\n".join(to_text(table, terminal_width() if output is None else None) for table in answer.tables())
     if output is None:
+        if not sys.stdout.isatty() and hasattr(sys.stdout, "reconfigure"):
+            sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # files and pipes hold the same bytes whatever the locale
         sys.stdout.write(text)
     else:
         write_atomically(output, text)

@@ -182,22 +182,24 @@ def model_items(catalogue: Catalogue, _: bool) -> list[dict[str, Any]]:
     from tco.performance.architecture import load_model
 
     models = [load_model(catalogue, name) for name in catalogue.models]
-    return [
-        {"id": m.id, "parameters": m.parameters, "active_parameters": m.active_parameters, "layers": m.layers, "context": m.context} for m in models
-    ]
+    keys = ("id", "parameters", "active_parameters", "layers", "context", "source")
+    return [{key: getattr(model, key) for key in keys} for model in models]
 
 
 def models_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
-    """Read every model."""
-    from tco.errors import TcoError
+    """Read every model, and look up where it says its figures come from."""
+    from tco.errors import TcoError, unknown
     from tco.performance.architecture import load_model
 
     findings = []
     for name in catalogue.models:
         try:
-            load_model(catalogue, name)
+            source = load_model(catalogue, name).source
         except TcoError as error:
             findings.append(str(error))
+            continue
+        if source and source not in catalogue.sources:
+            findings.append(str(unknown("source", source, catalogue.sources, str(catalogue.models[name]))))
     return findings, {}
 
 

@@ -31,10 +31,24 @@ SHOWN: tuple[tuple[str, str, str, float], ...] = (
     ("usd_per_million_output_tokens", "cost / million output tokens", "USD", 1),
     ("usd_per_million_tokens", "cost / million tokens, all", "USD", 1),
     ("perf_per_tco_vs_baseline", "performance per cost", "x", 1),
+    ("step_s", "training step", "s", 1),
+    ("mfu", "model FLOPs utilisation", "%", 0.01),
+    ("exposed_communication", "of a step waits for links", "%", 0.01),
+    ("pipeline_bubble", "of a step pipeline stages idle", "%", 0.01),
+    ("train_usd_per_trillion_tokens", "cost / trillion training tokens", "million USD", 1e6),
 )
+TRAINING = {"step_s", "mfu", "train_tokens_per_s", "exposed_communication", "pipeline_bubble", "host_floor", "train_usd_per_trillion_tokens"}
+PHASES = ("decode", "prefill", "step")
 COSTS = {name for name in METRICS if "usd" in name or "power" in name} | {"perf_per_tco_vs_baseline"}
-PERFORMANCE = {name for name in METRICS if "token" in name or name in ("ttft_s", "tpot_s", "step_s", "mfu", "perf_per_tco_vs_baseline")}
+PERFORMANCE = {name for name in METRICS if "token" in name or name in ("ttft_s", "tpot_s", "perf_per_tco_vs_baseline")} | TRAINING
 NOT_VALIDATED = "performance is not validated: efficiencies are priors with ranges, not fitted to measurements"
+
+
+def kinds_of(metric: str) -> frozenset[str]:
+    """Return the kinds of workload a metric may have a value for."""
+    if metric in TRAINING:
+        return frozenset({"training"})
+    return frozenset({"serving"}) if metric in PERFORMANCE else frozenset({"serving", "training"})
 
 
 def premises(results: Sequence[Result]) -> list[str]:
@@ -70,13 +84,16 @@ def marked(result: Result, metric: str, text: str) -> str:
 def comparison_table(results: Sequence[Result], baseline: str) -> Table:
     """Return the table of `tco compare`: a row for each metric, a column for each scenario."""
     rows: list[Sequence[str]] = []
+    kinds = {result.texts["workload.kind"] for result in results}
     for metric, label, unit, size in SHOWN:
+        if kinds.isdisjoint(kinds_of(metric)):
+            continue
         cells = []
         for result in results:
             value = result.metrics[metric]
             cells.append(marked(result, metric, significant(None if value is None else value / size)))
         rows.append((f"{label}, {unit}" if unit and unit != "x" else label, *cells))
-    rows += [(f"{phase} bound by", *(binding(result, phase) for result in results)) for phase in ("decode", "prefill")]
+    rows += [(f"{phase} bound by", *(binding(result, phase) for result in results)) for phase in PHASES if any(phase in r.bounds for r in results)]
     rows.append(("cost sourced/estimated/assumed", *("/".join(f"{share * 100:.0f}" for share in r.shares.values()) + " %" for r in results)))
     below = [f"~ rests on an estimate, an assumption or a prior. Baseline: {baseline}.", NOT_VALIDATED[0].upper() + NOT_VALIDATED[1:] + "."]
     return Table(("", *(result.scenario for result in results)), rows, workload_line(results), premises(results), below)
@@ -84,14 +101,19 @@ def comparison_table(results: Sequence[Result], baseline: str) -> Table:
 
 def workload_line(results: Sequence[Result]) -> str:
     """Return the workload in words, where all results share it."""
-    lines = {
-        f"{r.texts['workload.model']}, {r.inputs['workload.input_tokens'].value:,.0f} tokens in, "
-        f"{r.inputs['workload.output_tokens'].value:,.0f} out, {r.texts['workload.precision'].upper()}, "
-        f"at least {r.inputs['workload.interactivity'].value:g} tokens/s a user"
-        for r in results
-        if "workload.interactivity" in r.inputs
-    }
+    lines = {workload_words(result) for result in results}
     return lines.pop() if len(lines) == 1 else "several workloads"
+
+
+def workload_words(result: Result) -> str:
+    """Return the workload of one result in words."""
+    texts, precision = result.texts, result.texts["workload.precision"].upper()
+    values = {path.partition(".")[2]: given.value for path, given in result.inputs.items() if path.startswith(("workload.", "cluster."))}
+    if texts["workload.kind"] == "training":
+        step = f"{values['global_batch']:,.0f} sequences of {values['sequence_length']:,.0f} tokens a step"
+        return f"{texts['workload.model']} training, {step}, {precision}, {values['chips']:,.0f} chips"
+    tokens = f"{values['input_tokens']:,.0f} tokens in, {values['output_tokens']:,.0f} out"
+    return f"{texts['workload.model']}, {tokens}, {precision}, at least {values['interactivity']:g} tokens/s a user"
 
 
 def binding(result: Result, phase: str) -> str:

@@ -77,24 +77,34 @@ def system_document(system: System) -> dict[str, Any]:
 
 
 def model_document(model: Architecture) -> dict[str, Any]:
-    """Return a model's page as a document."""
+    """Return a model's page as a document; caches and states count numbers, not bytes."""
     return {
         "model": model.id,
         "parameters": model.parameters,
         "active_parameters": model.active_parameters,
+        "expert_parameters": model.expert_parameters,
+        "embedding_parameters": model.embedding_parameters,
+        "prediction_parameters": model.prediction_parameters,
+        "layers": model.layers,
         "hidden": model.hidden,
         "vocabulary": model.vocabulary,
         "context": model.context,
+        "cached_per_token": model.cached,
+        "held_per_sequence": model.held,
+        "source": model.source,
+        "note": model.note,
         "blocks": [asdict(block) for block in model.blocks],
     }
 
 
 def model_rows(model: Architecture) -> list[list[Any]]:
-    """Return a model's page as rows."""
-    rows: list[list[Any]] = [[key, value] for key, value in model_document(model).items() if key != "blocks"]
+    """Return a model's page as rows; a kind of layer takes one row for each part it has."""
+    rows: list[list[Any]] = [[key, value] for key, value in model_document(model).items() if key != "blocks" and value not in ("", 0)]
     for block in model.blocks:
-        shape = {**asdict(block.attention), **asdict(block.feed_forward)}
-        rows.append([f"{block.layers} layers", ", ".join(f"{key} {value}" for key, value in shape.items() if value)])
+        parts = {"attention": block.attention, "mixer": block.mixer, "feed-forward": block.feed_forward}
+        shapes = {name: asdict(part) for name, part in parts.items() if part is not None}
+        texts = {name: ", ".join(f"{key} {value}" for key, value in shape.items() if value) for name, shape in shapes.items()}
+        rows += [[f"{block.layers} x {name}", text] for name, text in texts.items() if text]
     return rows
 
 

@@ -29,7 +29,7 @@ def scaled_latency(latency: Second, scale: Pure, ratio: Pure = 1) -> Any:
 @formula(unit="byte/s", source="tco-model")
 def mesh_injection(bandwidth: BytePerSecond, point_to_point: Pure, ranks: Pure, domain: Pure) -> Any:
     """What a rank injects: all its links behind a switch, on a mesh only those to ranks in use: B min(1, (Y-1)/(D-1))."""
-    return bandwidth * select(point_to_point > 0, np.minimum(np.maximum(ranks - 1, 1) / np.maximum(domain - 1, 1), 1.0), 1.0)
+    return bandwidth * select(point_to_point > 0.5, np.minimum(np.maximum(ranks - 1, 1) / np.maximum(domain - 1, 1), 1.0), 1.0)
 
 
 @formula(unit="byte", source="thakur2005")

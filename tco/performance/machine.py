@@ -1,4 +1,7 @@
-"""What an accelerator and its fabric reach in practice: rates, latencies and memory, from the catalogue's values."""
+"""What a chip and its links reach in practice: rates by operand, latencies and memory, from the catalogue's values.
+
+Every field may be a number, an array (many chips or formats at once) or a traced value.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,34 @@ from tco.formula import formula
 from tco.performance.links import Links
 from tco.performance.memory import usable_memory
 from tco.performance.roofline import achieved_bandwidth, achieved_rate
-from tco.units import Byte, Pure
+from tco.units import Byte, FLOPPerSecond, Pure
 from tco.values import Values
 
-# Number formats, narrow to wide: name -> (bits stored per number, attribute of the peak that computes it). A format a chip does
-# not compute runs as the next wider one.
-FORMATS = {"fp4": (4, "peak_fp4"), "fp8": (8, "peak_fp8"), "bf16": (16, "peak_bf16")}
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A number format: bits stored per number with its block scales, and the attributes of chip and family that compute it."""
+
+    bits: float
+    peak: str
+    efficiency: str
+
+
+# Narrow to wide. A format that a chip does not compute runs as the next wider one; what is stored stays as narrow as it is.
+FORMATS = {
+    "nvfp4": Format(4.5, "peak_fp4", "gemm_efficiency_fp4"),
+    "mxfp4": Format(4.25, "peak_fp4", "gemm_efficiency_fp4"),
+    "fp4": Format(4.5, "peak_fp4", "gemm_efficiency_fp4"),
+    "w4a8": Format(4.25, "peak_fp8", "gemm_efficiency_fp8"),
+    "int4": Format(4.5, "peak_bf16", "gemm_efficiency_bf16"),
+    "fp8": Format(8, "peak_fp8", "gemm_efficiency_fp8"),
+    "mxfp8": Format(8.25, "peak_fp8", "gemm_efficiency_fp8"),
+    "int8": Format(8, "peak_bf16", "gemm_efficiency_bf16"),
+    "bf16": Format(16, "peak_bf16", "gemm_efficiency_bf16"),
+}
+WIDER = ("peak_fp4", "peak_fp8", "peak_bf16")
+NARROWEST_CACHE = 8  # bits: caches are kept in FP8 or wider
+WIDE = 16  # bits of activations and of the output head
 
 
 @formula(unit="byte", source="ocp-mx")
@@ -25,24 +50,44 @@ def element_size(bits: Pure, byte_per_bit: Byte = 0.125) -> Any:
     return bits * byte_per_bit
 
 
+@formula(unit="FLOP/s", source="tco-calibration")
+def share_of_rate(rate: FLOPPerSecond, share: Pure) -> Any:
+    """Rate of a kind of operator against dense products: P_k = P x share."""
+    return rate * share
+
+
 @dataclass(slots=True)
 class Machine:
-    """One chip of a system, at one number format."""
+    """One chip of a system at one set of number formats."""
 
     chip: str
     precision: str
-    computed_as: str
-    compute: Any
-    grouped: Any
-    attention: Any
+    computed_as: str  # the format of the peak that computes it
+    attention_gemm: Any
+    dense_gemm: Any
+    expert_gemm: Any
+    head_gemm: Any
+    core: Any
+    index: Any
+    recurrent: Any
     bandwidth: Any
+    cache_bandwidth: Any
     memory: Any
+    attention_size: Any
+    dense_size: Any
+    expert_size: Any
+    head_size: Any
+    activation_size: Any
+    dispatch_size: Any
+    cache_size: Any
     launch: Any
     overhead: Any
-    expert_imbalance: Any
-    weight_size: Any
-    activation_size: Any
-    cache_size: Any
+    collective_wait: Any
+    exchange_wait: Any
+    passes: Any
+    permutes: Any
+    imbalance: Any
+    expert_engine: Any
     links: Links
 
 
@@ -54,37 +99,56 @@ def family_of(catalogue: Catalogue, chip: str) -> str:
     return str(families[chip])
 
 
-def computing_format(values: Values, chip: str, precision: str) -> str:
-    """Return the narrowest format, not narrower than `precision`, that the chip computes."""
+def computed_peak(values: Values, chip: str, precision: str) -> str:
+    """Return the attribute of the narrowest peak, not narrower than the format's, that the chip has."""
     if precision not in FORMATS:
         raise unknown("precision", precision, FORMATS, "workload.precision")
-    names = list(FORMATS)
-    for name in names[names.index(precision) :]:
-        if values.input(f"parts.{chip}.{FORMATS[name][1]}").value > 0:
+    first = WIDER.index(FORMATS[precision].peak)
+    for name in WIDER[first:]:
+        if values.input(f"parts.{chip}.{name}").value > 0:
             return name
-    raise DataError(f"parts.{chip}: computes none of {', '.join(names)}")
+    raise DataError(f"parts.{chip}: computes none of {', '.join(WIDER[first:])}")
 
 
 def machine(chip: str, links: Links, values: Values, family: str, precision: str) -> Machine:
     """Return what a chip on some links reaches at a number format."""
-    prior = f"performance.{family}"
-    computed = computing_format(values, chip, precision)
-    peak = values[f"parts.{chip}.{FORMATS[computed][1]}"]
-    bits = FORMATS[precision][0]
+    prior, part = f"performance.{family}", f"parts.{chip}"
+    peak = computed_peak(values, chip, precision)
+    name = peak.removeprefix("peak_")
+    gemm = achieved_rate(values[f"{part}.{peak}"], values[f"{prior}.gemm_efficiency_{name}"])
+    wide = achieved_rate(values[f"{part}.peak_bf16"], values[f"{prior}.gemm_efficiency_bf16"])
+    core = share_of_rate(wide, values[f"{prior}.attention_share"])
+    bits = FORMATS[precision].bits
+    stored, activation = element_size(bits), element_size(WIDE)
+    hbm = values[f"{part}.hbm_bandwidth"]
     return Machine(
         chip=chip,
         precision=precision,
-        computed_as=computed,
-        compute=achieved_rate(peak, values[f"{prior}.gemm_efficiency"]),
-        grouped=achieved_rate(peak, values[f"{prior}.grouped_gemm_efficiency"]),
-        attention=achieved_rate(values[f"parts.{chip}.peak_bf16"], values[f"{prior}.attention_efficiency"]),
-        bandwidth=achieved_bandwidth(values[f"parts.{chip}.hbm_bandwidth"], values[f"{prior}.memory_efficiency"]),
-        memory=usable_memory(values[f"parts.{chip}.hbm_capacity"], values[f"{prior}.memory_reserve"]),
+        computed_as=name,
+        attention_gemm=gemm,
+        dense_gemm=gemm,
+        expert_gemm=share_of_rate(gemm, values[f"{prior}.grouped_share_{name}"]),
+        head_gemm=wide,
+        core=core,
+        index=share_of_rate(core, 2),  # the indexer computes in FP8
+        recurrent=share_of_rate(core, values[f"{prior}.recurrent_share"]),
+        bandwidth=achieved_bandwidth(hbm, values[f"{prior}.memory_efficiency"]),
+        cache_bandwidth=achieved_bandwidth(hbm, values[f"{prior}.cache_efficiency"]),
+        memory=usable_memory(values[f"{part}.hbm_capacity"], values[f"{prior}.memory_reserve"]),
+        attention_size=stored,
+        dense_size=stored,
+        expert_size=stored,
+        head_size=activation,
+        activation_size=activation,
+        dispatch_size=element_size(max(bits, NARROWEST_CACHE)),
+        cache_size=element_size(max(bits, NARROWEST_CACHE)),
         launch=values[f"{prior}.launch_time"],
         overhead=values[f"{prior}.step_overhead"],
-        expert_imbalance=values[f"{prior}.expert_imbalance"],
-        weight_size=element_size(bits),
-        activation_size=element_size(16),
-        cache_size=element_size(max(bits, 8)),
+        collective_wait=values[f"{prior}.collective_wait"],
+        exchange_wait=values[f"{prior}.exchange_wait"],
+        passes=values[f"{prior}.residual_passes"],
+        permutes=values[f"{prior}.expert_passes"],
+        imbalance=values[f"{prior}.expert_imbalance"],
+        expert_engine=1.0,
         links=links,
     )

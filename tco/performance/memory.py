@@ -9,15 +9,15 @@ from tco.units import Byte, Pure
 
 
 @formula(unit="byte", source="scaling-book")
-def weight_bytes(shared_parameters: Pure, expert_parameters: Pure, tensor_parallel: Pure, expert_parallel: Pure, weight_size: Byte) -> Any:
-    """Weights of one chip: W = (P_shared / tp + P_experts / ep) b_w."""
-    return (shared_parameters / tensor_parallel + expert_parameters / expert_parallel) * weight_size
+def weight_bytes(shared_parameters: Pure, expert_parameters: Pure, tensor_parallel: Pure, chips: Pure, weight_size: Byte, expert_size: Byte) -> Any:
+    """Weights of one chip: W = P_shared / tp b_w + P_experts / N b_e."""
+    return shared_parameters / tensor_parallel * weight_size + expert_parameters / chips * expert_size
 
 
 @formula(unit="byte", source="scaling-book")
-def cache_bytes(sequences: Pure, cached_tokens: Pure, cached_numbers: Pure, cache_size: Byte) -> Any:
-    """Cache of one chip over all layers: C = B L_kv x numbers per token x bytes per number."""
-    return sequences * cached_tokens * cached_numbers * cache_size
+def cache_bytes(sequences: Pure, cached_tokens: Pure, growing_numbers: Pure, kept_numbers: Pure, cache_size: Byte) -> Any:
+    """Cache of one chip over all layers: C = B (L g + k) b, g numbers a token and k numbers a sequence (windows, states)."""
+    return sequences * (cached_tokens * growing_numbers + kept_numbers) * cache_size
 
 
 @formula(unit="byte", source="tco-model")

@@ -1,7 +1,7 @@
-"""The operators of one pass through a model on one chip, for arrays of plans.
+"""The operators of one forward pass on one chip, for arrays of plans, chips or number formats.
 
-Which operators exist is structure: it follows from the architecture and the pass. How long each takes is formulas of values.
-Plan axes (tokens, tensor parallel, group sizes) are plain numbers or arrays that broadcast against each other.
+Which operators exist is structure: it follows from the architecture and the pass. How long each takes is formulas of values. Axes of
+the plan (tokens, tensor parallel, group sizes) are plain numbers or arrays that broadcast against each other.
 """
 
 from __future__ import annotations
@@ -11,21 +11,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.errors import DataError
-from tco.formula import formula
+from tco.performance import moe
 from tco.performance.algorithms import cheapest, expert_exchange
-from tco.performance.architecture import Architecture, Attention, Block
 from tco.performance.collectives import scattered_bytes, token_bytes
+from tco.performance.layers import FeedForward, StateMixer
 from tco.performance.machine import Machine
-from tco.performance.roofline import (
-    attention_bytes,
-    attention_flops,
-    distinct_experts,
-    gemm_bytes,
-    gemm_flops,
-    repeated,
-    roofline_time,
+from tco.performance.model import Architecture, Attention
+from tco.performance.roofline import attention_bytes, attention_flops, overlapped_time, passing_flops, repeated, weight_traffic
+from tco.performance.traffic import (
+    added_latency,
+    attended_keys,
+    hidden_pass_bytes,
+    kernel_time,
+    message_bytes,
+    only_if_shared,
+    per_rank,
+    stream_time,
 )
-from tco.units import Byte, Pure, Second
+
+# Dependent kernels of one layer and of the head, counted from the operator graph of current serving engines.
+KERNELS = {"grouped": 5, "latent": 11, "sparse": 14, "recurrent": 11, "dense": 4, "experts": 7, "shared": 3, "head": 10}
+INDEX_BYTES = 4  # one FP32 scale beside an indexer key
+STATE_BYTES = 2 * 4  # a recurrent state is read and written in FP32
 
 
 class Operator(NamedTuple):
@@ -33,12 +40,12 @@ class Operator(NamedTuple):
 
     name: str
     time: Any
-    layers: int
+    layers: Any
     flops: Any
     bytes: Any
     compute_rate: Any
     bandwidth: Any
-    latency: Any  # launch time, or the latency of a collective
+    latency: Any  # start of a collective, else zero
     link: bool = False
 
 
@@ -46,173 +53,178 @@ class Shape(NamedTuple):
     """The plan of a pass: how many tokens stand where. Numbers or arrays.
 
     `tokens` are those of one attention group, all of which every chip of its tensor-parallel group sees; `keys` is how many
-    cached tokens a query meets on average; `sequences` how many caches a group reads.
+    cached tokens a query meets on average; `sequences` how many caches a group holds, of which a prompt reads its own tokens once.
     """
 
-    group: Any  # chips of the instance, over which the experts are spread
+    group: Any  # chips of the instance, over which experts and attention groups are spread
     tensor_parallel: Any
+    expert_parallel: Any
     tokens: Any
     keys: Any
     sequences: Any
-    absorbed: bool  # MLA reads the latent cache directly, as decode does
-
-
-@formula(unit="", source="tco-model")
-def group_tokens(tokens: Pure, groups: Pure, active: Pure, chips: Pure, imbalance: Pure) -> Any:
-    """Expert tokens of the busiest chip: T k groups / N x imbalance."""
-    return tokens * groups * active / chips * imbalance
-
-
-@formula(unit="", source="tco-model")
-def per_rank(tokens: Pure, ranks: Pure) -> Any:
-    """Tokens of one rank: T / N."""
-    return tokens / ranks
-
-
-@formula(unit="", source="tco-model")
-def instance_tokens(tokens: Pure, groups: Pure) -> Any:
-    """Tokens of all attention groups of an instance: T x groups."""
-    return tokens * groups
-
-
-@formula(unit="", source="tco-model")
-def expert_weights(experts: Pure, hidden: Pure, width: Pure, matrices: Pure) -> Any:
-    """Distinct expert weights a chip reads: experts x matrices x h x f."""
-    return experts * matrices * hidden * width
+    decode: bool
 
 
 class Pass:
     """Collects the operators of one forward pass on one chip."""
 
     def __init__(self, machine: Machine, model: Architecture, shape: Shape) -> None:
-        self.machine = machine
-        self.model = model
-        self.shape = shape
+        if any(a.compression for a in model.attentions):
+            raise DataError(f"{model.id}: serving is not modelled for attention over a compressed cache")
+        self.machine, self.model, self.shape = machine, model, shape
         self.groups = shape.group / shape.tensor_parallel
         self.operators: list[Operator] = []
+        self.kernels = 0
 
-    def add(self, name: str, layers: int, flops: Any, moved: Any, compute: Any) -> None:
-        """Add an operator bound by compute or memory."""
+    def add(self, name: str, layers: Any, flops: Any, moved: Any, rate: Any, bandwidth: Any, kernels: int = 0) -> None:
+        """Add an operator that computes and moves; its kernels are counted for the launches."""
+        one = overlapped_time(flops, moved, rate, bandwidth)
+        self.kernels += kernels * layers
+        self.operators.append(Operator(name, repeated(one, layers), layers, flops, moved, rate, bandwidth, 0.0))
+
+    def weights(self, name: str, layers: Any, weights: Any, tokens: Any, size: Any, rate: Any, kernels: int = 0) -> None:
+        """Add matrix products of tokens with some weights."""
+        self.add(name, layers, passing_flops(weights, tokens), weight_traffic(weights, size), rate, self.machine.bandwidth, kernels)
+
+    def stream(self, name: str, layers: Any, moved: Any) -> None:
+        """Add elementwise passes, which only move data."""
         machine = self.machine
-        one = roofline_time(flops, moved, compute, machine.bandwidth, machine.launch)
-        self.operators.append(Operator(name, repeated(one, layers), layers, flops, moved, compute, machine.bandwidth, machine.launch))
+        time = repeated(stream_time(moved, machine.bandwidth), layers)
+        self.operators.append(Operator(name, time, layers, 0.0, moved, machine.core, machine.bandwidth, 0.0))
 
-    def gemm(self, name: str, layers: int, tokens: Any, inner: Any, outer: Any, batch: Any = 1) -> None:
-        """Add a matrix product; `batch` independent ones share the tokens (the heads of an absorbed projection)."""
-        machine = self.machine
-        flops = gemm_flops(tokens, inner, outer * batch)
-        moved = gemm_bytes(tokens, inner * batch, outer * batch, inner * outer * batch, machine.weight_size, machine.activation_size)
-        self.add(name, layers, flops, moved, machine.compute)
-
-    def collective(self, name: str, layers: int, time: Any, size: Any, rate: Any) -> None:
+    def collective(self, name: str, layers: Any, time: Any, size: Any, rate: Any) -> None:
         """Add a collective that moves `size` bytes a chip."""
         latency = self.machine.links.latencies.start
         self.operators.append(Operator(name, repeated(time, layers), layers, None, size, None, rate, latency, True))
 
-    def reduce(self, name: str, layers: int) -> None:
-        """Add the all-reduce that joins the parts of a tensor-parallel product."""
-        links, size = self.machine.links, message_bytes(self.shape.tokens, self.model.hidden, self.machine.activation_size)
-        time = cheapest(links, "all-reduce", self.shape.tensor_parallel, size)
-        self.collective(name, layers, only_if_shared(time, self.shape.tensor_parallel), size, links.inside)
-
-    def latent_attention(self, layers: int, a: Attention) -> None:
-        """Add multi-head latent attention: absorbed where the cache is read, expanded where a prompt is."""
-        shape, hidden, tokens = self.shape, self.model.hidden, self.shape.tokens
-        heads = np.ceil(a.heads / shape.tensor_parallel)
-        nope = a.qk_dim - a.rope_dim
-        self.gemm("attention down", layers, tokens, hidden, a.q_rank + a.cached)
-        self.gemm("query up", layers, tokens, a.q_rank or hidden, heads * a.qk_dim)
-        if shape.absorbed:
-            self.gemm("key absorb", layers, tokens, nope, a.latent, heads)
-            self.core(layers, a, heads, a.cached, a.latent, a.cached)
-            self.gemm("value absorb", layers, tokens, a.latent, a.v_dim, heads)
-        else:
-            self.gemm("key value up", layers, tokens, a.latent, heads * (nope + a.v_dim))
-            self.core(layers, a, heads, a.qk_dim, a.v_dim, heads * (a.qk_dim + a.v_dim))
-        self.gemm("attention out", layers, tokens, heads * a.v_dim, hidden)
-
-    def grouped_attention(self, layers: int, a: Attention) -> None:
-        """Add grouped-query attention."""
-        shape, hidden, tokens = self.shape, self.model.hidden, self.shape.tokens
-        heads, kv_heads = np.ceil(a.heads / shape.tensor_parallel), np.ceil(a.kv_heads / shape.tensor_parallel)
-        self.gemm("query key value", layers, tokens, hidden, heads * a.qk_dim + kv_heads * (a.qk_dim + a.v_dim))
-        self.core(layers, a, heads, a.qk_dim, a.v_dim, kv_heads * (a.qk_dim + a.v_dim))
-        self.gemm("attention out", layers, tokens, heads * a.v_dim, hidden)
-
-    def core(self, layers: int, a: Attention, heads: Any, score_width: int, value_width: int, cached: Any) -> None:
-        """Add scores, softmax and values over the part of the cache that a query reaches."""
-        shape, machine = self.shape, self.machine
+    # ---------------------------------------------------------------- attention
+    def attention(self, layers: int, a: Attention) -> None:
+        """Add projections, core and, for sparse attention, the indexer."""
+        machine, shape = self.machine, self.shape
+        kind = KERNELS["latent" if a.latent else "grouped"]
+        projected = projection_weights(a, self.model.hidden, shape.tensor_parallel)
+        self.weights("attention projections", layers, projected, shape.tokens, machine.attention_size, machine.attention_gemm, kind)
         reach = min(filter(None, (a.window, a.top_tokens)), default=0)
         keys = attended_keys(shape.keys, reach) if reach else shape.keys
-        flops = attention_flops(shape.tokens, keys, heads, score_width, value_width)
-        moved = attention_bytes(shape.sequences, keys, cached, machine.cache_size)
-        self.add("attention core", layers, flops, moved, machine.attention)
+        pair, cached = self.core_widths(a)
+        flops = attention_flops(shape.tokens, keys, np.ceil(a.heads / shape.tensor_parallel), pair, 0)
+        read = keys if shape.decode else per_rank(shape.tokens, shape.sequences)
+        moved = attention_bytes(shape.sequences, read, cached, machine.cache_size)
+        self.add("attention core", layers, flops, moved, machine.core, machine.cache_bandwidth)
+        if a.top_tokens:
+            every = shape.keys if shape.decode else read
+            scored = attention_flops(shape.tokens, shape.keys, a.index_heads, a.index_dim, 0)
+            index = attention_bytes(shape.sequences, every, a.index_dim + INDEX_BYTES, 1.0)
+            self.add("indexer", layers, scored, index, machine.index, machine.cache_bandwidth, KERNELS["sparse"])
 
-    def dense(self, name: str, layers: int, width: Any, matrices: int) -> None:
-        """Add a dense feed-forward of which each chip of the tensor-parallel group has its part."""
-        hidden, tokens = self.model.hidden, self.shape.tokens
-        part = np.ceil(width / self.shape.tensor_parallel)
-        self.gemm(f"{name} up", layers, tokens, hidden, (matrices - 1) * part)
-        self.gemm(f"{name} down", layers, tokens, part, hidden)
+    def core_widths(self, a: Attention) -> tuple[int, Any]:
+        """Return numbers per query-key pair and head, and cached numbers per token of one chip: the latent is whole on every rank."""
+        if not a.latent:
+            return a.qk_dim + a.v_dim, a.cached / np.minimum(self.shape.tensor_parallel, a.kv_heads)
+        absorbed = self.shape.decode or bool(a.top_tokens)
+        return (2 * a.latent + a.rope_dim if absorbed else a.qk_dim + a.v_dim), a.cached
 
-    def experts(self, layers: int, block: Block) -> None:
-        """Add router, dispatch, grouped expert products and combine."""
-        shape, machine, model, f = self.shape, self.machine, self.model, block.feed_forward
-        self.gemm("router", layers, shape.tokens, model.hidden, f.experts)
-        local = np.ceil(f.experts / shape.group)
-        busiest = group_tokens(shape.tokens, self.groups, f.active, shape.group, machine.expert_imbalance)
-        reached = distinct_experts(f.experts, f.active, instance_tokens(shape.tokens, self.groups), local)
-        flops = gemm_flops(busiest, model.hidden, f.matrices * f.width)
-        weights = expert_weights(reached, model.hidden, f.width, f.matrices)
-        moved = gemm_bytes(busiest, model.hidden * 2, f.width * f.matrices, weights, machine.weight_size, machine.activation_size)
-        self.add("experts", layers, flops, moved, machine.grouped)
+    def recurrence(self, layers: int, mixer: StateMixer) -> None:
+        """Add a state-space or linear-attention layer: projections, and the state read, changed and written."""
+        machine, shape = self.machine, self.shape
+        projected = self.model.hidden * (mixer.projected + mixer.inner) / shape.tensor_parallel
+        self.weights("recurrent projections", layers, projected, shape.tokens, machine.attention_size, machine.attention_gemm, KERNELS["recurrent"])
+        state = mixer.state_numbers / shape.tensor_parallel
+        flops = passing_flops(mixer.passes * state, shape.tokens)
+        moved = attention_bytes(shape.sequences, 1, state, float(STATE_BYTES))
+        self.add("recurrence", layers, flops, moved, machine.recurrent, machine.cache_bandwidth)
+
+    # ---------------------------------------------------------------- feed-forward
+    def feed_forward(self, layers: int, f: FeedForward) -> None:
+        """Add a dense feed-forward, or router, shared and routed experts."""
+        machine, shape, hidden = self.machine, self.shape, self.model.hidden
+        if not f.experts:
+            split = f.matrices * hidden * f.width / shape.tensor_parallel
+            self.weights("feed-forward", layers, split, shape.tokens, machine.dense_size, machine.dense_gemm, KERNELS["dense"])
+            return
+        if f.shared_width:
+            split = f.matrices * hidden * f.shared_width / shape.tensor_parallel
+            self.weights("shared expert", layers, split, shape.tokens, machine.dense_size, machine.dense_gemm, KERNELS["shared"])
+        self.experts(layers, f)
+
+    def experts(self, layers: int, f: FeedForward) -> None:
+        """Add the routed experts of the busiest group: those that tokens reach are read, the tokens they get computed."""
+        machine, shape = self.machine, self.shape
+        split = f.expert_parameters(self.model.hidden) * shape.expert_parallel / shape.group
+        tokens = moe.instance_tokens(shape.tokens, self.groups)
+        local = np.ceil(f.experts / shape.expert_parallel)
+        reached = moe.busiest_reached(
+            moe.distinct_experts(f.experts, f.active, tokens, f.experts / shape.expert_parallel), shape.expert_parallel, machine.imbalance, local
+        )
+        load = moe.group_tokens(tokens, f.active, shape.expert_parallel)
+        if shape.decode:
+            load = moe.busiest_load(load, shape.expert_parallel, machine.imbalance)
+        flops, moved = passing_flops(split, load), moe.expert_traffic(reached, split, machine.expert_size)
+        one = moe.engine_factor(overlapped_time(flops, moved, machine.expert_gemm, machine.bandwidth), machine.expert_engine)
+        self.kernels += KERNELS["experts"] * layers
+        self.operators.append(Operator("experts", repeated(one, layers), layers, flops, moved, machine.expert_gemm, machine.bandwidth, 0.0))
+        expanded = hidden_pass_bytes(load, self.model.hidden, machine.permutes, machine.activation_size)
+        self.operators.append(
+            Operator(
+                "permute", repeated(stream_time(expanded, machine.bandwidth), layers), layers, 0.0, expanded, machine.core, machine.bandwidth, 0.0
+            )
+        )
+        self.exchange(layers, f)
+
+    def exchange(self, layers: int, f: FeedForward) -> None:
+        """Add dispatch and combine where attention groups hold different tokens."""
+        machine, shape = self.machine, self.shape
         own = per_rank(shape.tokens, shape.tensor_parallel)
-        for name, size in (("dispatch", machine.weight_size), ("combine", machine.activation_size)):
-            token = token_bytes(model.hidden, size, 0.0, 1)
-            time = expert_exchange(machine.links, shape.group, own, f.active, token)
-            moved = scattered_bytes(own, f.active, token, 1.0)
-            self.collective(name, layers, only_if_shared(time, shape.group), moved, machine.links.spread)
+        for name, size in (("dispatch", machine.dispatch_size), ("combine", machine.activation_size)):
+            token = token_bytes(self.model.hidden, size, 0.0, 1)
+            time = added_latency(expert_exchange(machine.links, shape.group, own, f.active, token), machine.exchange_wait)
+            self.collective(name, layers, only_if_shared(time, self.groups), scattered_bytes(own, f.active, token, 1.0), machine.links.spread)
 
-    def elementwise(self, layers: int) -> None:
-        """Add norms and residuals: eight passes over the hidden state, two launches a layer."""
-        machine, tokens, hidden = self.machine, self.shape.tokens, self.model.hidden
-        moved = gemm_bytes(tokens, 2 * hidden, 2 * hidden, 0, machine.weight_size, machine.activation_size)
-        self.add("norms and residuals", 2 * layers, gemm_flops(tokens, 2, hidden), moved, machine.compute)
+    # ---------------------------------------------------------------- what every layer has
+    def reduce(self, layers: int) -> None:
+        """Add the two all-reduces of a layer that join tensor-parallel parts; with experts spread wider only attention has one."""
+        machine, shape = self.machine, self.shape
+        size = message_bytes(shape.tokens, self.model.hidden, machine.activation_size)
+        time = added_latency(cheapest(machine.links, "all-reduce", shape.tensor_parallel, size), machine.collective_wait)
+        count = layers * (1.0 + (self.groups <= 1.001))
+        self.collective("all-reduce", count, only_if_shared(time, shape.tensor_parallel), size, machine.links.inside)
 
     def run(self, logits_tokens: Any) -> list[Operator]:
         """Return all operators of the pass, the output head computed for `logits_tokens`."""
-        if self.model.mixers or any(a.compression for a in self.model.attentions):
-            raise DataError(f"{self.model.id}: serving is modelled for attention over a whole cache, not for recurrent states or compressed caches")
-        for attention, layers in self.model.attentions.items():
-            (self.latent_attention if attention.latent else self.grouped_attention)(layers, attention)
-        self.reduce("attention all-reduce", self.model.layers)
-        for block in self.model.blocks:
-            f = block.feed_forward
-            if f.experts:
-                if f.shared_width:
-                    self.dense("shared expert", block.layers, f.shared_width, f.matrices)
-                self.experts(block.layers, block)
-            else:
-                self.dense("feed-forward", block.layers, f.width, f.matrices)
-        self.reduce("feed-forward all-reduce", self.model.layers)
-        self.elementwise(self.model.layers)
-        self.gemm("output head", 1, logits_tokens, self.model.hidden, np.ceil(self.model.vocabulary / self.shape.tensor_parallel))
+        machine, model, shape = self.machine, self.model, self.shape
+        for kind, layers in model.attentions.items():
+            self.attention(layers, kind)
+        for mixer, layers in model.mixers.items():
+            self.recurrence(layers, mixer)
+        parts: dict[FeedForward, int] = {}
+        for block in model.blocks:
+            if block.feed_forward.width:
+                parts[block.feed_forward] = parts.get(block.feed_forward, 0) + block.layers
+        for part, layers in parts.items():
+            self.feed_forward(layers, part)
+        self.reduce(model.layers)
+        moved = hidden_pass_bytes(shape.tokens, model.hidden, machine.passes, machine.activation_size)
+        time = repeated(stream_time(moved, machine.bandwidth), model.layers)
+        self.operators.append(Operator("norms and residuals", time, model.layers, 0.0, moved, machine.core, machine.bandwidth, 0.0))
+        self.weights(
+            "output head",
+            1,
+            model.hidden * model.vocabulary / shape.tensor_parallel,
+            logits_tokens,
+            machine.head_size,
+            machine.head_gemm,
+            KERNELS["head"],
+        )
+        launches = kernel_time(self.kernels, machine.launch)
+        self.operators.append(Operator("launches", launches, 1, 0.0, 0.0, machine.core, machine.bandwidth, launches))
         return self.operators
 
 
-@formula(unit="", source="tco-model")
-def attended_keys(keys: Pure, reach: Pure) -> Any:
-    """Keys a query attends to where it reaches r at most: min(k, r)."""
-    return np.minimum(keys, reach)
-
-
-@formula(unit="byte", source="tco-model")
-def message_bytes(tokens: Pure, hidden: Pure, element_size: Byte) -> Any:
-    """Hidden states of a pass: M = T h b."""
-    return tokens * hidden * element_size
-
-
-@formula(unit="s", source="tco-model")
-def only_if_shared(time: Second, ranks: Pure) -> Any:
-    """Time of a collective, zero for a group of one: t min(N-1, 1)."""
-    return time * np.minimum(ranks - 1, 1)
+def projection_weights(a: Attention, hidden: int, tensor_parallel: Any) -> Any:
+    """Return the projection weights of one chip: per-head ones split over the group, MLA's latent ones whole on every rank."""
+    if not a.latent:
+        width, shared = a.heads * (a.qk_dim + a.v_dim), a.kv_heads * (a.qk_dim + a.v_dim)
+        return hidden * (width / tensor_parallel + shared / np.minimum(tensor_parallel, a.kv_heads))
+    down = hidden * ((a.q_rank or 0) + a.cached)
+    per_head = (a.q_rank or hidden) * a.qk_dim + a.latent * (a.qk_dim - a.rope_dim + a.v_dim) + a.v_dim * hidden
+    return down + a.heads * per_head / tensor_parallel

@@ -16,18 +16,6 @@ def gemm_flops(tokens: Pure, inner: Pure, outer: Pure, flop_per_mac: FLOP = 2) -
     return flop_per_mac * tokens * inner * outer
 
 
-@formula(unit="byte", source="scaling-book")
-def gemm_bytes(tokens: Pure, inner: Pure, outer: Pure, weights: Pure, weight_size: Byte, activation_size: Byte) -> Any:
-    """Traffic of a matrix product: Q = weights x b_w + m (k + n) x b_a, `weights` being the distinct weights read."""
-    return weights * weight_size + tokens * (inner + outer) * activation_size
-
-
-@formula(unit="", source="tco-model")
-def distinct_experts(experts: Pure, active: Pure, tokens: Pure, local_experts: Pure) -> Any:
-    """Experts of a group that at least one token reaches: E_local (1 - (1 - k/E)^T), tokens choosing evenly."""
-    return local_experts * (1 - (1 - active / experts) ** tokens)
-
-
 @formula(unit="FLOP", source="scaling-book")
 def attention_flops(queries: Pure, keys: Pure, heads: Pure, score_width: Pure, value_width: Pure, flop_per_mac: FLOP = 2) -> Any:
     """Work of scores and values: F = 2 q k H (d_qk + d_v); `keys` is the mean number of keys a query sees."""
@@ -52,13 +40,37 @@ def achieved_rate(peak: FLOPPerSecond, gemm_efficiency: Pure) -> Any:
     return peak * gemm_efficiency
 
 
-@formula(unit="s", source="williams2009")
-def roofline_time(flops: FLOP, bytes_moved: Byte, compute_rate: FLOPPerSecond, bandwidth: BytePerSecond, launch_time: Second) -> Any:
-    """Time of an operator that computes while it moves data: t = max(F/P, Q/B) + t_launch."""
-    return np.maximum(flops / compute_rate, bytes_moved / bandwidth) + launch_time
-
-
 @formula(unit="s", source="tco-model")
 def repeated(time: Second, layers: Pure) -> Any:
     """Time of an operator over all layers that have it: t = n t_1."""
     return time * layers
+
+
+@formula(unit="FLOP/byte", source="williams2009")
+def machine_balance(peak: FLOPPerSecond, bandwidth: BytePerSecond) -> Any:
+    """Intensity at which computing takes as long as moving: I = P / B."""
+    return peak / bandwidth
+
+
+@formula(unit="byte", source="ocp-mx")
+def block_scaled_size(element_size: Byte, scale_size: Byte, block: Pure) -> Any:
+    """Size of a number whose block shares a scale: b = element + scale / block."""
+    return element_size + scale_size / block
+
+
+@formula(unit="s", source="tco-calibration")
+def overlapped_time(flops: FLOP, bytes_moved: Byte, compute_rate: FLOPPerSecond, bandwidth: BytePerSecond) -> Any:
+    """Time of an operator whose computing and moving overlap imperfectly: t = sqrt((F/P)^2 + (Q/B)^2)."""
+    return np.sqrt((flops / compute_rate) ** 2 + (bytes_moved / bandwidth) ** 2)
+
+
+@formula(unit="FLOP", source="scaling-book")
+def passing_flops(weights: Pure, tokens: Pure, flop_per_mac: FLOP = 2) -> Any:
+    """Work of passing tokens through some weights: F = 2 w m."""
+    return flop_per_mac * weights * tokens
+
+
+@formula(unit="byte", source="scaling-book")
+def weight_traffic(weights: Pure, weight_size: Byte) -> Any:
+    """Weights read from memory once: Q = w b."""
+    return weights * weight_size

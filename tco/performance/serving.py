@@ -107,38 +107,49 @@ class PassResult:
     operators: list[Operator]
 
 
-def held_in_memory(machine: Machine, model: Architecture, plan: Any, sequences: Any, context: Any) -> Any:
-    """Return the HBM a chip needs for its weights and its caches."""
+def held_in_memory(machine: Machine, model: Architecture, shape: Shape, context: Any) -> Any:
+    """Return the HBM a chip needs for its weights and its caches; experts come in whole numbers a group: 256 over 144 are two each."""
+    whole = spread = 0.0
+    for block in model.blocks:
+        if block.feed_forward.experts:
+            whole += block.layers * block.feed_forward.experts
+            spread = spread + block.layers * np.ceil(block.feed_forward.experts / shape.expert_parallel) * shape.expert_parallel
+    share = spread / whole if whole else 1.0
     experts = model.expert_parameters
-    spread = sum(np.ceil(b.feed_forward.experts / plan.chips) for b in model.blocks if b.feed_forward.experts)
-    whole = sum(b.feed_forward.experts for b in model.blocks if b.feed_forward.experts)
-    # experts come in whole numbers a chip: 256 over 144 chips are two each
-    expert_parallel = whole / spread if experts else 1.0
-    weights = weight_bytes(model.parameters - experts, experts, plan.tensor_parallel, expert_parallel, machine.weight_size)
-    cached: Any = 0
+    weights = weight_bytes(
+        model.parameters - experts, experts * share, shape.tensor_parallel, shape.group, machine.attention_size, machine.expert_size
+    )
+    growing: Any = 0
+    kept: Any = 0
     for attention, layers in model.attentions.items():
         # the latent cache is held whole by every tensor-parallel rank; key-value heads are split
-        split = 1 if attention.latent else np.minimum(plan.tensor_parallel, attention.kv_heads)
-        cached = cached + layers * attention.cached / split
-    return memory_in_use(weights, cache_bytes(sequences, context, cached, machine.cache_size))
+        numbers = (
+            layers * (attention.cached + attention.index_dim) / (1 if attention.latent else np.minimum(shape.tensor_parallel, attention.kv_heads))
+        )
+        if attention.window:
+            kept = kept + numbers * attention.window
+        else:
+            growing = growing + numbers
+    kept = kept + sum(layers * mixer.held for mixer, layers in model.mixers.items()) / shape.tensor_parallel
+    cache = cache_bytes(shape.sequences, context, growing, kept, machine.cache_size)
+    return memory_in_use(weights, cache)
 
 
 def decode(machine: Machine, model: Architecture, plan: DecodePlan, input_tokens: Any, output_tokens: Any) -> PassResult:
     """One decode step of every plan."""
     keys = mean_context(input_tokens, output_tokens)
-    shape = Shape(plan.chips, plan.tensor_parallel, plan.sequences, keys, plan.sequences, absorbed=True)
+    shape = Shape(plan.chips, plan.tensor_parallel, plan.chips, plan.sequences, keys, plan.sequences, decode=True)
     operators = Pass(machine, model, shape).run(plan.sequences)
     time = total("decode_step_time", [*(operator.time for operator in operators), machine.overhead])
-    memory = held_in_memory(machine, model, plan, plan.sequences, full_context(input_tokens, output_tokens))
-    return PassResult(time, memory, operators)
+    return PassResult(time, held_in_memory(machine, model, shape, full_context(input_tokens, output_tokens)), operators)
 
 
 def prefill(machine: Machine, model: Architecture, plan: PrefillPlan, input_tokens: Any) -> PassResult:
     """One prompt through every plan."""
-    shape = Shape(plan.chips, plan.tensor_parallel, input_tokens, causal_keys(input_tokens), 1, absorbed=False)
+    shape = Shape(plan.chips, plan.tensor_parallel, plan.chips, input_tokens, causal_keys(input_tokens), 1, decode=False)
     operators = Pass(machine, model, shape).run(1)
     time = total("prefill_time", [*(operator.time for operator in operators), machine.overhead])
-    return PassResult(time, held_in_memory(machine, model, plan, 1, input_tokens), operators)
+    return PassResult(time, held_in_memory(machine, model, shape, input_tokens), operators)
 
 
 # ---------------------------------------------------------------- plans and the choice among them

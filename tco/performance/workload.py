@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tco.performance import serving as phases
 from tco.performance.architecture import Architecture
-from tco.performance.machine import Machine
+from tco.performance.machine import FORMATS, Machine
 from tco.performance.serving import Choice, DecodePlan, PassResult, PrefillPlan
 from tco.values import Values
 
@@ -49,7 +49,7 @@ def search_plans(machine: Machine, model: Architecture, world: int, values: Valu
 def serve(machine: Machine, model: Architecture, world: int, values: Values, plan: ServingPlan | None) -> ServingResult:
     """Evaluate a serving workload with a fixed plan, or with the best plan of a search."""
     notes = []
-    if machine.computed_as != machine.precision:
+    if FORMATS[machine.precision].peak.removeprefix("peak_") != machine.computed_as:
         notes.append(f"{machine.chip} does not compute {machine.precision}: computed as {machine.computed_as}")
     choices: dict[str, Choice] = {}
     if plan is None:

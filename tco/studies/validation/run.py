@@ -12,13 +12,16 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.errors import DataError, unknown
 from tco.files import read_csv
-from tco.studies.validation import collectives
+from tco.studies.validation import collectives, inference
 from tco.studies.validation.measured import read_measured, texts
 from tco.studies.validation.score import Prediction, scorecard
 from tco.studies.validation.specifications import Specifications
 from tco.values import Values
 
-PREDICTORS: dict[str, Callable[[pd.DataFrame, Specifications], Prediction]] = {"collectives": collectives.predict}
+PREDICTORS: dict[str, Callable[[pd.DataFrame, Specifications], Prediction]] = {
+    "collectives": collectives.predict,
+    "inference": inference.predict,
+}
 COLUMNS = ("kind", "left_out", "n", "median_ape", "p90_ape", "spearman", "date")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -60,6 +61,14 @@ def test_the_lines_of_a_sparse_step_sum_to_it(model, schedule):
     plan = Plan(2, 1, stages, 64 // 2 // stages, 8, 0, 1, 1, schedule, "full", 1, 1, 1, 0)
     result = train(found, machine, "bf16", plan)
     assert sum(line.time for line in result.lines.lines) == pytest.approx(float(result.rates["step_s"]), rel=1e-9)
+
+
+def test_many_draws_at_once_give_what_each_gives():
+    found, machine = job()
+    draws = np.array([0.7, 0.8, 0.9])
+    one = [float(evaluate_plan(*job(performance__training__tensor_exposed=str(draw)), MEGATRON._replace(overlap=1))[0].time) for draw in draws]
+    found.values["performance.training.tensor_exposed"] = draws
+    assert evaluate_plan(found, machine, MEGATRON._replace(overlap=1))[0].time == pytest.approx(one, rel=1e-12)
 
 
 def test_tokens_and_cost_follow_from_the_step():

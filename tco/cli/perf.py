@@ -1,0 +1,41 @@
+"""`tco perf`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tco.cli import app
+from tco.cli.options import Data, Form, Format, Output, Quiet, Settings, Variants, pairs
+
+
+@app.command()
+def perf(
+    scenario: Annotated[str, typer.Argument(help="A scenario's name or file.")],
+    settings: Settings = None,
+    variant: Variants = None,
+    data: Data = None,
+    form: Format = Form.table,
+    output: Output = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show the best parallel plan, what it reaches, and its time by operator and by bound."""
+    from tco.cli.emit import Answer, emit
+    from tco.cli.load import evaluate_all
+    from tco.outputs.document import document
+    from tco.outputs.performance import HEADER, operator_rows, performance_document, performance_tables
+
+    catalogue, (result,) = evaluate_all([scenario], data, pairs(settings, "--set"), pairs(variant, "--variant"))
+    emit(
+        Answer(
+            lambda: document("perf", catalogue, performance_document(result)),
+            lambda: performance_tables(result),
+            HEADER,
+            operator_rows(result),
+            result.notes,
+        ),
+        form.value,
+        output,
+        quiet,
+    )

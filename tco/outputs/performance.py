@@ -1,0 +1,125 @@
+"""Performance of a scenario: the plan, each figure with its bound, time by operator, and what the search saw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tco.metrics import METRICS
+from tco.outputs.document import number
+from tco.outputs.table import Table, significant
+from tco.performance.profile import Line, lines_of, shares_of
+from tco.scenario import Result
+
+HEADER = ("phase", "name", "time_us", "share", "bound", "bound_time_us", "of_bound")
+BAR = 24
+MFU = "Model FLOPs: 6 a weight and token, attention causal, nothing computed again; over the dense peak of the compute format."
+PHASES = {  # the figures a phase decides; those that are a time fall with it, the others grow
+    "step": ("step_s", "mfu", "train_tokens_per_s"),
+    "decode": ("tpot_s", "tokens_per_s_per_user", "output_tokens_per_s_per_chip"),
+    "prefill": ("ttft_s", "input_tokens_per_s_per_chip"),
+}
+
+
+def operator_rows(result: Result) -> list[list[Any]]:
+    """Return the CSV rows: the lines of every phase, the longest first."""
+    rows = []
+    for phase, made in result.report.phases.items():
+        whole = float(made.time)
+        for line in sorted(lines_of(made), key=lambda line: -line.time):
+            ideal = None if line.ideal is None else line.ideal * 1e6
+            rows.append([phase, line.name, line.time * 1e6, line.time / whole, line.bound, ideal, line.of_bound])
+    return rows
+
+
+def floor_of(lines: Sequence[Line], bound: str) -> float:
+    """Return the time the operators a bound binds would take at its peak."""
+    return sum(line.ideal for line in lines if line.bound == bound and line.ideal is not None)
+
+
+def figures(result: Result) -> list[dict[str, Any]]:
+    """Return every figure of performance with the bound that takes most of its phase, and the gap to that bound alone."""
+    found = []
+    for phase, made in result.report.phases.items():
+        shares, lines = shares_of(made), lines_of(made)
+        bound = max(shares, key=lambda name: shares[name])
+        floor, whole = floor_of(lines, bound), float(made.time)
+        gap = whole / floor if floor else None
+        for metric in PHASES.get(phase, ()):
+            value = result.metrics.get(metric)
+            if value is None:
+                continue
+            at_bound = None if gap is None else value / gap if METRICS[metric].unit == "s" else value * gap
+            found.append(
+                {"metric": metric, "value": value, "phase": phase, "bound": bound, "bound_share": shares[bound], "at_bound": at_bound, "gap": gap}
+            )
+    return found
+
+
+def performance_document(result: Result) -> dict[str, Any]:
+    """Return the content of the JSON document."""
+    rows = [dict(zip(HEADER, row, strict=True)) for row in operator_rows(result)]
+    return {
+        "scenario": result.scenario,
+        "system": result.system,
+        "kind": result.texts["workload.kind"],
+        "plan": result.report.plan,
+        "metrics": {name: number(value) for name, value in result.metrics.items()},
+        "figures": figures(result),
+        "operators": rows,
+        "bounds": result.bounds,
+        "memory_bytes": result.report.memory,
+        "search": result.report.search,
+        "runner_up": result.report.runner_up,
+        "margin": result.report.margin,
+        "notes": result.notes,
+    }
+
+
+def plan_text(plan: dict[str, Any]) -> str:
+    """Return a plan in one line."""
+    return ", ".join(
+        f"{name} {'yes' if value is True else 'no' if value is False else value}" for name, value in plan.items() if not isinstance(value, dict)
+    )
+
+
+def performance_tables(result: Result) -> list[Table]:
+    """Return the figures, then a table of operators for each phase."""
+    above = [f"Plan: {plan_text(result.report.plan)}"] if result.report.plan else []
+    search = result.report.search
+    below = [f"Chosen among {search['plans']:,} plans, {search['feasible']:,} of which fit, in {search['seconds']:.2f} s."]
+    if result.report.runner_up:
+        below.append(
+            f"Runner-up, {(result.report.margin or 0.0) * 100:.3g} % behind: {plan_text(differing(result.report.plan, result.report.runner_up))}"
+        )
+    if result.report.memory:
+        used = ", ".join(f"{name} {size / 1e9:.1f}" for name, size in result.report.memory.items() if size)
+        below.append(f"Memory of the fullest chip, GB: {used}; {sum(result.report.memory.values()) / 1e9:.1f} in all.")
+    if result.metrics["mfu"] is not None:
+        below.append(MFU)
+    rows = []
+    for figure in figures(result):
+        unit = METRICS[figure["metric"]].unit
+        bound = f"{figure['bound']} {figure['bound_share'] * 100:.0f} %"
+        gap = "-" if figure["gap"] is None else f"{significant(figure['gap'], 3)} x"
+        rows.append((METRICS[figure["metric"]].label, f"~{significant(figure['value'])}", unit, bound, significant(figure["at_bound"]) or "-", gap))
+    tables = [Table(("figure", "value", "unit", "bound by", "at that bound", "gap"), rows, result.title, above, below, "lrllrr")]
+    for phase, made in result.report.phases.items():
+        whole = float(made.time)
+        cells = [
+            (name, significant(time / 1e3), f"{share * 100:.1f} %", bound, "-" if reached is None else f"{reached * 100:.0f} %", bar(share))
+            for _, name, time, share, bound, _, reached in (row for row in operator_rows(result) if row[0] == phase)
+        ]
+        title = f"{phase}: {significant(whole * 1e3)} ms by operator"
+        tables.append(Table(("operator", "ms", "share", "bound", "of the bound", ""), cells, title, [], [], "lrrlrl"))
+    return tables
+
+
+def bar(share: float) -> str:
+    """Return a share as a bar."""
+    return "#" * round(share * BAR)
+
+
+def differing(chosen: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """Return what a plan has that differs from the chosen one."""
+    return {name: value for name, value in other.items() if chosen.get(name) != value}

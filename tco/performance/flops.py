@@ -1,0 +1,78 @@
+"""Work a model does for one token: the products with its weights, attention over what a query reaches, recurrent states.
+
+The count of weights leaves out the input embedding, which is a lookup. Recomputed work is not counted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tco.formula import formula, total
+from tco.performance.architecture import Architecture, Attention
+from tco.performance.roofline import attention_flops
+from tco.units import FLOP, Pure
+
+
+@formula(unit="FLOP", source="scaling-book")
+def weight_flops(active_parameters: Pure, flop_per_mac: FLOP = 2) -> Any:
+    """Work of the products with the weights a token passes: F = 2 N."""
+    return flop_per_mac * active_parameters
+
+
+@formula(unit="", source="tco-model")
+def compressed_entries(tokens: Pure, compression: Pure) -> Any:
+    """Entries of a cache that pools c tokens into one: n = L / c."""
+    return tokens / compression
+
+
+@formula(unit="", source="tco-model")
+def reached_keys(entries: Pure, reach: Pure) -> Any:
+    """Keys a query meets on average under the causal mask where it reaches r of n at most: k = m (1 - m / 2n), m = min(n, r)."""
+    return np.minimum(entries, reach) * (1 - np.minimum(entries, reach) / (2 * entries))
+
+
+@formula(unit="", source="tco-model")
+def chunk_keys(tokens: Pure, chunk: Pure) -> Any:
+    """Keys a query meets on average inside its own chunk of c tokens: k = min(L, c) / 2."""
+    return np.minimum(tokens, chunk) / 2
+
+
+@formula(unit="FLOP", source="mamba2")
+def state_flops(state_numbers: Pure, passes: Pure, flop_per_mac: FLOP = 2) -> Any:
+    """Work of a token on a recurrent state of n numbers, each met p times (update, read-out, correction): F = 2 p n."""
+    return flop_per_mac * passes * state_numbers
+
+
+@formula(unit="FLOP", source="scaling-book")
+def forward_and_backward(forward: FLOP) -> Any:
+    """Work of forward and backward pass, the backward being twice the forward: F = 3 F_forward."""
+    return 3 * forward
+
+
+def attention_terms(a: Attention, layers: int, context: Any) -> list[Any]:
+    """Return the work of scores and values of all layers with one kind of attention, and of their indexer."""
+    heads = layers * a.heads
+    if a.chunked:
+        return [attention_flops(1, chunk_keys(context, a.window), heads, a.qk_dim, a.v_dim)]
+    terms = []
+    entries = compressed_entries(context, a.compression) if a.compression else context
+    if a.compression or not a.window:
+        keys = reached_keys(entries, a.top_tokens or entries)
+        terms.append(attention_flops(1, keys, heads, a.qk_dim, a.v_dim))
+    if a.window:
+        terms.append(attention_flops(1, reached_keys(context, a.window), heads, a.qk_dim, a.v_dim))
+    if a.top_tokens:  # the indexer scores every entry to choose the best
+        terms.append(attention_flops(1, reached_keys(entries, entries), layers * a.index_heads, a.index_dim, 0))
+    return terms
+
+
+def flops_per_token(model: Architecture, context: Any, training: bool = True) -> Any:
+    """Return the work for each token of sequences of `context` tokens: one forward pass, in training the backward pass too."""
+    terms = [weight_flops(model.active_parameters)]
+    for attention, layers in model.attentions.items():
+        terms += attention_terms(attention, layers, context)
+    terms += [state_flops(layers * mixer.state_numbers, mixer.passes) for mixer, layers in model.mixers.items()]
+    forward = total("forward_flops_per_token", terms)
+    return forward_and_backward(forward) if training else forward

@@ -1,0 +1,97 @@
+"""Where the time of a phase goes: a line for each operator with the bound that binds it and the least time that bound allows.
+
+A phase is anything with a `time`, and either ready `lines` or the `operators` of a pass; commands and tables need no more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tco.performance.bounds import bound_of, time_by_bound
+
+BOUNDS = ("compute", "memory", "link", "latency", "host", "bubble")  # the last two: launches of the host, and idle pipeline stages
+
+
+@dataclass(slots=True)
+class Line:
+    """One operator of a phase: its whole time, what binds it, and the time that bound alone would take at its peak."""
+
+    name: str
+    time: float
+    bound: str
+    ideal: float | None = None
+
+    @property
+    def of_bound(self) -> float | None:
+        """Share of the bound that is reached: 1 leaves nothing to gain."""
+        return None if self.ideal is None or not self.time else self.ideal / self.time
+
+
+def lines_of(phase: Any) -> list[Line]:
+    """Return the lines of a phase, those of one name joined; what no operator takes is the host's."""
+    if hasattr(phase, "lines"):
+        return list(phase.lines)
+    found: dict[str, Line] = {}
+    for operator in phase.operators:
+        bound = bound_of(operator)
+        ideal = None  # a link moves another number of bytes than its buffer holds, and latency has no peak
+        if bound == "compute":
+            ideal = float(operator.flops) / float(operator.compute_rate)
+        elif bound == "memory":
+            ideal = float(operator.bytes) / float(operator.bandwidth)
+        line = Line(operator.name, float(operator.time), bound, None if ideal is None else ideal * operator.layers)
+        kept = found.setdefault(operator.name, line)
+        if kept is not line:
+            kept.time += line.time
+            kept.ideal = None if kept.ideal is None or line.ideal is None else kept.ideal + line.ideal
+    rest = float(phase.time) - sum(line.time for line in found.values())
+    if rest > 1e-9 * float(phase.time):
+        found["host"] = Line("host and scheduling", rest, "host")
+    return list(found.values())
+
+
+def shares_of(phase: Any) -> dict[str, float]:
+    """Return the share of a phase's time by bound."""
+    if not hasattr(phase, "lines"):
+        return time_by_bound(phase)
+    whole, shares = float(phase.time), dict.fromkeys(BOUNDS, 0.0)
+    for line in phase.lines:
+        shares[line.bound] += line.time / whole
+    return shares
+
+
+@dataclass(slots=True)
+class Report:
+    """How a workload's plan was found: the plan in names and numbers, the search, the runner-up, memory, and the phases."""
+
+    plan: dict[str, Any]
+    search: dict[str, Any]
+    runner_up: dict[str, Any] | None
+    margin: float | None  # how far the runner-up lies behind
+    memory: dict[str, float]
+    phases: dict[str, Any]
+
+
+def report_of(workload: Any, seconds: float) -> Report:
+    """Return the report of a workload: its own, or what the choices of its phases tell; `seconds` is what finding them took."""
+    if hasattr(workload, "report"):
+        own: Report = workload.report()
+        return own
+    choices = workload.choices.values()
+    search = {"plans": sum(choice.plans for choice in choices), "feasible": sum(choice.feasible for choice in choices), "seconds": seconds}
+    margins = {phase: choice.margin for phase, choice in workload.choices.items() if choice.margin is not None}
+    plan: dict[str, Any] = {}
+    if workload.plan is not None:
+        decode = workload.plan.decode
+        chips, tensor = int(decode.chips), int(decode.tensor_parallel)
+        plan = {
+            "tp": tensor,
+            "pp": 1,
+            "dp": chips // tensor,
+            "ep": chips,
+            "cp": 1,
+            "batch": int(decode.sequences * decode.chips / decode.tensor_parallel),
+        }
+        plan |= {phase: {name: int(value) for name, value in part._asdict().items()} for phase, part in workload.plan._asdict().items()}
+    return Report(plan, search, None, margins.get("decode"), {}, workload.phases())

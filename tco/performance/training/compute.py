@@ -1,0 +1,126 @@
+"""Compute of a training step: sustained rates, matrix products, the attention core, passes through memory.
+
+At training shapes compute and traffic of a product hardly overlap, so both terms are added; large products run at the clock the
+power limit sustains, not at the boost clock the peak is quoted at.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tco.formula import formula
+from tco.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, PerSecond, Pure, Second, Watt, WattPerFLOPPerSecond
+
+
+@formula(unit="", source="tco-model")
+def sustained_clock(power: Watt, peak: FLOPPerSecond, knee: WattPerFLOPPerSecond, exponent: Pure) -> Any:
+    """Clock under a long product over the boost clock: c = (1 + (knee P / W)^(4 e))^(-1/4), W / P being watts per dense FLOP/s."""
+    return (1 + (knee * peak / power) ** (4 * exponent)) ** -0.25
+
+
+@formula(unit="FLOP/s", source="tco-model")
+def sustained_rate(peak: FLOPPerSecond, efficiency: Pure, format_efficiency: Pure, clock: Pure, family: Pure) -> Any:
+    """Rate of large products: dense peak x efficiency x that of the format x sustained clock x factor of the family's software."""
+    return peak * efficiency * format_efficiency * clock * family
+
+
+@formula(unit="FLOP/s", source="tco-model")
+def grouped_rate(rate: FLOPPerSecond, narrow: Pure, half_width: Pure) -> Any:
+    """Rate of the grouped products of experts, whose narrow side fills the units badly: P w / (w + w_half)."""
+    return rate * narrow / (narrow + half_width)
+
+
+@formula(unit="1/s", source="flashattention3")
+def exponential_rate(cores: Pure, per_clock: Pure, clock: PerSecond, sustained: Pure) -> Any:
+    """Exponentials a chip computes per second: cores x per clock and core x clock x sustained share."""
+    return cores * per_clock * clock * sustained
+
+
+@formula(unit="", source="tco-model")
+def rank_tokens(micro_batch: Pure, sequence: Pure, context_parallel: Pure) -> Any:
+    """Tokens of a micro-batch on one chip of a context-parallel group: T = b s / cp."""
+    return micro_batch * sequence / context_parallel
+
+
+@formula(unit="", source="tco-model")
+def expert_tokens(tokens: Pure, tensor_parallel: Pure, active: Pure) -> Any:
+    """Tokens the experts of one chip compute when all are equally busy: T k / tp."""
+    return tokens * active / tensor_parallel
+
+
+@formula(unit="byte", source="scaling-book")
+def product_bytes(tokens: Pure, inner: Pure, outer: Pure, weights: Pure, input_size: Byte, output_size: Byte) -> Any:
+    """Traffic of a product: Q = b_in (m k + W) + b_out m n, W being the distinct weights read."""
+    return input_size * (tokens * inner + weights) + output_size * tokens * outer
+
+
+@formula(unit="byte", source="scaling-book")
+def weight_gradient_bytes(tokens: Pure, inner: Pure, outer: Pure, weights: Pure, input_size: Byte, accumulator_size: Byte = 4) -> Any:
+    """Traffic of the product that makes weight gradients, FP32 sums read and written: Q = b_in m (k + n) + 2 b_acc W."""
+    return input_size * tokens * (inner + outer) + 2 * accumulator_size * weights
+
+
+@formula(unit="s", source="tco-model")
+def additive_roofline(flops: FLOP, bytes_moved: Byte, compute_rate: FLOPPerSecond, bandwidth: BytePerSecond) -> Any:
+    """Time of a product whose compute and traffic do not overlap: t = F/P + Q/B."""
+    return flops / compute_rate + bytes_moved / bandwidth
+
+
+@formula(unit="s", source="tco-model")
+def streaming_time(bytes_moved: Byte, bandwidth: BytePerSecond) -> Any:
+    """Time of a pass that only moves data: t = Q/B."""
+    return bytes_moved / bandwidth
+
+
+@formula(unit="", source="flashattention3")
+def attention_scores(queries: Pure, keys: Pure, heads: Pure) -> Any:
+    """Scores of attention: q k H."""
+    return queries * keys * heads
+
+
+@formula(unit="s", source="flashattention3")
+def attention_core_time(
+    flops: FLOP,
+    rate: FLOPPerSecond,
+    keys: Pure,
+    half_length: Pure,
+    products: Pure,
+    scores: Pure,
+    exponentials: PerSecond,
+    exponential_exposed: Pure,
+) -> Any:
+    """Time of fused attention: t = products x F / (P s / (s + s_half)) + x_e scores / E, with s = 2 keys.
+
+    `products` counts the products in units of the forward pass; x_e is the share of the exponentials that no product hides.
+    """
+    return products * flops * (2 * keys + half_length) / (rate * 2 * keys) + exponential_exposed * scores / exponentials
+
+
+@formula(unit="byte", source="korthikanti2022")
+def score_traffic(tokens: Pure, sequence: Pure, heads: Pure, passes: Pure, element_size: Byte) -> Any:
+    """Traffic of attention that keeps its scores in memory: Q = passes x T s H b."""
+    return passes * tokens * sequence * heads * element_size
+
+
+@formula(unit="byte", source="tco-model")
+def sweep_bytes(tokens: Pure, wide: Pure, wide_split: Pure, narrow: Pure, passes: Pure, element_size: Byte) -> Any:
+    """Traffic of elementwise passes: Q = p b T (wide / split + narrow), `wide` numbers being whole on a chip unless sequences are split."""
+    return passes * element_size * tokens * (wide / wide_split + narrow)
+
+
+@formula(unit="byte", source="tco-model")
+def conversion_traffic(tokens: Pure, numbers: Pure, conversion_size: Byte) -> Any:
+    """Traffic of turning activations into a narrow format: Q = T n b_c."""
+    return tokens * numbers * conversion_size
+
+
+@formula(unit="s", source="tco-model")
+def host_time(blocks: Pure, block_time: Second, expert_blocks: Pure, expert_block_time: Second, again: Pure, factor: Pure) -> Any:
+    """Time the host needs to launch a micro-batch through all layers: t = f (n t_b + n_e t_e) (1 + r/3), r the share computed again."""
+    return factor * (blocks * block_time + expert_blocks * expert_block_time) * (1 + again / 3)
+
+
+@formula(unit="s", source="tco-model")
+def smooth_maximum(one: Second, other: Second, sharpness: Pure) -> Any:
+    """Time of two things that run beside each other: (a^p + b^p)^(1/p), the larger one if they differ much."""
+    return (one**sharpness + other**sharpness) ** (1 / sharpness)

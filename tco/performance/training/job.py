@@ -1,0 +1,155 @@
+"""What a training job rests on: the machine in practice and the workload, read from the catalogue's values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.errors import DataError, unknown
+from tco.performance.architecture import Architecture
+from tco.performance.machine import element_size
+from tco.performance.memory import usable_memory
+from tco.performance.roofline import achieved_bandwidth
+from tco.performance.training.compute import exponential_rate, sustained_clock, sustained_rate
+from tco.performance.training.traffic import Fabric, Scope, fabric_of, reached_rate
+from tco.trace import plain
+from tco.values import Values
+
+
+class Format(NamedTuple):
+    """A number format of the linear layers: bits of an input with its scales, peak it computes at, and names of its parameters."""
+
+    bits: float
+    peak: str
+    efficiency: str | None  # relative to BF16
+    conversion: str | None  # traffic of turning an activation into it
+
+
+# Narrow to wide; a format a chip does not compute runs as the next wider one.
+FORMATS = {
+    "fp4": Format(4.5, "peak_fp4", "fp4_efficiency", "fp4_conversion"),
+    "mxfp8": Format(8.25, "peak_fp8", "mxfp8_efficiency", "fp8_conversion"),
+    "fp8": Format(8, "peak_fp8", "fp8_efficiency", "fp8_conversion"),
+    "bf16": Format(16, "peak_bf16", None, None),
+}
+CHOICES = {"workload.attention": ("fused", "unfused"), "workload.dropout": ("yes", "no")}
+
+
+@dataclass(slots=True)
+class Practice:
+    """One chip of a system and its fabric as a training job finds them."""
+
+    computed_as: str
+    peak: Any  # dense peak of the compute format: the denominator of MFU
+    wide_rate: Any  # products in BF16
+    rate: Any  # products in the compute format
+    attention: Any
+    peak_wide: Any
+    exponentials: Any
+    bandwidth: Any
+    peak_bandwidth: Any
+    memory: Any
+    fabric: Fabric
+    input_size: Any
+    conversion: Any  # bytes an activation costs when it is turned into the format; None in BF16
+    host_factor: Any
+
+
+@dataclass(slots=True)
+class Job:
+    """A model trained on a number of chips."""
+
+    model: Architecture
+    chips: int
+    batch: int  # sequences of a step
+    length: int  # tokens of a sequence
+    fused: bool
+    dropout: bool
+    values: Values
+
+    def value(self, name: str) -> Any:
+        """Return one of the parameters all training runs share."""
+        return self.values[f"performance.training.{name}"]
+
+    @property
+    def sequences(self) -> Any:
+        """Sequences of a step, as the values give them."""
+        return self.values["workload.global_batch"]
+
+    @property
+    def sequence(self) -> Any:
+        """Tokens of a sequence, as the values give them."""
+        return self.values["workload.sequence_length"]
+
+    @property
+    def wide_size(self) -> Any:
+        """Bytes of a number in BF16."""
+        return element_size(16)
+
+
+def whole(values: Values, path: str) -> int:
+    """Return an input that must be a whole number, as plans divide by it."""
+    number = float(plain(values[path]))
+    if number != int(number):
+        raise DataError(f"{path} is {number:g}, expected a whole number: plans divide it")
+    return int(number)
+
+
+def job_of(model: Architecture, texts: dict[str, str], values: Values) -> Job:
+    """Return the job of a workload; `texts` are its inputs that are no numbers."""
+    for path, allowed in CHOICES.items():
+        if texts[path] not in allowed:
+            raise unknown(path, texts[path], allowed)
+    chips, batch, length = (whole(values, path) for path in ("cluster.chips", "workload.global_batch", "workload.sequence_length"))
+    return Job(model, chips, batch, length, texts["workload.attention"] == "fused", texts["workload.dropout"] == "yes", values)
+
+
+def computing_format(values: Values, chip: str, precision: str) -> str:
+    """Return the narrowest format, not narrower than `precision`, that the chip computes."""
+    if precision not in FORMATS:
+        raise unknown("precision", precision, FORMATS, "workload.precision")
+    names = list(FORMATS)
+    for name in names[names.index(precision) :]:
+        if name == "bf16" or np.all(plain(values[f"parts.{chip}.{FORMATS[name].peak}"]) > 0):
+            return name
+    return "bf16"
+
+
+def practice(chip: str, scopes: Sequence[Scope], values: Values, family: str, precision: str) -> Practice:
+    """Return what the chip and its fabric reach in training."""
+    part, shared, own = f"parts.{chip}", "performance.training", f"performance.{family}"
+    computed = computing_format(values, chip, precision)
+    form = FORMATS[computed]
+    peak, wide = values[f"{part}.{form.peak}"], values[f"{part}.peak_bf16"]
+    clock = sustained_clock(values[f"{part}.tdp"], wide, values[f"{shared}.clock_knee"], values[f"{shared}.clock_exponent"])
+    factor, efficiency = values[f"{own}.training_factor"], values[f"{shared}.gemm_efficiency"]
+    format_efficiency = values[f"{shared}.{form.efficiency}"] if form.efficiency else 1.0
+    rate = sustained_rate(peak, efficiency, format_efficiency, clock, factor)
+    network = reached_rate(values[f"{part}.scale_out_bandwidth"], values[f"{shared}.network_efficiency"], values["cluster.oversubscription"])
+    fabric = fabric_of(
+        scopes,
+        values[f"{shared}.link_efficiency"],
+        values[f"{shared}.round_latency"],
+        values[f"{own}.hop_latency"],
+        network,
+        values[f"{shared}.network_latency"],
+    )
+    return Practice(
+        computed_as=computed,
+        peak=peak,
+        wide_rate=sustained_rate(wide, efficiency, 1.0, clock, factor),
+        rate=rate,
+        attention=sustained_rate(wide, values[f"{shared}.attention_efficiency"], 1.0, clock, factor),
+        peak_wide=wide,
+        exponentials=exponential_rate(values[f"{part}.cores"], values[f"{own}.exponentials_per_clock"], values[f"{part}.clock"], clock),
+        bandwidth=achieved_bandwidth(values[f"{part}.hbm_bandwidth"], values[f"{shared}.memory_efficiency"]),
+        peak_bandwidth=values[f"{part}.hbm_bandwidth"],
+        memory=usable_memory(values[f"{part}.hbm_capacity"], values[f"{shared}.memory_reserve"]),
+        fabric=fabric,
+        input_size=element_size(form.bits),
+        conversion=values[f"{shared}.{form.conversion}"] if form.conversion else None,
+        host_factor=values[f"{own}.host_factor"],
+    )

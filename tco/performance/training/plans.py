@@ -1,0 +1,214 @@
+"""The plan space of a training job: every distinct, divisible plan that uses all chips, as arrays.
+
+A row is what divides something: the groups (tensor, context, pipeline, data, expert parallel), how they lie on the fabric, the
+micro-batch, and the schedule with its interleave. The choices that divide nothing (sequence parallelism, overlap, offload,
+recomputation, sharding) are axes of their own, so that no array is larger than what depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.performance.architecture import Architecture
+from tco.performance.training.job import Job
+from tco.performance.training.traffic import span
+
+SCHEDULES = ("1f1b", "interleaved", "zero-bubble", "dual-pipe")
+RECOMPUTE = ("none", "selective", "full")
+ORDERS = ("tp-cp-dp-pp", "tp-cp-pp-dp")  # innermost on the fabric first; expert groups lie on the ranks of tp, cp and dp
+EMPTY = 20  # of so many places for layers in a pipeline one may stay empty, as where 61 layers stand on 16 stages of 4
+MAX_TENSOR = 64  # a wider split leaves products too small for any matrix unit
+
+
+class Plan(NamedTuple):
+    """A parallel plan. The numbers may be arrays that broadcast; schedule, recompute and zero are always one for all."""
+
+    tensor: Any
+    context: Any
+    pipeline: Any
+    data: Any
+    expert: Any
+    order: Any  # position in ORDERS
+    micro_batch: Any
+    interleave: Any
+    schedule: str
+    recompute: str = "none"
+    zero: int = 0
+    sequence_parallel: Any = 0  # 0 or 1, as the next two
+    overlap: Any = 0
+    offload: Any = 0
+
+
+class Groups(NamedTuple):
+    """Chips divided into groups: a column for each way."""
+
+    tensor: Any
+    context: Any
+    pipeline: Any
+    data: Any
+    expert: Any
+    order: Any
+
+
+@dataclass(slots=True)
+class Block:
+    """Rows of one schedule, all with or all without tensor parallelism, sharded state or not."""
+
+    schedule: str
+    tensor: bool
+    sharded: bool
+    rows: np.ndarray[Any, Any]  # columns: those of Groups, then micro_batch and interleave
+
+    @property
+    def zero_levels(self) -> tuple[int, ...]:
+        """Levels of sharding that differ: one alone where nothing is shared."""
+        return (0, 1, 2, 3) if self.sharded else (0,)
+
+    @property
+    def binary(self) -> tuple[int, ...]:
+        """Settings of sequence parallelism and of overlap that differ: both need tensor parallelism."""
+        return (0, 1) if self.tensor else (0,)
+
+    def base(self, rows: np.ndarray[Any, Any]) -> Plan:
+        """Return rows as an array of plans along the first of four axes, its choices not yet made."""
+        return whole_plan([column.reshape(-1, 1, 1, 1) for column in rows.T], self.schedule)
+
+    @property
+    def plans(self) -> int:
+        """Plans of these rows."""
+        return len(self.rows) * len(self.zero_levels) * len(self.binary) ** 2 * 2 * len(RECOMPUTE)
+
+
+def whole_plan(row: Sequence[Any], schedule: str) -> Plan:
+    """Return the plan of a row before any choice is made."""
+    return Plan._make((*row, schedule, *Plan._field_defaults.values()))
+
+
+def divisors(number: int) -> list[int]:
+    """Whole divisors, the smallest first."""
+    small = [d for d in range(1, int(number**0.5) + 1) if number % d == 0]
+    return small + [number // d for d in reversed(small) if d * d != number]
+
+
+def slots_of(layers: int, parts: Any) -> Any:
+    """Layers each of `parts` model parts holds, rounded up."""
+    return -(-layers // parts)
+
+
+def parts_allowed(layers: int, parts: int) -> bool:
+    """Say whether layers divide into parts, at most one place in twenty left empty: embedding and output head weigh about a layer each."""
+    places = slots_of(layers, parts) * parts
+    return parts <= layers and (places - layers) * EMPTY <= places
+
+
+def schedules(layers: int, stages: int) -> list[tuple[str, int]]:
+    """Return the (schedule, interleave) pairs of a pipeline."""
+    if not parts_allowed(layers, stages):
+        return []
+    found = [("1f1b", 1)]
+    if stages > 1:
+        found += [("interleaved", v) for v in range(2, layers // stages + 1) if parts_allowed(layers, stages * v)]
+        found.append(("zero-bubble", 1))
+        if stages % 2 == 0 and stages > 2:
+            found.append(("dual-pipe", 1))
+    return found
+
+
+def groups_of(job: Job, domain: int) -> Iterator[tuple[int, ...]]:
+    """Yield every division of the chips into groups."""
+    model, chips = job.model, job.chips
+    heads = [attention.heads for attention in model.attentions] + [mixer.heads for mixer in model.mixers]
+    experts = [block.feed_forward.experts for block in model.blocks if block.feed_forward.experts]
+    for tensor in divisors(chips):
+        if tensor > MAX_TENSOR or any(h % tensor for h in heads):
+            continue
+        for context in divisors(chips // tensor):
+            if context > 1 and job.length % (2 * context):  # each rank takes an early and a late part, to balance the causal mask
+                continue
+            for stages in divisors(chips // tensor // context):
+                data = chips // tensor // context // stages
+                if job.batch % data or not parts_allowed(model.layers, stages):
+                    continue
+                ranks = tensor * context * data
+                inner = tensor * context
+                for expert in divisors(ranks) if experts else [1]:
+                    if any(e % expert for e in experts) or (inner % expert and expert % inner):
+                        continue
+                    for order in orders(domain, tensor * context, stages, data):
+                        yield tensor, context, stages, data, expert, order
+
+
+def orders(domain: int, inner: int, stages: int, data: int) -> tuple[int, ...]:
+    """Return the orders of pipeline and data groups on the fabric that differ."""
+    if stages == 1 or data == 1:
+        return (0,)
+    return (0, 1) if span(domain, inner, data).inside != span(domain, inner * stages, data).inside else (0,)
+
+
+def space(job: Job, domain: int) -> list[Block]:
+    """Return all rows of the plan space, in blocks that share their structure."""
+    layers = job.model.layers
+    kinds: dict[int, list[tuple[str, int]]] = {}
+    made: dict[tuple[str, bool, bool], list[np.ndarray[Any, Any]]] = {}
+    sizes: dict[int, np.ndarray[Any, Any]] = {}
+    for found in groups_of(job, domain):
+        group = Groups(*found)
+        if group.pipeline not in kinds:
+            kinds[group.pipeline] = schedules(layers, group.pipeline)
+        local = job.batch // group.data
+        if local not in sizes:
+            sizes[local] = np.array(divisors(local))
+        sharded = group.data * group.context > 1 or group.data * group.context * group.tensor > group.expert > 1
+        for schedule, interleave in kinds[group.pipeline]:
+            sizes_allowed = sizes[local]
+            count = local // sizes_allowed
+            if schedule == "interleaved":
+                sizes_allowed = sizes_allowed[count % group.pipeline == 0]
+            elif schedule == "dual-pipe":
+                sizes_allowed = sizes_allowed[count >= 2 * group.pipeline]
+            if not len(sizes_allowed):
+                continue
+            rows = np.empty((len(sizes_allowed), 8), dtype=np.int64)
+            rows[:, :6], rows[:, 6], rows[:, 7] = found, sizes_allowed, interleave
+            made.setdefault((schedule, group.tensor > 1, sharded), []).append(rows)
+    return [Block(*key, np.concatenate(rows)) for key, rows in sorted(made.items())]
+
+
+def every_plan(blocks: list[Block]) -> Iterator[Plan]:
+    """Yield the plans one by one, as plain numbers."""
+    for block in blocks:
+        for row in block.rows.tolist():
+            base = whole_plan(row, block.schedule)
+            for recompute in RECOMPUTE:
+                for zero in block.zero_levels:
+                    for parallel in block.binary:
+                        for overlap in block.binary:
+                            for offload in (0, 1):
+                                yield base._replace(recompute=recompute, zero=zero, sequence_parallel=parallel, overlap=overlap, offload=offload)
+
+
+def describe(plan: Plan, model: Architecture, batch: int) -> dict[str, Any]:
+    """Return a plan in the names reports use."""
+    return {
+        "tp": int(plan.tensor),
+        "cp": int(plan.context),
+        "pp": int(plan.pipeline),
+        "dp": int(plan.data),
+        "ep": int(plan.expert),
+        "batch": batch,
+        "micro_batch": int(plan.micro_batch),
+        "micro_batches": batch // int(plan.data) // int(plan.micro_batch),
+        "schedule": plan.schedule,
+        "interleave": int(plan.interleave),
+        "layers_per_stage": int(slots_of(model.layers, plan.pipeline * plan.interleave) * plan.interleave),
+        "zero": plan.zero,
+        "recompute": plan.recompute,
+        "sequence_parallel": bool(plan.sequence_parallel),
+        "tp_overlap": bool(plan.overlap),
+        "optimizer_offload": bool(plan.offload),
+        "order": ORDERS[int(plan.order)],
+    }

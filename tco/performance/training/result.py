@@ -1,0 +1,182 @@
+"""A training workload on a machine: the plan chosen, its metrics, and the lines its step is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tco.formula import total
+from tco.performance.flops import flops_per_token
+from tco.performance.profile import Line, Report
+from tco.performance.training import schedule
+from tco.performance.training.items import AGAIN, Item, Work
+from tco.performance.training.job import Job, Practice
+from tco.performance.training.plans import Plan, describe
+from tco.performance.training.search import Found, search
+from tco.performance.training.step import MicroBatch, Pipe, Step, evaluate_plan, hides, slots
+from tco.trace import Traced, plain
+
+
+@dataclass(slots=True)
+class StepLines:
+    """The step as a phase: its time and the lines that sum to it."""
+
+    time: float
+    lines: list[Line]
+
+
+@dataclass(slots=True)
+class TrainingResult:
+    """What the workload reaches, by metric name, and how."""
+
+    plan: Plan | None
+    rates: dict[str, Any] = field(default_factory=dict)
+    tokens_per_s: Any = None
+    chips: int = 0
+    lines: StepLines | None = None
+    memory: dict[str, float] = field(default_factory=dict)
+    described: dict[str, Any] = field(default_factory=dict)
+    runner_up: dict[str, Any] | None = None
+    found: Found | None = None
+    reason: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    def report(self) -> Report:
+        """Return how the plan was found."""
+        found = self.found or Found(plans=1, feasible=1)
+        search = {"plans": found.plans, "feasible": found.feasible, "seconds": found.seconds}
+        return Report(self.described, search, self.runner_up, found.margin, self.memory, self.phases())
+
+    def phases(self) -> dict[str, StepLines]:
+        """Return the phases that were evaluated."""
+        return {} if self.lines is None else {"step": self.lines}
+
+
+def train(job: Job, practice: Practice, precision: str, plan: Plan | None) -> TrainingResult:
+    """Evaluate a training workload with a fixed plan, or with the quickest plan of a search."""
+    notes = []
+    if practice.computed_as != precision:
+        notes.append(f"the chip does not compute {precision}: computed as {practice.computed_as}")
+    found = None
+    if plan is None:
+        found = search(job, practice)
+        if found.best is None:
+            return TrainingResult(None, found=found, reason=shortfall(job, practice, found), notes=notes)
+        plan = found.best
+    made, pipe, micro, work = evaluate_plan(job, practice, plan)
+    whole = schedule.step_flops(flops_per_token(job.model, job.sequence), job.sequences, job.sequence)
+    tokens = schedule.training_rate(job.sequences, job.sequence, made.time)
+    rates = {
+        "step_s": made.time,
+        "mfu": schedule.model_flops_utilisation(whole, made.time, job.values["cluster.chips"], practice.peak),
+        "train_tokens_per_s": tokens,
+        "exposed_communication": schedule.share_of_step(exposed(job, plan, pipe, made, micro, work), made.time),
+        "pipeline_bubble": schedule.share_of_step(pipe.bubble, made.time),
+        "host_floor": schedule.share_of_step(floor(job, plan, pipe, micro), made.time),
+    }
+    result = TrainingResult(plan, rates, tokens, job.chips, found=found, notes=notes)
+    if not isinstance(made.time, Traced) and not np.ndim(made.time):  # one number: neither a trace nor many draws
+        result.lines = StepLines(float(made.time), step_lines(job, practice, plan, made, pipe, micro, work))
+        result.memory = {name: float(used) for name, used in made.memory.items()}
+        result.described = describe(plan, job.model, job.batch)
+        if found is not None and found.runner_up is not None:
+            result.runner_up = describe(found.runner_up, job.model, job.batch)
+    return result
+
+
+def shortfall(job: Job, practice: Practice, found: Found) -> str:
+    """Say why no plan fits: what is short, and by how much."""
+    if found.leanest is None:
+        return f"{job.chips} chips and {job.batch} sequences do not divide into any plan of {job.model.id}"
+    used = evaluate_plan(job, practice, found.leanest)[0].memory
+    most = sorted(((float(size), name) for name, size in used.items()), reverse=True)[:3]
+    have = float(plain(practice.memory))
+    parts = ", ".join(f"{name} {size / 1e9:.1f} GB" for size, name in most)
+    return (
+        f"no plan fits: the leanest of {found.plans:,} needs {found.need / 1e9:.1f} GB a chip ({parts}), "
+        f"{have / 1e9:.1f} GB are usable, {(found.need - have) / 1e9:.1f} GB are short"
+    )
+
+
+def repeated_items(items: list[Item], level: int) -> list[tuple[Item, int]]:
+    """Return items with how often the forward part of each runs."""
+    return [(item, 2 if 0 < item.again <= level else 1) for item in items]
+
+
+def of_stage(job: Job, plan: Plan, pipe: Pipe, micro_batch_time: Any) -> Any:
+    """Return what a time of all layers comes to over all micro-batches of a stage."""
+    one = schedule.stage_time(micro_batch_time, slots(plan, job.model), job.model.layers)
+    return schedule.pipeline_time(pipe.micro_batches, one, 0.0, 0.0)
+
+
+def exposed(job: Job, plan: Plan, pipe: Pipe, made: Step, micro: MicroBatch, work: Work) -> Any:
+    """Return the time of a step in which compute waits for links."""
+    crossing = (micro.beside if hides(plan) else micro.added)[plan.recompute]
+    pairs = repeated_items([item for item in work.items if item.bound == "link"], list(AGAIN).index(plan.recompute))
+    times = [time for item, runs in pairs for time in (*[item.forward] * runs, item.backward)]
+    inside = total("links_of_a_micro_batch", [*times, schedule.beyond(crossing, micro.alone[plan.recompute])])
+    terms = [
+        of_stage(job, plan, pipe, inside),
+        schedule.pipeline_time(pipe.micro_batches, pipe.transfer, 0.0, 0.0),
+        schedule.beyond(made.parts["pipeline"], pipe.time),
+        *([made.parts["gradients"]] if "gradients" in made.parts else []),
+    ]
+    return total("exposed_communication", terms)
+
+
+def floor(job: Job, plan: Plan, pipe: Pipe, micro: MicroBatch) -> Any:
+    """Return the time of a step in which the chip waits for the host's launches."""
+    ways = (micro.hidden, micro.beside) if hides(plan) else (micro.busy, micro.added)
+    return of_stage(job, plan, pipe, schedule.beyond(*(way[plan.recompute] for way in ways)))
+
+
+def step_lines(job: Job, practice: Practice, plan: Plan, made: Step, pipe: Pipe, micro: MicroBatch, work: Work) -> list[Line]:
+    """Return the lines of a step on the stage with the output head, plain numbers that sum to its time."""
+    count, level = float(pipe.micro_batches), list(AGAIN).index(plan.recompute)
+    scale = count * float(slots(plan, job.model)) / job.model.layers
+    found: dict[str, Line] = {}
+    for item, runs in repeated_items(work.items, level):
+        bound, ideal = bound_of_item(item, runs, practice)
+        line = found.setdefault(item.name, Line(item.name, 0.0, bound, None if ideal is None else 0.0))
+        line.time += scale * (runs * float(item.forward) + float(item.backward))
+        if ideal is not None and line.ideal is not None:
+            line.ideal += scale * item.layers * ideal
+    crossing = (micro.beside if hides(plan) else micro.added)[plan.recompute]
+    beyond_pipe, whole = float(made.parts["pipeline"]) - float(pipe.time), sum(float(part) for part in made.parts.values())
+    sums = [
+        Line("expert exchange across domains", scale * (float(crossing) - float(micro.alone[plan.recompute])), "link"),
+        Line("host launches", float(floor(job, plan, pipe, micro)), "host"),
+        head_line(practice, work, count * (float(pipe.longest) - float(pipe.stage))),
+        Line("pipeline transfers", count * float(pipe.transfer), "link"),
+        Line("pipeline bubble", float(pipe.bubble), "bubble"),
+        Line("sharded weights and gradients", beyond_pipe, "link"),
+        Line("gradients and weights at the end", float(made.parts.get("gradients", 0.0)), "link"),
+        Line("optimizer", float(made.parts["optimizer"]), "host" if plan.offload else "memory"),
+        Line("stragglers among domains", float(made.time) - whole, "latency"),
+    ]
+    return [line for line in [*found.values(), *sums] if abs(line.time) > 1e-9 * float(made.time)]
+
+
+def head_line(practice: Practice, work: Work, time: float) -> Line:
+    """Return the line of the output head and the loss, of which the last stage may spare a part."""
+    whole = sum(float(item.forward) + float(item.backward) for item in work.head)
+    ideal = sum(least for item in work.head for bound, least in [bound_of_item(item, 1, practice)] if bound == "compute" and least is not None)
+    return Line("output head and loss", time, "compute", ideal * time / whole)
+
+
+def bound_of_item(item: Item, times: int, practice: Practice) -> tuple[str, float | None]:
+    """Return what binds an item, and the time a layer of it would take at the peak of that bound; waiting for a link has none."""
+    if item.bound == "link":
+        return "link", None
+    if item.bound == "memory":
+        whole = times * float(item.forward) + float(item.backward)
+        return "memory", whole * float(practice.bandwidth) / float(practice.peak_bandwidth)
+    parts = [item.forward_part] * times + list(item.backward_parts)
+    chosen = [part for part in parts if part is not None]
+    computing = sum(float(part.flops) / float(part.rate) for part in chosen)
+    moving = sum(float(part.moved) for part in chosen) / float(practice.bandwidth)
+    if computing >= moving:
+        return "compute", sum(float(part.flops) / float(part.peak) for part in chosen)
+    return "memory", sum(float(part.moved) for part in chosen) / float(practice.peak_bandwidth)

@@ -1,0 +1,140 @@
+"""The search for the quickest plan that fits: every formula on the sub-grid it depends on, only the last sums on the whole grid."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.performance.training.items import Shape
+from tco.performance.training.job import Job, Practice
+from tco.performance.training.plans import RECOMPUTE, Block, Plan, space
+from tco.performance.training.step import MicroBatch, Step, data_stride, micro_batch, pipeline, step
+
+ROWS = 2048  # of one chunk: its arrays stay in the cache
+Array = np.ndarray[Any, Any]
+
+
+class Candidate(NamedTuple):
+    """A plan and its step time."""
+
+    seconds: float
+    plan: Plan
+
+
+@dataclass(slots=True)
+class Found:
+    """What a search found."""
+
+    best: Plan | None = None
+    runner_up: Plan | None = None
+    margin: float | None = None  # how much slower the runner-up is
+    leanest: Plan | None = None  # the plan that needs least memory
+    need: float = np.inf  # bytes it needs
+    plans: int = 0
+    feasible: int = 0
+    seconds: float = 0.0
+    top: list[Candidate] = field(default_factory=list)
+
+    def offer(self, candidate: Candidate) -> None:
+        """Keep a candidate if it is among the two quickest; of equals the first met stays."""
+        self.top = sorted([*self.top, candidate], key=lambda c: c.seconds)[:2]
+
+    @property
+    def bar(self) -> float:
+        """The time a plan must beat to be kept."""
+        return self.top[1].seconds if len(self.top) > 1 else float("inf")
+
+
+def search(job: Job, practice: Practice) -> Found:
+    """Search the whole plan space; the time it took is the result's `seconds`."""
+    began = time.perf_counter()
+    found = Found()
+    for block in space(job, practice.fabric.domain):
+        search_block(job, practice, block, found)
+    if found.top:
+        found.best = found.top[0].plan
+    if len(found.top) > 1:
+        found.runner_up, found.margin = found.top[1].plan, found.top[1].seconds / found.top[0].seconds - 1
+    found.seconds = time.perf_counter() - began
+    return found
+
+
+def axes(block: Block) -> tuple[Array, Array, Array]:
+    """Return sequence parallelism, overlap and offload as axes of the grid behind the rows."""
+    binary = np.array(block.binary)
+    return binary.reshape(1, -1, 1, 1), binary.reshape(1, 1, -1, 1), np.array([0, 1]).reshape(1, 1, 1, -1)
+
+
+def search_block(job: Job, practice: Practice, block: Block, found: Found) -> None:
+    """Search the plans of one block: distinct shapes first, then the rows in chunks, then recomputation and sharding."""
+    parallel, overlap, offload = axes(block)
+    shapes, index = shapes_of(block)
+    tensor, context, expert, size, stride = (column.reshape(-1, 1, 1, 1) for column in shapes.T)
+    micro = micro_batch(job, practice, Shape(tensor, context, expert, size, stride, parallel, overlap))
+    for start in range(0, len(block.rows), ROWS):
+        rows = block.rows[start : start + ROWS]
+        base = block.base(rows)._replace(sequence_parallel=parallel, overlap=overlap, offload=offload)
+        taken = gathered(micro, index[start : start + ROWS], len(shapes))
+        for recompute in RECOMPUTE:
+            pipe = pipeline(job, practice, base._replace(recompute=recompute), taken)
+            for zero in block.zero_levels:
+                plan = base._replace(recompute=recompute, zero=zero)
+                weigh(plan, step(job, practice, plan, taken, pipe), practice.memory, found)
+
+
+def shapes_of(block: Block) -> tuple[Array, Array]:
+    """Return the distinct shapes of the rows, and which of them each row has."""
+    plan = block.base(block.rows)
+    stride = data_stride(plan) if np.any(plan.expert > 1) else np.ones_like(plan.expert)
+    table = np.stack([np.ravel(axis) for axis in (plan.tensor, plan.context, plan.expert, plan.micro_batch, stride)], axis=1)
+    shapes, index = np.unique(table, axis=0, return_inverse=True)
+    return shapes, index.reshape(-1)
+
+
+def gathered(micro: MicroBatch, index: Array, count: int) -> MicroBatch:
+    """Return the times of the shapes as times of rows."""
+
+    def take(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: take(inner) for name, inner in value.items()}
+        return value[index] if np.ndim(value) and len(value) == count else value
+
+    return MicroBatch(*map(take, micro))
+
+
+def weigh(plan: Plan, made: Step, memory: Any, found: Found) -> None:
+    """Count the plans of a grid and keep the best of those that fit."""
+    shape = np.broadcast_shapes(np.shape(made.time), np.shape(made.held), np.shape(plan.tensor))
+    fits = made.held <= memory
+    size = int(np.prod(shape))
+    found.plans += size
+    feasible = int(np.count_nonzero(fits)) * (size // fits.size)
+    if not feasible:
+        least = int(np.argmin(made.held))
+        if (need := float(made.held.flat[least])) < found.need:
+            where = np.unravel_index(least, made.held.shape)
+            found.need, found.leanest = need, at(plan, where)
+        return
+    found.feasible += feasible
+    times = np.where(fits, made.time, np.inf)
+    for _ in range(2):
+        where = np.unravel_index(int(times.argmin()), times.shape)
+        seconds = float(times[where])
+        if seconds >= found.bar:
+            return
+        found.offer(Candidate(seconds, at(plan, where)))
+        times[where] = np.inf
+
+
+def at(plan: Plan, where: tuple[Any, ...]) -> Plan:
+    """Return one plan of an array of plans, as plain numbers."""
+
+    def pick(value: Any) -> Any:
+        if not isinstance(value, np.ndarray):
+            return value
+        return int(value[tuple(i if n > 1 else 0 for i, n in zip(where, value.shape, strict=True))])
+
+    return Plan(*map(pick, plan))

@@ -1,0 +1,243 @@
+"""One training step of a plan, or of an array of plans: pipeline, exchange of gradients and weights, optimizer, memory."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.formula import select, total
+from tco.performance.architecture import Architecture
+from tco.performance.training import memory, schedule
+from tco.performance.training.compute import smooth_maximum
+from tco.performance.training.items import Shape, Work
+from tco.performance.training.job import Job, Practice
+from tco.performance.training.plans import RECOMPUTE, Plan, slots_of
+from tco.performance.training.traffic import (
+    Span,
+    exposed_time,
+    hidden_bytes,
+    hidden_traffic,
+    joined,
+    parameter_bytes,
+    scope_rate,
+    span,
+    transfer_time,
+)
+from tco.performance.training.work import Builder, host_times, parts_of
+
+
+class MicroBatch(NamedTuple):
+    """Times of one micro-batch through all layers, and what it keeps in memory; shared by all plans of a shape."""
+
+    tokens: Any
+    forward: Any
+    backward: Any
+    weights: Any
+    head: Any
+    alone: dict[str, Any]  # by recomputation: forward, backward and what is done again, without exchanges between domains
+    added: dict[str, Any]  # exchanges between domains added
+    beside: dict[str, Any]  # exchanges between domains hidden behind another micro-batch
+    busy: dict[str, Any]  # those added, and the host's floor
+    hidden: dict[str, Any]  # those hidden, and the host's floor
+    kept: dict[str, Any]  # activations of all layers
+    logits: Any
+
+
+class Pipe(NamedTuple):
+    """All micro-batches through the pipeline."""
+
+    time: Any
+    micro_batches: Any
+    stage: Any  # one micro-batch on an inner stage
+    longest: Any  # on the stage with the output head
+    transfer: Any
+    bubble: Any
+
+
+class Step(NamedTuple):
+    """One step: its time, what it is made of, and the memory of the fullest chip by use."""
+
+    time: Any
+    parts: dict[str, Any]
+    memory: dict[str, Any]
+    held: Any
+
+
+def shape_of(plan: Plan) -> Shape:
+    """Return what the work of a micro-batch depends on."""
+    return Shape(plan.tensor, plan.context, plan.expert, plan.micro_batch, data_stride(plan), plan.sequence_parallel, plan.overlap)
+
+
+def data_stride(plan: Plan) -> Any:
+    """Return the chips between neighbours of a data-parallel group: pipeline stages lie inside it in the second order."""
+    return plan.tensor * plan.context * (1 + (plan.pipeline - 1) * plan.order)
+
+
+def micro_batch(job: Job, practice: Practice, shape: Shape, work: Work | None = None) -> MicroBatch:
+    """Return the times of a micro-batch."""
+    work = work or Builder(job, practice, shape).run()
+    sharpness = job.value("overlap_sharpness")
+    forward, backward = work.forward(), work.backward()
+    alone, added, beside, busy, hidden, kept = {}, {}, {}, {}, {}, {}
+    for level, (name, host) in enumerate(host_times(job, practice).items()):
+        alone[name] = added[name] = beside[name] = total("micro_batch", [forward, backward, *work.again(level)])
+        if work.across:
+            crossing = work.crossing(level)
+            added[name] = total("micro_batch_and_exchange", [alone[name], crossing])
+            beside[name] = smooth_maximum(alone[name], crossing, sharpness)
+        busy[name] = hidden[name] = smooth_maximum(added[name], host, sharpness)
+        if work.across:
+            hidden[name] = smooth_maximum(beside[name], host, sharpness)
+        kept[name] = kept_activations(job, shape, work.tokens, name)
+    logits = memory.logits_bytes(work.tokens, job.model.vocabulary / shape.tensor)
+    return MicroBatch(work.tokens, forward, backward, work.weights(), work.output(), alone, added, beside, busy, hidden, kept, logits)
+
+
+def kept_activations(job: Job, shape: Shape, tokens: Any, recompute: str) -> Any:
+    """Return the activations all layers keep of a micro-batch; what is computed again is held for one layer at a time."""
+    hidden, split = job.model.hidden, 1 + (shape.tensor - 1) * shape.sequence_parallel
+    masks = 1 if job.dropout else 0
+    terms, layer = [], []
+    for block in job.model.blocks:
+        a, f = block.attention, block.feed_forward
+        parts = parts_of(block)
+        width = f.active * f.width + f.shared_width if f.experts else f.width
+        saved = a.q_rank + a.cached if a.latent else 0
+        projected = a.heads * a.v_dim + (0 if a.latent else a.heads * a.qk_dim + a.kv_heads * (a.qk_dim + a.v_dim))
+        matrices = f.matrices
+        projected += 2 * block.mixer.projected if block.mixer else 0
+        wide = 2 * parts * hidden + saved
+        if recompute == "selective" and job.fused:
+            wide, matrices = parts * hidden + saved, f.matrices - 1
+        narrow = projected + matrices * width + (f.active * hidden if f.experts else 0)
+        whole = memory.layer_activations(tokens, wide, parts * hidden * masks, split, narrow, shape.tensor, job.wide_size)
+        scores = [memory.score_activations(tokens, job.sequence, a.heads, shape.tensor, 1 + masks, masks, job.wide_size)]
+        full = total("layer_activations", [whole, *([] if job.fused or not a.heads else scores)])
+        if recompute == "full":
+            layer.append(full)
+            full = memory.layer_activations(tokens, hidden, 0, split, 0, shape.tensor, job.wide_size)
+        elif recompute == "selective" and not job.fused:
+            layer.extend(scores)
+            full = whole
+        terms.append(memory.held_activations(full, block.layers, 1, 1))
+    return total("kept_activations", [*terms, *layer[:1]])
+
+
+def hides(plan: Plan) -> bool:
+    """Say whether a schedule has another micro-batch at hand to compute while one exchanges tokens between domains."""
+    return plan.schedule in ("interleaved", "dual-pipe")
+
+
+def slots(plan: Plan, model: Architecture) -> Any:
+    """Layers a stage holds, over all its model parts."""
+    return slots_of(model.layers, plan.pipeline * plan.interleave) * plan.interleave
+
+
+def pipeline(job: Job, practice: Practice, plan: Plan, micro: MicroBatch) -> Pipe:
+    """Return the time of all micro-batches through the pipeline."""
+    model, fabric, layers = job.model, practice.fabric, slots(plan, job.model)
+    count = schedule.micro_batches(job.sequences, plan.data, plan.micro_batch)
+    busy = (micro.hidden if hides(plan) else micro.busy)[plan.recompute]
+    stage = schedule.stage_time(busy, layers, model.layers)
+    spared = np.minimum(layers * plan.pipeline - model.layers, 1)
+    longest = schedule.longest_stage(stage, micro.head, schedule.stage_time(busy, 1, model.layers), spared)
+    if plan.schedule == "zero-bubble":
+        bubble = schedule.zero_bubble(plan.pipeline, longest, schedule.stage_time(micro.weights, layers, model.layers))
+    elif plan.schedule == "dual-pipe":
+        backward, weights = (schedule.stage_time(time, layers, model.layers) for time in (micro.backward, micro.weights))
+        bubble = schedule.dual_pipe_bubble(plan.pipeline, longest, backward, weights)
+    else:
+        bubble = schedule.pipeline_bubble(plan.pipeline, plan.interleave, longest)
+    place = span(fabric.domain, plan.tensor * plan.context * (1 + (plan.data - 1) * (1 - plan.order)), plan.pipeline)
+    size = hidden_bytes(micro.tokens, model.hidden, plan.tensor, job.wide_size)
+    rate = scope_rate(place.across, 1, fabric.inner_rate(fabric.domain), fabric.outer_rate)
+    boundaries = 2 * plan.interleave * np.minimum(plan.pipeline - 1, 1)
+    transfer = transfer_time(size, boundaries, rate, fabric.outer_latency, job.value("pipeline_exposed"))
+    return Pipe(schedule.pipeline_time(count, longest, transfer, bubble), count, stage, longest, transfer, bubble)
+
+
+class Shard(NamedTuple):
+    """Parameters of a chip that are spread alike: the dense ones, or those of experts."""
+
+    parameters: Any
+    ranks: Any
+    place: Span
+
+
+def shards(job: Job, domain: int, plan: Plan) -> list[Shard]:
+    """Return the parameters of the fullest chip, and the groups that hold the same ones."""
+    model, part = job.model, slots(plan, job.model) / job.model.layers
+    embedding = model.embedding_parameters
+    one_end = model.hidden * model.vocabulary
+    embeddings = select(plan.pipeline == 1, embedding, one_end)
+    dense = (model.parameters - embedding - model.expert_parameters) * part + embeddings
+    stride = data_stride(plan)
+    place = joined(span(domain, plan.tensor, plan.context), span(domain, stride, plan.data))
+    found = [Shard(dense / plan.tensor, plan.data * plan.context, place)]
+    if model.expert_parameters:
+        inner = plan.tensor * plan.context
+        inside = np.minimum(plan.expert, inner)
+        outside = plan.expert // inside
+        spread = joined(span(domain, inside, inner // inside), span(domain, stride * outside, plan.data // outside))
+        found.append(Shard(model.expert_parameters * part / plan.expert, inner * plan.data // plan.expert, spread))
+    return found
+
+
+def step(job: Job, practice: Practice, plan: Plan, micro: MicroBatch, pipe: Pipe) -> Step:
+    """Return the whole step of a plan whose pipeline is known."""
+    fabric, zero = practice.fabric, plan.zero
+    parts = {"pipeline": pipe.time}
+    groups = shards(job, fabric.domain, plan)
+    sharpness = job.value("overlap_sharpness")
+    if zero == 3:  # layer by layer: weights before both passes, gradients after
+        held = slots(plan, job.model)
+        layers = [fabric.gather(parameter_bytes(g.parameters / held, job.wide_size), g.place) for g in groups]
+        gathered = hidden_traffic(total("gather_of_a_layer", layers), pipe.micro_batches, 3 * held)
+        parts["pipeline"] = smooth_maximum(pipe.time, gathered, sharpness)
+    else:
+        once = total("gather_of_all_parameters", [fabric.gather(parameter_bytes(g.parameters, job.wide_size), g.place) for g in groups])
+        if zero == 2:  # gradients are scattered after every micro-batch
+            parts["pipeline"] = smooth_maximum(pipe.time, hidden_traffic(once, pipe.micro_batches, 1), sharpness)
+        parts["gradients"] = exposed_time(once, 2, job.value("data_exposed"))
+    ranks = [g.ranks if zero else 1 for g in groups]
+    updates = [schedule.optimizer_time(g.parameters, n, practice.bandwidth, plan.offload) for g, n in zip(groups, ranks, strict=True)]
+    rates = job.value("host_update_rate"), job.value("host_link_bandwidth")
+    hosts = [schedule.host_update_time(g.parameters, n, plan.offload, *rates) for g, n in zip(groups, ranks, strict=True)]
+    parts["optimizer"] = total("optimizer", [*updates, *hosts])
+    summed = total("step_without_loss", list(parts.values()))
+    time = schedule.scaled_step(summed, max(job.chips / fabric.domain, 1.0), job.value("scale_loss"))
+    used = memory_of(job, plan, micro, pipe, groups)
+    return Step(time, parts, used, total("memory_in_use", list(used.values())))
+
+
+def memory_of(job: Job, plan: Plan, micro: MicroBatch, pipe: Pipe, groups: list[Shard]) -> dict[str, Any]:
+    """Return the memory of the fullest chip by use."""
+    zero, copies = plan.zero, 2 if plan.schedule == "dual-pipe" else 1  # both ends of the model on every chip
+    sizes = {"weights": job.wide_size, "gradients": job.values["workload.gradient_size"], "optimizer": job.values["workload.optimizer_size"]}
+    used: dict[str, Any] = {}
+    for (name, size), level in zip(sizes.items(), (3, 2, 1), strict=True):
+        terms = [memory.sharded_bytes(g.parameters, size, g.ranks if zero >= level else 1, 1 if name == "optimizer" else copies) for g in groups]
+        used[name] = total(name, terms)
+    used["optimizer"] = memory.resident_bytes(used["optimizer"], plan.offload)
+    if zero == 3:  # the layer at work and the next one are gathered
+        whole = [memory.sharded_bytes(g.parameters, job.wide_size, slots(plan, job.model), 2) for g in groups]
+        used["gathered weights"] = total("gathered_weights", whole)
+    extra = {"interleaved": plan.pipeline - 1, "dual-pipe": 1}.get(plan.schedule, 0)
+    flight = memory.in_flight(plan.pipeline, extra, plan.interleave, pipe.micro_batches)
+    used["activations"] = memory.held_activations(micro.kept[plan.recompute], slots(plan, job.model), job.model.layers, flight)
+    used["logits"] = memory.held_activations(micro.logits, select(plan.pipeline == 1, 1, 0), 1, 1)
+    states = hidden_bytes(micro.tokens, job.model.hidden, 1, job.wide_size)
+    used["buffers"] = memory.overlap_buffers(states, plan.overlap, plan.tensor)
+    return used
+
+
+def evaluate_plan(job: Job, practice: Practice, plan: Plan) -> tuple[Step, Pipe, MicroBatch, Work]:
+    """Return the step of one plan, with everything it is made of."""
+    work = Builder(job, practice, shape_of(plan)).run()
+    micro = micro_batch(job, practice, shape_of(plan), work)
+    pipe = pipeline(job, practice, plan, micro)
+    return step(job, practice, plan, micro, pipe), pipe, micro, work
+
+
+assert RECOMPUTE == ("none", "selective", "full")  # the levels of recomputation count up in this order

@@ -1,0 +1,145 @@
+"""Traffic of a training step: groups placed on the tiers of the fabric, and the time their collectives take.
+
+A group has members inside one scale-up domain and, if it is larger, the same again in other domains. Its collectives run in two
+levels: inside over all members of the domain, then across with what each of them holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from tco.formula import formula, select
+from tco.units import Byte, BytePerSecond, Pure, Second
+
+
+class Scope(Protocol):
+    """A scope of the scale-up fabric as the hardware describes it."""
+
+    chips: int
+    injection: Any
+    hops_mean: Any
+
+
+@formula(unit="byte/s", source="tco-model")
+def reached_rate(bandwidth: BytePerSecond, efficiency: Pure, oversubscription: Pure) -> Any:
+    """Rate large collectives reach: B = bandwidth x efficiency / oversubscription."""
+    return bandwidth * efficiency / oversubscription
+
+
+@formula(unit="byte/s", source="tco-model")
+def scope_rate(extent: Pure, rack: Pure, inner: BytePerSecond, outer: BytePerSecond) -> Any:
+    """Rate on the smallest scale-up scope that holds a group: inner if n <= chips of the rack, else outer."""
+    return select(extent <= rack, inner, outer)
+
+
+@formula(unit="s", source="hockney1994")
+def round_latency(step: Second, hop_latency: Second, hops: Pure) -> Any:
+    """Latency of one round of a collective: alpha = step + hops x time per device."""
+    return step + hops * hop_latency
+
+
+@formula(unit="s", source="thakur2005")
+def gather_time(
+    size: Byte, inside: Pure, across: Pure, inner: BytePerSecond, outer: BytePerSecond, inner_latency: Second, outer_latency: Second
+) -> Any:
+    """All-gather or reduce-scatter in two levels: t = M (a-1)/a / B_in + M/a (b-1)/b / B_out + log2 a alpha_in + log2 b alpha_out."""
+    links = size * (inside - 1) / inside / inner + size / inside * (across - 1) / across / outer
+    return links + np.log2(inside) * inner_latency + np.log2(across) * outer_latency
+
+
+@formula(unit="byte", source="narayanan2021")
+def hidden_bytes(tokens: Pure, width: Pure, split: Pure, element_size: Byte) -> Any:
+    """Hidden states, or the part of them a chip sends: M = T h b / n."""
+    return tokens * width * element_size / split
+
+
+@formula(unit="byte", source="rajbhandari2020")
+def parameter_bytes(parameters: Pure, element_size: Byte) -> Any:
+    """Gradients or weights of a chip as they travel: M = P b."""
+    return parameters * element_size
+
+
+@formula(unit="s", source="deepseek-v3")
+def spread_time(size: Byte, copies: Pure, rate: BytePerSecond, latency: Second) -> Any:
+    """Dispatch or combine of tokens that each go to some other places: t = M c / B + min(c, 1) alpha."""
+    return size * copies / rate + np.minimum(copies, 1) * latency
+
+
+@formula(unit="", source="deepseek-v3")
+def copies_elsewhere(places: Pure, active: Pure) -> Any:
+    """Other places a token must reach, one copy for each: (n - 1) (1 - (1 - 1/n)^k)."""
+    return (places - 1) * (1 - (1 - 1 / places) ** active)
+
+
+@formula(unit="", source="tco-model")
+def exposed_share(overlapped: Pure, exposed: Pure) -> Any:
+    """Share of a collective's time the step grows by: all of it, or x where it runs in pieces beside compute: 1 - o (1 - x)."""
+    return 1 - overlapped * (1 - exposed)
+
+
+@formula(unit="s", source="tco-model")
+def exposed_time(time: Second, count: Pure, share: Pure) -> Any:
+    """Time some equal collectives add to the step: n t x."""
+    return time * count * share
+
+
+@formula(unit="s", source="rajbhandari2020")
+def hidden_traffic(time: Second, micro_batches: Pure, times: Pure) -> Any:
+    """Time of collectives that run beside the compute of a step, some times for each micro-batch: t m n."""
+    return time * micro_batches * times
+
+
+@formula(unit="s", source="narayanan2021")
+def transfer_time(size: Byte, count: Pure, rate: BytePerSecond, latency: Second, exposed: Pure) -> Any:
+    """Time of point-to-point transfers between pipeline stages that stays exposed: t = x n (M/B + alpha)."""
+    return exposed * count * (size / rate + latency)
+
+
+class Span(NamedTuple):
+    """How a group lies on the fabric: members inside one scale-up domain, and domains. Whole numbers or arrays of them."""
+
+    inside: Any
+    across: Any
+
+
+class Fabric(NamedTuple):
+    """Rates and latencies of the tiers in practice."""
+
+    rack: int
+    rack_rate: Any
+    domain: int
+    domain_rate: Any
+    inner_latency: Any
+    outer_rate: Any
+    outer_latency: Any
+
+    def inner_rate(self, extent: Any) -> Any:
+        """Return the rate on the smallest scale-up scope that holds `extent` chips."""
+        return self.domain_rate if self.rack == self.domain else scope_rate(extent, self.rack, self.rack_rate, self.domain_rate)
+
+    def gather(self, size: Any, span: Span) -> Any:
+        """Return the time of an all-gather or a reduce-scatter of `size` bytes, the gathered size."""
+        inner = self.inner_rate(span.inside)
+        return gather_time(size, span.inside, span.across, inner, self.outer_rate, self.inner_latency, self.outer_latency)
+
+
+def fabric_of(scopes: Sequence[Scope], efficiency: Any, step: Any, hop_latency: Any, outer_rate: Any, outer_latency: Any) -> Fabric:
+    """Return the fabric of a system in practice, from the scopes its hardware describes."""
+    rack, world = scopes[0], scopes[-1]
+    inner, whole = (reached_rate(scope.injection, efficiency, 1.0) for scope in (rack, world))
+    latency = round_latency(step, hop_latency, world.hops_mean)
+    return Fabric(int(rack.chips), inner, int(world.chips), whole, latency, outer_rate, outer_latency)
+
+
+def span(domain: int, stride: Any, size: Any) -> Span:
+    """Return how a group of `size` members, each `stride` chips from the next, lies on domains of so many chips."""
+    inside = np.gcd(stride * size, domain) // np.gcd(stride, domain)
+    return Span(inside, size // inside)
+
+
+def joined(one: Span, other: Span) -> Span:
+    """Return the span of the product of two groups."""
+    return Span(one.inside * other.inside, one.across * other.across)

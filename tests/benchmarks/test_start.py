@@ -1,0 +1,32 @@
+"""How long commands take to start, against a bare start of the same interpreter.
+
+The shortest of interleaved runs counts: other work on a machine only ever adds time. Run with `--benchmark-only`.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+BARE = [sys.executable, "-c", "pass"]
+LIMITS = {"--help": 20, "parts list": 30, "price trn3-nl72x2": 30, "compare": 30}  # bare starts
+ROUNDS = 12
+
+
+def seconds(command):
+    begin = time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return time.perf_counter() - begin
+
+
+@pytest.mark.parametrize("words", LIMITS)
+def test_start_against_a_bare_interpreter(words, benchmark):
+    command = [sys.executable, "-m", "tco", *words.split()]
+    bare = []
+    benchmark.pedantic(seconds, (command,), setup=lambda: bare.append(seconds(BARE)), rounds=ROUNDS, warmup_rounds=1)
+    ratio = benchmark.stats.stats.min / min(bare)
+    benchmark.extra_info["bare_starts"] = round(ratio, 1)
+    assert ratio <= LIMITS[words]
