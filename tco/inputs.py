@@ -9,8 +9,10 @@ from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
 from tco.catalog.systems import System, load_system
 from tco.errors import DataError, unknown
+from tco.hardware.bill import offers
+from tco.hardware.wires import refuse_bad_wires
 from tco.provenance import Given, Input
-from tco.values import Reader, Values
+from tco.values import Reader, Values, as_number
 
 GROUPS = ("parts", "site", "terms", "workload", "cluster", "rebates", "shares", "performance", "metrics", "system")
 DOCUMENTS = {"site": "sites", "terms": "terms", "workload": "workloads", "cluster": "clusters"}
@@ -18,6 +20,7 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "terms.date": "date",
     "terms.perspective": "perspective",
     "site.tenure": "tenure",
+    "site.cooling": "cooling",
     "workload.kind": "kind",
     "workload.model": "model",
     "workload.precision": "precision",
@@ -97,10 +100,12 @@ class Inputs:
     texts_used: dict[str, str] = field(init=False, default_factory=dict)
     given: dict[str, Given] = field(init=False, default_factory=dict)
     notes: list[str] = field(init=False, default_factory=list)
+    judged: set[str] = field(init=False, default_factory=set)  # inputs the shape of the tree rests on
 
     def __post_init__(self) -> None:
         scenario = self.scenario
-        self.system = load_system(self.catalogue, scenario.system, {**scenario.variant, **self.variant})
+        variant = {**scenario.variant, **self.variant}
+        self.system = load_system(self.catalogue, scenario.system, variant)
         wanted = {path: Given(text, self.system.where) for path, text in self.system.settings.items()}
         wanted |= {path: Given(text, scenario.where) for path, text in scenario.settings.items()}
         wanted |= {path: Given(text) for path, text in self.settings.items()}
@@ -108,6 +113,21 @@ class Inputs:
             self.read(group, name)
         for path, given in wanted.items():
             self.place(path, given)
+        values = self.values(as_number)
+        if self.system.alternatives:
+            self.system = load_system(self.catalogue, scenario.system, variant, self.cheapest(values))
+        refuse_bad_wires(self.system, self.catalogue, values)
+        self.judged = set(values.inputs)
+
+    def cheapest(self, values: Values) -> dict[str, str]:
+        """Return the part for each place of the tree with alternatives, and note what was chosen among."""
+        chosen = {}
+        for place, (best, *others) in offers(self.system, values, self.catalogue).items():
+            chosen[place] = best.part
+            if others:
+                rest = ", ".join(f"{other.quantity:g} {other.part} {other.price:,.0f}" for other in others)
+                self.notes.append(f"{place}: {best.quantity:g} {best.part} at {best.price:,.0f} USD, the cheapest at {self.date}; {rest}")
+        return chosen
 
     def read(self, group: str, name: str) -> None:
         """Take in the values and texts of one document."""
@@ -184,6 +204,10 @@ class Inputs:
             if path in self.found:
                 return self.found[path]
         raise unknown("input path", path, self.known_paths())
+
+    def unused(self, values: Values) -> list[str]:
+        """Return the set paths that had no effect; a path that is no input at all raises `DataError`."""
+        return [path for path in values.check_given(self.is_known) if path not in self.judged]
 
     def unit_of(self, path: str) -> str:
         """Return the unit of an input that is set, whether or not the catalogue has a value for it."""

@@ -103,7 +103,7 @@ def evaluate(
     began = time.perf_counter()
     chain = run(inputs, values, plan)
     report = report_of(chain.serving, time.perf_counter() - began)
-    notes = [*inputs.notes, *(f"{path} is set, but nothing in this scenario rests on it" for path in values.check_given(inputs.is_known))]
+    notes = [*inputs.notes, *(f"{path} is set, but nothing in this scenario rests on it" for path in inputs.unused(values))]
     if chain.serving.reason:
         notes.append(f"{'step_s' if isinstance(chain.serving, TrainingResult) else 'output_tokens_per_s_per_chip'}: {chain.serving.reason}")
     result = Result(
@@ -195,8 +195,7 @@ def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], vari
     values = inputs.values(as_number)
     bill = bill_of_materials(inputs.system, values, catalogue)
     rebates = rebates_of(inputs, values, bill)
-    unused = values.check_given(inputs.is_known)
-    notes = [f"{path} is set, but this bill does not rest on it" for path in unused]
+    notes = [*inputs.notes, *(f"{path} is set, but this bill does not rest on it" for path in inputs.unused(values))]
     return SystemBill(inputs.system, bill, rebates, inputs.date, notes)
 
 

@@ -60,6 +60,7 @@ class SystemSchema(BaseModel):
     racks: float = Field(gt=0)
     rebates: list[str] = []
     assemblies: dict[str, dict[str, float]]
+    alternatives: dict[str, dict[str, float]] = {}
     variants: dict[str, dict[str, Any]] = {}
     fabric: dict[str, Any]
     network: dict[str, Any] = {}

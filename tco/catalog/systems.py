@@ -9,7 +9,21 @@ from typing import Any, NamedTuple
 from tco.catalog.catalogue import Catalogue
 from tco.errors import DataError, unknown
 
-SYSTEM_KEYS = {"name", "chip", "owner_pays", "cooling", "source", "note", "racks", "assemblies", "variants", "fabric", "network", "rebates"}
+SYSTEM_KEYS = {
+    "name",
+    "chip",
+    "owner_pays",
+    "cooling",
+    "source",
+    "note",
+    "racks",
+    "assemblies",
+    "variants",
+    "fabric",
+    "network",
+    "rebates",
+    "alternatives",
+}
 
 
 class Leaf(NamedTuple):
@@ -40,6 +54,7 @@ class System:
     rebates: tuple[str, ...]  # agreements the usual owner holds
     settings: dict[str, str]  # inputs a variant replaces, by path
     where: str
+    alternatives: dict[str, dict[str, float]]  # place of the tree -> the parts of which one stands there, and how many
     leaves: list[Leaf] = field(default_factory=list)
     quantity: dict[str, float] = field(default_factory=dict)
 
@@ -49,14 +64,18 @@ class System:
         return self.quantity[self.chip]
 
 
-def load_system(catalogue: Catalogue, name: str, variant: Mapping[str, str] | None = None) -> System:
-    """Return a system with variants applied; a bad file, an unknown variant or a cycle raises `DataError`."""
-    wanted = dict(variant or {})
-    system: System = catalogue.once(("system", name, *sorted(wanted.items())), lambda: read_system(catalogue, name, wanted))
+def load_system(catalogue: Catalogue, name: str, variant: Mapping[str, str] | None = None, chosen: Mapping[str, str] | None = None) -> System:
+    """Return a system with variants applied; a bad file, an unknown variant or a cycle raises `DataError`.
+
+    `chosen` names the part that stands in a place with alternatives; otherwise it is the first one listed.
+    """
+    wanted, parts = dict(variant or {}), dict(chosen or {})
+    key = ("system", name, *sorted(wanted.items()), *sorted(parts.items()))
+    system: System = catalogue.once(key, lambda: read_system(catalogue, name, wanted, parts))
     return system
 
 
-def read_system(catalogue: Catalogue, name: str, variant: Mapping[str, str]) -> System:
+def read_system(catalogue: Catalogue, name: str, variant: Mapping[str, str], parts: Mapping[str, str]) -> System:
     """Read a system's file, apply its variants and unfold its tree."""
     path, document = catalogue.document("systems", name, "system")
     where = str(path)
@@ -69,7 +88,7 @@ def read_system(catalogue: Catalogue, name: str, variant: Mapping[str, str]) -> 
     contains = {part: dict(children) for part, children in shared_assemblies(catalogue).items()}
     contains |= {part: dict(children) for part, children in document["assemblies"].items()}
     fabric, network = dict(document["fabric"]), dict(document.get("network", {}))
-    settings: dict[str, str] = {}
+    alternatives, settings = dict(document.get("alternatives", {})), dict[str, str]()
     racks = float(document["racks"])
     chosen = choose(document.get("variants", {}), variant, name, where)
     for key, value in chosen.items():
@@ -81,6 +100,9 @@ def read_system(catalogue: Catalogue, name: str, variant: Mapping[str, str]) -> 
         fabric |= branch.get("fabric", {})
         settings |= branch.get("set", {})
         network |= branch.get("network", {})
+        alternatives |= branch.get("alternatives", {})
+    for place, candidates in alternatives.items():
+        contains = stand_in(contains, place, candidates, parts.get(place), where)
     system = System(
         name,
         document["name"],
@@ -97,16 +119,37 @@ def read_system(catalogue: Catalogue, name: str, variant: Mapping[str, str]) -> 
         tuple(document.get("rebates", ())),
         settings,
         where,
+        alternatives,
     )
     system.leaves = list(expand(contains, where))
     for leaf in system.leaves:
         system.quantity[leaf.part] = system.quantity.get(leaf.part, 0) + leaf.quantity
-    for part in system.quantity:
+    for part in (*system.quantity, *(part for candidates in alternatives.values() for part in candidates)):
         if part not in catalogue.parts:
             raise unknown("part", part, catalogue.parts, where)
     if not system.quantity.get(system.chip):
         raise DataError(f"{where}: the tree holds no {system.chip!r}, which `chip` names")
     return system
+
+
+def stand_in(contains: Mapping[str, Mapping[str, float]], place: str, candidates: Any, part: str | None, where: str) -> dict[str, dict[str, float]]:
+    """Return the tree with one of a place's alternatives, the first if none is named, in the place of its name."""
+    if not isinstance(candidates, dict) or not candidates or not all(is_count(number) for number in candidates.values()):
+        raise DataError(f"{where}: alternatives.{place} is {candidates!r}, expected parts and how many of each, such as {{ a = 8, b = 4 }}")
+    if not any(place in children for children in contains.values()):
+        raise DataError(f"{where}: alternatives.{place} stands nowhere in the tree; name {place!r} in an assembly")
+    chosen = next(iter(candidates)) if part is None else part
+    changed: dict[str, dict[str, float]] = {}
+    for holder, children in contains.items():
+        changed[holder] = {chosen if child == place else child: quantity for child, quantity in children.items()}
+        if is_count(children.get(place)):
+            changed[holder][chosen] = children[place] * candidates[chosen] + children.get(chosen, 0)
+    return changed
+
+
+def is_count(quantity: Any) -> bool:
+    """Say whether something is a number of parts."""
+    return isinstance(quantity, (int, float)) and not isinstance(quantity, bool) and quantity >= 0
 
 
 def shared_assemblies(catalogue: Catalogue) -> dict[str, dict[str, float]]:
@@ -139,7 +182,7 @@ def expand(contains: Mapping[str, Mapping[str, float]], where: str) -> Iterator[
 
     def below(part: str, path: str, count: float, above: tuple[str, ...]) -> Iterator[Leaf]:
         for child, quantity in contains.get(part, {}).items():
-            if isinstance(quantity, bool) or not isinstance(quantity, (int, float)) or quantity < 0:
+            if not is_count(quantity):
                 raise DataError(f"{where}: {part} contains {quantity!r} of {child}, expected a count")
             if child in above:
                 raise DataError(f"{where}: {child} contains itself: {' > '.join([*above, child])}")

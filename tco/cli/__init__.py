@@ -15,6 +15,7 @@ class Commands(TyperGroup):
     """A group whose commands end an error that is the user's to mend with one message and its exit code."""
 
     def invoke(self, ctx: Any) -> Any:
+        """Run the command; an error the user can mend is printed, not raised."""
         from tco.errors import TcoError
 
         try:
@@ -51,6 +52,7 @@ def main(show_version: Annotated[bool, typer.Option("--version", callback=versio
 from tco.cli import (  # noqa: E402, F401 - the commands register themselves on `app`
     baseline,
     bom,
+    calibrate,
     claims,
     collective,
     compare,

@@ -49,7 +49,7 @@ def collective(
             lambda: [collective_table(inputs.system.name, facts, rows)],
             HEADER,
             rows,
-            [f"{path} is set, but this collective does not rest on it" for path in values.check_given(inputs.is_known)],
+            [f"{path} is set, but this collective does not rest on it" for path in inputs.unused(values)],
         ),
         form.value,
         output,

@@ -33,7 +33,7 @@ def fabric(
     inputs = system_inputs(catalogue, system, pairs(settings, "--set"), pairs(variant, "--variant"))
     values = inputs.values(as_number)
     scopes = fabric_scopes(inputs.system, values)
-    notes = [f"{path} is set, but this fabric does not rest on it" for path in values.check_given(inputs.is_known)]
+    notes = [f"{path} is set, but this fabric does not rest on it" for path in inputs.unused(values)]
     emit(
         Answer(
             lambda: document("fabric", catalogue, fabric_document(inputs.system, scopes)),

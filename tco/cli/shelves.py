@@ -74,7 +74,7 @@ def send(
     output: Path | None,
     quiet: bool,
     title: str,
-    table: Table | None = None,
+    *tables: Table,
 ) -> None:
     """Print a list, a page or the findings of a check."""
     from tco.cli.emit import Answer, emit
@@ -82,8 +82,8 @@ def send(
     from tco.outputs.table import Table, significant
 
     texts = [[significant(c, 6) if isinstance(c, float) else str(c) for c in row] for row in rows]
-    shown = table or Table(header, texts, title, align="l" * len(header))
-    emit(Answer(lambda: document(command, catalogue, content), lambda: [shown], header, rows), form.value, output, quiet)
+    shown = tables or (Table(header, texts, title, align="l" * len(header)),)
+    emit(Answer(lambda: document(command, catalogue, content), lambda: shown, header, rows), form.value, output, quiet)
 
 
 # ---------------------------------------------------------------- parts
@@ -166,14 +166,19 @@ systems = add_shelf("systems", "system", system_items, systems_check)
 def show_system(
     system: Id, variant: Variants = None, data: Data = None, form: Format = Form.table, output: Output = None, quiet: Quiet = False
 ) -> None:
-    """Show the tree of a system."""
-    from tco.catalog.systems import load_system
-    from tco.outputs.shelf import system_document, system_table
+    """Show the tree of a system, and what its chip and its scale-up domain offer."""
+    from tco.figures import figures_of
+    from tco.outputs.shelf import figures_document, figures_table, system_document, system_table
+    from tco.scenario import system_inputs
+    from tco.values import as_number
 
     catalogue = load(data)
-    found = load_system(catalogue, system, pairs(variant, "--variant"))
+    inputs = system_inputs(catalogue, system, {}, pairs(variant, "--variant"))
+    found, figures = inputs.system, figures_of(inputs, inputs.values(as_number))
+    content = system_document(found) | {"figures": figures_document(figures), "notes": [*inputs.notes, *figures.notes]}
     header, rows = ("path", "part", "quantity"), [[leaf.path, leaf.part, leaf.quantity] for leaf in found.leaves]
-    send("systems-show", catalogue, system_document(found), header, rows, form, output, quiet, found.name, system_table(catalogue, found))
+    tables = [system_table(catalogue, found, inputs.notes), figures_table(found, figures)]
+    send("systems-show", catalogue, content, header, rows, form, output, quiet, found.name, *tables)
 
 
 # ---------------------------------------------------------------- models

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.systems import Leaf, System
@@ -94,6 +94,24 @@ class Pricing:
             price = values.derived(own, "USD", lambda: built_up_price(values, part))
             return price, False, (own,) if values.has(own) else tuple(f"parts.{part}.{name}" for name in SILICON_INPUTS)
         return values[whole], True, (whole,)  # raises: the price is missing
+
+
+class Offer(NamedTuple):
+    """What may stand in one place of the tree that lists alternatives."""
+
+    part: str
+    quantity: float
+    price: float  # of all of them
+
+
+def offers(system: System, values: Values, catalogue: Catalogue) -> dict[str, list[Offer]]:
+    """Return the alternatives of each place of the tree that has some, the cheapest first."""
+    pricing = Pricing(values, catalogue)
+    found = {}
+    for place, candidates in system.alternatives.items():
+        priced = [Offer(part, quantity, float(extended_price(pricing.of(part)[0], quantity))) for part, quantity in candidates.items()]
+        found[place] = sorted(priced, key=lambda offer: offer.price)
+    return found
 
 
 def bill_of_materials(system: System, values: Values, catalogue: Catalogue) -> Bill:

@@ -114,6 +114,9 @@ def rack_cut(chips: Pure, groups: Pure, crossing_bandwidth: BytePerSecond) -> An
     return chips / groups * crossing_bandwidth
 
 
+AXES = "xyzw"  # dimensions of a torus, as fabric.lanes names them
+
+
 @dataclass(slots=True)
 class Scope:
     """One scope of the fabric: its chips and what the lanes give."""
@@ -134,6 +137,8 @@ def fabric_scopes(system: System, values: Values) -> list[Scope]:
     kind = str(system.fabric.get("kind"))
     if kind not in KINDS:
         raise unknown("fabric.kind", kind, KINDS, system.where)
+    if system.chips < 2 and kind != "star":
+        raise DataError(f"{system.where}: a {kind} joins two chips or more, the tree holds {system.chips:g} {system.chip}")
     scopes = KINDS[kind](system, values)
     if len(scopes) == 1:
         whole = scopes[0]
@@ -159,6 +164,23 @@ def number(system: System, name: str) -> float:
     return float(value)
 
 
+def count(system: System, name: str) -> int:
+    """Return a whole number of one or more that the fabric section states."""
+    value = number(system, name)
+    if value < 1 or value != int(value):
+        raise DataError(f"{system.where}: fabric.{name} is {value:g}, expected a whole number of 1 or more")
+    return int(value)
+
+
+def whole_racks(system: System) -> int:
+    """Return the racks a fabric of two tiers spans, one or a pair; a world of half a rack stands in one."""
+    racks = max(1.0, system.racks)
+    if racks not in (1, 2) or system.chips % racks:
+        kind = system.fabric.get("kind")
+        raise DataError(f"{system.where}: a {kind} fabric joins one rack or two equal ones, here are {system.chips:g} chips in {racks:g} racks")
+    return int(racks)
+
+
 def star(system: System, values: Values) -> list[Scope]:
     """One layer of switches that every chip reaches on every lane."""
     rate, chips = values[f"parts.{system.chip}.scale_up_bandwidth"], int(system.chips)
@@ -167,7 +189,9 @@ def star(system: System, values: Values) -> list[Scope]:
 
 def two_star(system: System, values: Values) -> list[Scope]:
     """Two racks of switches, each chip on those of its own rack, the switches paired across."""
-    rate, chips, racks = values[f"parts.{system.chip}.scale_up_bandwidth"], int(system.chips), int(system.racks)
+    rate, chips, racks = values[f"parts.{system.chip}.scale_up_bandwidth"], int(system.chips), whole_racks(system)
+    if racks == 1:
+        return star(system, values)
     across = lane_group_bandwidth(number(system, "cross_share"), rate)
     inside = chips // racks
     world = least("world_all_to_all", [rate, cut_all_to_all(chips, across, racks)])
@@ -189,11 +213,11 @@ def mesh(system: System, values: Values) -> list[Scope]:
 def torus_dimensions(system: System) -> list[tuple[int, float]]:
     """Return (size, lanes a link) of each dimension that has more than one place."""
     sizes = system.fabric.get("dims")
-    if not isinstance(sizes, list) or not all(isinstance(size, int) and size > 0 for size in sizes):
-        raise DataError(f"{system.where}: fabric.dims is {sizes!r}, expected the sizes of the dimensions, such as [4, 4, 4]")
+    if not isinstance(sizes, list) or len(sizes) > len(AXES) or not all(isinstance(size, int) and size > 0 for size in sizes):
+        raise DataError(f"{system.where}: fabric.dims is {sizes!r}, expected the sizes of at most {len(AXES)} dimensions, such as [4, 4, 4]")
     if math.prod(sizes) != system.chips:
         raise DataError(f"{system.where}: a torus of {' x '.join(map(str, sizes))} holds {math.prod(sizes)} chips, the tree holds {system.chips:g}")
-    return [(size, lanes(system, axis)) for size, axis in zip(sizes, "xyzw", strict=False) if size > 1]
+    return [(size, lanes(system, axis)) for size, axis in zip(sizes, AXES, strict=False) if size > 1]
 
 
 def torus(system: System, values: Values) -> list[Scope]:
@@ -221,34 +245,33 @@ def torus(system: System, values: Values) -> list[Scope]:
 def two_level(system: System, values: Values) -> list[Scope]:
     """Trays of chips, planes of switches in the rack, and a direct link of each chip to its pair in the other rack."""
     rate = values[f"parts.{system.chip}.lane_bandwidth"]
-    racks, chips = int(system.racks), int(system.chips)
-    inside, tray_chips, planes = chips // racks, int(number(system, "chips_per_tray")), int(number(system, "planes"))
-    if inside % tray_chips or tray_chips % planes:
+    racks, chips = whole_racks(system), int(system.chips)
+    inside, tray_chips, planes = chips // racks, count(system, "chips_per_tray"), count(system, "planes")
+    if inside % tray_chips or tray_chips % planes or tray_chips < 2:
         raise DataError(f"{system.where}: {inside} chips a rack do not divide into trays of {tray_chips} over {planes} planes")
-    plane, tray, cross = (lane_group_bandwidth(lanes(system, name), rate) for name in ("plane", "tray", "cross_rack"))
+    plane, tray = (lane_group_bandwidth(lanes(system, name), rate) for name in ("plane", "tray"))
     rack_rate = two_level_rack_all_to_all(inside, tray_chips, plane, tray, 1.0 if planes > 1 else 0.0)
-    world_rate = least("world_all_to_all", [rack_rate, cut_all_to_all(chips, cross, racks)])
     injection = lane_group_bandwidth(lanes(system, "plane") + lanes(system, "tray"), rate)
-    tray_hops = number(system, "tray_hops")
     in_rack = {name: lanes(system, name) for name in ("tray", "plane")}
     spare = {"plane_spare": lanes(system, "plane_spare")} if "plane_spare" in system.fabric["lanes"] else {}
-    shape = (inside, tray_chips, planes, tray_hops)
-    return [
-        Scope(
-            "rack", inside, injection, mean_hops(1, *shape), worst_hops(1, *shape), half_injection(inside, plane), rack_rate, in_rack | spare, False
-        ),
-        Scope(
-            "world",
-            chips,
-            values[f"parts.{system.chip}.scale_up_bandwidth"],
-            mean_hops(racks, *shape),
-            worst_hops(racks, *shape),
-            rack_cut(chips, racks, cross),
-            world_rate,
-            in_rack | {"cross_rack": lanes(system, "cross_rack")} | spare,
-            False,
-        ),
-    ]
+    shape = (inside, tray_chips, planes, number(system, "tray_hops"))
+    cut = half_injection(inside, plane)
+    rack = Scope("rack", inside, injection, mean_hops(1, *shape), worst_hops(1, *shape), cut, rack_rate, in_rack | spare, False)
+    if racks == 1:
+        return [rack]
+    cross = lane_group_bandwidth(lanes(system, "cross_rack"), rate)
+    world = Scope(
+        "world",
+        chips,
+        values[f"parts.{system.chip}.scale_up_bandwidth"],
+        mean_hops(racks, *shape),
+        worst_hops(racks, *shape),
+        rack_cut(chips, racks, cross),
+        least("world_all_to_all", [rack_rate, cut_all_to_all(chips, cross, racks)]),
+        in_rack | {"cross_rack": lanes(system, "cross_rack")} | spare,
+        False,
+    )
+    return [rack, world]
 
 
 def mean_hops(racks: int, in_rack: int, tray_chips: int, planes: int, tray_hops: float) -> float:
@@ -285,11 +308,11 @@ KINDS: dict[str, Callable[[System, Values], list[Scope]]] = {
 def crossing_bandwidth(system: System, values: Values) -> Any:
     """Return the bandwidth of a chip to the other racks of its world; None where the fabric has no such tier."""
     kind = system.fabric.get("kind")
+    if kind not in ("two-level", "two-star") or whole_racks(system) == 1:
+        return None
     if kind == "two-level":
         return lane_group_bandwidth(lanes(system, "cross_rack"), values[f"parts.{system.chip}.lane_bandwidth"])
-    if kind == "two-star":
-        return lane_group_bandwidth(number(system, "cross_share"), values[f"parts.{system.chip}.scale_up_bandwidth"])
-    return None
+    return lane_group_bandwidth(number(system, "cross_share"), values[f"parts.{system.chip}.scale_up_bandwidth"])
 
 
 def torus_rings(system: System, values: Values) -> list[tuple[int, Any]]:

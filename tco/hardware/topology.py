@@ -1,20 +1,18 @@
 """The scale-up fabric as a graph: chips and switches with the lanes between them, built from the system's own file.
 
 The closed forms of `fabric.py` answer at run time; the graph is their oracle (hops by breadth-first search, rates by linear
-programming in the tests) and carries the checks that only wires can show: ports of a switch, reach of a cable, lanes of a chip.
+programming in the tests). What its wires allow is judged in `wires.py`.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tco.catalog import Catalogue
 from tco.catalog.systems import System
 from tco.errors import DataError
-from tco.hardware.fabric import lanes, number, torus_dimensions
+from tco.hardware.fabric import count, lanes, number, torus_dimensions, whole_racks
 
 LARGEST_GRAPH = 1024  # chips; a larger world is judged by its closed forms alone
 Node = tuple[object, ...]
@@ -60,7 +58,7 @@ def build(system: System, scope: str = "world") -> Graph:
     if system.chips > LARGEST_GRAPH:
         raise DataError(f"{system.where}: {system.chips:g} chips are too many for a graph; the closed forms hold for any size")
     graph = Graph()
-    racks = 1 if scope == "rack" else int(system.racks)
+    racks = 1 if scope == "rack" or kind in ("torus", "mesh") else whole_racks(system)
     if kind == "torus":
         add_torus(graph, system)
     elif kind == "two-level":
@@ -69,8 +67,8 @@ def build(system: System, scope: str = "world") -> Graph:
         for a, b in itertools.combinations(range(int(system.chips)), 2):
             graph.join(("chip", a), ("chip", b), 1.0)
     else:  # star, two-star: the switches of a rack act as one
-        per_rack = int(system.chips) // max(1, int(system.racks))
-        for rack, chip in itertools.product(range(max(1, racks)), range(per_rack)):
+        per_rack = int(system.chips) // whole_racks(system)
+        for rack, chip in itertools.product(range(racks), range(per_rack)):
             graph.join(("chip", rack, chip), ("switch", rack), 1.0)
         if kind == "two-star" and racks > 1:
             graph.join(("switch", 0), ("switch", 1), number(system, "cross_share") * per_rack)
@@ -89,8 +87,8 @@ def add_torus(graph: Graph, system: System) -> None:
 
 def add_two_level(graph: Graph, system: System, racks: int) -> None:
     """Join chips inside their tray, to the switches of their plane, and to their pair in the other rack."""
-    tray_chips, planes = int(number(system, "chips_per_tray")), int(number(system, "planes"))
-    trays = int(system.chips) // int(system.racks) // tray_chips
+    tray_chips, planes = count(system, "chips_per_tray"), count(system, "planes")
+    trays = int(system.chips) // whole_racks(system) // tray_chips
     tray_lanes, plane_lanes = lanes(system, "tray"), lanes(system, "plane")
     for rack, tray in itertools.product(range(racks), range(trays)):
         chips = [("chip", rack, tray, position) for position in range(tray_chips)]
@@ -104,40 +102,3 @@ def add_two_level(graph: Graph, system: System, racks: int) -> None:
             graph.join(chip, ("plane-switch", rack, position % planes), plane_lanes)
             for other in range(rack + 1, racks):
                 graph.join(chip, ("chip", other, tray, position), lanes(system, "cross_rack"))
-
-
-def lane_faults(system: System, catalogue: Catalogue, date: str) -> Iterator[str]:
-    """Yield what the wires cannot do: more lanes than the chip has, more ports than a switch, a link beyond its reach."""
-    budget = system.fabric.get("lanes", {})
-    if catalogue.has_part_value(system.chip, "lanes"):
-        have = catalogue.part_input(system.chip, "lanes", date).value
-        used = used_lanes(system)
-        if sum(used.values()) > have:
-            terms = " + ".join(f"{name} {count:g}" for name, count in used.items())
-            yield f"{system.where}: fabric.lanes of {system.chip}: {terms} = {sum(used.values()):g} lanes, the chip has {have:g}"
-    switch, port = system.fabric.get("switch"), system.fabric.get("port_lanes")
-    if switch and port and system.fabric.get("kind") == "two-level":
-        have = catalogue.part_input(switch, "lanes", date).value
-        tray_chips, planes = int(number(system, "chips_per_tray")), int(number(system, "planes"))
-        ports = int(system.chips) // int(system.racks) // tray_chips * (tray_chips // planes)
-        if ports * port > have:
-            need = f"{ports} chips by x{port:g} are {ports * port:g} lanes, it has {have:g}"
-            yield f"{system.where}: a {switch} of one of {planes} planes joins too many chips: {need}"
-    for name, span in system.fabric.get("span", {}).items():
-        cable = system.fabric.get("cable", {}).get(name)
-        if cable is None:
-            yield f"{system.where}: fabric.span.{name} states a length, fabric.cable.{name} no cable"
-        elif span > catalogue.part_input(cable, "reach", date).value:
-            reach = catalogue.part_input(cable, "reach", date).value
-            yield f"{system.where}: fabric.span.{name}: {span:g} m is beyond the reach of {cable} ({reach:g} m)"
-    if not budget and system.fabric.get("kind") in ("torus", "two-level"):
-        yield f"{system.where}: fabric.lanes is missing"
-
-
-def used_lanes(system: System) -> dict[str, float]:
-    """Return the lanes of one chip by purpose: scale-up (spares included), host and NIC."""
-    budget = {name: float(count) for name, count in system.fabric.get("lanes", {}).items()}
-    if system.fabric.get("kind") != "torus":
-        return budget
-    links = {axis: min(size - 1, 2) for axis, size in zip("xyzw", system.fabric["dims"], strict=False)}
-    return {name: count * links.get(name, 1) for name, count in budget.items()}

@@ -12,7 +12,7 @@ from typing import Any
 from tco.catalog import Catalogue
 from tco.catalog.systems import System
 from tco.errors import DataError, unknown
-from tco.hardware.fabric import lanes, number, torus_dimensions
+from tco.hardware.fabric import AXES, count, lanes, number, torus_dimensions, whole_racks
 from tco.values import Values
 
 NOT_SCALE_UP = ("host", "nic")  # purposes of lanes that are no part of the scale-up fabric
@@ -36,21 +36,26 @@ def used_lanes(system: System) -> dict[str, float]:
     stated = {name: lanes(system, name) for name in table(system, "lanes")}
     kind = system.fabric.get("kind")
     if kind == "torus":
-        links = dict(zip("xyzw", (min(size - 1, 2) for size in sizes(system)), strict=False))
+        links = dict(zip(AXES, (min(size - 1, 2) for size in sizes(system)), strict=False))
     else:
         links = dict.fromkeys(stated.keys() - set(NOT_SCALE_UP), int(system.chips) - 1) if kind == "mesh" else {}
-    return {name: count * links.get(name, 1) for name, count in stated.items()}
+    return {name: each * links.get(name, 1) for name, each in stated.items()}
+
+
+def scale_up(used: dict[str, float]) -> dict[str, float]:
+    """Return the purposes that are part of the scale-up fabric."""
+    return {name: each for name, each in used.items() if name not in NOT_SCALE_UP}
 
 
 def chip_faults(system: System, catalogue: Catalogue, values: Values) -> Iterator[str]:
     """Yield the lanes a chip lacks: for its scale-up links, and for those with its host and NICs."""
     used = used_lanes(system)
-    inside = {name: count for name, count in used.items() if name not in NOT_SCALE_UP}
+    inside = scale_up(used)
     for attribute, wanted, what in (("lanes", inside, "scale-up lanes"), ("serdes_lanes", used, "lanes in all")):
         have = known(catalogue, values, system.chip, attribute)
         need = sum(wanted.values())
         if have is not None and need > have:
-            terms = " + ".join(f"{name} {count:g}" for name, count in wanted.items())
+            terms = " + ".join(f"{name} {each:g}" for name, each in wanted.items())
             yield f"fabric.lanes: {terms} = {need:g} {what}, a {system.chip} has {have:g}"
 
 
@@ -60,24 +65,21 @@ def switch_faults(system: System, catalogue: Catalogue, values: Values) -> Itera
     if switch is None:
         return
     yield from absent(system, catalogue, switch, "fabric.switch")
-    have, standing = values.input(f"parts.{switch}.lanes").value, system.quantity.get(switch, 0.0) / system.racks
-    chips, worlds = system.chips / system.racks, min(system.racks, 1.0)  # of one rack; half a rack may hold a whole world
+    have, standing = values.input(f"parts.{switch}.lanes").value, system.quantity.get(switch, 0.0)
     if kind == "two-level":
-        port, planes, tray = (int(number(system, name)) for name in ("port_lanes", "planes", "chips_per_tray"))
-        on_plane = chips / planes
+        racks, port, planes = whole_racks(system), count(system, "port_lanes"), count(system, "planes")
+        on_plane, of_plane = system.chips / racks / planes, standing / racks / planes
         if on_plane * port > have:
             yield f"{on_plane:g} chips a plane by x{port} are {on_plane * port:g} lanes, a {switch} has {have:g}"
-        reached, need = standing / planes * port, lanes(system, "plane")
-        if reached < need:
-            terms = f"{standing:g} {switch} a rack over {planes} planes by x{port}"
-            yield f"{terms} are {reached:g} lanes for a chip, fabric.lanes.plane is {need:g} ({tray} chips a tray)"
+        if of_plane * port < lanes(system, "plane"):
+            yield f"{of_plane:g} {switch} a plane by x{port} give a chip {of_plane * port:g} lanes, fabric.lanes.plane is {lanes(system, 'plane'):g}"
     elif kind in ("star", "two-star"):
-        used = {name: count for name, count in used_lanes(system).items() if name not in NOT_SCALE_UP}
-        across = number(system, "cross_share") if kind == "two-star" and system.racks > 1 else 0.0
-        need = chips * sum(used.values()) * (1 + across)
+        each = sum(scale_up(used_lanes(system)).values())
+        across = number(system, "cross_share") if kind == "two-star" and whole_racks(system) > 1 else 0.0
+        need = system.chips * each * (1 + across)
         if need > standing * have * (1 + 1e-9):
-            terms = f"{chips * worlds:g} chips by {sum(used.values()):g} lanes" + (f" and {across:g} of them to the other rack" if across else "")
-            yield f"{terms} are {need * worlds:g} lanes, {standing * worlds:g} {switch} have {standing * have * worlds:g}"
+            crossing = f", {across:g} of them once more to the other rack," if across else ""
+            yield f"{system.chips:g} chips by {each:g} lanes{crossing} are {need:g}, {standing:g} {switch} have {standing * have:g}"
 
 
 def cable_faults(system: System, catalogue: Catalogue, values: Values) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tco.catalog import Catalogue
 from tco.catalog.rows import ALTERNATIVE, Row
@@ -13,6 +13,9 @@ from tco.economics.rebates import Agreement, Worth
 from tco.outputs.document import number
 from tco.outputs.table import Table, significant
 from tco.performance.architecture import Architecture
+
+if TYPE_CHECKING:
+    from tco.figures import Figures
 
 PART_HEADER = ("part", "attribute", "value", "unit", "low", "high", "as_of", "kind", "source", "use", "note")
 
@@ -44,7 +47,7 @@ def part_table(catalogue: Catalogue, part: str, redact: bool = False) -> Table:
     return Table(("attribute", "value", "unit", "low to high", "as of", "kind", "source"), rows, part, [], below, "lrlllll")
 
 
-def system_table(catalogue: Catalogue, system: System) -> Table:
+def system_table(catalogue: Catalogue, system: System, notes: Sequence[str] = ()) -> Table:
     """Return the page of one system: its tree and its variants."""
     rows = [("  " * leaf.path.count("/") + leaf.part, significant(leaf.quantity, 6)) for leaf in system.leaves]
     above = [
@@ -52,7 +55,32 @@ def system_table(catalogue: Catalogue, system: System) -> Table:
         f"variants in force: {' '.join(f'{k}={v}' for k, v in system.variant.items()) or 'none'}",
         f"source: {catalogue.source_title(system.source)}",
     ]
-    return Table(("part", "in the whole world"), rows, system.name, above, [system.note] if system.note else [])
+    return Table(("part", "in the whole world"), rows, system.name, above, [note for note in (system.note, *notes) if note])
+
+
+def figures_table(system: System, figures: Figures) -> Table:
+    """Return what one chip and the whole domain offer, and the FLOP a chip computes while a byte is read."""
+    rows: list[Sequence[str]] = []
+    for name in (key.split("_")[1] for key in figures.chip if key.startswith("peak_")):
+        key = f"peak_{name}_flop_per_s"
+        peaks = [scaled(place.get(key), 1e15) for place in (figures.chip, figures.domain)]
+        rows.append((f"dense {name.upper()} peak, PFLOP/s", *peaks, significant(figures.chip[f"flop_per_byte_{name}"])))
+    for label, key, scale in (("HBM, GB", "hbm_bytes", 1e9), ("HBM bandwidth, TB/s", "hbm_byte_per_s", 1e12)):
+        rows.append((label, *(scaled(place.get(key), scale) for place in (figures.chip, figures.domain)), ""))
+    return Table(("", "chip", f"domain of {system.chips:g}", "FLOP/byte"), rows, below=figures.notes)
+
+
+def scaled(value: Any, scale: float) -> str:
+    """Return a number in a larger unit; nothing for None."""
+    return "" if value is None else significant(float(value) / scale, 5)
+
+
+def figures_document(figures: Figures) -> dict[str, Any]:
+    """Return the figures of chip and domain as numbers."""
+    return {
+        place: {name: None if value is None else number(value) for name, value in values.items()}
+        for place, values in (("chip", figures.chip), ("domain", figures.domain))
+    }
 
 
 def system_item(name: str, document: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,117 @@
+"""Rebates by warrants: figures of filings, and the rules that keep them honest."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tco.economics.rebates import (
+    black_scholes_call,
+    intrinsic_value,
+    load_agreement,
+    price_for_rebate,
+    warrant_discount,
+    warrant_rebate_on_power,
+    warrant_rebate_on_spend,
+)
+from tco.errors import DataError
+from tests.chain import HEADLINE, result
+
+PRICES = st.floats(1, 1000)
+
+
+def test_credo_gave_back_more_than_was_paid():
+    """4.08 million shares struck at 10.74, worth 171.13 on 1 December 2025, against 201 million of purchases: 325.57 %."""
+    assert warrant_rebate_on_spend(201e6, 4.08e6, 171.13, 10.74, 201e6, 0) / 201e6 == pytest.approx(3.2557, rel=1e-4)
+
+
+def test_amd_gives_26_7_million_shares_a_gigawatt():
+    """160 million shares over six gigawatts, struck at a cent."""
+    assert warrant_rebate_on_power(1e9, 160e6, 1.01, 0.01, 6e9, 0) == pytest.approx(26.7e6, rel=0.002)
+
+
+@given(PRICES, PRICES, st.floats(0, 1))
+def test_a_right_is_never_a_debt(price, strike, vested):
+    value = warrant_rebate_on_spend(1e6, 1e5, price, strike, 1e9, vested)
+    assert value >= 0
+    assert (value == 0) == (price <= strike or vested == 1)
+
+
+@given(PRICES, PRICES)
+def test_what_has_vested_gives_nothing_more(price, strike):
+    assert warrant_rebate_on_spend(1e6, 1e5, price, strike, 1e9, 1.0) == 0
+    assert warrant_rebate_on_power(1e6, 1e5, price, strike, 1e9, 1.0) == 0
+
+
+@given(PRICES, st.floats(0, 2), st.floats(1e6, 1e10), st.floats(1e4, 1e8))
+def test_the_price_for_a_rebate_gives_that_rebate(strike, share, spend, shares):
+    price = price_for_rebate(strike, share, spend, shares)
+    assert warrant_discount(intrinsic_value(price, strike), shares, spend) == pytest.approx(
+        share, rel=1e-6, abs=1e-12 * shares * strike / spend + 1e-15
+    )
+
+
+@given(st.floats(10, 500), st.floats(10, 500), st.floats(0, 0.1), st.floats(0.1, 1), st.floats(0.1, 10))
+def test_an_option_is_worth_its_bounds(price, strike, rate, volatility, life):
+    """No less than exercising at the end for certain, no more than the share."""
+    value = black_scholes_call(price, strike, rate, volatility, life)
+    assert max(price - strike * math.exp(-rate * life), 0) - 1e-9 * price <= value <= price * (1 + 1e-12)
+
+
+@given(st.floats(10, 500), st.floats(10, 500), st.floats(0.1, 0.9), st.floats(0.2, 8))
+def test_a_wilder_share_makes_a_dearer_option(price, strike, volatility, life):
+    assert (
+        black_scholes_call(price, strike, 0.03, volatility + 0.05, life) >= black_scholes_call(price, strike, 0.03, volatility, life) - 1e-12 * price
+    )
+
+
+def test_a_grant_is_worth_what_its_filing_says(catalogue):
+    """280 million USD at most at its grant: 3,262,299 shares at a strike of 142.82, the market's price of that day."""
+    document = catalogue.document("rebates", "astera-2026", "rebate")[1]
+    volatility, rate, life = (document[name]["value"] for name in ("volatility", "riskless_rate", "life"))
+    assert 3_262_299 * black_scholes_call(142.82, 142.82, rate, volatility, life) == pytest.approx(280e6, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("date", "holds"),
+    [("2022-10-13", False), ("2022-10-14", True), ("2022-10", True), ("2025-12", True), ("2026-02-04", True), ("2026-02-05", False), ("2027", False)],
+)
+def test_an_agreement_holds_from_its_first_to_its_last_day(catalogue, date, holds):
+    assert load_agreement(catalogue, "astera-2022").in_force(date) is holds
+
+
+def test_agreements_of_one_supplier_and_holder_never_overlap(catalogue):
+    """No purchase earns twice."""
+    found = [load_agreement(catalogue, name) for name in catalogue.ids("rebates")]
+    for one in found:
+        for other in found:
+            if one is not other and (one.supplier, one.holder) == (other.supplier, other.holder):
+                assert one.ends < other.begins or other.ends < one.begins, (one.id, other.id)
+
+
+@pytest.mark.parametrize("name", HEADLINE)
+def test_a_rebate_is_a_line_of_its_own(name):
+    """Part prices are gross: what comes back stands beside them and nowhere else."""
+    found = result(name)
+    given_back = sum(rebate.value for rebate in found.rebates)
+    assert found.metrics["rebate_usd_per_chip"] == pytest.approx(given_back / found.metrics["chips"], rel=1e-12)
+    assert sum(line.usd for line in found.lines if line.asset == "rebate") == pytest.approx(-given_back, rel=1e-12)
+
+
+@pytest.mark.parametrize(("key", "message"), [("supplier", "the key 'supplier' is missing"), ("kind", "the key 'kind' is missing")])
+def test_a_broken_agreement(own, key, message):
+    text = "\n".join(f'{name} = "x"' for name in ("supplier", "holder", "kind", "company", "from", "until") if name != key) + "\nparts = []\n"
+    path = own.write("rebates/mine.toml", text)
+    with pytest.raises(DataError, match=message) as caught:
+        load_agreement(own.catalogue(), "mine")
+    assert str(caught.value).startswith(str(path))
+
+
+def test_an_unknown_kind_of_agreement(own):
+    text = "\n".join(f'{name} = "warrant-spent"' for name in ("supplier", "holder", "kind", "company", "from", "until")) + "\nparts = []\n"
+    own.write("rebates/mine.toml", text)
+    with pytest.raises(DataError, match="unknown kind of rebate 'warrant-spent'; did you mean 'warrant-spend'"):
+        load_agreement(own.catalogue(), "mine")
