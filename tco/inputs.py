@@ -180,6 +180,14 @@ class Inputs:
             raise unknown("tenure", tenure, ("own", "colocation"), "site.tenure")
         return tenure
 
+    @property
+    def cooling(self) -> str:
+        """What takes the heat out of the site's halls."""
+        cooling = self.text("site.cooling")
+        if cooling not in ("air", "liquid"):
+            raise unknown("cooling", cooling, ("air", "liquid"), "site.cooling")
+        return cooling
+
     def values(self, read: Reader) -> Values:
         """Return the mapping of all inputs, in one reading."""
         return Values(self.resolve, read, self.given, bounds, self.unit_of)

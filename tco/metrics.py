@@ -37,6 +37,7 @@ METRICS: dict[str, Metric] = {
     "network_usd_per_chip": Metric("USD/chip", "scale-out network per chip"),
     "it_power_w_per_chip": Metric("W/chip", "provisioned IT power per chip"),
     "facility_power_w_per_chip": Metric("W/chip", "power of the site per chip"),
+    "peak_facility_power_w_per_chip": Metric("W/chip", "power of the site per chip at the worst hour"),
     "energy_usd_per_chip_hour": Metric("USD/chip/h", "energy per chip-hour"),
     "tco_gross_usd_per_chip_hour": Metric("USD/chip/h", "cost per chip-hour before rebates"),
     "tco_usd_per_chip_hour": Metric("USD/chip/h", "cost per installed chip and calendar hour"),

@@ -15,6 +15,7 @@ from typing import Any
 
 from tco import metrics as joined
 from tco.catalog import Catalogue, load_catalogue
+from tco.catalog.accuracy import Standing, order_of, standing
 from tco.catalog.systems import System, load_system
 from tco.economics.cost import Cost, CostLine, cost_of_world, power_per_chip, shares_by_kind
 from tco.economics.rebates import Rebate, load_agreement, rebate_of
@@ -34,6 +35,7 @@ from tco.performance.training.job import job_of, practice
 from tco.performance.training.result import TrainingResult, train
 from tco.performance.training.schedule import usd_per_trillion
 from tco.performance.workload import ServingResult, serve
+from tco.placement import SIDECAR, needs_sidecar, place
 from tco.provenance import Input
 from tco.trace import Trace, plain, recording
 from tco.units import parse_quantity
@@ -58,6 +60,8 @@ class Result:
     bounds: dict[str, dict[str, float]]  # phase -> share of its time by bound
     inputs: dict[str, Input]
     texts: dict[str, str]
+    standing: Standing  # how well the same model does on measurements of this kind and chip
+    order: str  # how often it puts two systems in the right order
     report: Report  # how the plan was found, and where the time of its phases goes
     plan: Any = None
     nodes: dict[str, Any] = field(default_factory=dict)  # traced metrics, when a trace was asked for
@@ -103,9 +107,14 @@ def evaluate(
     began = time.perf_counter()
     chain = run(inputs, values, plan)
     report = report_of(chain.serving, time.perf_counter() - began)
-    notes = [*inputs.notes, *(f"{path} is set, but nothing in this scenario rests on it" for path in inputs.unused(values))]
+    notes = [
+        *inputs.notes,
+        *place(inputs, chain.bill),
+        *(f"{path} is set, but nothing in this scenario rests on it" for path in inputs.unused(values)),
+    ]
     if chain.serving.reason:
         notes.append(f"{'step_s' if isinstance(chain.serving, TrainingResult) else 'output_tokens_per_s_per_chip'}: {chain.serving.reason}")
+    measured = "training" if inputs.kind == "training" else "inference"
     result = Result(
         scenario=found.name,
         title=found.title,
@@ -121,6 +130,8 @@ def evaluate(
         bounds={phase: shares_of(result) for phase, result in chain.serving.phases().items()},
         inputs=values.inputs,
         texts=inputs.texts_used,
+        standing=catalogue.once(("standing", measured, chain.system.chip), lambda: standing(catalogue, measured, chain.system.chip)),
+        order=catalogue.once(("order", measured), lambda: order_of(catalogue, measured)),
         report=report,
         plan=chain.serving.plan,
     )
@@ -142,7 +153,103 @@ def run(inputs: Inputs, values: Values, plan: Any = None) -> Chain:
     bill = bill_of_materials(system, values, catalogue)
     network = design_network(inputs, values)
     rebates = rebates_of(inputs, values, bill)
-    cost = cost_of_world(values, bill, network, rebates, chips, inputs.tenure)
+    cost = cost_of_world(values, bill, network, rebates, chips, inputs.tenure, SIDECAR if needs_sidecar(inputs) else None)
+    workload = WORKLOADS[inputs.kind](inputs, values, plan)
+    return Chain(system, bill, network, rebates, cost, workload, collect(values, system, cost, workload))
+
+
+def serving_of(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
+    """Serve the scenario's workload on one scale-up world."""
+    system, catalogue = inputs.system, inputs.catalogue
+    family, precision = family_of(catalogue, system.chip), inputs.text("workload.precision")
+    hardware = machine(system.chip, links_of_system(inputs, values), values, family, precision)
+    return serve(hardware, load_model(catalogue, inputs.text("workload.model")), int(system.chips), values, plan)
+
+
+def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
+    """Train the scenario's model on all chips of its cluster."""
+    system, catalogue = inputs.system, inputs.catalogue
+    family, precision = family_of(catalogue, system.chip), inputs.text("workload.precision")
+    texts = {path: inputs.text(path) for path in ("workload.attention", "workload.dropout")}
+    job = job_of(load_model(catalogue, inputs.text("workload.model")), texts, values)
+    return train(job, practice(system.chip, fabric_scopes(system, values), values, family, precision), precision, plan)
+
+
+WORKLOADS: dict[str, Callable[[Inputs, Values, Any], Any]] = {"serving": serving_of, "training": training_of}
+
+
+@dataclass(slots=True)
+class SystemBill:
+    """The bill of a system without a workload."""
+
+    system: System
+    bill: Bill
+    rebates: list[Rebate]
+    date: str
+    notes: list[str]
+
+
+def system_inputs(catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]) -> Inputs:  # noqa: A002
+    """Return the inputs of a system by its id, on the headline's site and terms; an unknown id or variant raises `DataError`."""
+    load_system(catalogue, name, variant)
+    return Inputs(catalogue, Scenario(name, name, name, dict(HEADLINE_DOCUMENTS), None, {}, {}, "--set"), dict(set), dict(variant))
+
+
+def plain_inputs(catalogue: Catalogue, set: Mapping[str, str]) -> Inputs:  # noqa: A002
+    """Return the inputs of the headline's site, terms and cluster, for questions that name no system."""
+    return system_inputs(catalogue, HEADLINE_SYSTEM, set, {})
+
+
+def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]) -> SystemBill:  # noqa: A002
+    """Return the bill of a system by its id, on the headline's site and terms."""
+    inputs = system_inputs(catalogue, name, set, variant)
+    values = inputs.values(as_number)
+    bill = bill_of_materials(inputs.system, values, catalogue)
+    rebates = rebates_of(inputs, values, bill)
+    notes = [*inputs.notes, *(f"{path} is set, but nothing in this scenario rests on it" for path in inputs.unused(values))]
+    if chain.serving.reason:
+        metric = "step_s" if isinstance(chain.serving, TrainingResult) else "output_tokens_per_s_per_chip"
+        notes.append(f"{metric}: {chain.serving.reason}")
+    measured = "training" if inputs.kind == "training" else "inference"
+    result = Result(
+        scenario=found.name,
+        title=found.title,
+        system=chain.system.id,
+        perspective=inputs.text("terms.perspective"),
+        metrics={name: None if (value := chain.metrics.get(name)) is None else float(value) for name in METRICS},
+        notes=[*notes, *chain.serving.notes],
+        lines=chain.cost.lines,
+        bill=chain.bill,
+        rebates=chain.rebates,
+        serving=chain.serving,
+        shares=shares_by_kind(chain.cost.lines),
+        bounds={phase: shares_of(result) for phase, result in chain.serving.phases().items()},
+        inputs=values.inputs,
+        texts=inputs.texts_used,
+        standing=catalogue.once(("standing", measured, chain.system.chip), lambda: standing(catalogue, measured, chain.system.chip)),
+        order=catalogue.once(("order", measured), lambda: order_of(catalogue, measured)),
+        report=report,
+        plan=chain.serving.plan,
+    )
+    if trace:
+        with recording() as recorder:
+            result.nodes = {name: v.node for name, v in traced_metrics(inputs, recorder, result.plan).items() if v is not None and hasattr(v, "node")}
+    return result
+
+
+def traced_metrics(inputs: Inputs, recorder: Trace, plan: Any) -> dict[str, Any]:
+    """Return every metric as a traced value, with the plan fixed."""
+    return run(inputs, inputs.values(as_traced(recorder)), plan).metrics
+
+
+def run(inputs: Inputs, values: Values, plan: Any = None) -> Chain:
+    """Walk the chain once, in whatever reading `values` is."""
+    catalogue, system = inputs.catalogue, inputs.system
+    chips = system.chips
+    bill = bill_of_materials(system, values, catalogue)
+    network = design_network(inputs, values)
+    rebates = rebates_of(inputs, values, bill)
+    cost = cost_of_world(values, bill, network, rebates, chips, inputs.tenure, SIDECAR if needs_sidecar(inputs) else None)
     workload = WORKLOADS[inputs.kind](inputs, values, plan)
     return Chain(system, bill, network, rebates, cost, workload, collect(values, system, cost, workload))
 
@@ -255,6 +362,7 @@ def collect(values: Values, system: System, cost: Cost, workload: ServingResult 
     name("network_usd_per_chip", lambda: cost.network_per_chip)
     name("it_power_w_per_chip", lambda: cost.it_power_per_chip)
     site_power = name("facility_power_w_per_chip", lambda: power_per_chip(facility_power(cost.it_power, values["site.pue"]), system.chips))
+    name("peak_facility_power_w_per_chip", lambda: power_per_chip(facility_power(cost.it_power, values["site.pue_peak"]), system.chips))
     name("energy_usd_per_chip_hour", lambda: cost.energy)
     name("tco_gross_usd_per_chip_hour", lambda: cost.gross_per_chip_hour)
     hour = name("tco_usd_per_chip_hour", lambda: cost.per_chip_hour)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tco.economics.finance import capital_recovery_factor, per_chip_hour, recoverable_price, yearly_capital, yearly_upkeep
 from tco.economics.rebates import Rebate
-from tco.economics.site import building_price, yearly_energy, yearly_rent, yearly_staff
+from tco.economics.site import building_price, sidecar_price, yearly_energy, yearly_rent, yearly_staff
 from tco.formula import formula, total
 from tco.hardware.bill import Bill
 from tco.hardware.network import Network
@@ -63,7 +63,7 @@ class CostLine:
     """One leaf of the cost: its price where it is capital, and what it adds to the chip-hour."""
 
     path: str
-    asset: str  # servers, network, storage, building, energy, upkeep, staff, rebate
+    asset: str  # servers, network, storage, cooling, building, energy, upkeep, staff, rebate
     usd: Any  # capital of one world, None for a yearly cost
     usd_per_chip_hour: Any
     kind: str
@@ -101,7 +101,7 @@ class Ledger:
         self.chips = chips
         self.lines: list[CostLine] = []
         rate = values["terms.rate"]
-        lives = {"servers": "life", "storage": "life", "rebate": "life", "network": "life_network", "building": "life_building"}
+        lives = dict.fromkeys(("servers", "storage", "cooling", "rebate"), "life") | {"network": "life_network", "building": "life_building"}
         self.recovery = {asset: capital_recovery_factor(rate, values[f"terms.{life}"]) for asset, life in lives.items()}
 
     def capital(self, path: str, asset: str, price: Any, kind: str, sources: tuple[str, ...], overlay: bool = False) -> None:
@@ -121,8 +121,11 @@ class Ledger:
         return hourly
 
 
-def cost_of_world(values: Values, bill: Bill, network: Network, rebates: list[Rebate], chips: float, tenure: str) -> Cost:
-    """Return every cost line of a world of `chips` and their sums. `tenure` is 'own' or 'colocation'."""
+def cost_of_world(values: Values, bill: Bill, network: Network, rebates: list[Rebate], chips: float, tenure: str, sidecar: str | None = None) -> Cost:
+    """Return every cost line of a world of `chips` and their sums.
+
+    `tenure` is 'own' or 'colocation'; `sidecar` is the part that cools liquid-cooled racks where the site cannot.
+    """
     ledger = Ledger(values, chips)
     for line in bill.lines:
         if line.extended is not None:
@@ -139,6 +142,11 @@ def cost_of_world(values: Values, bill: Bill, network: Network, rebates: list[Re
     it_power = total("it_power", [bill.power, network_power])
 
     energy = add_site(ledger, values, it_power, tenure)
+    if sidecar is not None:
+        given = values.input(f"parts.{sidecar}.price_per_power")
+        cooler = sidecar_price(bill.power, values[f"parts.{sidecar}.price_per_power"])
+        ledger.capital("site/sidecar", "cooling", cooler, given.kind, (given.source,), given.overlay)
+        ledger.yearly("upkeep/sidecar", "upkeep", yearly_upkeep(cooler, values["terms.maintenance"]), "terms.maintenance")
     ledger.yearly("upkeep/equipment", "upkeep", yearly_upkeep(capex, values["terms.maintenance"]), "terms.maintenance")
     gross = total("gross_cost_per_chip_hour", [line.usd_per_chip_hour for line in ledger.lines])
     for rebate in rebates:

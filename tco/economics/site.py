@@ -14,6 +14,12 @@ def building_price(it_power: Watt, price_per_power: USDPerWatt) -> Any:
     return it_power * price_per_power
 
 
+@formula(unit="USD", source="tco-model")
+def sidecar_price(rack_power: Watt, price_per_power: USDPerWatt) -> Any:
+    """Liquid-to-air coolers for liquid-cooled racks where only air cools: C = P x price per watt; their fans count in the PUE."""
+    return rack_power * price_per_power
+
+
 @formula(unit="USD/year", source="tco-model")
 def yearly_rent(it_power: Watt, rent: USDPerWattMonth, months_per_year: MonthPerYear = 12) -> Any:
     """Colocation rent of provisioned IT power: R = P x rent x 12."""

@@ -41,7 +41,6 @@ TRAINING = {"step_s", "mfu", "train_tokens_per_s", "exposed_communication", "pip
 PHASES = ("decode", "prefill", "step")
 COSTS = {name for name in METRICS if "usd" in name or "power" in name} | {"perf_per_tco_vs_baseline"}
 PERFORMANCE = {name for name in METRICS if "token" in name or name in ("ttft_s", "tpot_s", "perf_per_tco_vs_baseline")} | TRAINING
-NOT_VALIDATED = "performance is not validated: efficiencies are priors with ranges, not fitted to measurements"
 
 
 def kinds_of(metric: str) -> frozenset[str]:
@@ -95,7 +94,9 @@ def comparison_table(results: Sequence[Result], baseline: str) -> Table:
         rows.append((f"{label}, {unit}" if unit and unit != "x" else label, *cells))
     rows += [(f"{phase} bound by", *(binding(result, phase) for result in results)) for phase in PHASES if any(phase in r.bounds for r in results)]
     rows.append(("cost sourced/estimated/assumed", *("/".join(f"{share * 100:.0f}" for share in r.shares.values()) + " %" for r in results)))
-    below = [f"~ rests on an estimate, an assumption or a prior. Baseline: {baseline}.", NOT_VALIDATED[0].upper() + NOT_VALIDATED[1:] + "."]
+    rows.append(("performance validated on", *(result.standing.short for result in results)))
+    below = [f"~ rests on an estimate, an assumption or a prior; prior: no measurement of this kind and chip is public. Baseline: {baseline}."]
+    below += list(dict.fromkeys(result.order for result in results if result.order))
     return Table(("", *(result.scenario for result in results)), rows, workload_line(results), premises(results), below)
 
 
@@ -130,6 +131,12 @@ def comparison_rows(results: Sequence[Result]) -> list[list[Any]]:
     return [[result.scenario, result.system, *(result.metrics[name] for name in METRICS)] for result in results]
 
 
+def validation(result: Result) -> dict[str, Any]:
+    """Return how a result stands against measurements, for a JSON document."""
+    found = result.standing
+    return {"rows": found.rows, "median_ape": found.median, "left_out_ape": found.left_out, "text": found.text, "order": result.order}
+
+
 def comparison_document(results: Sequence[Result], baseline: str) -> dict[str, Any]:
     """Return the content of the JSON document."""
     rows = [
@@ -140,8 +147,8 @@ def comparison_document(results: Sequence[Result], baseline: str) -> dict[str, A
             "metrics": {name: number(value) for name, value in result.metrics.items()},
             "bounds": result.bounds,
             "cost_shares": result.shares,
-            "validated": False,
-            "notes": [*missing_notes(result), *result.notes, NOT_VALIDATED],
+            "validated": validation(result),
+            "notes": [*missing_notes(result), *result.notes, result.standing.text],
         }
         for result in results
     ]

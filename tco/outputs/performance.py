@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tco.metrics import METRICS
+from tco.outputs.comparison import validation
 from tco.outputs.document import number
 from tco.outputs.table import Table, significant
 from tco.performance.profile import Line, lines_of, shares_of
@@ -68,6 +69,7 @@ def performance_document(result: Result) -> dict[str, Any]:
         "figures": figures(result),
         "operators": rows,
         "bounds": result.bounds,
+        "validated": validation(result),
         "memory_bytes": result.report.memory,
         "search": result.report.search,
         "runner_up": result.report.runner_up,
@@ -86,6 +88,7 @@ def plan_text(plan: dict[str, Any]) -> str:
 def performance_tables(result: Result) -> list[Table]:
     """Return the figures, then a table of operators for each phase."""
     above = [f"Plan: {plan_text(result.report.plan)}"] if result.report.plan else []
+    above.append(result.standing.text[0].upper() + result.standing.text[1:])
     search = result.report.search
     below = [f"Chosen among {search['plans']:,} plans, {search['feasible']:,} of which fit, in {search['seconds']:.2f} s."]
     if result.report.runner_up:

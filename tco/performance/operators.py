@@ -13,10 +13,11 @@ import numpy as np
 from tco.errors import DataError
 from tco.performance import moe
 from tco.performance.algorithms import cheapest, expert_exchange
+from tco.performance.attention import Attention
 from tco.performance.collectives import scattered_bytes, token_bytes
 from tco.performance.layers import FeedForward, StateMixer
 from tco.performance.machine import Machine
-from tco.performance.model import Architecture, Attention
+from tco.performance.model import Architecture
 from tco.performance.roofline import attention_bytes, attention_flops, overlapped_time, passing_flops, repeated, weight_traffic
 from tco.performance.traffic import (
     added_latency,

@@ -179,16 +179,16 @@ def times(rows: Rows, operation: str) -> Array:
     if operation.startswith("ep_"):
         low = has(rows.library, "low-latency") | has(texts(rows.table, "fabric").astype(str), "pure RDMA")
         normal = expert_exchange(rows, 2 if operation == "ep_dispatch" else 3, low_latency=False)
-        return np.where(low, expert_exchange(rows, 1, low_latency=True), normal)
+        return np.asarray(np.where(low, expert_exchange(rows, 1, low_latency=True), normal))
     if operation == "p2p_link":
-        return rows.size / rows.inside
+        return np.asarray(rows.size / rows.inside)
     if operation == "send_recv":
         return np.asarray(transfer(rows))
     if operation == "all_reduce":
         made = np.where(has(rows.library, "custom all-reduce"), custom_all_reduce(rows), all_reduce(rows))
     else:
         made = exchange(rows) if operation == "alltoall" else ring(rows, 1)
-    return made + np.where(has(rows.library, "PyTorch"), rows.chips.practice("eager_overhead"), 0.0)
+    return np.asarray(made + np.where(has(rows.library, "PyTorch"), rows.chips.practice("eager_overhead"), 0.0))
 
 
 def reported_bytes(rows: Rows) -> Any:

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
+from tco.catalog.accuracy import errors_of
 from tco.errors import DataError, unknown
-from tco.files import read_csv
 from tco.studies.validation import collectives, inference
 from tco.studies.validation.measured import read_measured, texts
 from tco.studies.validation.score import Prediction, scorecard
@@ -22,7 +22,6 @@ PREDICTORS: dict[str, Callable[[pd.DataFrame, Specifications], Prediction]] = {
     "collectives": collectives.predict,
     "inference": inference.predict,
 }
-COLUMNS = ("kind", "left_out", "n", "median_ape", "p90_ape", "spearman", "date")
 
 
 class Validation(NamedTuple):
@@ -31,18 +30,6 @@ class Validation(NamedTuple):
     kind: str
     card: dict[str, Any]
     rows: pd.DataFrame
-
-
-def accuracy(catalogue: Catalogue, kind: str) -> dict[str, dict[str, float]]:
-    """Return the errors of a kind by what was left out of the fit ('nothing', 'accelerator', 'model', 'source')."""
-    found: dict[str, dict[str, float]] = {}
-    for folder in catalogue.folders:
-        path = folder / "accuracy.csv"
-        if path.is_file():
-            for _, row in read_csv(path, COLUMNS):
-                if row["kind"] == kind:
-                    found[row["left_out"]] = {name: float(row[name]) for name in ("n", "median_ape", "p90_ape", "spearman")}
-    return found
 
 
 def against(table: pd.DataFrame, made: Prediction, name: str) -> Prediction:
@@ -68,4 +55,4 @@ def validate(path: Path, catalogue: Catalogue, values: Values, kind: str | None 
     errors = np.where(made.skip == "", made.predicted / made.target - 1, np.nan)
     rows = pd.DataFrame({"target": made.target_name, "measured": made.target, "predicted": made.predicted, "error": errors, "skipped": made.skip})
     keep = [name for name in ("source_id", "accelerator", "op", "model", "precision", "dtype", "framework", "library", "date") if name in table]
-    return Validation(found, card | {"left_out": accuracy(catalogue, found)}, pd.concat([table[keep].reset_index(drop=True), rows], axis=1))
+    return Validation(found, card | {"left_out": errors_of(catalogue, found)}, pd.concat([table[keep].reset_index(drop=True), rows], axis=1))
