@@ -1,157 +1,221 @@
-"""The scale-up fabric: published counts, breadth-first search on the graph of the wires, and linear programming of the traffic."""
+"""The closed forms of scale-up fabrics against their graphs: breadth-first search, maximum flow and linear programs."""
 
 from __future__ import annotations
 
 import itertools
 import math
 
-import numpy as np
 import pytest
-from scipy.optimize import linprog
-from scipy.sparse import coo_matrix
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tco.catalog import load_catalogue
+from tco.catalog.systems import System, load_system
 from tco.errors import DataError
-from tco.hardware.fabric import cut_all_to_all, fabric_scopes, ring_all_to_all, two_level_rack_all_to_all
-from tco.hardware.topology import LARGEST_GRAPH, build
+from tco.hardware.fabric import fabric_scopes, torus_dimensions, whole_racks
+from tco.hardware.topology import LARGEST_GRAPH, Graph, Node, build
 from tco.scenario import system_inputs
 from tco.values import as_number
+from tests.hardware.flows import Map, all_to_all, all_to_all_by_symmetry, between
+from tests.registry import read_rows
 
 
-def scopes_of(name, variant=None):
-    inputs = system_inputs(load_catalogue(), name, {}, variant or {})
-    return inputs.system, fabric_scopes(inputs.system, inputs.values(as_number))
+def worlds() -> list[tuple[str, str]]:
+    """Every shipped system with every generation of its switches."""
+    catalogue = load_catalogue()
+    found = []
+    for name in catalogue.ids("systems"):
+        branches = catalogue.document("systems", name, "system")[1].get("variants", {})
+        found += [(name, option) for option in branches.get("switch", {"": {}}) if option != "default"]
+    return found
 
 
-COUNTED = [  # system, switch generation, scope, GB/s injected, hops mean and worst, GB/s of bisection, GB/s of all-to-all; each way
-    ("trn2-nl16", None, "world", 512, 1.13, 3, 1024, 240),
-    ("trn2-nl32x2-3d", None, "world", 640, 2.05, 5, 2048, 126),
-    ("trn2-4x4x16", None, "world", 640, 5.02, 11, 2048, 31.9),
-    ("trn3-nl32x2", "gen1", "rack", 1024, 1.45, 2, 8192, 529),
-    ("trn3-nl32x2", "gen1", "world", 1152, 1.92, 3, 4096, 252),
-    ("trn3-nl32x2", "gen2", "rack", 1024, 0.97, 1, 8192, 529),
-    ("trn3-nl72x2", "gen1", "rack", 1024, 2.44, 3, 18432, 534.6),
-    ("trn3-nl72x2", "gen1", "world", 1152, 2.92, 4, 9216, 254.2),
-    ("trn3-nl72x2", "gen2", "world", 1152, 2.44, 4, 9216, 254.2),
-    ("trn3-nl72x2", "gen3", "rack", 1024, 1.00, 1, 18432, 534.6),
-    ("gb200-nvl72", None, "world", 900, 1, 1, 32400, 900),
-    ("mi450x-ualoe72", None, "world", 1800, 1, 1, 64800, 1800),
-    ("tpuv7-cube64", None, "world", 600, 2.05, 5, 3200, 197),
-]
+WORLDS = worlds()
+SCOPES = ("rack", "world")
 
 
-@pytest.mark.parametrize(("name", "generation", "scope", "injection", "mean", "worst", "cut", "rate"), COUNTED)
-def test_counted_figures(name, generation, scope, injection, mean, worst, cut, rate):
-    _, scopes = scopes_of(name, {"switch": generation} if generation else None)
-    found = next(one for one in scopes if one.scope == scope)
-    assert found.injection / 1e9 == pytest.approx(injection, rel=0.005)
-    assert found.hops_mean == pytest.approx(mean, abs=0.0051)
-    assert found.hops_worst == worst
-    assert found.bisection / 1e9 == pytest.approx(cut, rel=0.005)
-    assert found.all_to_all / 1e9 == pytest.approx(rate, rel=0.003)
+def read(name: str, switch: str):
+    """Return a system, its scopes by name, and what one lane of its graph carries."""
+    inputs = system_inputs(load_catalogue(), name, {}, {"switch": switch} if switch else {})
+    values, system = inputs.values(as_number), inputs.system
+    scopes = {found.scope: found for found in fabric_scopes(system, values)}
+    if system.fabric["kind"] in ("torus", "two-level"):
+        lane = values[f"parts.{system.chip}.lane_bandwidth"]
+    else:
+        lane = values[f"parts.{system.chip}.scale_up_bandwidth"]
+        lane /= system.chips - 1 if system.fabric["kind"] == "mesh" else 1
+    return system, scopes, lane
 
 
-def variants_of(name):
-    """The default and every variant of the fabric by itself."""
-    branches = load_catalogue().document("systems", name, "system")[1].get("variants", {})
-    options = [(key, option) for key, found in branches.items() for option in found if option != "default" and "fabric" in found[option]]
-    return [{}, *({key: option} for key, option in options)]
+def symmetries(system: System, scope: str) -> list[Map]:
+    """Maps of a graph onto itself that together carry every chip to every other."""
+    kind, chips = system.fabric["kind"], int(system.chips)
+    if kind == "torus":
+        sizes = [size for size, _ in torus_dimensions(system)]
+        return [shift({axis + 1: size}) for axis, size in enumerate(sizes)]
+    if kind == "mesh":
+        return [shift({1: chips})]
+    racks = whole_racks(system)
+    swap = [shift({1: racks})] if scope == "world" and racks > 1 else []
+    if kind != "two-level":  # star and two-star: the chips of a rack take turns, its switch stays
+        return [shift({2: chips // racks}), *swap]
+    in_tray, planes = int(system.fabric["chips_per_tray"]), int(system.fabric["planes"])
+    turn = shift({3: in_tray})
+
+    def next_position(node: Node) -> Node:
+        """Every chip of a tray steps to the next position, and with it to the next plane."""
+        return (*node[:2], (node[2] + 1) % planes) if node[0] == "plane-switch" else turn(node)
+
+    trays = shift({2: chips // racks // in_tray})
+    return [lambda node: node if node[0] == "plane-switch" else trays(node), next_position, *swap]
 
 
-ALL = [(name, variant) for name in load_catalogue().ids("systems") for variant in variants_of(name)]
+def shift(steps: dict[int, int]) -> Map:
+    """One step along some places of a node's name, each going round."""
+
+    def move(node: Node) -> Node:
+        return tuple((part + 1) % steps[at] if at in steps else part for at, part in enumerate(node))
+
+    return move
 
 
-@pytest.mark.parametrize(("name", "variant"), ALL, ids=[f"{name} {variant or ''}" for name, variant in ALL])
-def test_hops_are_those_of_the_graph(name, variant):
-    system, scopes = scopes_of(name, variant)
-    if system.chips > LARGEST_GRAPH:
-        with pytest.raises(DataError, match="too many for a graph"):
-            build(system)
-        return
-    for scope in scopes:
-        graph = build(system, scope.scope)
-        assert len(graph.chips) == scope.chips
-        assert graph.hops() == pytest.approx((scope.hops_mean, scope.hops_worst), rel=1e-12)
+def small(cases=WORLDS):
+    """Worlds a graph can hold, in both scopes."""
+    return [(*case, scope) for case in cases for scope in SCOPES if load_system(load_catalogue(), case[0]).chips <= LARGEST_GRAPH]
 
 
-@pytest.mark.parametrize(("name", "variant"), ALL, ids=[f"{name} {variant or ''}" for name, variant in ALL])
-def test_no_fabric_beats_its_bounds(name, variant):
-    """All-to-all is bound by injection, and by the bisection: half the traffic of half the chips crosses it."""
-    _, scopes = scopes_of(name, variant)
-    for scope in scopes:
-        n = scope.chips
-        assert 0 < scope.all_to_all <= scope.injection * (1 + 1e-12)
-        assert scope.all_to_all * (n / 2) * (n / 2) / (n - 1) <= scope.bisection * (1 + 1e-9)
-        assert 0 <= scope.hops_mean <= scope.hops_worst
+each = pytest.mark.parametrize(("name", "switch", "scope"), small(), ids=lambda text: text or "-")
 
 
-# ---------------------------------------------------------------- the traffic itself, by linear programming
-def concurrent_rate(nodes, links, chips):
-    """The rate at which every chip can send evenly to all others: the largest concurrent flow of one commodity a source."""
-    edges = [(a, b, width) for (a, b), width in links.items()]
-    edges += [(b, a, width) for a, b, width in edges]
-    number, place = len(edges), {node: index for index, node in enumerate(nodes)}
-    rows, columns, values, right = [], [], [], []
-    row = 0
-    for index, source in enumerate(chips):
-        for node in nodes:
-            if node == source:
-                continue
-            for edge, (a, b, _) in enumerate(edges):
-                if place[b] == place[node]:
-                    rows, columns, values = [*rows, row], [*columns, index * number + edge], [*values, 1.0]
-                elif place[a] == place[node]:
-                    rows, columns, values = [*rows, row], [*columns, index * number + edge], [*values, -1.0]
-            if node in chips:  # each destination takes an even part of the rate
-                rows, columns, values = [*rows, row], [*columns, len(chips) * number], [*values, -1.0 / (len(chips) - 1)]
-            right.append(0.0)
-            row += 1
-    balance = coo_matrix((values, (rows, columns)), shape=(row, len(chips) * number + 1))
-    flat = np.arange(len(chips) * number)
-    capacity = coo_matrix((np.ones(flat.size), (flat % number, flat)), shape=(number, flat.size + 1))
-    goal = np.zeros(flat.size + 1)
-    goal[-1] = -1
-    done = linprog(goal, A_ub=capacity.tocsr(), b_ub=[width for *_, width in edges], A_eq=balance.tocsr(), b_eq=right, method="highs")
-    assert done.status == 0
-    return -done.fun
+def graph_of(system: System, scope: str) -> Graph:
+    return build(system, scope)
 
 
-TORI = [((4, 4), (128, 128)), ((3, 3), (100, 100)), ((2, 4), (64, 100)), ((5, 3), (100, 60)), ((2, 2, 4), (128, 128, 64))]
+@each
+def test_hops_are_those_of_the_graph(name, switch, scope):
+    system, scopes, _ = read(name, switch)
+    mean, worst = graph_of(system, scope).hops()
+    assert float(scopes[scope].hops_mean) == pytest.approx(mean, rel=1e-12, abs=1e-12)
+    assert float(scopes[scope].hops_worst) == worst
 
 
-@pytest.mark.parametrize(("dims", "width"), TORI)
-def test_a_torus_carries_what_the_closed_form_says(dims, width):
-    chips = list(itertools.product(*map(range, dims)))
-    links = {}
-    for place, (axis, size) in itertools.product(chips, enumerate(dims)):
-        other = (*place[:axis], (place[axis] + 1) % size, *place[axis + 1 :])
-        if size > 2 or place[axis] == 0:
-            links[place, other] = width[axis]
-    closed = min(ring_all_to_all(size, link, math.prod(dims)) for size, link in zip(dims, width, strict=True))
-    assert concurrent_rate(chips, links, chips) == pytest.approx(closed, rel=1e-6)
+@each
+def test_injection_is_the_lanes_that_leave_a_chip(name, switch, scope):
+    system, scopes, lane = read(name, switch)
+    graph = graph_of(system, scope)
+    (width,) = {round(sum(graph.links[chip].values()), 9) for chip in graph.chips}
+    assert len(graph.chips) == scopes[scope].chips
+    assert float(scopes[scope].injection) == pytest.approx(width * lane, rel=1e-12)
+
+
+@each
+def test_all_to_all_is_the_most_the_graph_carries(name, switch, scope):
+    """The closed form is no bound only: some routing reaches it, and none does better."""
+    system, scopes, lane = read(name, switch)
+    rate = all_to_all_by_symmetry(graph_of(system, scope), symmetries(system, scope))
+    assert float(scopes[scope].all_to_all) == pytest.approx(rate * lane, rel=1e-7)
+
+
+@each
+def test_bisection_is_the_flow_over_the_cut(name, switch, scope):
+    system, scopes, lane = read(name, switch)
+    graph = graph_of(system, scope)
+    flow = min(between(graph, half) for half in halves(system, scope))
+    assert float(scopes[scope].bisection) == pytest.approx(flow * lane, rel=1e-9)
+
+
+def halves(system: System, scope: str):
+    """The cuts a closed form stands for: through the middle of each ring, between racks, else between any two halves."""
+    kind, chips = system.fabric["kind"], int(system.chips)
+    if kind == "torus":
+        sizes = [size for size, _ in torus_dimensions(system)]
+        return [lambda node, at=at, size=size: node[at + 1] < size // 2 for at, size in enumerate(sizes)]
+    if kind == "mesh":
+        return [lambda node: node[1] < chips // 2]
+    if scope == "world" and whole_racks(system) > 1:
+        return [lambda node: node[1] == 0]
+    inside = chips // whole_racks(system)
+    if kind == "two-level":
+        trays = inside // int(system.fabric["chips_per_tray"])
+        return [lambda node: node[2] < trays // 2]
+    return [lambda node: node[2] < inside // 2]
 
 
 @pytest.mark.parametrize(
-    ("trays", "tray_chips", "planes", "plane", "tray"),
-    [(4, 2, 1, 512, 512), (4, 2, 2, 512, 512), (3, 3, 3, 300, 400), (3, 3, 1, 300, 200), (4, 3, 3, 400, 150)],
+    ("name", "switch", "scope"),
+    [("trn2-nl16", "", "world"), ("trn2-4x4x2", "", "world"), ("trn1-16", "", "world"), ("mi300x-8", "", "world"), ("h100-hgx8", "", "world")]
+    + [("trn3-nl32x2", generation, "rack") for generation in ("gen1", "gen2", "gen3")]
+    + [("trn3-nl32x2", "gen1", "world"), ("trn3-nl32x2", "gen2", "world"), ("trn3-nl72x2", "gen3", "rack")],
 )
-def test_a_rack_of_trays_and_planes_carries_what_the_closed_form_says(trays, tray_chips, planes, plane, tray):
-    """Chips joined inside their tray by one switch, and each to a plane: one plane for all, or one for each place of a tray."""
-    chips = [("chip", t, c) for t in range(trays) for c in range(tray_chips)]
-    links = {(chip, ("plane", chip[2] % planes)): plane for chip in chips} | {(chip, ("tray", chip[1])): tray for chip in chips}
-    nodes = [*chips, *(("plane", p) for p in range(planes)), *(("tray", t) for t in range(trays))]
-    closed = two_level_rack_all_to_all(len(chips), tray_chips, plane, tray, 1.0 if planes > 1 else 0.0)
-    reached = concurrent_rate(nodes, links, chips)
-    assert reached >= closed * (1 - 1e-6), "the closed form promises more than the wires carry"
-    if planes > 1:
-        assert reached == pytest.approx(closed, rel=1e-6)
+def test_the_program_with_a_flow_for_every_source_agrees(name, switch, scope):
+    """The shortcut by symmetry against the program without it."""
+    system, scopes, lane = read(name, switch)
+    assert float(scopes[scope].all_to_all) == pytest.approx(all_to_all(build(system, scope)) * lane, rel=1e-7)
 
 
-@pytest.mark.parametrize(("groups", "inside", "across"), [(2, 4, 128.0), (2, 6, 100.0), (3, 3, 90.0)])
-def test_a_cut_carries_what_the_closed_form_says(groups, inside, across):
-    """Racks without bounds of their own, each chip with one link of its own across for every other rack."""
-    chips = [("chip", g, c) for g in range(groups) for c in range(inside)]
-    hubs = [("hub", g) for g in range(groups)]
-    links = {(chip, ("hub", chip[1])): 1e6 for chip in chips}
-    links |= {(("chip", a, c), ("chip", b, c)): across / (groups - 1) for a, b in itertools.combinations(range(groups), 2) for c in range(inside)}
-    assert concurrent_rate([*chips, *hubs], links, chips) == pytest.approx(cut_all_to_all(len(chips), across, groups), rel=1e-6)
+# ---------------------------------------------------------------- fabrics that no catalogue holds
+def made(kind: str, chips: int, racks: float = 1, **fabric) -> System:
+    """A system that is all fabric."""
+    return System("made", "Made", "x", "", "", "", "", racks, {}, {}, {"kind": kind, **fabric}, {}, (), {}, "made.toml", {}, [], {"x": chips})
+
+
+VALUES = {"parts.x.lane_bandwidth": 1.0, "parts.x.scale_up_bandwidth": 1.0}
+
+
+@st.composite
+def tori(draw, most: int = 64) -> System:
+    dims = draw(st.lists(st.integers(1, 7), min_size=1, max_size=4).filter(lambda dims: 2 <= math.prod(dims) <= most))
+    width = st.integers(1, 64)
+    return made("torus", math.prod(dims), dims=dims, lanes={axis: draw(width) for axis in "xyzw"[: len(dims)]})
+
+
+@settings(max_examples=60)
+@given(tori())
+def test_any_torus(system):
+    graph, (_, world) = build(system), fabric_scopes(system, VALUES)
+    mean, worst = graph.hops()
+    assert world.hops_mean == pytest.approx(mean, rel=1e-12, abs=1e-12)
+    assert world.hops_worst == worst
+    assert world.injection == sum(graph.links[graph.chips[0]].values())
+    assert world.bisection == min(between(graph, half) for half in halves(system, "world"))
+    assert world.all_to_all == pytest.approx(all_to_all_by_symmetry(graph, symmetries(system, "world")), rel=1e-7)
+
+
+@settings(max_examples=12)
+@given(tori(most=16))
+def test_any_small_torus_with_a_flow_for_every_source(system):
+    _, world = fabric_scopes(system, VALUES)
+    assert world.all_to_all == pytest.approx(all_to_all(build(system)), rel=1e-7)
+
+
+@pytest.mark.parametrize("dims", [[2, 2], [4], [4, 2], [2, 2, 2], [4, 3], [6, 2]], ids=str)
+def test_no_half_of_a_torus_is_cut_off_more_cheaply(dims):
+    """Over every way to halve the chips, one dimension being even."""
+    system = made("torus", math.prod(dims), dims=dims, lanes=dict.fromkeys("xyzw", 1))
+    graph, (_, world) = build(system), fabric_scopes(system, VALUES)
+    cuts = (between(graph, set(half).__contains__) for half in itertools.combinations(graph.chips, len(graph.chips) // 2))
+    even = [size for size in dims if size % 2 == 0]
+    assert world.bisection == min(cuts) or max(even) < max(dims)
+
+
+@st.composite
+def two_levels(draw) -> System:
+    in_tray = draw(st.sampled_from((2, 4)))
+    planes = draw(st.sampled_from([count for count in (1, 2, 4) if in_tray % count == 0]))
+    trays, racks = draw(st.integers(2, 4)), draw(st.integers(1, 2))
+    lanes = {name: draw(st.integers(1, 64)) for name in ("tray", "plane", "cross_rack")}
+    shape = {"chips_per_tray": in_tray, "planes": planes, "tray_hops": draw(st.integers(0, 1)), "lanes": lanes}
+    return made("two-level", racks * trays * in_tray, racks, **shape)
+
+
+@settings(max_examples=60)
+@given(two_levels())
+def test_any_two_level_fabric(system):
+    """Hops are exact. The all-to-all rate is one that routing reaches; where no tray is the bottleneck it is the best."""
+    for scope in fabric_scopes(system, VALUES):
+        graph = build(system, scope.scope)
+        mean, worst = graph.hops()
+        assert scope.hops_mean == pytest.approx(mean, rel=1e-12)
+        assert scope.hops_worst == worst
+        best = all_to_all_by_symmetry(graph, symmetries(system, scope.scope))
+        assert scope.all_to_all <= best * (1 + 1e-7)
