@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
@@ -26,6 +27,8 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "workload.precision": "precision",
     "workload.attention": "attention",
     "workload.dropout": "dropout",
+    "workload.expert_kernels": "expert_kernels",
+    "workload.trained": "trained",
     "cluster.switch": "switch",
     "cluster.port": "port",
 }
@@ -39,8 +42,7 @@ HEADLINE_DOCUMENTS = {
 SCENARIO_KEYS = {"title", "system", "site", "terms", "workload", "cluster", "rebates", "variant", "set", "note"}
 
 
-@dataclass(slots=True)
-class Scenario:
+class Scenario(NamedTuple):
     """A scenario as its file states it."""
 
     name: str

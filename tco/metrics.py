@@ -8,12 +8,15 @@ from tco.formula import formula
 from tco.units import (
     BytePerSecond,
     BytePerTerabyte,
+    Chip,
     FLOPPerPetaflop,
     FLOPPerSecond,
     Pure,
     SecondPerHour,
     TokenPerMillion,
+    TokenPerSecond,
     TokenPerSecondPerChip,
+    TokenPerTrillion,
     USDPerChipHour,
     USDPerMillionTokens,
     WattPerChip,
@@ -84,6 +87,19 @@ def usd_per_million(
     return share * used_hour / (rate * seconds_per_hour) * tokens_per_million
 
 
+@formula(unit="USD/Ttoken", source="tco-contract")
+def usd_per_trillion(
+    used_hour: USDPerChipHour,
+    chips: Pure,
+    rate: TokenPerSecond,
+    one_chip: Chip = 1,
+    seconds_per_hour: SecondPerHour = 3600,
+    tokens_per_trillion: TokenPerTrillion = 1e12,
+) -> Any:
+    """Cost of training on a trillion tokens: cost of a used chip-hour x chips / (3,600 x tokens a second) x 1e12."""
+    return used_hour * chips * one_chip / (rate * seconds_per_hour) * tokens_per_trillion
+
+
 @formula(unit="token/s/chip", source="tco-contract")
 def all_tokens(output: TokenPerSecondPerChip, input_tokens: TokenPerSecondPerChip) -> Any:
     """Tokens in and out per second and chip: output + input."""
@@ -112,3 +128,15 @@ def usd_per_bandwidth_hour(cost: USDPerChipHour, bandwidth: BytePerSecond, byte_
 def perf_per_tco(baseline: USDPerMillionTokens, own: USDPerMillionTokens) -> Any:
     """Performance per cost against a baseline: c_baseline / c_own, each the cost per output token."""
     return baseline / own
+
+
+@formula(unit="USD/chip/h", source="tco-contract")
+def hour_of_both_pools(decode: USDPerChipHour, prefill: USDPerChipHour, prefill_share: Pure) -> Any:
+    """Cost of a used chip-hour of two pools that may be different systems: c = (1 - s) c_decode + s c_prefill."""
+    return (1 - prefill_share) * decode + prefill_share * prefill
+
+
+@formula(unit="W/chip", source="tco-contract")
+def power_of_both_pools(decode: WattPerChip, prefill: WattPerChip, prefill_share: Pure) -> Any:
+    """Site power a chip of two pools that may be different systems: P = (1 - s) P_decode + s P_prefill."""
+    return (1 - prefill_share) * decode + prefill_share * prefill

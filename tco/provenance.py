@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tco.errors import DataError
 
@@ -17,8 +17,7 @@ def worst(kinds: list[str]) -> str:
     return max(kinds, key=KINDS.index, default="derived")
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(NamedTuple):
     """A number and where it comes from. `value`, `low` and `high` are in `unit`, the unit the formulas take."""
 
     path: str
@@ -35,8 +34,7 @@ class Input:
     overlay: bool = False  # a person's own number
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(NamedTuple):
     """A setting that replaces an input: by the user, by a scenario, or by a variant of a system."""
 
     text: str

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco import metrics as joined
 from tco.catalog import Catalogue, load_catalogue
@@ -23,23 +23,23 @@ from tco.economics.site import facility_power
 from tco.errors import DataError
 from tco.hardware.bill import Bill, bill_of_materials
 from tco.hardware.clos import switch_radix, tiers_needed
-from tco.hardware.fabric import crossing_bandwidth, fabric_scopes, torus_rings
+from tco.hardware.fabric import crossing_bandwidth, fabric_scopes, shares_ports, torus_of
 from tco.hardware.network import OPTICS, Network, Plan, scale_out_network, summed, switch_part
 from tco.inputs import HEADLINE_DOCUMENTS, HEADLINE_SYSTEM, Inputs, Scenario, load_scenario
 from tco.metrics import METRICS
-from tco.performance.architecture import load_model
+from tco.performance.architecture import Architecture, load_model
 from tco.performance.links import Links, Tier, links_of
-from tco.performance.machine import family_of, machine
+from tco.performance.machine import Machine, family_of, machine
 from tco.performance.profile import Report, report_of, shares_of
-from tco.performance.training.job import job_of, practice
-from tco.performance.training.result import TrainingResult, train
-from tco.performance.training.schedule import usd_per_trillion
 from tco.performance.workload import ServingResult, serve
 from tco.placement import SIDECAR, needs_sidecar, place
 from tco.provenance import Input
 from tco.trace import Trace, plain, recording
 from tco.units import parse_quantity
 from tco.values import Values, as_number, as_traced
+
+if TYPE_CHECKING:
+    from tco.performance.training.result import TrainingResult
 
 
 @dataclass(slots=True)
@@ -74,8 +74,7 @@ class Result:
         return pd.DataFrame(rows, columns=["metric", "value", "unit"]).set_index("metric")
 
 
-@dataclass(slots=True)
-class Chain:
+class Chain(NamedTuple):
     """Everything one reading of the chain makes."""
 
     system: System
@@ -112,10 +111,10 @@ def evaluate(
         *place(inputs, chain.bill),
         *(f"{path} is set, but nothing in this scenario rests on it" for path in inputs.unused(values)),
     ]
-    if chain.serving.reason:
-        metric = "step_s" if isinstance(chain.serving, TrainingResult) else "output_tokens_per_s_per_chip"
-        notes.append(f"{metric}: {chain.serving.reason}")
     measured = "training" if inputs.kind == "training" else "inference"
+    if chain.serving.reason:
+        metric = "step_s" if measured == "training" else "output_tokens_per_s_per_chip"
+        notes.append(f"{metric}: {chain.serving.reason}")
     result = Result(
         scenario=found.name,
         title=found.title,
@@ -161,17 +160,25 @@ def run(inputs: Inputs, values: Values, plan: Any = None) -> Chain:
 
 def serving_of(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
     """Serve the scenario's workload on one scale-up world."""
+    return serve(*server_of(inputs, values), values, plan)
+
+
+def server_of(inputs: Inputs, values: Values) -> tuple[Machine, Architecture, int]:
+    """Return what serves the scenario's workload: a chip on its links, the model, and the chips of one scale-up world."""
     system, catalogue = inputs.system, inputs.catalogue
     family, precision = family_of(catalogue, system.chip), inputs.text("workload.precision")
     hardware = machine(system.chip, links_of_system(inputs, values), values, family, precision)
-    return serve(hardware, load_model(catalogue, inputs.text("workload.model")), int(system.chips), values, plan)
+    return hardware, load_model(catalogue, inputs.text("workload.model")), int(system.chips)
 
 
 def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
     """Train the scenario's model on all chips of its cluster."""
+    from tco.performance.training.job import CHOICES, job_of, practice  # a serving scenario starts without the training room
+    from tco.performance.training.result import train
+
     system, catalogue = inputs.system, inputs.catalogue
     family, precision = family_of(catalogue, system.chip), inputs.text("workload.precision")
-    texts = {path: inputs.text(path) for path in ("workload.attention", "workload.dropout")}
+    texts = {path: inputs.text(path) for path in CHOICES}
     job = job_of(load_model(catalogue, inputs.text("workload.model")), texts, values)
     return train(job, practice(system.chip, fabric_scopes(system, values), values, family, precision), precision, plan)
 
@@ -179,8 +186,7 @@ def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
 WORKLOADS: dict[str, Callable[[Inputs, Values, Any], Any]] = {"serving": serving_of, "training": training_of}
 
 
-@dataclass(slots=True)
-class SystemBill:
+class SystemBill(NamedTuple):
     """The bill of a system without a workload."""
 
     system: System
@@ -240,10 +246,12 @@ def links_of_system(inputs: Inputs, values: Values) -> Links:
     """Return what the chips of the scenario's system meet when they communicate."""
     system = inputs.system
     scopes = fabric_scopes(system, values)
-    if scopes[0].chips == scopes[-1].chips:
-        scopes = scopes[-1:]
-    crossing = crossing_bandwidth(system, values)
-    tiers = [Tier(s.scope, s.chips, s.injection, s.all_to_all, s.hops_mean, s.balanced, crossing, tuple(torus_rings(system, values))) for s in scopes]
+    torus = torus_of(system) if system.fabric.get("kind") == "torus" else None
+    if torus or scopes[0].chips == scopes[-1].chips:
+        scopes = scopes[-1:]  # a rack of a torus is one slice among others
+    crossing, shared = crossing_bandwidth(system, values), shares_ports(system)
+    lane = values[f"parts.{system.chip}.lane_bandwidth"] if torus else None
+    tiers = [Tier(s.scope, s.chips, s.injection, s.all_to_all, s.hops_mean, s.balanced, crossing, shared, torus, lane) for s in scopes]
     return links_of(values, system.chip, family_of(inputs.catalogue, system.chip), tiers, bool(system.fabric.get("reduces", False)))
 
 
@@ -287,10 +295,9 @@ def collect(values: Values, system: System, cost: Cost, workload: ServingResult 
     name("usd_per_hbm_tb_per_s_hour", lambda: joined.usd_per_bandwidth_hour(hour, found["hbm_byte_per_s"]))
     for metric, value in workload.rates.items():
         name(metric, partial(plain_value, value))
-    if isinstance(workload, TrainingResult):
-        if workload.plan is not None:
-            name("train_usd_per_trillion_tokens", lambda: usd_per_trillion(used, values["cluster.chips"], workload.tokens_per_s))
-    elif "output_tokens_per_s_per_chip" in found:
+    if "train_tokens_per_s" in found:
+        name("train_usd_per_trillion_tokens", lambda: joined.usd_per_trillion(used, values["cluster.chips"], found["train_tokens_per_s"]))
+    elif isinstance(workload, ServingResult) and "output_tokens_per_s_per_chip" in found:
         out, into = found["output_tokens_per_s_per_chip"], found["input_tokens_per_s_per_chip"]
         name("usd_per_million_output_tokens", lambda: joined.usd_per_million(used, out, 1.0))
         name("usd_per_million_input_tokens", lambda: joined.usd_per_million(used, into, workload.prefill_share))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tco.economics.finance import capital_recovery_factor, per_chip_hour, recoverable_price, yearly_capital, yearly_upkeep
 from tco.economics.rebates import Rebate
@@ -58,8 +57,7 @@ def used_chip_hour(calendar: USDPerChipHour, availability: Pure, utilisation: Pu
     return calendar / (availability * utilisation)
 
 
-@dataclass(slots=True)
-class CostLine:
+class CostLine(NamedTuple):
     """One leaf of the cost: its price where it is capital, and what it adds to the chip-hour."""
 
     path: str
@@ -71,8 +69,7 @@ class CostLine:
     overlay: bool = False
 
 
-@dataclass(slots=True)
-class Cost:
+class Cost(NamedTuple):
     """All lines and the sums the metrics are made of."""
 
     lines: list[CostLine]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -73,8 +72,7 @@ def effective_discount(rebate: USD, spend: USD) -> Any:
     return rebate / spend
 
 
-@dataclass(slots=True)
-class Agreement:
+class Agreement(NamedTuple):
     """One agreement between a supplier and a buyer."""
 
     id: str
@@ -113,8 +111,7 @@ def load_agreement(catalogue: Catalogue, name: str) -> Agreement:
     )
 
 
-@dataclass(slots=True)
-class Rebate:
+class Rebate(NamedTuple):
     """What one agreement gives back on one world."""
 
     path: str
@@ -146,8 +143,7 @@ def rebate_of(agreement: Agreement, lines: list[BillLine], facility_power: Any, 
     )
 
 
-@dataclass(slots=True)
-class Worth:
+class Worth(NamedTuple):
     """What a right under an agreement is worth at a date."""
 
     share_price: Any

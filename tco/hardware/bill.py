@@ -61,8 +61,7 @@ class BillLine:
     overlay: bool = False
 
 
-@dataclass(slots=True)
-class Bill:
+class Bill(NamedTuple):
     """All lines of one scale-up world, with their sums."""
 
     lines: list[BillLine]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy as np
 from tco.catalog.systems import System
 from tco.errors import DataError, unknown
 from tco.formula import formula, least, total
+from tco.slices import Torus, lanes_rate, slice_all_to_all, slice_cut, slice_of
 from tco.units import BytePerSecond, Pure
 from tco.values import Values
 
@@ -91,15 +93,15 @@ def mesh_bisection(chips: Pure, link: BytePerSecond) -> Any:
 
 
 @formula(unit="byte/s", source="dally2004")
-def two_level_rack_all_to_all(chips: Pure, chips_per_tray: Pure, plane: BytePerSecond, tray: BytePerSecond, crossing: Pure) -> Any:
-    """Uniform all-to-all rate a chip reaches in one rack of trays and switch planes.
+def served_rate(bandwidth: BytePerSecond, destinations: Pure, chips: Pure) -> Any:
+    """Uniform all-to-all rate of a chip whose traffic to some of the others must pass a bandwidth: R = B (N-1) / k."""
+    return bandwidth * (chips - 1) / destinations
 
-    R = min(B_X (n-1)/(n-c), B_P (n-1)/((c-1) + crossing (n-c)(c-1)/c)); crossing is 1 where a plane reaches only one chip
-    of each tray, so that traffic to another plane passes the tray as well, and 0 where one switch reaches the whole rack.
-    """
-    over_planes = plane * (chips - 1) / (chips - chips_per_tray)
-    over_tray = tray * (chips - 1) / ((chips_per_tray - 1) + crossing * (chips - chips_per_tray) * (chips_per_tray - 1) / chips_per_tray)
-    return np.minimum(over_planes, over_tray)
+
+@formula(unit="byte/s", source="tco-model")
+def joint_bandwidth(one: BytePerSecond, other: BytePerSecond) -> Any:
+    """Bandwidth of two groups of lanes that may share a load: B = B_1 + B_2."""
+    return one + other
 
 
 @formula(unit="byte/s", source="dally2004")
@@ -228,6 +230,7 @@ def torus(system: System, values: Values) -> list[Scope]:
     injection = total("torus_injection", [neighbour_bandwidth(ring_neighbours(size), link) for size, link in links])
     distance = mean_over_distinct(total("mean_distance", [ring_mean_distance(size) for size, _ in sizes]), chips)
     return [
+        *torus_rack(system, rate),
         Scope(
             "world",
             chips,
@@ -242,6 +245,35 @@ def torus(system: System, values: Values) -> list[Scope]:
     ]
 
 
+def torus_of(system: System) -> Torus:
+    """Return the structure of a torus, with the block whose multiples its optical switches close into tori of their own."""
+    dimensions, block = torus_dimensions(system), system.fabric.get("block", [])
+    if not isinstance(block, list) or (block and (len(block) != len(dimensions) or not all(isinstance(size, int) and size > 0 for size in block))):
+        raise DataError(f"{system.where}: fabric.block is {block!r}, expected a size for each of the {len(dimensions)} dimensions, such as [4, 4, 4]")
+    return Torus(tuple(size for size, _ in dimensions), tuple(width for _, width in dimensions), tuple(block))
+
+
+def torus_rack(system: System, rate: Any) -> list[Scope]:
+    """Return the scope of one rack where the torus spans several: the slice that its chips are."""
+    if system.racks <= 1:
+        return []
+    part = slice_of(torus_of(system), math.ceil(system.chips / system.racks))
+    spanned = [(size, n, lanes_rate(width, rate)) for size, n, width in zip(part.sizes, part.directions, part.lanes, strict=True) if size > 1]
+    return [
+        Scope(
+            "rack",
+            part.chips,
+            lanes_rate(part.mean_injection, rate),
+            part.hops_mean,
+            float(part.hops_worst),
+            least("rack_bisection", [slice_cut(size, n, link, part.chips) for size, n, link in spanned]),
+            least("rack_all_to_all", [slice_all_to_all(size, n, link, part.chips) for size, n, link in spanned]),
+            dict(system.fabric["lanes"]),
+            False,
+        )
+    ]
+
+
 def two_level(system: System, values: Values) -> list[Scope]:
     """Trays of chips, planes of switches in the rack, and a direct link of each chip to its pair in the other rack."""
     rate = values[f"parts.{system.chip}.lane_bandwidth"]
@@ -250,13 +282,14 @@ def two_level(system: System, values: Values) -> list[Scope]:
     if inside % tray_chips or tray_chips % planes or tray_chips < 2:
         raise DataError(f"{system.where}: {inside} chips a rack do not divide into trays of {tray_chips} over {planes} planes")
     plane, tray = (lane_group_bandwidth(lanes(system, name), rate) for name in ("plane", "tray"))
-    rack_rate = two_level_rack_all_to_all(inside, tray_chips, plane, tray, 1.0 if planes > 1 else 0.0)
     injection = lane_group_bandwidth(lanes(system, "plane") + lanes(system, "tray"), rate)
     in_rack = {name: lanes(system, name) for name in ("tray", "plane")}
     spare = {"plane_spare": lanes(system, "plane_spare")} if "plane_spare" in system.fabric["lanes"] else {}
     shape = (inside, tray_chips, planes, number(system, "tray_hops"))
     cut = half_injection(inside, plane)
-    rack = Scope("rack", inside, injection, mean_hops(1, *shape), worst_hops(1, *shape), cut, rack_rate, in_rack | spare, False)
+    rate_of = partial(two_level_rates, inside, tray_chips, planes, plane, tray, bool(shape[-1]))
+    rate_inside = least("rack_all_to_all", rate_of(1))
+    rack = Scope("rack", inside, injection, mean_hops(1, *shape), worst_hops(1, *shape), cut, rate_inside, in_rack | spare, False)
     if racks == 1:
         return [rack]
     cross = lane_group_bandwidth(lanes(system, "cross_rack"), rate)
@@ -267,11 +300,30 @@ def two_level(system: System, values: Values) -> list[Scope]:
         mean_hops(racks, *shape),
         worst_hops(racks, *shape),
         rack_cut(chips, racks, cross),
-        least("world_all_to_all", [rack_rate, cut_all_to_all(chips, cross, racks)]),
+        least("world_all_to_all", [*rate_of(racks), cut_all_to_all(chips, cross, racks)]),
         in_rack | {"cross_rack": lanes(system, "cross_rack")} | spare,
         False,
     )
     return [rack, world]
+
+
+def two_level_rates(inside: int, tray_chips: int, planes: int, plane: Any, tray: Any, tray_switched: bool, racks: int) -> list[Any]:
+    """Return the all-to-all rate each group of lanes allows; the least of them is what balanced routing reaches.
+
+    Traffic to other trays passes a plane once. Traffic to other planes passes the tray once, to a chip on the right plane; without a
+    tray switch only the links to those chips serve. The chips of one's own tray and plane may be reached either way.
+    """
+    per_plane, chips = tray_chips // planes, racks * inside
+    other_trays, other_planes, beside = inside - tray_chips, inside - inside // planes, per_plane - 1
+    to_planes = tray if tray_switched else neighbour_bandwidth((tray_chips - per_plane) / (tray_chips - 1), tray)
+    rates = [served_rate(plane, racks * other_trays, chips)] if other_trays else []
+    if planes > 1:
+        rates.append(served_rate(to_planes, racks * other_planes, chips))
+    if beside:
+        shared = tray if tray_switched else neighbour_bandwidth(beside / (tray_chips - 1), tray)
+        served = other_trays + beside + (other_planes if tray_switched else 0)
+        rates.append(served_rate(joint_bandwidth(plane, shared), racks * served, chips))
+    return rates
 
 
 def mean_hops(racks: int, in_rack: int, tray_chips: int, planes: int, tray_hops: float) -> float:
@@ -315,9 +367,6 @@ def crossing_bandwidth(system: System, values: Values) -> Any:
     return lane_group_bandwidth(number(system, "cross_share"), values[f"parts.{system.chip}.scale_up_bandwidth"])
 
 
-def torus_rings(system: System, values: Values) -> list[tuple[int, Any]]:
-    """Return size and link bandwidth of each ring of a torus; nothing for other fabrics."""
-    if system.fabric.get("kind") != "torus":
-        return []
-    rate = values[f"parts.{system.chip}.lane_bandwidth"]
-    return [(size, lane_group_bandwidth(per_link, rate)) for size, per_link in torus_dimensions(system)]
+def shares_ports(system: System) -> bool:
+    """Say whether what goes to the other rack leaves a chip by the lanes that serve its own."""
+    return system.fabric.get("kind") == "two-star" and whole_racks(system) > 1

@@ -8,7 +8,7 @@ what lies above them is counted.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from tco.errors import DataError, unknown
 from tco.formula import formula, total
@@ -34,8 +34,7 @@ def network_power(number: Pure, unit_power: Watt) -> Any:
     return number * unit_power
 
 
-@dataclass(slots=True)
-class NetworkLine:
+class NetworkLine(NamedTuple):
     """One kind of part of the network."""
 
     name: str
@@ -47,8 +46,7 @@ class NetworkLine:
     sources: tuple[str, ...]
 
 
-@dataclass(slots=True)
-class Plan:
+class Plan(NamedTuple):
     """What is to be built. Bandwidths come from values; the rest is structure."""
 
     chips: Any

@@ -7,12 +7,14 @@ programming in the tests). What its wires allow is judged in `wires.py`.
 from __future__ import annotations
 
 import itertools
+import math
 from collections import deque
 from dataclasses import dataclass, field
 
 from tco.catalog.systems import System
 from tco.errors import DataError
-from tco.hardware.fabric import count, lanes, number, torus_dimensions, whole_racks
+from tco.hardware.fabric import count, lanes, number, torus_of, whole_racks
+from tco.slices import slice_of
 
 LARGEST_GRAPH = 1024  # chips; a larger world is judged by its closed forms alone
 Node = tuple[object, ...]
@@ -60,7 +62,7 @@ def build(system: System, scope: str = "world") -> Graph:
     graph = Graph()
     racks = 1 if scope == "rack" or kind in ("torus", "mesh") else whole_racks(system)
     if kind == "torus":
-        add_torus(graph, system)
+        add_torus(graph, system, scope)
     elif kind == "two-level":
         add_two_level(graph, system, racks)
     elif kind == "mesh":
@@ -75,13 +77,15 @@ def build(system: System, scope: str = "world") -> Graph:
     return graph
 
 
-def add_torus(graph: Graph, system: System) -> None:
-    """Join every chip to its neighbours in each dimension."""
-    sizes = torus_dimensions(system)
-    for place in itertools.product(*(range(size) for size, _ in sizes)):
-        for axis, (size, width) in enumerate(sizes):
+def add_torus(graph: Graph, system: System, scope: str) -> None:
+    """Join every chip of the torus, or of the slice that is one rack, to its neighbours in each dimension."""
+    torus = torus_of(system)
+    rack = scope == "rack" and system.racks > 1
+    sizes, closed, widths = slice_of(torus, math.ceil(system.chips / system.racks)) if rack else (torus.sizes, (True,) * len(torus.sizes), torus.lanes)
+    for place in itertools.product(*(range(size) for size in sizes)):
+        for axis, (size, width) in enumerate(zip(sizes, widths, strict=True)):
             neighbour = (*place[:axis], (place[axis] + 1) % size, *place[axis + 1 :])
-            if size > 2 or place[axis] == 0:
+            if place[axis] < size - 1 or (closed[axis] and size > 2):
                 graph.join(("chip", *place), ("chip", *neighbour), width)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from tco.catalog import Catalogue
@@ -13,6 +12,7 @@ from tco.economics.rebates import Agreement, Worth
 from tco.outputs.document import number
 from tco.outputs.table import Table, significant
 from tco.performance.architecture import Architecture
+from tco.performance.layers import Block
 
 if TYPE_CHECKING:
     from tco.figures import Figures
@@ -121,8 +121,15 @@ def model_document(model: Architecture) -> dict[str, Any]:
         "held_per_sequence": model.held,
         "source": model.source,
         "note": model.note,
-        "blocks": [asdict(block) for block in model.blocks],
+        "blocks": [
+            {key: part if isinstance(part, int | None) else part._asdict() for key, part in block._asdict().items()} for block in model.blocks
+        ],
     }
+
+
+def block_document(block: Block) -> dict[str, Any]:
+    """Return a kind of layer and its parts as JSON members."""
+    return {name: part if isinstance(part, int | None) else part._asdict() for name, part in block._asdict().items()}
 
 
 def model_rows(model: Architecture) -> list[list[Any]]:
@@ -130,7 +137,7 @@ def model_rows(model: Architecture) -> list[list[Any]]:
     rows: list[list[Any]] = [[key, value] for key, value in model_document(model).items() if key != "blocks" and value not in ("", 0)]
     for block in model.blocks:
         parts = {"attention": block.attention, "mixer": block.mixer, "feed-forward": block.feed_forward}
-        shapes = {name: asdict(part) for name, part in parts.items() if part is not None}
+        shapes = {name: part._asdict() for name, part in parts.items() if part is not None}
         texts = {name: ", ".join(f"{key} {value}" for key, value in shape.items() if value) for name, shape in shapes.items()}
         rows += [[f"{block.layers} x {name}", text] for name, text in texts.items() if text]
     return rows

@@ -1,17 +1,19 @@
 """The algorithms of each collective on a group of chips, and the choice of the cheapest.
 
 Which algorithms exist is structure: rings, trees and direct exchanges behind switches, in-switch reduction where the switches add
-up, bucket rings on a torus. A group inside one domain meets no outside tier: its bytes and steps are zero there.
+up, bucket rings on the slice of a torus. A group inside one domain meets no outside tier: its bytes and steps are zero there.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tco.errors import unknown
 from tco.formula import least, total
 from tco.performance import collectives as cost
-from tco.performance.links import Group, Links, group_of
+from tco.performance.links import Group, Links, group_of, links_for
 
 OPERATIONS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-recv")
 
@@ -29,7 +31,7 @@ def candidates(links: Links, operation: str, ranks: Any, size: Any) -> dict[str,
         "broadcast": broadcast,
         "send-recv": send_receive,
     }
-    return makers[operation](links, group, size)
+    return makers[operation](links_for(links, group), group, size)
 
 
 def cheapest(links: Links, operation: str, ranks: Any, size: Any) -> Any:
@@ -45,6 +47,14 @@ def outer_rate(links: Links, group: Group) -> Any:
 def outer_step(links: Links, group: Group) -> Any:
     """Return the latency of a step between domains."""
     return cost.outside_step(group.ranks, links.world, links.latencies.crossing_step, links.latencies.network_step)
+
+
+def wire(links: Links, group: Group, inner: Any, outer: Any, inner_rate: Any) -> Any:
+    """Return the time on the wire of bytes that stay and bytes that leave the domain, which may pass the same ports."""
+    if not links.shared:
+        return cost.wire_time(inner, inner_rate, outer, outer_rate(links, group))
+    within = np.minimum(np.asarray(group.ranks) <= links.world, 1.0)  # beyond its world a chip has ports of its own
+    return cost.shared_wire_time(inner, inner_rate, outer, outer_rate(links, group), within)
 
 
 def ring(links: Links, group: Group, size: Any, passes: int) -> Any:
@@ -75,18 +85,18 @@ def halving(links: Links, group: Group, size: Any, passes: int) -> Any:
 
 def bucket(links: Links, size: Any, passes: int) -> Any:
     """Return the time of bucket rings over the dimensions of a torus, one after the other."""
-    t, before, phases, steps = links.latencies, 1, [], 0
-    for ring_size, link in links.rings:
-        phases.append(cost.bucket_time(size, ring_size, before, passes, link))
-        before, steps = before * ring_size, steps + ring_size - 1
-    return cost.pipelined_time(cost.torus_latency(t.start, passes, steps, t.step), total("bucket_wire", phases), t.chunk)
+    t, before, phases = links.latencies, 1, []
+    for ring_size, link, closed in links.rings:
+        phases.append(cost.bucket_time(size, ring_size, before, passes, link, closed))
+        before = before * ring_size
+    return cost.pipelined_time(cost.torus_latency(t.start, passes, links.steps, t.step), total("bucket_wire", phases), t.chunk)
 
 
 def bucket_all(links: Links, group: Group, size: Any, passes: int) -> Any:
     """Return the time of bucket rings with the data split over rotated orders, all dimensions busy at once."""
-    t, steps = links.latencies, sum(ring_size - 1 for ring_size, _ in links.rings)
+    t = links.latencies
     wire = cost.wire_time(cost.ring_bytes(size, group.ranks, passes), links.inside, 0.0, links.inside)
-    return cost.pipelined_time(cost.torus_latency(t.start, passes, steps, t.step), wire, t.chunk)
+    return cost.pipelined_time(cost.torus_latency(t.start, passes, links.steps, t.step), wire, t.chunk)
 
 
 def one_pass(links: Links, group: Group, size: Any) -> dict[str, Any]:
@@ -122,9 +132,8 @@ def exchange(links: Links, group: Group, size: Any) -> dict[str, Any]:
     t = links.latencies
     inner = cost.inner_exchange(size, group.ranks, group.per_domain)
     outer = cost.outer_exchange(size, group.ranks, group.per_domain)
-    wire = cost.wire_time(inner, links.spread, outer, outer_rate(links, group))
     latency = cost.exchange_latency(t.start, group.ranks, group.domains, t.step, outer_step(links, group))
-    return {"pairwise": cost.pipelined_time(latency, wire, t.chunk)}
+    return {"pairwise": cost.pipelined_time(latency, wire(links, group, inner, outer, links.spread), t.chunk)}
 
 
 def broadcast(links: Links, group: Group, size: Any) -> dict[str, Any]:
@@ -140,27 +149,31 @@ def send_receive(links: Links, group: Group, size: Any) -> dict[str, Any]:
     t = links.latencies
     latency = cost.direct_latency(t.start, 1, group.ranks, group.domains, t.step, outer_step(links, group))
     across = cost.crossing_bytes(size, group.domains)
-    wire = cost.wire_time(cost.staying_bytes(size, group.domains), links.inside, across, outer_rate(links, group))
-    return {"direct": cost.direct_time(latency, wire)}
+    staying = cost.staying_bytes(size, group.domains)
+    return {"direct": cost.direct_time(latency, wire(links, group, staying, across, links.inside))}
 
 
 def expert_exchange(links: Links, ranks: Any, tokens: Any, active: int, token: Any) -> Any:
     """Return the time of an expert dispatch or combine: each copy sent by itself, or once to every domain and forwarded there."""
-    group, t = group_of(links, ranks), links.latencies
+    group = group_of(links, ranks)
+    links = links_for(links, group)
+    t = links.latencies
     inside, outside = (group.per_domain - 1) / group.ranks, (group.domains - 1) / group.domains
     network = cost.crossing_step(outer_step(links, group), group.domains)
-    each = cost.wire_time(
+    each = wire(
+        links,
+        group,
         cost.scattered_bytes(tokens, active, token, inside),
-        links.spread,
         cost.scattered_bytes(tokens, active, token, outside),
-        outer_rate(links, group),
+        links.spread,
     )
     places, domains = cost.distinct_places(group.ranks, active), cost.distinct_places(group.domains, active)
-    once = cost.wire_time(
+    once = wire(
+        links,
+        group,
         cost.deduplicated_bytes(tokens, places, token, (group.per_domain - 1) / group.per_domain),
-        links.spread,
         cost.deduplicated_bytes(tokens, domains, token, outside),
-        outer_rate(links, group),
+        links.spread,
     )
-    times = [cost.expert_exchange_time(kernels, t.expert_kernel, network, wire, 0.0) for kernels, wire in ((1, each), (2, once))]
+    times = [cost.expert_exchange_time(kernels, t.expert_kernel, network, moving, 0.0) for kernels, moving in ((1, each), (2, once))]
     return least("expert_exchange", times)

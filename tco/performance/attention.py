@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Attention:
+class Attention(NamedTuple):
     """Attention of one kind of layer; without heads the layer has none.
 
     `latent` is zero for grouped-query attention, else MLA's cached width without rope. A query reaches every earlier token, or

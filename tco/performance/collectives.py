@@ -98,6 +98,12 @@ def wire_time(inner: Byte, inner_rate: BytePerSecond, outer: Byte, outer_rate: B
     return np.maximum(inner / inner_rate, outer / outer_rate)
 
 
+@formula(unit="s", source="tco-model")
+def shared_wire_time(inner: Byte, inner_rate: BytePerSecond, outer: Byte, outer_rate: BytePerSecond, shared: Pure) -> Any:
+    """Time on the wire where what leaves the domain passes the same ports: w = max((Q_in + Q_out)/B_in, Q_out/B_out); shared is 1 or 0."""
+    return np.maximum((inner + shared * outer) / inner_rate, outer / outer_rate)
+
+
 @formula(unit="s", source="tco-calibration")
 def pipelined_time(latency: Second, wire: Second, chunk: Second) -> Any:
     """A transfer cut into the best number of chunks: t = l + w + 2 sqrt(c w)."""
@@ -155,9 +161,9 @@ def torus_latency(start: Second, passes: Pure, steps: Pure, step: Second) -> Any
 
 
 @formula(unit="s", source="chan2007")
-def bucket_time(size: Byte, ring: Pure, before: Pure, passes: Pure, link: BytePerSecond) -> Any:
-    """Wire time of one dimension of a sequential bucket: p (d-1)/d x M / prod(d before) / (2 B), both directions of a ring at work."""
-    return passes * (ring - 1) / ring * size / before / (np.minimum(ring - 1, 2) * link)
+def bucket_time(size: Byte, ring: Pure, before: Pure, passes: Pure, link: BytePerSecond, closed: Pure = 1) -> Any:
+    """Wire time of one dimension of a sequential bucket: p (d-1)/d x M / prod(d before) / (n B), n = 2 on a closed ring, 1 on a line or a pair."""
+    return passes * (ring - 1) / ring * size / before / (np.maximum(np.minimum(ring - 1, 1 + closed), 1) * link)
 
 
 @formula(unit="byte", source="deepep")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tco.performance.attention import Attention
 from tco.performance.config import Config, Layout
 from tco.performance.layers import Block, FeedForward, gathered
@@ -38,14 +36,14 @@ def two_norms(c: Config) -> int:
 
 def read_llama(c: Config) -> Layout:
     """Llama and Mistral: dense, gated, grouped-query; Mistral's first release with one window for all layers."""
-    attention = replace(grouped_query(c), window=c.count("sliding_window", 10**9))
+    attention = grouped_query(c)._replace(window=c.count("sliding_window", 10**9))
     return c.layout((Block(c.layers(), attention, dense(c), others=two_norms(c)),))
 
 
 def read_qwen2(c: Config) -> Layout:
     """Qwen 2 and 2.5: as Llama, with biases on queries, keys and values."""
     c.without("use_sliding_window")
-    attention = replace(grouped_query(c, bias=True), out_bias=False)
+    attention = grouped_query(c, bias=True)._replace(out_bias=False)
     return c.layout((Block(c.layers(), attention, dense(c), others=two_norms(c)),))
 
 
@@ -66,7 +64,7 @@ def read_qwen3_moe(c: Config) -> Layout:
 def read_gemma2(c: Config) -> Layout:
     """Gemma 2: windows on every other layer, four norms a layer, one embedding."""
     far, part, norms = grouped_query(c), dense(c), 2 * two_norms(c)
-    near = replace(far, window=c.whole("sliding_window", 4096))
+    near = far._replace(window=c.whole("sliding_window", 4096))
     return c.layout(gathered(Block(1, far if index % 2 else near, part, others=norms) for index in range(c.layers())), tied=True)
 
 
@@ -99,9 +97,9 @@ def read_dbrx(c: Config) -> Layout:
 
 def read_gpt_oss(c: Config) -> Layout:
     """gpt-oss: windows on every other layer, sinks, biases on projections, router and experts."""
-    part = replace(routed(c, "intermediate_size", "num_local_experts"), router_bias=True, bias=True)
-    full, layers = replace(grouped_query(c, bias=True), sinks=True), c.layers()
-    attentions = {"sliding_attention": replace(full, window=c.whole("sliding_window")), "full_attention": full}
+    part = routed(c, "intermediate_size", "num_local_experts")._replace(router_bias=True, bias=True)
+    full, layers = grouped_query(c, bias=True)._replace(sinks=True), c.layers()
+    attentions = {"sliding_attention": full._replace(window=c.whole("sliding_window")), "full_attention": full}
     default = ["full_attention" if index % 2 else "sliding_attention" for index in range(layers)]
     kinds = c.kinds("layer_types", layers, tuple(attentions), default)
     return c.layout(gathered(Block(1, attentions[kind], part, others=two_norms(c)) for kind in kinds))
@@ -109,7 +107,7 @@ def read_gpt_oss(c: Config) -> Layout:
 
 def read_glm4(c: Config) -> Layout:
     """GLM-4.5 and 4.6: first layers dense, then fine-grained experts with a shared one."""
-    attention = replace(grouped_query(c, head_norm=c.flag("use_qk_norm")), out_bias=False)
+    attention = grouped_query(c, head_norm=c.flag("use_qk_norm"))._replace(out_bias=False)
     return c.layout(dense_then_routed(c, attention), prediction="num_nextn_predict_layers")
 
 
@@ -119,7 +117,7 @@ def dense_then_routed(c: Config, attention: Attention) -> tuple[Block, ...]:
     c.whole("moe_layer_freq", 1, most=1)
     first, shared = c.count("first_k_dense_replace", layers), c.count("n_shared_experts", 1000) * width
     balanced = c.text("topk_method", "noaux_tc") == "noaux_tc"  # a bias that balances the experts
-    part = replace(routed(c, "moe_intermediate_size", "n_routed_experts", shared), router_bias=balanced)
+    part = routed(c, "moe_intermediate_size", "n_routed_experts", shared)._replace(router_bias=balanced)
     kinds = [Block(layers - first, attention, part, others=two_norms(c))]
     if first:
         kinds.insert(0, Block(first, attention, dense(c), others=two_norms(c)))
@@ -129,15 +127,15 @@ def dense_then_routed(c: Config, attention: Attention) -> tuple[Block, ...]:
 def read_minimax(c: Config) -> Layout:
     """MiniMax M2 and M2.5: queries and keys have a norm over all heads, experts no shared one."""
     plain = grouped_query(c)
-    attention = replace(plain, qk_norm=(plain.heads + plain.kv_heads) * plain.qk_dim)
-    part = replace(routed(c, "intermediate_size", "num_local_experts"), router_bias=True)
+    attention = plain._replace(qk_norm=(plain.heads + plain.kv_heads) * plain.qk_dim)
+    part = routed(c, "intermediate_size", "num_local_experts")._replace(router_bias=True)
     return c.layout((Block(c.layers(), attention, part, others=two_norms(c)),))
 
 
 def read_llama4(c: Config) -> Layout:
     """Llama 4: three of four layers see their own chunk only; every layer or every other one has experts and a shared one."""
     step, every, full = c.whole("interleave_moe_layer_step", 1), c.whole("no_rope_layer_interval", 4), grouped_query(c)
-    chunked = replace(full, window=c.whole("attention_chunk_size"), chunked=True)
+    chunked = full._replace(window=c.whole("attention_chunk_size"), chunked=True)
     part, wide = routed(c, "intermediate_size", "num_local_experts", c.whole("intermediate_size")), dense(c, "intermediate_size_mlp")
     kinds = ((chunked if at % every else full, wide if at % step else part) for at in range(1, c.layers() + 1))
     return c.layout(gathered(Block(1, attention, chosen, others=two_norms(c)) for attention, chosen in kinds))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tco.performance.attention import Attention
 from tco.performance.config import Config, Layout
 from tco.performance.families import dense_then_routed, grouped_query, routed, two_norms
@@ -16,14 +14,14 @@ def latent_attention(c: Config) -> Attention:
     """Return multi-head latent attention, with an indexer where the config has one."""
     rope, nope, heads = c.whole("qk_rope_head_dim"), c.whole("qk_nope_head_dim"), c.whole("num_attention_heads")
     plain = Attention(heads, heads, nope + rope, c.whole("v_head_dim"), c.count("q_lora_rank", 10**9), c.whole("kv_lora_rank"), rope)
-    biased = replace(plain, in_bias=c.flag("attention_bias"), out_bias=c.flag("attention_bias"))
+    biased = plain._replace(in_bias=c.flag("attention_bias"), out_bias=c.flag("attention_bias"))
     return indexed(c, biased) if c.has("index_topk") else biased
 
 
 def indexed(c: Config, attention: Attention) -> Attention:
     """Return an attention whose queries reach the tokens an indexer scores highest."""
     top, heads, width = c.whole("index_topk"), c.whole("index_n_heads"), c.whole("index_head_dim")
-    return replace(attention, top_tokens=top, index_heads=heads, index_dim=width)
+    return attention._replace(top_tokens=top, index_heads=heads, index_dim=width)
 
 
 def read_deepseek(c: Config) -> Layout:
@@ -35,15 +33,15 @@ def read_deepseek4(c: Config) -> Layout:
     """DeepSeek V4: caches compressed 4 to 1 with an indexer, 128 to 1 without, or windows alone; several residual streams."""
     layers, heads, width, hidden = c.layers(), c.whole("num_attention_heads"), c.whole("head_dim"), c.whole("hidden_size")
     plain = Attention(heads, 1, width, width, c.whole("q_lora_rank"), window=c.whole("sliding_window"), shared_key_value=True, sinks=True)
-    window = replace(plain, out_groups=c.whole("o_groups", most=heads), out_rank=c.whole("o_lora_rank"))
-    attentions = {0: window, 4: indexed(c, replace(window, compression=4)), 128: replace(window, compression=128)}
+    window = plain._replace(out_groups=c.whole("o_groups", most=heads), out_rank=c.whole("o_lora_rank"))
+    attentions = {0: window, 4: indexed(c, window._replace(compression=4)), 128: window._replace(compression=128)}
     streams, expert = c.whole("hc_mult", most=1000), c.whole("moe_intermediate_size")
     mixing = (2 + streams) * streams * (streams * hidden + 1) + 3  # weights that join the residual streams, before and after a part
     part = routed(c, "moe_intermediate_size", "n_routed_experts", c.count("n_shared_experts", 1000) * expert)
     hashed = c.count("num_hash_layers", layers)  # the first layers choose experts by a table and need no bias to balance them
     others = two_norms(c) + 2 * mixing
     kinds = [
-        Block(1, attentions[ratio], replace(part, router_bias=index >= hashed), others=others)
+        Block(1, attentions[ratio], part._replace(router_bias=index >= hashed), others=others)
         for index, ratio in enumerate(c.kinds("compress_ratios", layers, tuple(attentions)))
     ]
     layout = c.layout(gathered(kinds))
@@ -54,11 +52,11 @@ def read_qwen35(c: Config) -> Layout:
     """Qwen 3.5: gated delta rule on three of four layers, gated attention on the fourth, experts on all."""
     c.without("mlp_only_layers")
     layers, every = c.layers(), c.whole("full_attention_interval", 4)
-    attention = replace(grouped_query(c, head_norm=True), gated=True)
+    attention = grouped_query(c, head_norm=True)._replace(gated=True)
     heads, head = c.whole("linear_num_value_heads"), c.whole("linear_value_head_dim")
     key_heads, key = c.whole("linear_num_key_heads", most=heads), c.whole("linear_key_head_dim")
     mixer = StateMixer(heads, head, key_heads, key, c.whole("linear_conv_kernel_dim"), controls=2, scalars=2, norm=head, passes=3)
-    part = replace(routed(c, "moe_intermediate_size", "num_experts", c.whole("shared_expert_intermediate_size")), shared_gate=True)
+    part = routed(c, "moe_intermediate_size", "num_experts", c.whole("shared_expert_intermediate_size"))._replace(shared_gate=True)
     norms = two_norms(c)
     linear, full = Block(1, feed_forward=part, mixer=mixer, others=norms), Block(1, attention, part, others=norms)
     default = ["linear_attention" if (index + 1) % every else "full_attention" for index in range(layers)]
@@ -74,7 +72,7 @@ def read_nemotron(c: Config) -> Layout:
     kinds = c.kinds("hybrid_override_pattern", layers, tuple("M*E-"))
     mixer = StateMixer(heads, head, groups, state, c.whole("conv_kernel"), controls=1, scalars=3, norm=heads * head, passes=2)
     made = {
-        "M": Block(1, mixer=replace(mixer, conv_bias=c.flag("use_conv_bias", True)), others=hidden),
+        "M": Block(1, mixer=mixer._replace(conv_bias=c.flag("use_conv_bias", True)), others=hidden),
         "*": Block(1, grouped_query(c), others=hidden),
     }
     if "E" in kinds:

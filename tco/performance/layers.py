@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from tco.performance.attention import NO_ATTENTION, Attention
 
 
-@dataclass(frozen=True, slots=True)
-class FeedForward:
+class FeedForward(NamedTuple):
     """Feed-forward part of one kind of layer: dense where `experts` is zero, absent where `width` is."""
 
     width: int  # dense width, or the width of one expert
@@ -49,8 +48,7 @@ class FeedForward:
 NO_FEED_FORWARD = FeedForward(0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class StateMixer:
+class StateMixer(NamedTuple):
     """A state-space or linear-attention layer: it caches no tokens, but keeps a state of fixed size for each sequence."""
 
     heads: int
@@ -95,8 +93,7 @@ class StateMixer:
         return hidden * self.projected + self.convolved * taps + self.scalars * self.heads + self.norm + self.inner * hidden
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """Equal layers, wherever they stand in the stack. A layer has attention or a mixer, a feed-forward part, or one of them only."""
 
     layers: int
@@ -123,6 +120,6 @@ def gathered(layers: Iterable[Block]) -> tuple[Block, ...]:
     """Return the kinds of layers in order of first appearance, equal ones counted together."""
     count: dict[Block, int] = {}
     for layer in layers:
-        kind = replace(layer, layers=0)
+        kind = layer._replace(layers=0)
         count[kind] = count.get(kind, 0) + layer.layers
-    return tuple(replace(kind, layers=number) for kind, number in count.items() if number)
+    return tuple(kind._replace(layers=number) for kind, number in count.items() if number)

@@ -6,13 +6,13 @@ domains: the lanes between paired racks, or the network. Group sizes are plain n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tco.formula import formula
 from tco.performance.collectives import latency_scale, scaled_latency
+from tco.slices import Torus, lanes_rate, slice_all_to_all, slices_of
 from tco.units import BytePerSecond, Pure, Second
 from tco.values import Values
 
@@ -23,8 +23,7 @@ def link_rate(bandwidth: BytePerSecond, link_efficiency: Pure) -> Any:
     return bandwidth * link_efficiency
 
 
-@dataclass(slots=True)
-class Tier:
+class Tier(NamedTuple):
     """One scope of the fabric as the hardware describes it."""
 
     scope: str
@@ -34,11 +33,12 @@ class Tier:
     hops: Any
     balanced: bool
     crossing: Any = None  # bandwidth a chip has to other domains of the same world
-    rings: tuple[tuple[int, Any], ...] = ()  # a torus: size and link bandwidth of each dimension
+    shared: bool = False  # what crosses passes the ports that serve the inside, and a switch in either domain
+    torus: Torus | None = None
+    lane: Any = None  # bandwidth of a lane of the torus
 
 
-@dataclass(slots=True)
-class Latencies:
+class Latencies(NamedTuple):
     """Latencies of a family at the clock of a chip."""
 
     start: Any
@@ -49,10 +49,11 @@ class Latencies:
     in_network: Any
     direct_start: Any
     expert_kernel: Any
+    near_step: Any = None  # a step to a neighbour
+    hop: Any = None  # what a device on the way adds
 
 
-@dataclass(slots=True)
-class Links:
+class Links(NamedTuple):
     """Rates and latencies of a system's fabric and network, for groups of any size."""
 
     domain: int  # chips of the inside tier
@@ -64,11 +65,15 @@ class Links:
     network: Any  # rate to other worlds
     latencies: Latencies
     reduces: bool  # the switches add up
-    rings: tuple[tuple[int, Any], ...] = ()
+    shared: bool = False  # lanes to other domains of the world are those that serve the inside
+    torus: Torus | None = None  # a group that does not fill it takes a slice
+    lane: Any = None  # rate of a lane of the torus in rings
+    exchange_lane: Any = None  # the same when all talk to all
+    rings: tuple[tuple[Any, Any, Any], ...] = ()  # a slice: size, link rate and whether it is closed, of each dimension
+    steps: Any = 0  # of bucket rings over all dimensions
 
 
-@dataclass(slots=True)
-class Group:
+class Group(NamedTuple):
     """Ranks of a collective, the domains they stand in, and how many stand in each."""
 
     ranks: Any
@@ -82,13 +87,32 @@ def group_of(links: Links, ranks: Any) -> Group:
     return Group(ranks, domains, ranks / domains)
 
 
+def links_for(links: Links, group: Group) -> Links:
+    """Return the links a group meets: on a torus those of the slice it takes, elsewhere all."""
+    if links.torus is None:
+        return links
+    part, t = slices_of(links.torus, group.per_domain), links.latencies
+    size, directions, width = part.narrow
+    rings = tuple((ring, lanes_rate(lanes, links.lane), closed) for (ring, closed), lanes in zip(part.rings, links.torus.lanes, strict=True))
+    return links._replace(
+        inside=lanes_rate(part.injection, links.lane),
+        spread=slice_all_to_all(size, directions, lanes_rate(width, links.exchange_lane), part.chips),
+        latencies=t._replace(step=step_over_hops(t.near_step, t.hop, part.hops)),
+        rings=rings,
+        steps=part.steps,
+    )
+
+
 @formula(unit="s", source="hockney1994")
 def step_over_hops(step: Second, hop_latency: Second, hops: Pure) -> Any:
     """Latency of a step over more devices than the one switch the family's step was measured on: alpha + (hops - 1) alpha_hop."""
     return step + np.maximum(hops - 1, 0) * hop_latency
 
 
-def latencies_of(values: Values, chip: str, family: str, hops: Any) -> Latencies:
+SWITCHES_ACROSS = 2  # one in either domain
+
+
+def latencies_of(values: Values, chip: str, family: str, hops: Any, shared: bool) -> Latencies:
     """Return a family's latencies at the clock of a chip."""
     prior, part = f"performance.{family}", f"parts.{chip}"
     scale = latency_scale(
@@ -98,17 +122,20 @@ def latencies_of(values: Values, chip: str, family: str, hops: Any) -> Latencies
     def scaled(name: str, ratio: Any = 1.0) -> Any:
         return scaled_latency(values[f"{prior}.{name}"], scale, ratio)
 
-    step = step_over_hops(scaled("collective_step"), values[f"{prior}.hop_latency"], hops)
+    near, hop = scaled("collective_step"), values[f"{prior}.hop_latency"]
+    step = step_over_hops(near, hop, hops)
     start = scaled("collective_start")
     return Latencies(
         start=start,
         step=step,
         chunk=scaled("collective_chunk"),
         network_step=values[f"{prior}.network_step"],
-        crossing_step=step,
+        crossing_step=step_over_hops(near, hop, SWITCHES_ACROSS) if shared else step,
         in_network=values[f"{prior}.in_network_latency"],
         direct_start=scaled_latency(start, values[f"{prior}.direct_start_ratio"]),
         expert_kernel=scaled("expert_kernel_latency"),
+        near_step=near,
+        hop=hop,
     )
 
 
@@ -117,18 +144,24 @@ def links_of(values: Values, chip: str, family: str, tiers: list[Tier], reduces:
     inner, world, prior = tiers[0], tiers[-1], f"performance.{family}"
     efficiency, direct = values[f"{prior}.link_efficiency"], values[f"{prior}.direct_efficiency"]
     network = link_rate(values[f"parts.{chip}.scale_out_bandwidth"], efficiency)
-    spread = inner.all_to_all if inner.balanced else balanced_rate(inner.all_to_all, values[f"{prior}.load_balance"])
+
+    def balanced(rate: Any) -> Any:
+        return rate if inner.balanced else balanced_rate(rate, values[f"{prior}.load_balance"])
+
     return Links(
         domain=inner.chips,
         world=world.chips,
         inside=link_rate(inner.injection, efficiency),
         direct=link_rate(inner.injection, direct),
-        spread=link_rate(spread, direct),
+        spread=link_rate(balanced(inner.all_to_all), direct),
         crossing=network if world.crossing is None else link_rate(world.crossing, efficiency),
         network=network,
-        latencies=latencies_of(values, chip, family, inner.hops),
+        latencies=latencies_of(values, chip, family, inner.hops, world.shared),
         reduces=reduces,
-        rings=tuple((size, link_rate(link, efficiency)) for size, link in inner.rings),
+        shared=world.shared,
+        torus=inner.torus,
+        lane=None if inner.torus is None else link_rate(inner.lane, efficiency),
+        exchange_lane=None if inner.torus is None else link_rate(balanced(inner.lane), direct),
     )
 
 

@@ -6,7 +6,7 @@ Every field may be a number, an array (many chips or formats at once) or a trace
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.errors import DataError, unknown
@@ -18,8 +18,7 @@ from tco.units import Byte, FLOPPerSecond, Pure
 from tco.values import Values
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(NamedTuple):
     """A number format: bits stored per number with its block scales, and the attributes of chip and family that compute it."""
 
     bits: float
@@ -92,11 +91,16 @@ class Machine:
 
 
 def family_of(catalogue: Catalogue, chip: str) -> str:
-    """Return the family whose practical parameters a chip shares."""
-    path, families = catalogue.document("performance", "families", "file")
+    """Return the family whose practical parameters a chip shares; a folder of one's own names the families of its chips."""
+
+    def read() -> dict[str, str]:
+        paths = [path for folder in catalogue.folders if (path := folder / "performance" / "families.toml").is_file()]
+        return {part: str(family) for path in paths for part, family in catalogue.toml(path).items()}
+
+    families: dict[str, str] = catalogue.once("families", read)
     if chip not in families:
-        raise unknown("chip", chip, families, str(path))
-    return str(families[chip])
+        raise unknown("chip", chip, families, "performance/families.toml")
+    return families[chip]
 
 
 def computed_peak(values: Values, chip: str, precision: str) -> str:

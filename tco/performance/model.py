@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tco.performance.attention import Attention
 from tco.performance.layers import Block, StateMixer
 
 
-@dataclass(frozen=True, slots=True)
-class Architecture:
+class Architecture(NamedTuple):
     """A decoder-only model, its modules for other media and for predicting further tokens left out of every count."""
 
     id: str

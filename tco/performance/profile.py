@@ -6,7 +6,7 @@ A phase is anything with a `time`, and either ready `lines` or the `operators` o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tco.performance.bounds import bound_of, time_by_bound
 
@@ -61,8 +61,7 @@ def shares_of(phase: Any) -> dict[str, float]:
     return shares
 
 
-@dataclass(slots=True)
-class Report:
+class Report(NamedTuple):
     """How a workload's plan was found: the plan in names and numbers, the search, the runner-up, memory, and the phases."""
 
     plan: dict[str, Any]

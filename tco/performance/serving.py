@@ -98,13 +98,27 @@ def time_to_first_token(prefill_time: Second, step_time: Second) -> Any:
     return prefill_time + step_time
 
 
-@dataclass(slots=True)
-class PassResult:
+class PassResult(NamedTuple):
     """One pass: its time, what it holds in HBM, and its operators."""
 
     time: Any
     memory: Any
     operators: list[Operator]
+
+
+def cached_numbers(model: Architecture, tensor_parallel: Any) -> tuple[Any, Any]:
+    """Return the numbers one chip caches over all layers: those that grow with each token, and those a sequence keeps (windows, states)."""
+    growing: Any = 0
+    kept: Any = 0
+    for attention, layers in model.attentions.items():
+        # the latent cache is held whole by every tensor-parallel rank; key-value heads are split
+        split = 1 if attention.latent else np.minimum(tensor_parallel, attention.kv_heads)
+        numbers = layers * (attention.cached + attention.index_dim) / split
+        if attention.window:
+            kept = kept + numbers * attention.window
+        else:
+            growing = growing + numbers
+    return growing, kept + sum(layers * mixer.held for mixer, layers in model.mixers.items()) / tensor_parallel
 
 
 def held_in_memory(machine: Machine, model: Architecture, shape: Shape, context: Any) -> Any:
@@ -119,18 +133,7 @@ def held_in_memory(machine: Machine, model: Architecture, shape: Shape, context:
     weights = weight_bytes(
         model.parameters - experts, experts * share, shape.tensor_parallel, shape.group, machine.attention_size, machine.expert_size
     )
-    growing: Any = 0
-    kept: Any = 0
-    for attention, layers in model.attentions.items():
-        # the latent cache is held whole by every tensor-parallel rank; key-value heads are split
-        numbers = (
-            layers * (attention.cached + attention.index_dim) / (1 if attention.latent else np.minimum(shape.tensor_parallel, attention.kv_heads))
-        )
-        if attention.window:
-            kept = kept + numbers * attention.window
-        else:
-            growing = growing + numbers
-    kept = kept + sum(layers * mixer.held for mixer, layers in model.mixers.items()) / shape.tensor_parallel
+    growing, kept = cached_numbers(model, shape.tensor_parallel)
     cache = cache_bytes(shape.sequences, context, growing, kept, machine.cache_size)
     return memory_in_use(weights, cache)
 

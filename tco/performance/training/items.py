@@ -65,7 +65,8 @@ class Work:
 
     def weights(self) -> Any:
         """Return the time of the weight gradients, part of the backward pass."""
-        return total("weight_gradients", [item.weight for item in self.items if item.weight is not None])
+        terms = [item.weight for item in self.items if item.weight is not None]
+        return total("weight_gradients", terms) if terms else 0.0
 
     def again(self, level: int) -> list[Any]:
         """Return the forward times that recomputation of a level repeats."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from tco.performance.roofline import achieved_bandwidth
 from tco.performance.training.compute import exponential_rate, sustained_clock, sustained_rate
 from tco.performance.training.traffic import Fabric, Scope, fabric_of, reached_rate
 from tco.trace import plain
-from tco.values import Values
 
 
 class Format(NamedTuple):
@@ -26,16 +25,29 @@ class Format(NamedTuple):
     peak: str
     efficiency: str | None  # relative to BF16
     conversion: str | None  # traffic of turning an activation into it
+    grouped: str | None = None  # name of the efficiency of its grouped products, where it differs
 
 
 # Narrow to wide; a format a chip does not compute runs as the next wider one.
 FORMATS = {
-    "fp4": Format(4.5, "peak_fp4", "fp4_efficiency", "fp4_conversion"),
+    "fp4": Format(4.5, "peak_fp4", "fp4_efficiency", "fp4_conversion", "fp4_grouped_efficiency"),
     "mxfp8": Format(8.25, "peak_fp8", "mxfp8_efficiency", "fp8_conversion"),
     "fp8": Format(8, "peak_fp8", "fp8_efficiency", "fp8_conversion"),
     "bf16": Format(16, "peak_bf16", None, None),
 }
-CHOICES = {"workload.attention": ("fused", "unfused"), "workload.dropout": ("yes", "no")}
+CHOICES = {
+    "workload.attention": ("fused", "unfused"),
+    "workload.dropout": ("yes", "no"),
+    "workload.expert_kernels": ("fused", "separate"),
+    "workload.trained": ("all", "adapters"),
+}
+
+
+class Readable(Protocol):
+    """Values by path."""
+
+    def __getitem__(self, path: str, /) -> Any:
+        """Return the value of a path."""
 
 
 @dataclass(slots=True)
@@ -46,6 +58,7 @@ class Practice:
     peak: Any  # dense peak of the compute format: the denominator of MFU
     wide_rate: Any  # products in BF16
     rate: Any  # products in the compute format
+    grouped: Any  # grouped products of very wide experts
     attention: Any
     peak_wide: Any
     exponentials: Any
@@ -68,7 +81,9 @@ class Job:
     length: int  # tokens of a sequence
     fused: bool
     dropout: bool
-    values: Values
+    values: Readable
+    fused_experts: Any = False  # experts run as few kernels, permutation and exchange inside them
+    frozen: bool = False  # the model's weights stay; only small adapters are trained
 
     def value(self, name: str) -> Any:
         """Return one of the parameters all training runs share."""
@@ -90,7 +105,7 @@ class Job:
         return element_size(16)
 
 
-def whole(values: Values, path: str) -> int:
+def whole(values: Readable, path: str) -> int:
     """Return an input that must be a whole number, as plans divide by it."""
     number = float(plain(values[path]))
     if number != int(number):
@@ -98,16 +113,26 @@ def whole(values: Values, path: str) -> int:
     return int(number)
 
 
-def job_of(model: Architecture, texts: dict[str, str], values: Values) -> Job:
+def job_of(model: Architecture, texts: dict[str, str], values: Readable) -> Job:
     """Return the job of a workload; `texts` are its inputs that are no numbers."""
     for path, allowed in CHOICES.items():
         if texts[path] not in allowed:
             raise unknown(path, texts[path], allowed)
     chips, batch, length = (whole(values, path) for path in ("cluster.chips", "workload.global_batch", "workload.sequence_length"))
-    return Job(model, chips, batch, length, texts["workload.attention"] == "fused", texts["workload.dropout"] == "yes", values)
+    return Job(
+        model,
+        chips,
+        batch,
+        length,
+        fused=texts["workload.attention"] == "fused",
+        dropout=texts["workload.dropout"] == "yes",
+        values=values,
+        fused_experts=texts["workload.expert_kernels"] == "fused",
+        frozen=texts["workload.trained"] == "adapters",
+    )
 
 
-def computing_format(values: Values, chip: str, precision: str) -> str:
+def computing_format(values: Readable, chip: str, precision: str) -> str:
     """Return the narrowest format, not narrower than `precision`, that the chip computes."""
     if precision not in FORMATS:
         raise unknown("precision", precision, FORMATS, "workload.precision")
@@ -118,16 +143,17 @@ def computing_format(values: Values, chip: str, precision: str) -> str:
     return "bf16"
 
 
-def practice(chip: str, scopes: Sequence[Scope], values: Values, family: str, precision: str) -> Practice:
+def practice(chip: str, scopes: Sequence[Scope], values: Readable, family: str, precision: str) -> Practice:
     """Return what the chip and its fabric reach in training."""
     part, shared, own = f"parts.{chip}", "performance.training", f"performance.{family}"
     computed = computing_format(values, chip, precision)
     form = FORMATS[computed]
     peak, wide = values[f"{part}.{form.peak}"], values[f"{part}.peak_bf16"]
-    clock = sustained_clock(values[f"{part}.tdp"], wide, values[f"{shared}.clock_knee"], values[f"{shared}.clock_exponent"])
+    clock = sustained_clock(values[f"{part}.tdp"], wide, values[f"{own}.clock_knee"], values[f"{shared}.clock_exponent"])
     factor, efficiency = values[f"{own}.training_factor"], values[f"{shared}.gemm_efficiency"]
     format_efficiency = values[f"{shared}.{form.efficiency}"] if form.efficiency else 1.0
     rate = sustained_rate(peak, efficiency, format_efficiency, clock, factor)
+    grouped = sustained_rate(peak, efficiency, values[f"{shared}.{form.grouped}"], clock, factor) if form.grouped else rate
     network = reached_rate(values[f"{part}.scale_out_bandwidth"], values[f"{shared}.network_efficiency"], values["cluster.oversubscription"])
     fabric = fabric_of(
         scopes,
@@ -142,9 +168,10 @@ def practice(chip: str, scopes: Sequence[Scope], values: Values, family: str, pr
         peak=peak,
         wide_rate=sustained_rate(wide, efficiency, 1.0, clock, factor),
         rate=rate,
+        grouped=grouped,
         attention=sustained_rate(wide, values[f"{shared}.attention_efficiency"], 1.0, clock, factor),
         peak_wide=wide,
-        exponentials=exponential_rate(values[f"{part}.cores"], values[f"{own}.exponentials_per_clock"], values[f"{part}.clock"], clock),
+        exponentials=exponential_rate(values[f"{part}.cores"], values[f"{part}.exponentials_per_clock"], values[f"{part}.clock"], clock),
         bandwidth=achieved_bandwidth(values[f"{part}.hbm_bandwidth"], values[f"{shared}.memory_efficiency"]),
         peak_bandwidth=values[f"{part}.hbm_bandwidth"],
         memory=usable_memory(values[f"{part}.hbm_capacity"], values[f"{shared}.memory_reserve"]),

@@ -59,6 +59,12 @@ def logits_bytes(tokens: Pure, vocabulary: Pure, logit_size: Byte = 4) -> Any:
     return tokens * vocabulary * logit_size
 
 
+@formula(unit="", source="korthikanti2022")
+def recomputed_share(kept: Byte, recomputed: Byte, usable: Byte) -> Any:
+    """Least share of the layers to compute again so that a plan fits: x = min(max((M_0 - M) / (M_0 - M_1), 0), 1)."""
+    return np.minimum(np.maximum((kept - usable) / np.maximum(kept - recomputed, 1e-9 * kept), 0), 1)
+
+
 @formula(unit="byte", source="tco-model")
 def overlap_buffers(hidden_states: Byte, overlapped: Pure, tensor_parallel: Pure) -> Any:
     """Buffers that let a collective run in pieces beside a product, one for each direction: 2 M o, none for a chip alone."""

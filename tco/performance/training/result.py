@@ -33,7 +33,6 @@ class TrainingResult:
 
     plan: Plan | None
     rates: dict[str, Any] = field(default_factory=dict)
-    tokens_per_s: Any = None
     chips: int = 0
     lines: StepLines | None = None
     memory: dict[str, float] = field(default_factory=dict)
@@ -67,16 +66,15 @@ def train(job: Job, practice: Practice, precision: str, plan: Plan | None) -> Tr
         plan = found.best
     made, pipe, micro, work = evaluate_plan(job, practice, plan)
     whole = schedule.step_flops(flops_per_token(job.model, job.sequence), job.sequences, job.sequence)
-    tokens = schedule.training_rate(job.sequences, job.sequence, made.time)
     rates = {
         "step_s": made.time,
         "mfu": schedule.model_flops_utilisation(whole, made.time, job.values["cluster.chips"], practice.peak),
-        "train_tokens_per_s": tokens,
+        "train_tokens_per_s": schedule.training_rate(job.sequences, job.sequence, made.time),
         "exposed_communication": schedule.share_of_step(exposed(job, plan, pipe, made, micro, work), made.time),
         "pipeline_bubble": schedule.share_of_step(pipe.bubble, made.time),
         "host_floor": schedule.share_of_step(floor(job, plan, pipe, micro), made.time),
     }
-    result = TrainingResult(plan, rates, tokens, job.chips, found=found, notes=notes)
+    result = TrainingResult(plan, rates, job.chips, found=found, notes=notes)
     if not isinstance(made.time, Traced) and not np.ndim(made.time):  # one number: neither a trace nor many draws
         result.lines = StepLines(float(made.time), step_lines(job, practice, plan, made, pipe, micro, work))
         result.memory = {name: float(used) for name, used in made.memory.items()}
@@ -153,7 +151,7 @@ def step_lines(job: Job, practice: Practice, plan: Plan, made: Step, pipe: Pipe,
         Line("pipeline bubble", float(pipe.bubble), "bubble"),
         Line("sharded weights and gradients", beyond_pipe, "link"),
         Line("gradients and weights at the end", float(made.parts.get("gradients", 0.0)), "link"),
-        Line("optimizer", float(made.parts["optimizer"]), "host" if plan.offload else "memory"),
+        Line("optimizer", float(made.parts.get("optimizer", 0.0)), "host" if plan.offload else "memory"),
         Line("stragglers among domains", float(made.time) - whole, "latency"),
     ]
     return [line for line in [*found.values(), *sums] if abs(line.time) > 1e-9 * float(made.time)]

@@ -11,16 +11,11 @@ from tco.units import (
     FLOP,
     Byte,
     BytePerSecond,
-    Chip,
     FLOPPerSecond,
     PerSecond,
     Pure,
     Second,
-    SecondPerHour,
     Token,
-    TokenPerSecond,
-    TokenPerTrillion,
-    USDPerChipHour,
 )
 
 
@@ -102,23 +97,16 @@ def training_rate(sequences: Pure, sequence: Pure, step: Second, one_token: Toke
     return sequences * sequence * one_token / step
 
 
-@formula(unit="USD/Ttoken", source="tco-contract")
-def usd_per_trillion(
-    used_hour: USDPerChipHour,
-    chips: Pure,
-    rate: TokenPerSecond,
-    one_chip: Chip = 1,
-    seconds_per_hour: SecondPerHour = 3600,
-    tokens_per_trillion: TokenPerTrillion = 1e12,
-) -> Any:
-    """Cost of training on a trillion tokens: cost of a used chip-hour x chips / (3,600 x tokens a second) x 1e12."""
-    return used_hour * chips * one_chip / (rate * seconds_per_hour) * tokens_per_trillion
-
-
 @formula(unit="", source="tco-model")
 def share_of_step(part: Second, step: Second) -> Any:
     """Share of the step: t_part / t."""
     return part / step
+
+
+@formula(unit="s", source="korthikanti2022")
+def partly_recomputed(kept: Second, recomputed: Second, share: Pure) -> Any:
+    """Step in which a share of the layers is computed again: t = t_0 + x (t_1 - t_0)."""
+    return kept + share * (recomputed - kept)
 
 
 @formula(unit="s", source="tco-model")

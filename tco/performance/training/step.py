@@ -153,7 +153,8 @@ def pipeline(job: Job, practice: Practice, plan: Plan, micro: MicroBatch) -> Pip
     size = hidden_bytes(micro.tokens, model.hidden, plan.tensor, job.wide_size)
     rate = scope_rate(place.across, 1, fabric.inner_rate(fabric.domain), fabric.outer_rate)
     boundaries = 2 * plan.interleave * np.minimum(plan.pipeline - 1, 1)
-    transfer = transfer_time(size, boundaries, rate, fabric.outer_latency, job.value("pipeline_exposed"))
+    share = job.value("pipeline_exposed") if job.fused else 1.0  # software that keeps scores in memory waits for its transfers
+    transfer = transfer_time(size, boundaries, rate, fabric.outer_latency, share)
     return Pipe(schedule.pipeline_time(count, longest, transfer, bubble), count, stage, longest, transfer, bubble)
 
 
@@ -193,9 +194,9 @@ def step(job: Job, practice: Practice, plan: Plan, micro: MicroBatch, pipe: Pipe
     if zero == 3:  # layer by layer: weights before both passes, gradients after
         held = slots(plan, job.model)
         layers = [fabric.gather(parameter_bytes(g.parameters / held, job.wide_size), g.place) for g in groups]
-        gathered = hidden_traffic(total("gather_of_a_layer", layers), pipe.micro_batches, 3 * held)
+        gathered = hidden_traffic(total("gather_of_a_layer", layers), pipe.micro_batches, (2 if job.frozen else 3) * held)
         parts["pipeline"] = smooth_maximum(pipe.time, gathered, sharpness)
-    else:
+    elif not job.frozen:
         once = total("gather_of_all_parameters", [fabric.gather(parameter_bytes(g.parameters, job.wide_size), g.place) for g in groups])
         if zero == 2:  # gradients are scattered after every micro-batch
             parts["pipeline"] = smooth_maximum(pipe.time, hidden_traffic(once, pipe.micro_batches, 1), sharpness)
@@ -204,9 +205,10 @@ def step(job: Job, practice: Practice, plan: Plan, micro: MicroBatch, pipe: Pipe
     updates = [schedule.optimizer_time(g.parameters, n, practice.bandwidth, plan.offload) for g, n in zip(groups, ranks, strict=True)]
     rates = job.value("host_update_rate"), job.value("host_link_bandwidth")
     hosts = [schedule.host_update_time(g.parameters, n, plan.offload, *rates) for g, n in zip(groups, ranks, strict=True)]
-    parts["optimizer"] = total("optimizer", [*updates, *hosts])
+    if not job.frozen:
+        parts["optimizer"] = total("optimizer", [*updates, *hosts])
     summed = total("step_without_loss", list(parts.values()))
-    time = schedule.scaled_step(summed, max(job.chips / fabric.domain, 1.0), job.value("scale_loss"))
+    time = schedule.scaled_step(summed, np.maximum(job.chips / fabric.domain, 1.0), job.value("scale_loss"))
     used = memory_of(job, plan, micro, pipe, groups)
     return Step(time, parts, used, total("memory_in_use", list(used.values())))
 
@@ -217,9 +219,12 @@ def memory_of(job: Job, plan: Plan, micro: MicroBatch, pipe: Pipe, groups: list[
     sizes = {"weights": job.wide_size, "gradients": job.values["workload.gradient_size"], "optimizer": job.values["workload.optimizer_size"]}
     used: dict[str, Any] = {}
     for (name, size), level in zip(sizes.items(), (3, 2, 1), strict=True):
+        if job.frozen and name != "weights":
+            continue
         terms = [memory.sharded_bytes(g.parameters, size, g.ranks if zero >= level else 1, 1 if name == "optimizer" else copies) for g in groups]
         used[name] = total(name, terms)
-    used["optimizer"] = memory.resident_bytes(used["optimizer"], plan.offload)
+    if not job.frozen:
+        used["optimizer"] = memory.resident_bytes(used["optimizer"], plan.offload)
     if zero == 3:  # the layer at work and the next one are gathered
         whole = [memory.sharded_bytes(g.parameters, job.wide_size, slots(plan, job.model), 2) for g in groups]
         used["gathered weights"] = total("gathered_weights", whole)

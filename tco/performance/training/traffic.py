@@ -18,7 +18,7 @@ from tco.units import Byte, BytePerSecond, Pure, Second
 class Scope(Protocol):
     """A scope of the scale-up fabric as the hardware describes it."""
 
-    chips: int
+    chips: Any
     injection: Any
     hops_mean: Any
 
@@ -108,9 +108,9 @@ class Span(NamedTuple):
 class Fabric(NamedTuple):
     """Rates and latencies of the tiers in practice."""
 
-    rack: int
+    rack: Any
     rack_rate: Any
-    domain: int
+    domain: Any
     domain_rate: Any
     inner_latency: Any
     outer_rate: Any
@@ -118,7 +118,7 @@ class Fabric(NamedTuple):
 
     def inner_rate(self, extent: Any) -> Any:
         """Return the rate on the smallest scale-up scope that holds `extent` chips."""
-        return self.domain_rate if self.rack == self.domain else scope_rate(extent, self.rack, self.rack_rate, self.domain_rate)
+        return self.domain_rate if np.all(self.rack == self.domain) else scope_rate(extent, self.rack, self.rack_rate, self.domain_rate)
 
     def gather(self, size: Any, span: Span) -> Any:
         """Return the time of an all-gather or a reduce-scatter of `size` bytes, the gathered size."""
@@ -131,10 +131,10 @@ def fabric_of(scopes: Sequence[Scope], efficiency: Any, step: Any, hop_latency: 
     rack, world = scopes[0], scopes[-1]
     inner, whole = (reached_rate(scope.injection, efficiency, 1.0) for scope in (rack, world))
     latency = round_latency(step, hop_latency, world.hops_mean)
-    return Fabric(int(rack.chips), inner, int(world.chips), whole, latency, outer_rate, outer_latency)
+    return Fabric(rack.chips, inner, world.chips, whole, latency, outer_rate, outer_latency)
 
 
-def span(domain: int, stride: Any, size: Any) -> Span:
+def span(domain: Any, stride: Any, size: Any) -> Span:
     """Return how a group of `size` members, each `stride` chips from the next, lies on domains of so many chips."""
     inside = np.gcd(stride * size, domain) // np.gcd(stride, domain)
     return Span(inside, size // inside)

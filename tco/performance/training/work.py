@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tco.formula import total
+from tco.formula import select, total
 from tco.performance.architecture import Attention, Block, FeedForward
 from tco.performance.flops import chunk_keys, compressed_entries, reached_keys
 from tco.performance.layers import StateMixer
@@ -48,7 +48,7 @@ class Builder:
         Products of experts run in groups, whose rate depends on their `narrow` side.
         """
         practice = self.practice
-        rate = compute.grouped_rate(practice.rate, narrow, self.job.value("grouped_half_width")) if narrow else practice.rate
+        rate = compute.grouped_rate(practice.grouped, narrow, self.job.value("grouped_half_width")) if narrow else practice.rate
         item = self.linear(name, layers, tokens, inner, outer, copies, rate, practice.peak, practice.input_size)
         self.made.items.append(item)
         if practice.conversion is not None:
@@ -66,6 +66,8 @@ class Builder:
         weight = repeated(compute.additive_roofline(flops, gradients, rate, bandwidth), layers)
         one = Part(flops, moved, rate, peak)
         parts = (one, Part(flops, gradients, rate, peak))
+        if self.job.frozen:
+            return Item(name, "product", forward, forward, FULL, layers, None, one, (one,))
         return Item(name, "product", forward, total(f"{name} backward", [forward, weight]), FULL, layers, weight, one, parts)
 
     def passes(self, name: str, layers: float, forward: Any, backward: Any, again: int, to: list[Item] | None = None) -> None:
@@ -177,7 +179,8 @@ class Builder:
         own = compute.expert_tokens(tokens, shape.tensor, f.active)
         self.product("experts up", layers, own, width, (f.matrices - 1) * f.width, local, narrow)
         self.product("experts down", layers, own, f.width, width, local, narrow)
-        moved = compute.sweep_bytes(own, width, 1.0, 0.0, job.value("permute_passes"), self.element)
+        passes = select(job.fused_experts, 0.0, job.value("permute_passes"))
+        moved = compute.sweep_bytes(own, width, 1.0, 0.0, passes, self.element)
         self.passes("expert permutation", layers, moved, moved, FULL)
         if np.all(np.asarray(shape.expert) == 1):
             return
@@ -186,7 +189,7 @@ class Builder:
         place = joined(span(domain, 1, inner), span(domain, shape.data_stride, shape.expert // inner))
         size = hidden_bytes(tokens, width, shape.tensor, self.element)
         near = spread_time(size, copies_elsewhere(shape.expert, f.active), fabric.inner_rate(place.inside), fabric.inner_latency)
-        inside = exposed_time(near, 2 * layers, job.value("expert_exposed_inside"))
+        inside = exposed_time(near, 2 * layers, select(job.fused_experts, 0.0, job.value("expert_exposed_inside")))
         self.link("expert exchange in a domain", inside, inside)
         far = spread_time(size, copies_elsewhere(place.across, f.active), fabric.outer_rate, fabric.outer_latency)
         across = exposed_time(far, 2 * layers, job.value("expert_exposed_across"))
@@ -210,6 +213,10 @@ class Builder:
             for matrices in (f.matrices, 2 * f.matrices - 1)
         ]
         self.passes("norms and activations", block.layers, moved[0], moved[1], SELECTIVE if job.fused else FULL)
+        if f.experts and f.bias:  # no fused kernel covers bias, clamp and probability of each expert
+            width = f.active * f.width / shape.tensor
+            extra = [compute.sweep_bytes(self.tokens, 0.0, 1.0, width * share, job.value("biased_expert_passes"), self.element) for share in (1, 2)]
+            self.passes("activations of experts with bias", block.layers, extra[0], extra[1], FULL)
 
     def tensor_collectives(self, parts: int) -> None:
         """Add all-gather and reduce-scatter before and after each part of a layer, the same bytes as two all-reduces a layer."""
@@ -224,7 +231,8 @@ class Builder:
 
     def run(self) -> Work:
         """Return the whole work of a micro-batch."""
-        model, practice, tensor = self.job.model, self.practice, self.shape.tensor
+        model, practice, tensor = with_predictions(self.job.model), self.practice, self.shape.tensor
+        ahead = model.prediction_layers
         parts = 0
         for attention, layers in model.attentions.items():
             self.attention(layers, attention)
@@ -237,15 +245,25 @@ class Builder:
                 self.feed_forward(block.layers, block.feed_forward)
                 parts += block.layers
             self.elementwise(block)
+        if ahead:  # each joins the hidden state with the embedding of the token that follows
+            self.product("predicted token in", ahead, self.tokens, 2 * model.hidden, model.hidden / tensor)
         self.tensor_collectives(parts)
         local = model.vocabulary / tensor
         self.made.head.append(
-            self.linear("output head", 1, self.tokens, model.hidden, local, 1, practice.wide_rate, practice.peak_wide, self.element)
+            self.linear("output head", 1 + ahead, self.tokens, model.hidden, local, 1, practice.wide_rate, practice.peak_wide, self.element)
         )
         passes = self.job.value("elementwise_passes")
         logits = [compute.sweep_bytes(self.tokens, 0.0, 1.0, local * LOGIT_PASSES * share, passes, self.element) for share in (0.3, 0.7)]
-        self.passes("softmax and loss", 1, logits[0], logits[1], NEVER, self.made.head)
+        self.passes("softmax and loss", 1 + ahead, logits[0], logits[1], NEVER, self.made.head)
         return self.made
+
+
+def with_predictions(model: Architecture) -> Architecture:
+    """Return a model with the layers that predict further tokens, which training runs like its last ones."""
+    if not model.prediction_layers:
+        return model
+    last = model.blocks[-1]
+    return model._replace(blocks=(*model.blocks[:-1], last._replace(layers=last.layers + model.prediction_layers)))
 
 
 def parts_of(block: Block) -> int:
@@ -257,5 +275,5 @@ def host_times(job: Job, practice: Practice) -> dict[str, Any]:
     """Return the time the host needs for a micro-batch through all layers, by recomputation."""
     sparse = sum(block.layers for block in job.model.blocks if block.feed_forward.experts)
     parts = sum(block.layers * parts_of(block) for block in job.model.blocks)
-    times = job.value("host_block_time"), job.value("host_expert_block_time")
+    times = job.value("host_block_time"), select(job.fused_experts, job.value("host_block_time"), job.value("host_expert_block_time"))
     return {name: compute.host_time(parts - sparse, times[0], sparse, times[1], again, practice.host_factor) for name, again in AGAIN.items()}

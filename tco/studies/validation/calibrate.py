@@ -1,7 +1,7 @@
 """What is fitted on which kind of measurements, what is tied to it, and the rows a fit becomes.
 
 Kernels pin the efficiencies of single operators; what they settle is held while collectives, training and serving are fitted. AMD
-shares every parameter of an engine with NVIDIA but its rate of products and the overhead of its young ports.
+shares every parameter of kernels and engines with NVIDIA but its rate of products and the overhead of its young ports.
 """
 
 from __future__ import annotations
@@ -27,12 +27,28 @@ SHARED_BY_GPUS = (
     *("launch_time", "cache_efficiency", "grouped_share_bf16", "grouped_share_fp8", "residual_passes", "host_sglang", "host_vllm"),
     *("speculative_tokens", "speculative_accepted", "collective_wait", "exchange_wait"),
 )
+FLASH_AND_TILES = ("tile_efficiency_fp4", "flash_efficiency_bf16", "flash_efficiency_fp8")  # follow the rate of products
+KERNELS = (
+    *("kernel_launch", "kernel_stage", "fp4_inner_latency", "core_load", "stream_efficiency", "row_load", "row_efficiency", "softmax_cost"),
+    *("attention_preparation", "tail_exposed", "decode_splits", "decode_block_time", "vector_efficiency", "cache_kept"),
+)
 FREE: dict[str, dict[str, Sequence[str]]] = {
+    "kernels": {"nvidia": ("tile_efficiency", *FLASH_AND_TILES, *KERNELS), "amd": ("tile_efficiency",)},
     "collectives": {
         "nvidia": (
             *("collective_start", "collective_step", "die_latency_factor", "link_efficiency", "collective_chunk", "direct_efficiency"),
             *("direct_start_ratio", "expert_kernel_latency", "core_copy_rate", "efa_step", "eager_overhead"),
         )
+    },
+    "training": {
+        "training": (
+            *("fp4_efficiency", "clock_exponent", "elementwise_passes", "grouped_half_width", "permute_passes", "mixer_passes"),
+            *("tensor_exposed", "expert_exposed_across", "host_expert_block_time", "host_update_rate"),
+        ),
+        "nvidia": ("clock_knee",),
+        "amd": ("training_factor",),
+        "tpu": ("training_factor",),
+        "trainium1": ("training_factor",),
     },
     "inference": {
         "nvidia": (*SHARED_BY_GPUS, "block_fp8_engine"),
@@ -40,7 +56,13 @@ FREE: dict[str, dict[str, Sequence[str]]] = {
         "trainium1": ("gemm_efficiency_bf16", "launch_time", "cache_efficiency"),
     },
 }
-LEAVE_OUT = {"collectives": ("accelerator", "source_id"), "inference": ("accelerator", "model", "source_id")}
+LEAVE_OUT = {
+    "training": ("accelerator", "model", "source_id"),
+    "kernels": ("accelerator", "source_id"),
+    "collectives": ("accelerator", "source_id"),
+    "inference": ("accelerator", "model", "source_id"),
+}
+REFIT_ROUNDS = {"kernels": 12}  # steps of a refit without a group, where they are quick enough to end; else three
 NORMAL_P95 = 1.645
 COLUMNS = ("family", "attribute", "value", "unit", "low", "high", "as_of", "kind", "source", "note", "use", "residual")
 
@@ -57,12 +79,23 @@ class Calibration:
 
 def tie(values: Values, kind: str) -> list[str]:
     """Set the parameters that follow fitted ones; return their paths."""
-    if kind != "inference":
+    if kind == "collectives":
         return []
+    if kind == "training":
+        follows = {"performance.training.context_exposed": "performance.training.tensor_exposed", "performance.amd.clock_knee": "performance.nvidia.clock_knee"}
+        for path, like in follows.items():
+            values[path] = values[like]
+        return list(follows)
     tied = []
-    for name in SHARED_BY_GPUS:
+    for name in KERNELS if kind == "kernels" else SHARED_BY_GPUS:
         values[f"performance.amd.{name}"] = values[f"performance.nvidia.{name}"]
         tied.append(f"performance.amd.{name}")
+    if kind == "kernels":
+        rate = values["performance.amd.tile_efficiency"] / values["performance.nvidia.tile_efficiency"]
+        for name in FLASH_AND_TILES:
+            values[f"performance.amd.{name}"] = values[f"performance.nvidia.{name}"] * rate
+            tied.append(f"performance.amd.{name}")
+        return tied
     for family, like in (("amd", "nvidia"), ("trainium1", None)):
         own, wide = f"performance.{family}.gemm_efficiency_", "gemm_efficiency_bf16"
         for narrow in ("fp8", "fp4"):
@@ -88,17 +121,17 @@ def calibrate(
 
     progress(f"fitting {len(free)} parameters on {len(table):,} {kind}")
     found = fitting.fit(predict, table, make(table), free)
-    tied = tie(values, kind)
     accuracy = {"nothing": found.score}
     shifts: dict[str, list[float]] = {path: [] for path in paths}
     for name in LEAVE_OUT[kind]:
         progress(f"leaving out one {name} at a time")
         targets, made = [], []
-        for _, target, predicted in fitting.left_out(predict, table, make, free, name, shifts=shifts):
+        for _, target, predicted in fitting.left_out(predict, table, make, free, name, REFIT_ROUNDS.get(kind, 3), shifts):
             targets.append(target)
             made.append(predicted)
         if targets:
             accuracy["source" if name == "source_id" else name] = scores(np.concatenate(targets), np.concatenate(made))
+    tied = tie(values, kind)  # after the refits, which moved what follows
     rows = list(rows_of(values, found, tied, shifts, int(found.score["n"] or 0), date))
     return Calibration(kind, found, rows, accuracy)
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tco.catalog.rows import attribute
 from tco.studies.validation.score import Prediction, scores
 from tco.studies.validation.specifications import Specifications
 from tco.values import Values
@@ -44,12 +45,12 @@ class Fit:
 
 
 def parameters(values: Values, paths: Sequence[str]) -> list[Parameter]:
-    """Return the parameters of some paths with the bounds their rows allow."""
+    """Return the parameters of some paths with the bounds their rows and their attributes allow."""
     found = []
     for path in paths:
-        given = values.input(path)
+        given, wanted = values.input(path), attribute("performance", path.split(".")[2], path)
         low, high = given.low or given.value, given.high or given.value
-        found.append(Parameter(path, low / WIDEN, high * WIDEN))
+        found.append(Parameter(path, max(low / WIDEN, wanted.minimum), min(high * WIDEN, wanted.maximum)))
     return found
 
 
@@ -97,8 +98,9 @@ def left_out(
     shifts: dict[str, list[float]] | None = None,
 ) -> Iterator[tuple[str, Array, Array]]:
     """Yield (member, measured, predicted) of each group left out in turn: refitted without it, from the fitted values on."""
-    for member in sorted(set(table[name].astype(str))):
-        apart = (table[name].astype(str) == member).to_numpy()
+    members = (make(table).parts if name == "accelerator" else table[name].to_numpy(object)).astype(str)  # one part goes by several names
+    for member in sorted(set(members)):
+        apart = members == member
         if apart.sum() < LEAST_GROUP or apart.all():
             continue
         chips = make(table[~apart])

@@ -7,7 +7,7 @@ from tco.hardware.fabric import fabric_scopes
 from tco.inputs import Inputs, load_scenario
 from tco.performance.architecture import load_model
 from tco.performance.machine import family_of
-from tco.performance.training.job import Job, Practice, job_of, practice
+from tco.performance.training.job import CHOICES, Job, Practice, job_of, practice
 from tco.performance.training.plans import Plan
 from tco.values import as_number
 
@@ -21,7 +21,7 @@ def job(name: str = A100, **settings: str) -> tuple[Job, Practice]:
     given = {path.replace("__", "."): text for path, text in settings.items()}
     inputs = Inputs(CATALOGUE, load_scenario(CATALOGUE, name), given, {})
     values = inputs.values(as_number)
-    texts = {path: inputs.text(path) for path in ("workload.attention", "workload.dropout")}
+    texts = {path: inputs.text(path) for path in CHOICES}
     made = job_of(load_model(CATALOGUE, inputs.text("workload.model")), texts, values)
     chip = inputs.system.chip
     scopes = fabric_scopes(inputs.system, values)

@@ -1,0 +1,226 @@
+"""The frontier of serving: what each interactivity costs, over every plan and batch of the search, on one system or on two.
+
+Prefill plans, decode plans and batches are the axes of one array evaluation. A decode pool may take its prompts from a prefill pool
+of another system: a token then costs what the chips of both cost, in the proportion the workload asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco import metrics as joined
+from tco.catalog import Catalogue
+from tco.performance import disaggregation as apart
+from tco.performance import serving as phases
+from tco.performance.bounds import time_by_bound
+from tco.performance.memory import cache_bytes
+from tco.performance.operators import Operator
+from tco.performance.serving import SEQUENCES, DecodePlan, PassResult, PrefillPlan
+from tco.studies.pools import Pool, pool_of
+
+Array = np.ndarray[Any, Any]
+
+
+class Point(NamedTuple):
+    """One plan of both pools and what it gives."""
+
+    tokens_per_s_per_user: float
+    output_tokens_per_s_per_chip: float
+    input_tokens_per_s_per_chip: float
+    usd_per_million_output_tokens: float
+    usd_per_million_tokens: float
+    tokens_per_s_per_facility_mw: float
+    tpot_s: float
+    ttft_s: float
+    prefill_share: float
+    prefill_chips_per_decode_chip: float
+    hand_over_s: float | None  # of a prompt's cache through the network; None where it stays inside one system
+    hand_over_bytes: float | None
+    memory_bytes: float
+    chips: int
+    tp: int
+    batch: int
+    prefill_chips: int
+    prefill_tp: int
+    bound: str
+    bound_share: float
+    chosen: bool  # the cheapest that meets the workload's interactivity
+    cheapest: bool  # no other system of the call gives as much interactivity for less
+
+
+@dataclass(slots=True)
+class Grid:
+    """Every pair of plans: prefill plans on the first axis, decode plans on the second, batches on the third."""
+
+    decode: DecodePlan
+    prefill: PrefillPlan
+    step: PassResult
+    ready: PassResult
+    rate: Any
+    share: Any
+    first: Any
+    handed: Any
+    cache: Any
+    cost: Any  # infinite where a pair does not fit or is too late
+    hour: Any
+    reason: str = ""  # why no pair is feasible
+
+
+@dataclass(slots=True)
+class Frontier:
+    """The points no other plan beats in both interactivity and cost, the quickest first."""
+
+    decode: Pool
+    prefill: Pool
+    separate: bool  # the pools hand caches over through the scale-out network
+    points: list[Point] = field(default_factory=list)
+    plans: int = 0
+    feasible: int = 0
+    reason: str = ""  # why there is no point
+
+    @property
+    def chosen(self) -> Point | None:
+        """The point of the workload's interactivity."""
+        return next((point for point in self.points if point.chosen), None)
+
+
+def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
+    """Evaluate every pair of plans of a decode and a prefill pool."""
+    values = decode.values
+    prompt, answer, limit = values["workload.input_tokens"], values["workload.output_tokens"], values["workload.ttft"] or np.inf
+    plan = DecodePlan(*phases.plan_axes(decode.model, decode.world), np.array([SEQUENCES], dtype=float))
+    before = PrefillPlan(*(axis[:, :, None] for axis in phases.plan_axes(prefill.model, prefill.world)))
+    step = phases.decode(decode.machine, decode.model, plan, prompt, answer)
+    ready = phases.prefill(prefill.machine, prefill.model, before, prompt)
+    made = phases.decode_rate(plan.sequences, plan.tensor_parallel, step.time)
+    read = phases.prefill_rate(prompt, before.tensor_parallel, ready.time)
+    held, whole = step.memory <= decode.machine.memory, ready.memory <= prefill.machine.memory
+    handed: Any = 0.0
+    cache: Any = 0.0
+    if separate:
+        out, into = prefill.machine.links, decode.machine.links
+        cache = cache_bytes(1, prompt, *phases.cached_numbers(prefill.model, 1), prefill.machine.cache_size)
+        made, read = apart.fed_rate(made, into.network, cache, answer), apart.fed_rate(read, out.network, cache, prompt)
+        slower = max(out.latencies.network_step, into.latencies.network_step)
+        handed = apart.hand_over_time(cache, before.tensor_parallel, out.network, plan.tensor_parallel, into.network, slower)
+        first = apart.time_to_first_token_apart(ready.time, handed, step.time)
+        soon = first <= limit
+    else:
+        first = phases.time_to_first_token(ready.time, step.time)
+        soon = ready.time <= limit
+    rate, share = phases.output_rate(made, read, prompt, answer), phases.prefill_share(made, read, prompt, answer)
+    hour = joined.hour_of_both_pools(decode.metric("tco_usd_per_used_chip_hour"), prefill.metric("tco_usd_per_used_chip_hour"), share)
+    cost = np.where(held & whole & soon, joined.usd_per_million(hour, rate, 1.0), np.inf)
+    reason = ""
+    if not np.any(held):
+        reason = f"no decode plan: {phases.shortfall(step, decode.machine, held, 0)}"
+    elif not np.any(whole):
+        reason = f"no prefill plan: {phases.shortfall(ready, prefill.machine, whole, 0)}"
+    elif not np.any(np.isfinite(cost)):
+        reason = f"no pair of plans gives the first token within {limit:g} s"
+    return Grid(plan, before, step, ready, rate, share, first, handed, cache, cost, hour, reason)
+
+
+def undominated(speed: Array, cost: Array) -> Array:
+    """Return the positions of the points that no other beats in both, the quickest first; of equals the first stays."""
+    order = np.lexsort((np.arange(cost.size), cost, -speed))
+    best = np.minimum.accumulate(np.concatenate(([np.inf], cost[order][:-1])))
+    return order[cost[order] < best]
+
+
+def frontier_of(decode: Pool, prefill: Pool, separate: bool) -> Frontier:
+    """Return the frontier of one system, or of a decode and a prefill pool."""
+    grid = grid_of(decode, prefill, separate)
+    made = Frontier(decode, prefill, separate, [], grid.cost.size, int(np.count_nonzero(np.isfinite(grid.cost))), grid.reason)
+    if grid.reason:
+        return made
+    # the cheapest prefill plan of every decode plan, then the decode plans no other beats
+    best = grid.cost.argmin(axis=0)
+    least = grid.cost.min(axis=0)
+    kept = undominated(np.broadcast_to(phases.tokens_per_user(grid.step.time), best.shape).ravel(), least.ravel())
+    rows, batches = np.unravel_index(kept, best.shape)
+    made.points = points_of(made, grid, (best[rows, batches], rows, batches))
+    return made
+
+
+def points_of(frontier: Frontier, grid: Grid, places: tuple[Array, Array, Array]) -> list[Point]:
+    """Return the points at some places of the grid."""
+    values, separate = frontier.decode.values, frontier.separate
+
+    def at(quantity: Any) -> Array:
+        return np.broadcast_to(quantity, grid.cost.shape)[places]
+
+    plan, rate, share = grid.decode, at(grid.rate), at(grid.share)
+    read = phases.input_rate(rate, values["workload.input_tokens"], values["workload.output_tokens"])
+    power = joined.power_of_both_pools(
+        frontier.decode.metric("facility_power_w_per_chip"), frontier.prefill.metric("facility_power_w_per_chip"), share
+    )
+    speed = at(phases.tokens_per_user(grid.step.time))
+    quick = np.flatnonzero(speed >= values["workload.interactivity"])
+    target = quick[-1] if quick.size else -1  # the slowest that is quick enough is the cheapest
+    columns = (
+        speed,
+        rate,
+        read,
+        at(grid.cost),
+        joined.usd_per_million(at(grid.hour), joined.all_tokens(rate, read), 1.0),
+        joined.tokens_per_megawatt(rate, power),
+        at(grid.step.time),
+        at(grid.first),
+        share,
+        apart.chips_per_chip(share),
+        at(grid.handed),
+        at(grid.cache),
+        at(grid.step.memory),
+    )
+    counts = (plan.chips, plan.tensor_parallel, plan.sequences * plan.chips / plan.tensor_parallel, *grid.prefill)
+    whole = np.rint([at(count) for count in counts]).astype(int).T.tolist()
+    found = []
+    for position, numbers in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+        *rates, handed, cache, memory = numbers
+        bounds = time_by_bound(one_of(grid.step, (int(places[1][position]), int(places[2][position]))))
+        bound = max(bounds, key=lambda name: bounds[name])
+        moved = (handed, cache) if separate else (None, None)
+        found.append(Point._make([*rates, *moved, memory, *whole[position], bound, bounds[bound], bool(position == target), False]))
+    return found
+
+
+def one_of(result: PassResult, place: tuple[int, int]) -> PassResult:
+    """Return one plan's pass out of an array of plans."""
+
+    def pick(value: Any) -> Any:
+        return np.broadcast_to(value, np.shape(result.time))[place] if np.ndim(value) else value
+
+    return PassResult(pick(result.time), pick(result.memory), [Operator(*map(pick, operator)) for operator in result.operators])
+
+
+def mark_cheapest(frontiers: Sequence[Frontier]) -> None:
+    """Mark the points that no point of another system beats, among those that serve one workload."""
+    for workload in {frontier.decode.workload for frontier in frontiers}:
+        alike = [frontier for frontier in frontiers if frontier.decode.workload == workload]
+        every = [(frontier, position) for frontier in alike for position in range(len(frontier.points))]
+        points = [frontier.points[position] for frontier, position in every]
+        speed = np.array([point.tokens_per_s_per_user for point in points])
+        leading = undominated(speed, np.array([point.usd_per_million_output_tokens for point in points])) if points else ()
+        for place in leading:
+            frontier, position = every[place]
+            frontier.points[position] = points[place]._replace(cheapest=True)
+
+
+def frontiers_of(
+    decoding: Sequence[tuple[str, Catalogue]], prefilling: Sequence[tuple[str, Catalogue]], settings: Mapping[str, str]
+) -> list[Frontier]:
+    """Return the frontier of every system; with systems that prefill, that of every pair of pools, the decode system's own among them."""
+    found = []
+    for name, catalogue in decoding:
+        pool = pool_of(catalogue, name, settings)
+        found.append(frontier_of(pool, pool, bool(prefilling)))
+        for other, its_catalogue in prefilling:
+            if other != name:
+                found.append(frontier_of(pool, pool_of(its_catalogue, other, settings, pool.scenario), True))
+    mark_cheapest(found)
+    return found

@@ -1,0 +1,1 @@
+"""Measuring a machine of one's own: products, attention, memory and collectives, as rows that predictions are held against."""

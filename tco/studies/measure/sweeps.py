@@ -1,0 +1,150 @@
+"""What is measured: shapes of kernels and sizes of collectives. Structure only; nothing here has a unit but the bytes of a number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+NUMBER_SIZES = {"bfloat16": 2, "fp32": 4}  # bytes of a number, by the name the measured files give its format
+FORMATS = {"cuda": ("bfloat16",), "cpu": ("fp32", "bfloat16")}
+OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "alltoall")
+STREAMS = {"elementwise:copy": 2, "elementwise:add": 3}  # passes through memory: every operand read, the result written
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One kernel: a product (m, k) x (k, n), attention, or a pass over m x n numbers; what does not apply is zero."""
+
+    op: str
+    dtype: str
+    m: int = 0
+    n: int = 0
+    k: int = 0
+    batch: int = 0
+    seq_q: int = 0
+    seq_kv: int = 0
+    heads_q: int = 0
+    heads_kv: int = 0
+    head_dim: int = 0
+
+    @property
+    def numbers(self) -> int:
+        """Numbers that pass through memory at least; of attention those of keys and values alone, as published rows count."""
+        if self.op == "gemm":
+            return self.m * self.k + self.k * self.n + self.m * self.n
+        if self.op in STREAMS:
+            return STREAMS[self.op] * self.m * self.n
+        return 2 * self.batch * self.seq_kv * self.heads_kv * self.head_dim
+
+    def __str__(self) -> str:
+        """Return the kernel in words."""
+        if self.op == "gemm":
+            return f"gemm {self.dtype} {self.m} x {self.n} x {self.k}"
+        if self.op in STREAMS:
+            return f"{self.op} {self.dtype} {self.m} x {self.n}"
+        return f"{self.op} {self.dtype} {self.batch} x {self.seq_kv} tokens, {self.heads_q}/{self.heads_kv} heads"
+
+
+@dataclass(frozen=True, slots=True)
+class Collective:
+    """One collective over some ranks; `numbers` is the whole buffer, as nccl-tests counts it, and divides by the ranks."""
+
+    op: str
+    dtype: str
+    ranks: int
+    numbers: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole buffer."""
+        return self.numbers * NUMBER_SIZES[self.dtype]
+
+    def __str__(self) -> str:
+        """Return the collective in words."""
+        return f"{self.op} {self.dtype} {self.size:,} bytes over {self.ranks}"
+
+
+def powers(first: int, last: int, step: int = 1) -> list[int]:
+    """Return 2^first, 2^(first + step), ... up to 2^last."""
+    return [2**exponent for exponent in range(first, last + 1, step)]
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The sizes of a sweep: rows of products against weights, sequences against heads, rows of streams against their width."""
+
+    rows: Sequence[int]
+    weights: Sequence[tuple[int, int]]  # n, k
+    prompts: Sequence[tuple[int, int]]  # batch, tokens
+    contexts: Sequence[tuple[int, int]]  # batch, tokens in the cache
+    heads: Sequence[tuple[int, int]]  # query heads, key-value heads
+    head_dim: int
+    stream_rows: Sequence[int]
+    width: int
+    buffers: Sequence[int]  # bytes
+
+
+SIZES = {
+    ("cuda", False): Sizes(
+        rows=[1, *powers(3, 13)],
+        weights=[(4096, 4096), (8192, 8192), (28672, 8192), (8192, 28672), (2048, 7168)],
+        prompts=[(8, 512), (4, 2048), (1, 8192), (1, 16384)],
+        contexts=[(batch, tokens) for batch in (1, 8, 32, 128) for tokens in (1024, 4096, 16384)],
+        heads=[(32, 32), (64, 8)],
+        head_dim=128,
+        stream_rows=powers(0, 16),
+        width=8192,
+        buffers=powers(10, 30),
+    ),
+    ("cuda", True): Sizes([64, 4096], [(4096, 4096)], [(1, 2048)], [(8, 2048)], [(32, 8)], 128, [64, 16384], 4096, [2**16, 2**24]),
+    ("cpu", False): Sizes(
+        rows=[1, 16, 128, 512],
+        weights=[(1024, 1024), (4096, 1024), (4096, 4096)],
+        prompts=[(1, 256), (1, 1024)],
+        contexts=[(batch, tokens) for batch in (1, 8) for tokens in (256, 2048)],
+        heads=[(8, 8), (16, 2)],
+        head_dim=64,
+        stream_rows=powers(0, 14, 2),
+        width=1024,
+        buffers=powers(10, 24, 2),
+    ),
+    ("cpu", True): Sizes([4, 32], [(64, 32)], [(1, 32)], [(2, 64)], [(4, 2)], 16, [8, 256], 128, [2**10, 2**14]),
+}
+
+
+def kernels(device: str, quick: bool) -> Iterator[Kernel]:
+    """Yield the kernels of a device's sweep; a prompt is computed with every head's own keys, so each number of heads is met once."""
+    sizes = SIZES[device, quick]
+    for dtype in FORMATS[device]:
+        for n, k in sizes.weights:
+            for m in sizes.rows:
+                yield Kernel("gemm", dtype, m=m, n=n, k=k)
+        for heads, _ in sizes.heads:
+            for batch, tokens in sizes.prompts:
+                yield Kernel("attention_prefill", dtype, **heads_of(heads, heads, sizes), batch=batch, seq_q=tokens, seq_kv=tokens)
+        for heads, groups in sizes.heads:
+            for batch, tokens in sizes.contexts:
+                yield Kernel("attention_decode", dtype, **heads_of(heads, groups, sizes), batch=batch, seq_q=1, seq_kv=tokens)
+        for op in STREAMS:
+            for m in sizes.stream_rows:
+                yield Kernel(op, dtype, m=m, n=sizes.width)
+
+
+def heads_of(heads: int, groups: int, sizes: Sizes) -> dict[str, int]:
+    """Return the head fields of an attention kernel."""
+    return {"heads_q": heads, "heads_kv": groups, "head_dim": sizes.head_dim}
+
+
+def rank_counts(device: str, available: int, quick: bool) -> list[int]:
+    """Return the numbers of ranks a machine can hold: powers of two and all of it; none where there are fewer than two."""
+    if quick or device == "cpu":  # processes on one CPU share its memory: more of them measure nothing new
+        return [2] if available >= 2 or device == "cpu" else []
+    return sorted({count for count in (2, 4, 8, 16, available) if 2 <= count <= available})
+
+
+def collectives(device: str, ranks: int, quick: bool) -> Iterator[Collective]:
+    """Yield the collectives of one number of ranks; a buffer that the ranks do not divide is cut to one they do."""
+    dtype = FORMATS[device][0]
+    for op in OPERATIONS:
+        for size in SIZES[device, quick].buffers:
+            yield Collective(op, dtype, ranks, size // NUMBER_SIZES[dtype] // ranks * ranks)

@@ -1,0 +1,63 @@
+"""Systems as pools that serve one phase or both: each at its own prices, on one workload."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tco.catalog import Catalogue
+from tco.errors import DataError, unknown
+from tco.inputs import HEADLINE_DOCUMENTS, Inputs, Scenario, load_scenario
+from tco.performance.architecture import Architecture
+from tco.performance.machine import Machine
+from tco.scenario import Result, evaluate, server_of
+from tco.values import Values, as_number
+
+
+@dataclass(slots=True)
+class Pool:
+    """A scenario whose system serves one phase or both."""
+
+    result: Result
+    scenario: Scenario
+    machine: Machine
+    model: Architecture
+    world: int
+    values: Values
+
+    def metric(self, name: str) -> float:
+        """Return a metric of the cost, which every scenario has."""
+        value = self.result.metrics[name]
+        if value is None:
+            raise DataError(f"{self.result.scenario}: {name} cannot be computed")
+        return value
+
+    @property
+    def workload(self) -> tuple[str, str, float, float]:
+        """What is served: only answers to one workload are held against each other."""
+        texts, values = self.result.texts, self.values
+        return (texts["workload.model"], texts["workload.precision"], values["workload.input_tokens"], values["workload.output_tokens"])
+
+
+def scenario_named(catalogue: Catalogue, name: str) -> Scenario:
+    """Return a scenario by name or file, or a system of the catalogue on the headline's site, terms and workload."""
+    systems = catalogue.ids("systems")
+    if name in catalogue.scenarios or name.endswith(".toml"):
+        return load_scenario(catalogue, name)
+    if name not in systems:
+        raise unknown("scenario or system", name, sorted({*catalogue.scenarios, *systems}))
+    return Scenario(name, name, name, dict(HEADLINE_DOCUMENTS), None, {}, {}, "--set")
+
+
+def pool_of(catalogue: Catalogue, name: str, settings: Mapping[str, str], serving: Scenario | None = None) -> Pool:
+    """Return a scenario as a pool; with `serving` it takes on that scenario's workload, at its own prices."""
+    scenario = scenario_named(catalogue, name)
+    if serving is not None:
+        chosen = {path: text for path, text in scenario.settings.items() if not path.startswith("workload.")}
+        chosen |= {path: text for path, text in serving.settings.items() if path.startswith("workload.")}
+        scenario = scenario._replace(documents=scenario.documents | {"workload": serving.documents["workload"]}, settings=chosen)
+    inputs = Inputs(catalogue, scenario, dict(settings), {})
+    if inputs.kind != "serving":
+        raise DataError(f"{name}: its workload trains (workload.kind), a frontier is one of serving")
+    values = inputs.values(as_number)
+    return Pool(evaluate(scenario, settings, catalogue=catalogue), scenario, *server_of(inputs, values), values)

@@ -1,0 +1,85 @@
+"""The worked example of CONTRIBUTING.md is read out of the page and run: a page that lies fails here."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tco.catalog import schema
+from tco.files import data_directory
+from tco.hardware.fabric import fabric_scopes
+from tco.scenario import bill_of_system, system_inputs
+from tco.values import as_number
+from tests.cli import tco
+
+PAGE = Path(__file__).parents[2] / "CONTRIBUTING.md"
+
+
+def blocks(heading: str) -> list[str]:
+    """The indented blocks of one section of the page, without their indentation."""
+    section = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert section, f"CONTRIBUTING.md has no section {heading!r}"
+    found = re.findall(r"(?:^(?:    .*)?\n)+", section[1], re.MULTILINE)
+    return [re.sub(r"^    ", "", block, flags=re.MULTILINE).strip("\n") + "\n" for block in found if block.strip()]
+
+
+@pytest.fixture
+def example(own):
+    """The system and the parts of the page in a folder of one's own."""
+    tree, rows = blocks("Add a system")
+    own.write("systems/toy-rack.toml", tree)
+    own.write("parts/toy.csv", rows)
+    return own
+
+
+def test_it_loads_and_prices(example):
+    found = bill_of_system(example.catalogue(), "toy-rack", {}, {})
+    assert found.system.quantity["b200-sxm"] == 8
+    assert found.system.quantity["toy-tray"] == 4
+    lines = {line.part: line for line in found.bill.lines}
+    assert lines["toy-tray"].extended == 4 * 3000
+    assert found.bill.price > lines["b200-sxm"].extended > 0
+    assert found.bill.power > 8 * 1000
+    assert found.notes == []
+
+
+def test_its_fabric_is_a_star(example):
+    inputs = system_inputs(example.catalogue(), "toy-rack", {}, {})
+    _, world = fabric_scopes(inputs.system, inputs.values(as_number))
+    assert (world.chips, world.hops_mean) == (8, 1)
+    assert world.all_to_all == world.injection
+
+
+def test_it_passes_the_checks(example):
+    catalogue = example.catalogue()
+    assert schema.check_systems(catalogue) == []
+    assert schema.check_parts(catalogue) == []
+
+
+def test_it_passes_on_the_command_line(example):
+    for words in (("systems", "check"), ("parts", "check"), ("systems", "show", "toy-rack"), ("bom", "toy-rack"), ("fabric", "toy-rack")):
+        done = tco(*words, "--data", str(example.folder))
+        assert done.exit_code == 0, done.stderr
+    assert "toy-rack" in tco("systems", "list", "--data", str(example.folder)).stdout
+
+
+def test_the_example_of_a_part(own):
+    (rows,) = blocks("Add a part")
+    own.write("parts/mine.csv", rows.replace("some-article", "tco-model"))
+    catalogue = own.catalogue()
+    assert schema.check_parts(catalogue) == []
+    assert {name: catalogue.part_input("my-nic-800g", name, "2026-06").value for name in catalogue.parts["my-nic-800g"]} == {
+        "price": 1500,
+        "power": 38,
+    }
+
+
+def test_the_page_speaks_of_the_files_there_are():
+    """Every path of the page in backticks exists in the checkout."""
+    root = data_directory().parent
+    text = PAGE.read_text(encoding="utf-8")
+    paths = [path for path in re.findall(r"`((?:tco|data|tests)/[\w/.-]+)`", text) if "*" not in path]
+    assert len(paths) >= 5
+    assert [path for path in paths if not (root / path).exists()] == []

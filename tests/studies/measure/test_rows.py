@@ -1,0 +1,87 @@
+"""Rows: the columns of the published files, and rates that published rows confirm."""
+
+from __future__ import annotations
+
+import pytest
+
+from tco.studies.measure.rows import COLLECTIVE_COLUMNS, KERNEL_COLUMNS, Origin, collective_row, kernel_row, rounded
+from tco.studies.measure.run import Outcome, Timing
+from tco.studies.measure.sweeps import Collective, Kernel
+from tco.studies.validation.measured import MARKS, NEEDED, TARGETS
+
+DIGIT = 5e-6  # published times and rates have six digits
+ORIGIN = Origin("H100 SXM", "PyTorch 2.9", "2026-11-02")
+
+
+def timing(microseconds):
+    return Timing(microseconds / 1e6, microseconds / 1.1e6, microseconds / 0.9e6, 21, 64)
+
+
+def kernel_cells(kernel, microseconds):
+    return dict(zip(KERNEL_COLUMNS, kernel_row(Outcome(kernel, conditions="SM clock 1755 MHz"), timing(microseconds), ORIGIN), strict=True))
+
+
+def collective_cells(collective, microseconds):
+    return dict(zip(COLLECTIVE_COLUMNS, collective_row(Outcome(collective), timing(microseconds), ORIGIN), strict=True))
+
+
+PUBLISHED = [  # NVIDIA's aiconfigurator database of the H100 SXM (aic_db_h100_sxm): time in us, TFLOP/s, GB/s
+    (Kernel("gemm", "bfloat16", m=8192, n=65536, k=8192), 12254.2, 717.801, 186.197),
+    (Kernel("gemm", "bfloat16", m=64, n=65536, k=8192), 403.579, 170.275, 2683.94),
+    (
+        Kernel("attention_prefill", "bfloat16", batch=4, seq_q=16384, seq_kv=16384, heads_q=64, heads_kv=64, head_dim=128),
+        35921.0,
+        489.746,
+        None,
+    ),
+    (Kernel("attention_decode", "bfloat16", batch=1, seq_q=1, seq_kv=128, heads_q=8, heads_kv=8, head_dim=128), 11.168, None, 46.9456),
+]
+
+
+@pytest.mark.parametrize(("kernel", "time", "tflops", "gb_s"), PUBLISHED, ids=[str(case[0]) for case in PUBLISHED])
+def test_rates_count_as_the_published_rows_count(kernel, time, tflops, gb_s):
+    cells = kernel_cells(kernel, time)
+    assert cells["time_us"] == time
+    assert cells["tflops"] == (tflops if tflops is None else pytest.approx(tflops, rel=DIGIT))
+    assert cells["gb_s"] == (gb_s if gb_s is None else pytest.approx(gb_s, rel=DIGIT))
+
+
+@pytest.mark.parametrize(
+    ("op", "time", "algorithm", "bus"),
+    [("all_reduce", 38.18, 54.928, 96.124), ("all_gather", 22.18, 94.5515, 82.7326), ("alltoall", 18.58, 112.871, 98.7625)],
+)
+def test_bandwidths_count_as_the_published_rows_count(op, time, algorithm, bus):
+    cells = collective_cells(Collective(op, "bfloat16", 8, 2**20), time)
+    assert cells["message_size_bytes"] == 2**21
+    assert (cells["algbw_gb_s"], cells["busbw_gb_s"]) == pytest.approx((algorithm, bus), rel=DIGIT)
+    assert (cells["n_gpus"], cells["nodes"], cells["gpus_per_node"]) == (8, 1, 8)
+
+
+def test_a_stream_counts_every_pass():
+    add, copy = (kernel_cells(Kernel(op, "bfloat16", m=1000, n=1000), 10.0) for op in ("elementwise:add", "elementwise:copy"))
+    assert (add["gb_s"], copy["gb_s"]) == (600.0, 400.0)
+    assert (add["tflops"], add["m"], add["n"], add["k"], add["causal"]) == (None, 1000, 1000, None, None)
+
+
+def test_a_row_says_where_it_comes_from_and_how_it_was_taken():
+    cells = kernel_cells(Kernel("gemm", "fp32", m=8, n=8, k=8), 100.0)
+    assert [cells[name] for name in ("source_id", "date", "accelerator", "kernel_source", "dtype", "value_kind")] == [
+        *("own-measurement", "2026-11-02", "H100 SXM", "PyTorch 2.9", "fp32", "measured")
+    ]
+    assert cells["notes"] == "median of 21 runs, calls a run: 64, P10-P90 90.9091-111.111 us, same operands in every call; SM clock 1755 MHz"
+    assert [cells[name] for name in ("peak_tflops_dense", "pct_of_peak", "batch", "tp", "source_url")] == [None] * 5
+
+
+def test_the_format_of_the_cache_stands_with_attention():
+    kernel = Kernel("attention_decode", "bfloat16", batch=1, seq_q=1, seq_kv=8, heads_q=2, heads_kv=1, head_dim=4)
+    assert kernel_cells(kernel, 1.0)["dtype"] == "bfloat16/kv bfloat16"
+
+
+@pytest.mark.parametrize(("kind", "columns"), [("kernels", KERNEL_COLUMNS), ("collectives", COLLECTIVE_COLUMNS)])
+def test_the_columns_are_those_of_their_kind(kind, columns):
+    assert len(set(columns)) == len(columns)
+    assert {MARKS[kind], *NEEDED[kind], *TARGETS[kind]} <= set(columns)
+
+
+def test_numbers_keep_the_digits_of_a_clock():
+    assert rounded(1.23456789e-3) == 0.00123457

@@ -1,0 +1,71 @@
+"""What a sweep holds: shapes that differ, that a device can run, and buffers the ranks divide."""
+
+from __future__ import annotations
+
+import pytest
+
+from tco.studies.measure.sweeps import FORMATS, NUMBER_SIZES, OPERATIONS, SIZES, Collective, collectives, kernels, powers, rank_counts
+
+CASES = sorted(SIZES)
+
+
+@pytest.mark.parametrize(("device", "quick"), CASES)
+def test_a_sweep_of_kernels_repeats_nothing_and_leaves_nothing_out(device, quick):
+    shapes = list(kernels(device, quick))
+    assert len(set(shapes)) == len(shapes)
+    assert {shape.op for shape in shapes} == {"gemm", "attention_prefill", "attention_decode", "elementwise:copy", "elementwise:add"}
+    assert {shape.dtype for shape in shapes} == set(FORMATS[device])
+    assert len({str(shape) for shape in shapes}) == len(shapes)
+
+
+@pytest.mark.parametrize(("device", "quick"), CASES)
+def test_query_heads_share_whole_groups(device, quick):
+    for shape in kernels(device, quick):
+        if shape.op.startswith("attention"):
+            assert shape.heads_q % shape.heads_kv == 0
+            assert shape.seq_q == (1 if shape.op == "attention_decode" else shape.seq_kv)
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_quick_is_a_fraction_of_the_sweep(device):
+    assert 4 * len(list(kernels(device, True))) <= len(list(kernels(device, False)))
+
+
+def test_the_largest_operands_fit_a_gpu_of_forty_gigabytes():
+    assert max(shape.numbers * NUMBER_SIZES[shape.dtype] for shape in kernels("cuda", False)) < 36e9
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4, 6, 8])
+@pytest.mark.parametrize(("device", "quick"), CASES)
+def test_buffers_divide_by_the_ranks_and_lose_less_than_a_number_each(device, quick, ranks):
+    shapes = list(collectives(device, ranks, quick))
+    assert {shape.op for shape in shapes} == set(OPERATIONS)
+    for shape, size in zip(shapes, [*SIZES[device, quick].buffers] * len(OPERATIONS), strict=True):
+        assert shape.numbers > 0
+        assert shape.numbers % ranks == 0
+        assert size - ranks * NUMBER_SIZES[shape.dtype] < shape.size <= size
+
+
+@pytest.mark.parametrize(
+    ("device", "available", "quick", "counts"),
+    [
+        ("cuda", 0, False, []),
+        ("cuda", 1, False, []),
+        ("cuda", 1, True, []),
+        ("cuda", 2, False, [2]),
+        ("cuda", 6, False, [2, 4, 6]),
+        ("cuda", 8, False, [2, 4, 8]),
+        ("cuda", 8, True, [2]),
+        ("cpu", 2, False, [2]),
+    ],
+)
+def test_rank_counts(device, available, quick, counts):
+    assert rank_counts(device, available, quick) == counts
+
+
+def test_powers():
+    assert powers(3, 9, 2) == [8, 32, 128, 512]
+
+
+def test_a_collective_in_words():
+    assert str(Collective("all_reduce", "fp32", 2, 512)) == "all_reduce fp32 2,048 bytes over 2"

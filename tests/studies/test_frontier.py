@@ -1,0 +1,139 @@
+"""The frontier: nothing on it is beaten, it goes through the plan of `tco perf`, and pools of two systems follow from each alone."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from tco.catalog import load_catalogue
+from tco.errors import DataError
+from tco.studies.frontier import Frontier, frontier_of, frontiers_of, grid_of, undominated
+from tco.studies.pools import Pool, pool_of
+from tests.chain import HEADLINE
+
+TRN3, GB200 = "trn3-nl72x2", "gb200-nvl72"
+
+
+@cache
+def pool(name: str, *settings: tuple[str, str]) -> Pool:
+    return pool_of(load_catalogue(), name, dict(settings))
+
+
+@cache
+def alone(name: str) -> Frontier:
+    return frontier_of(pool(name), pool(name), separate=False)
+
+
+@cache
+def pair(decode: str, prefill: str) -> Frontier:
+    return frontier_of(pool(decode), pool(prefill), separate=True)
+
+
+def test_undominated_by_hand():
+    speed, cost = np.array([1.0, 2.0, 3.0, 3.0, 2.0, 0.5]), np.array([1.0, 2.0, 5.0, 4.0, 2.0, 1.0])
+    assert undominated(speed, cost).tolist() == [3, 1, 0]
+
+
+@pytest.mark.parametrize("name", HEADLINE)
+def test_less_speed_costs_less(name):
+    points = alone(name).points
+    assert len(points) >= 10
+    assert np.all(np.diff([point.tokens_per_s_per_user for point in points]) < 0)
+    assert np.all(np.diff([point.usd_per_million_output_tokens for point in points]) < 0)
+
+
+@pytest.mark.parametrize("name", HEADLINE)
+def test_no_pair_of_plans_beats_a_point(name):
+    """Against the whole grid, by brute force."""
+    grid = grid_of(pool(name), pool(name), separate=False)
+    speed = np.broadcast_to(1 / grid.step.time, grid.cost.shape)
+    for point in alone(name).points:
+        quicker = speed >= point.tokens_per_s_per_user * (1 - 1e-12)
+        assert grid.cost[quicker].min() == pytest.approx(point.usd_per_million_output_tokens, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", HEADLINE)
+def test_the_chosen_point_is_the_plan_of_the_scenario(name):
+    found, metrics = alone(name).chosen, pool(name).result.metrics
+    assert found is not None
+    for field in (
+        "tokens_per_s_per_user",
+        "output_tokens_per_s_per_chip",
+        "input_tokens_per_s_per_chip",
+        "usd_per_million_output_tokens",
+        "usd_per_million_tokens",
+        "tokens_per_s_per_facility_mw",
+        "tpot_s",
+        "ttft_s",
+    ):
+        assert getattr(found, field) == pytest.approx(metrics[field], rel=1e-9), field
+    plan = pool(name).result.plan
+    assert (found.chips, found.tp, found.prefill_chips) == (plan.decode.chips, plan.decode.tensor_parallel, plan.prefill.chips)
+
+
+def test_interactivity_moves_only_the_mark():
+    slow = frontier_of(*[pool(TRN3, ("workload.interactivity", "20 token/s"))] * 2, separate=False)
+    assert [point._replace(chosen=False) for point in slow.points] == [point._replace(chosen=False) for point in alone(TRN3).points]
+    assert slow.chosen.tokens_per_s_per_user < alone(TRN3).chosen.tokens_per_s_per_user
+
+
+@pytest.mark.parametrize(("decode", "prefill"), [(TRN3, GB200), (GB200, TRN3)])
+def test_a_pair_is_made_of_each_pool_alone(decode, prefill):
+    """One second of a decoding chip makes D tokens, each asks for I/O tokens read: the cost is the sum of both, each at its own price."""
+    mixed, own, other = pair(decode, prefill).chosen, pair(decode, decode).chosen, pair(prefill, prefill).chosen
+    hours = {name: pool(name).result.metrics["tco_usd_per_used_chip_hour"] for name in (decode, prefill)}
+    made = own.output_tokens_per_s_per_chip / (1 - own.prefill_share)
+    read = other.output_tokens_per_s_per_chip / other.prefill_share
+    expected = (hours[decode] / made + hours[prefill] / read) / 3600 * 1e6
+    assert mixed.usd_per_million_output_tokens == pytest.approx(expected, rel=1e-12)
+    assert mixed.prefill_chips_per_decode_chip == pytest.approx(made / read, rel=1e-12)
+
+
+def test_a_hand_over_takes_the_cache_through_the_slower_network():
+    """576 numbers of one byte in each of 61 layers for 8,192 tokens; the first token waits for it."""
+    point, inside = pair(TRN3, TRN3).chosen, alone(TRN3).chosen
+    assert point.hand_over_bytes == 576 * 61 * 8192
+    assert inside.hand_over_s is None
+    assert point.ttft_s == pytest.approx(inside.ttft_s + point.hand_over_s, rel=1e-12)
+    assert point.usd_per_million_output_tokens == pytest.approx(inside.usd_per_million_output_tokens, rel=1e-12)
+
+
+def test_a_thin_network_starves_the_pools():
+    rates = [frontier_of(*[pool(TRN3, ("parts.trn3.scale_out_bandwidth", text))] * 2, separate=True).points for text in ("25 GB/s", "1 MB/s")]
+    assert rates[1][-1].output_tokens_per_s_per_chip < 0.1 * rates[0][-1].output_tokens_per_s_per_chip
+    assert rates[1][-1].ttft_s > 10 * rates[0][-1].ttft_s
+
+
+def test_the_prefill_pool_takes_on_the_workload():
+    found = pool_of(load_catalogue(), GB200, {}, pool(TRN3).scenario._replace(settings={"workload.output_tokens": "256"}))
+    assert found.values["workload.output_tokens"] == 256
+
+
+def test_the_cheapest_points_of_several_systems():
+    catalogue = load_catalogue()
+    found = frontiers_of([(name, catalogue) for name in (TRN3, GB200)], [], {})
+    points = [point for frontier in found for point in frontier.points]
+    for point in points:
+        beaten = any(
+            other.tokens_per_s_per_user >= point.tokens_per_s_per_user and other.usd_per_million_output_tokens < point.usd_per_million_output_tokens
+            for other in points
+        )
+        assert point.cheapest != beaten
+
+
+def test_a_model_that_does_not_fit_says_so():
+    found = frontier_of(pool("h100-hgx8"), pool("h100-hgx8"), separate=False)
+    assert (found.points, found.chosen) == ([], None)
+    assert "the model does not fit" in found.reason
+
+
+def test_a_limit_no_prompt_meets():
+    short = pool(TRN3, ("workload.ttft", "1 ms"))
+    assert "first token within 0.001 s" in frontier_of(short, short, separate=False).reason
+
+
+def test_training_has_no_frontier():
+    with pytest.raises(DataError, match="its workload trains"):
+        pool("train-gpt3-175b-a100x64")

@@ -1,0 +1,173 @@
+"""Predicted kernels: published rows, the bounds no kernel beats, and what must not get quicker."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tco.catalog import load_catalogue
+from tco.performance import kernel_times
+from tco.performance.kernel_times import FORMATS, Chip, stored_size
+from tco.performance.machine import family_of
+from tco.scenario import plain_inputs
+from tco.studies.validation.kernels import TILED, predict
+from tco.studies.validation.measured import read_measured, texts
+from tco.studies.validation.run import validate
+from tco.studies.validation.specifications import Specifications
+from tco.trace import recording
+from tco.values import as_number, as_traced
+
+HEADER = "source_id,accelerator,op,kernel_source,dtype,m,n,k,groups,batch,seq_q,seq_kv,heads_q,heads_kv,head_dim,causal,tp,time_us,tflops,gb_s,notes"
+LAYERS = "hidden 8192, ffn 28672, 64/8 heads"
+BLOCK = '"fp8 e4m3, 1x128/128x128 scales, bf16 out"'
+PUBLISHED = [  # figures of published tables
+    "aic_db_h100_sxm,H100 SXM,gemm,TensorRT-LLM 1.3.0rc20,bfloat16,4096,4096,4096,,,,,,,,,,174.285,,,",
+    "aic_db_b200_sxm,B200 SXM,gemm,TensorRT-LLM 1.3.0rc20,nvfp4,128,65536,8192,,,,,,,,,,65.9413,,,",
+    "aic_db_gb300,GB300 NVL72,gemm,TensorRT-LLM 1.3.0rc20,fp8_block,1024,10240,8192,,,,,,,,,,60.4933,,,",
+    "aic_db_a100_sxm,A100 SXM,gemm,TensorRT-LLM 1.0.0,bfloat16,16,65536,8192,,,,,,,,,,665.429,,,",
+    f"deepgemm_readme,H800 SXM,grouped_gemm,DeepGEMM contiguous layout,{BLOCK},8192,4096,7168,4,,,,,,,,,1429.53,,,",
+    "pytorch_benchmark_fa3,H100 SXM,attention_fwd,triton FA2,bf16,,,,,32,512,512,16,16,128,0,,208.949,,,",
+    "aic_db_b200_sxm,B200 SXM,attention_prefill,TensorRT-LLM 1.3.0rc20,bfloat16/kv fp8,,,,,4,8192,8192,64,64,128,1,,3672.83,,,",
+    "aic_db_h100_sxm,H100 SXM,attention_decode,TensorRT-LLM 1.3.0rc20,bfloat16/kv fp8,,,,,64,1,16384,16,1,128,1,,108.432,,,",
+    f'vidur_profiles,H100 SXM,elementwise:mlp_act,PyTorch / vLLM-era kernels,fp16,4096,,,,,,,,,,,4,90,,,"{LAYERS}"',
+    "ml_engineering,MI355X,gemm_best_shape,torch.matmul,bf16,12288,8192,8192,,,,,,,,,,1053.85,,,",
+]
+CHIPS = ("a100-sxm-80gb", "h100-sxm", "gb300-gpu", "vr200-gpu", "mi355x", "mi450x", "trn2", "trn3", "tpu-v7", "gaudi3")
+
+
+@pytest.fixture(scope="module")
+def values(catalogue):
+    return plain_inputs(catalogue, {}).values(as_number)
+
+
+def predicted(own, catalogue, values, *rows):
+    _, table = read_measured(own.write("kernels.csv", "\n".join((HEADER, *rows, ""))))
+    return predict(table, Specifications(catalogue, values, texts(table, "accelerator")))
+
+
+def chip_of(catalogue, values, name):
+    family = family_of(catalogue, name)
+    return Chip(lambda what: values[f"parts.{name}.{what}"], lambda what: values[f"performance.{family}.{what}"], family in TILED)
+
+
+@pytest.fixture(scope="module")
+def chips(catalogue, values):
+    return {name: chip_of(catalogue, values, name) for name in CHIPS}
+
+
+def test_published_rows(own, catalogue, values):
+    made = predicted(own, catalogue, values, *PUBLISHED)
+    assert list(made.skip) == [""] * len(PUBLISHED)
+    assert np.abs(made.predicted / made.target - 1).max() < 0.2
+
+
+def test_the_score_of_the_file(own, catalogue, values):
+    found = validate(own.write("kernels.csv", "\n".join((HEADER, *PUBLISHED, ""))), catalogue, values)
+    assert found.kind == "kernels"
+    assert found.card["median_ape"] < 0.1
+    assert found.card["scored"] == len(PUBLISHED)
+
+
+def test_own_measurements_are_predicted(own, catalogue, values):
+    """Bare kernels as `tco measure` writes them."""
+    rows = (
+        "own-measurement,H100 SXM,elementwise:copy,PyTorch 2.8,bfloat16,65536,8192,,,,,,,,,,,,,2700,",
+        "own-measurement,H100 SXM,elementwise:add,PyTorch 2.8,bfloat16,65536,8192,,,,,,,,,,,1150,,,",
+        "own-measurement,H100 SXM,attention_decode,PyTorch 2.8,bfloat16/kv bfloat16,,,,,8,1,4096,64,8,128,1,,60,,,",
+    )
+    made = predicted(own, catalogue, values, *rows)
+    assert list(made.skip) == [""] * 3
+    assert list(made.target_name) == ["gb_s", "time_us", "time_us"]
+    assert np.isfinite(made.predicted).all()
+
+
+def test_rates_stand_in_for_times(own, catalogue, values):
+    """A row that states TFLOP/s or GB/s instead of its time is predicted as that."""
+    timed = predicted(own, catalogue, values, PUBLISHED[0], PUBLISHED[7])
+    rated = predicted(own, catalogue, values, PUBLISHED[0].replace("174.285,,", ",788.6,"), PUBLISHED[7].replace("108.432,,,", ",,2476,"))
+    assert list(rated.target_name) == ["tflops", "gb_s"]
+    assert rated.predicted[0] == pytest.approx(2 * 4096**3 / timed.predicted[0] / 1e6)
+    assert rated.predicted[1] == pytest.approx(2 * 64 * 16384 * 128 / timed.predicted[1] / 1e3)
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ("a,B9000,gemm,x,bf16,16,16,16,,,,,,,,,,1,,,", "unknown-accelerator"),
+        ("a,MI355X,sparse_mla_attention_fwd cr=4,x,bf16,,,,,1,4096,4096,64,,,,,,9,,", "unsupported sparse attention"),
+        ("a,MI355X,sort,x,bf16,16,16,16,,,,,,,,,,1,,,", "unsupported operation"),
+        ("a,MI355X,gemm,x,fp3,16,16,16,,,,,,,,,,1,,,", "unsupported number format"),
+        ("a,MI355X,gemm,x,bf16,16,,16,,,,,,,,,,1,,,", "unstated shape"),
+        ("a,MI355X,gemm,x,bf16,0,16,16,,,,,,,,,,1,,,", "unstated shape"),
+        ("a,H100 SXM,elementwise:add,x,bf16,16,,,,,,,,,,,,1,,,", "unstated shape"),
+        ("a,MI355X,gemm,x,bf16,16,16,16,,,,,,,,,,,,,", "unstated result"),
+        ("a,MI355X,gemm,x,bf16,16,16,16,,,,,,,,,,0,,,", "suspect: zero result"),
+        ("a,MI355X,gemm,x,bf16,16,16,16,,,,,,,,,,-1,,,", "suspect: negative time_us"),
+        ("a,H100 SXM,elementwise:add,x,bf16,16,4096,,,,,,,,,,,,3,,", "unsupported target: TFLOP/s of an elementwise kernel"),
+    ],
+)
+def test_what_is_not_scored_says_why(own, catalogue, values, row, reason):
+    assert list(predicted(own, catalogue, values, row).skip) == [reason]
+
+
+SIZES = st.integers(1, 2**15)
+
+
+@pytest.mark.parametrize("name", CHIPS)
+@pytest.mark.parametrize("form", FORMATS)
+def test_no_product_beats_peak_and_memory_or_gets_quicker_with_rows(chips, name, form):
+    chip = chips[name]
+    peak, size, bandwidth = chip.peak(form), stored_size(form), chip.part("hbm_bandwidth")
+
+    @settings(max_examples=20)
+    @given(SIZES, SIZES, SIZES, SIZES, st.sampled_from([None, 1, 8]))
+    def holds(rows, more, columns, inner, groups):
+        time = kernel_times.product_time(chip, rows, columns, inner, form, groups)
+        many = groups or 1
+        assert time >= 2 * rows * columns * inner * many / peak
+        assert time >= many * (size * inner * (rows + columns) + 2 * rows * columns) / bandwidth
+        assert kernel_times.product_time(chip, rows + more, columns, inner, form, groups) >= time * (1 - 1e-12)
+        assert kernel_times.casting_time(chip, rows + more, inner, form) >= kernel_times.casting_time(chip, rows, inner, form)
+
+    holds()
+
+
+@pytest.mark.parametrize("name", CHIPS)
+def test_no_attention_beats_peak_and_memory(chips, name):
+    chip = chips[name]
+
+    @settings(max_examples=20)
+    @given(st.integers(1, 64), st.integers(1, 2**15), st.integers(1, 8), st.sampled_from([1, 2, 8, 64]), st.sampled_from([0, 1]))
+    def holds(batch, length, kv_heads, group, causal):
+        heads = kv_heads * group
+        for form in ("bf16", "fp8"):
+            time = kernel_times.prefill_time(chip, batch, length, length, heads, kv_heads, 128, causal, form, layer=False)
+            assert time >= 4 * batch * heads * length**2 * 128 * (1 - causal / 2) / chip.peak(form)
+            assert kernel_times.prefill_time(chip, batch, length, length, heads, kv_heads, 128, causal, form, layer=True) > time
+        time = kernel_times.decode_time(chip, batch, length, heads, kv_heads, 128, 2.0, layer=False)
+        assert kernel_times.decode_time(chip, batch, length, heads, kv_heads, 128, 2.0, layer=True) > time
+        assert time >= 4 * batch * kv_heads * length * 128 / chip.part("hbm_bandwidth")
+
+    holds()
+
+
+@pytest.mark.parametrize("name", ["gb300-gpu", "trn3"])
+def test_every_reading_gives_the_same(name):
+    """Traced, each kernel is a graph down to the catalogue with the value of the plain reading."""
+    catalogue = load_catalogue()
+
+    def times(values):
+        chip = chip_of(catalogue, values, name)
+        yield kernel_times.product_time(chip, 300, 4096, 7168, "fp8_block")
+        yield kernel_times.product_time(chip, 16, 4096, 7168, "nvfp4", 8)
+        yield kernel_times.casting_time(chip, 300, 7168, "fp8")
+        yield kernel_times.elementwise_time(chip, 300, 4096, 3, by_row=True)
+        yield kernel_times.prefill_time(chip, 2, 4096, 4096, 32, 8, 128, 1, "bf16", layer=True)
+        yield kernel_times.decode_time(chip, 64, 4096, 32, 8, 128, 1.0, layer=True)
+
+    plain = list(times(plain_inputs(catalogue, {}).values(as_number)))
+    with recording() as trace:
+        traced = list(times(plain_inputs(catalogue, {}).values(as_traced(trace))))
+    assert [float(one.value) for one in traced] == pytest.approx(plain, rel=1e-14)
