@@ -108,11 +108,13 @@ class Inputs:
         scenario = self.scenario
         variant = {**scenario.variant, **self.variant}
         self.system = load_system(self.catalogue, scenario.system, variant)
-        wanted = {path: Given(text, self.system.where) for path, text in self.system.settings.items()}
-        wanted |= {path: Given(text, scenario.where) for path, text in scenario.settings.items()}
+        wanted = {path: Given(text, self.system.source, "analyst", self.system.where) for path, text in self.system.settings.items()}
+        wanted |= {path: Given(text, f"set by the scenario {scenario.name}", "assumed", scenario.where) for path, text in scenario.settings.items()}
         wanted |= {path: Given(text) for path, text in self.settings.items()}
         for group, name in scenario.documents.items():
             self.read(group, name)
+        if self.texts.get("workload.kind") == "serving":
+            self.found = {**self.catalogue.document_inputs("defaults", "workload", "file", "workload"), **self.found}
         for path, given in wanted.items():
             self.place(path, given)
         values = self.values(as_number)
@@ -216,8 +218,8 @@ class Inputs:
         raise unknown("input path", path, self.known_paths())
 
     def unused(self, values: Values) -> list[str]:
-        """Return the set paths that had no effect; a path that is no input at all raises `DataError`."""
-        return [path for path in values.check_given(self.is_known) if path not in self.judged]
+        """Return the paths the user has set to no effect; a path that is no input at all raises `DataError`."""
+        return [path for path in values.check_given(self.is_known) if path not in self.judged and path in self.settings]
 
     def unit_of(self, path: str) -> str:
         """Return the unit of an input that is set, whether or not the catalogue has a value for it."""

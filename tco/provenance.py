@@ -40,6 +40,7 @@ class Given(NamedTuple):
     text: str
     source: str = "set by the user"
     kind: str = "assumed"
+    where: str = "--set"
 
 
 def bounded(given: Input, minimum: float, maximum: float) -> Input:

@@ -51,7 +51,9 @@ class Slice(NamedTuple):
     @property
     def mean_injection(self) -> float:
         """Lanes of a chip on average: a line of d has d - 1 links."""
-        shares = (n if closed or size < 3 else 2 * (size - 1) / size for n, size, closed in zip(self.directions, self.sizes, self.closed, strict=True))
+        shares = (
+            n if closed or size < 3 else 2 * (size - 1) / size for n, size, closed in zip(self.directions, self.sizes, self.closed, strict=True)
+        )
         return sum(share * width for share, width in zip(shares, self.lanes, strict=True))
 
     @property

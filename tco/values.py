@@ -77,7 +77,7 @@ class Values(dict[str, Any]):
             raise DataError(f"{path}={given.text}: {error}") from None
         number, _, unit_text = given.text.strip().partition(" ")
         shown = (float(number), unit_text.strip()) if not number.endswith("%") else (value, unit)
-        made = Input(path, value, unit, value, value, "", given.kind, given.source, "", shown, given.source)
+        made = Input(path, value, unit, value, value, "", given.kind, given.source, "", shown, given.where)
         return bounded(made, *self.bounds(path))
 
     def has(self, path: str) -> bool:

@@ -112,11 +112,11 @@ def all_reduce(links: Links, group: Group, size: Any) -> dict[str, Any]:
     if links.rings:
         return {"bucket": bucket(links, size, 2), "bucket, all dimensions": bucket_all(links, group, size, 2)}
     latency = cost.direct_latency(t.direct_start, 1, group.ranks, group.domains, t.step, outer_step(links, group))
-    everything = cost.one_shot_bytes(size, group.ranks)
+    everything, across = cost.one_shot_bytes(size, group.ranks), cost.one_shot_crossing(size, group.ranks, group.per_domain)
     found = {
         "ring": ring(links, group, size, 2),
         "halving-doubling": halving(links, group, size, 2),
-        "one-shot": cost.direct_time(latency, cost.wire_time(everything, links.direct, everything, outer_rate(links, group))),
+        "one-shot": cost.direct_time(latency, cost.wire_time(everything, links.direct, across, outer_rate(links, group))),
         "two-shot": direct(links, group, size, 2),
     }
     if links.reduces:

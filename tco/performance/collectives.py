@@ -51,6 +51,12 @@ def one_shot_bytes(size: Byte, ranks: Pure) -> Any:
 
 
 @formula(unit="byte", source="thakur2005")
+def one_shot_crossing(size: Byte, ranks: Pure, per_domain: Pure) -> Any:
+    """Bytes a rank reads from other domains when each takes the whole buffer of every other: M (N-Y)."""
+    return size * (ranks - per_domain)
+
+
+@formula(unit="byte", source="thakur2005")
 def outer_share(size: Byte, domains: Pure, per_domain: Pure, passes: Pure) -> Any:
     """Bytes of a rank that cross domains, each chip taking its part: M p (X-1)/X / Y."""
     return size * passes * (domains - 1) / domains / per_domain

@@ -16,6 +16,7 @@ from tco.performance.algorithms import cheapest, expert_exchange
 from tco.performance.attention import Attention
 from tco.performance.collectives import scattered_bytes, token_bytes
 from tco.performance.layers import FeedForward, StateMixer
+from tco.performance.links import group_of, links_for
 from tco.performance.machine import Machine
 from tco.performance.model import Architecture
 from tco.performance.roofline import attention_bytes, attention_flops, overlapped_time, passing_flops, repeated, weight_traffic
@@ -54,7 +55,8 @@ class Shape(NamedTuple):
     """The plan of a pass: how many tokens stand where. Numbers or arrays.
 
     `tokens` are those of one attention group, all of which every chip of its tensor-parallel group sees; `keys` is how many
-    cached tokens a query meets on average; `sequences` how many caches a group holds, of which a prompt reads its own tokens once.
+    cached tokens a query meets on average; `sequences` how many caches a group holds, of which a prompt reads its own tokens once,
+    or `read` tokens where a prefix cache holds some of them.
     """
 
     group: Any  # chips of the instance, over which experts and attention groups are spread
@@ -64,6 +66,7 @@ class Shape(NamedTuple):
     keys: Any
     sequences: Any
     decode: bool
+    read: Any = None
 
 
 class Pass:
@@ -109,7 +112,9 @@ class Pass:
         keys = attended_keys(shape.keys, reach) if reach else shape.keys
         pair, cached = self.core_widths(a)
         flops = attention_flops(shape.tokens, keys, np.ceil(a.heads / shape.tensor_parallel), pair, 0)
-        read = keys if shape.decode else per_rank(shape.tokens, shape.sequences)
+        read = keys
+        if not shape.decode:
+            read = per_rank(shape.tokens, shape.sequences) if shape.read is None else shape.read
         moved = attention_bytes(shape.sequences, read, cached, machine.cache_size)
         self.add("attention core", layers, flops, moved, machine.core, machine.cache_bandwidth)
         if a.top_tokens:
@@ -176,10 +181,11 @@ class Pass:
         """Add dispatch and combine where attention groups hold different tokens."""
         machine, shape = self.machine, self.shape
         own = per_rank(shape.tokens, shape.tensor_parallel)
+        met = links_for(machine.links, group_of(machine.links, shape.group))
         for name, size in (("dispatch", machine.dispatch_size), ("combine", machine.activation_size)):
             token = token_bytes(self.model.hidden, size, 0.0, 1)
             time = added_latency(expert_exchange(machine.links, shape.group, own, f.active, token), machine.exchange_wait)
-            self.collective(name, layers, only_if_shared(time, self.groups), scattered_bytes(own, f.active, token, 1.0), machine.links.spread)
+            self.collective(name, layers, only_if_shared(time, self.groups), scattered_bytes(own, f.active, token, 1.0), met.spread)
 
     # ---------------------------------------------------------------- what every layer has
     def reduce(self, layers: int) -> None:
@@ -187,8 +193,9 @@ class Pass:
         machine, shape = self.machine, self.shape
         size = message_bytes(shape.tokens, self.model.hidden, machine.activation_size)
         time = added_latency(cheapest(machine.links, "all-reduce", shape.tensor_parallel, size), machine.collective_wait)
+        met = links_for(machine.links, group_of(machine.links, shape.tensor_parallel))
         count = layers * (1.0 + (self.groups <= 1.001))
-        self.collective("all-reduce", count, only_if_shared(time, shape.tensor_parallel), size, machine.links.inside)
+        self.collective("all-reduce", count, only_if_shared(time, shape.tensor_parallel), size, met.inside)
 
     def run(self, logits_tokens: Any) -> list[Operator]:
         """Return all operators of the pass, the output head computed for `logits_tokens`."""

@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.formula import formula, total
+from tco.performance import requests as asked
 from tco.performance.architecture import Architecture
 from tco.performance.machine import Machine
 from tco.performance.memory import cache_bytes, memory_in_use, weight_bytes
 from tco.performance.operators import Operator, Pass, Shape
+from tco.performance.requests import Request
 from tco.trace import plain
 from tco.units import Pure, Second, Token, TokenPerChip, TokenPerSecondPerChip
 
@@ -104,6 +106,7 @@ class PassResult(NamedTuple):
     time: Any
     memory: Any
     operators: list[Operator]
+    per_token: Any = None  # time of one token of a sequence, in decode
 
 
 def cached_numbers(model: Architecture, tensor_parallel: Any) -> tuple[Any, Any]:
@@ -121,8 +124,17 @@ def cached_numbers(model: Architecture, tensor_parallel: Any) -> tuple[Any, Any]
     return growing, kept + sum(layers * mixer.held for mixer, layers in model.mixers.items()) / tensor_parallel
 
 
-def held_in_memory(machine: Machine, model: Architecture, shape: Shape, context: Any) -> Any:
-    """Return the HBM a chip needs for its weights and its caches; experts come in whole numbers a group: 256 over 144 are two each."""
+def caches_of(machine: Machine, model: Architecture, shape: Shape, context: Any) -> Any:
+    """Return the caches of one chip."""
+    growing, kept = cached_numbers(model, shape.tensor_parallel)
+    return cache_bytes(shape.sequences, context, growing, kept, machine.cache_size)
+
+
+def held_in_memory(machine: Machine, model: Architecture, shape: Shape, context: Any, offload: Any = None) -> Any:
+    """Return the HBM a chip needs for its weights and its caches; experts come in whole numbers a group: 256 over 144 are two each.
+
+    The share `offload` of the caches is kept in host memory.
+    """
     whole = spread = 0.0
     for block in model.blocks:
         if block.feed_forward.experts:
@@ -133,26 +145,42 @@ def held_in_memory(machine: Machine, model: Architecture, shape: Shape, context:
     weights = weight_bytes(
         model.parameters - experts, experts * share, shape.tensor_parallel, shape.group, machine.attention_size, machine.expert_size
     )
-    growing, kept = cached_numbers(model, shape.tensor_parallel)
-    cache = cache_bytes(shape.sequences, context, growing, kept, machine.cache_size)
-    return memory_in_use(weights, cache)
+    cache = caches_of(machine, model, shape, context)
+    return memory_in_use(weights, cache if offload is None else asked.cache_in_hbm(cache, offload))
 
 
-def decode(machine: Machine, model: Architecture, plan: DecodePlan, input_tokens: Any, output_tokens: Any) -> PassResult:
+def decode(machine: Machine, model: Architecture, plan: DecodePlan, request: Request) -> PassResult:
     """One decode step of every plan."""
-    keys = mean_context(input_tokens, output_tokens)
-    shape = Shape(plan.chips, plan.tensor_parallel, plan.chips, plan.sequences, keys, plan.sequences, decode=True)
-    operators = Pass(machine, model, shape).run(plan.sequences)
-    time = total("decode_step_time", [*(operator.time for operator in operators), machine.overhead])
-    return PassResult(time, held_in_memory(machine, model, shape, full_context(input_tokens, output_tokens)), operators)
+    keys = mean_context(request.prompt, request.answer)
+    tokens = plan.sequences if request.drafts is None else asked.verified_tokens(plan.sequences, request.drafts)
+    shape = Shape(plan.chips, plan.tensor_parallel, plan.chips, tokens, keys, plan.sequences, decode=True)
+    operators = Pass(machine, model, shape).run(tokens)
+    time = per_token = total("decode_step_time", [*(operator.time for operator in operators), machine.overhead])
+    if request.drafts is not None:
+        drafting = asked.drafting_time(time, request.drafts, request.draft_cost)
+        operators.append(Operator("drafting", drafting, 1, 0.0, 0.0, machine.core, machine.bandwidth, drafting))
+        time = per_token = total("drafted_step_time", [time, drafting])
+    if request.offload is not None:
+        moved = asked.cache_with_host(caches_of(machine, model, shape, keys), request.offload)
+        exposed = asked.exposed_host_transfer(moved, request.host_link, time)
+        operators.append(Operator("cache from host", exposed, 1, None, moved, None, request.host_link, 0.0, True))
+        time = per_token = total("offloaded_step_time", [time, exposed])
+    if request.drafts is not None:
+        per_token = asked.time_per_token(time, asked.accepted_tokens(request.drafts, request.acceptance))
+    context = full_context(request.prompt, request.answer)
+    return PassResult(time, held_in_memory(machine, model, shape, context, request.offload), operators, per_token)
 
 
-def prefill(machine: Machine, model: Architecture, plan: PrefillPlan, input_tokens: Any) -> PassResult:
-    """One prompt through every plan."""
-    shape = Shape(plan.chips, plan.tensor_parallel, plan.chips, input_tokens, causal_keys(input_tokens), 1, decode=False)
+def prefill(machine: Machine, model: Architecture, plan: PrefillPlan, request: Request) -> PassResult:
+    """One prompt through every plan; what a prefix cache holds is read, not computed."""
+    fresh, keys, read = request.prompt, causal_keys(request.prompt), None
+    if request.cache_hit is not None:
+        fresh, read = asked.fresh_tokens(request.prompt, request.cache_hit), request.prompt
+        keys = asked.keys_behind_prefix(request.prompt, fresh)
+    shape = Shape(plan.chips, plan.tensor_parallel, plan.chips, fresh, keys, 1, decode=False, read=read)
     operators = Pass(machine, model, shape).run(1)
     time = total("prefill_time", [*(operator.time for operator in operators), machine.overhead])
-    return PassResult(time, held_in_memory(machine, model, shape, input_tokens), operators)
+    return PassResult(time, held_in_memory(machine, model, shape, request.prompt), operators)
 
 
 # ---------------------------------------------------------------- plans and the choice among them
@@ -206,24 +234,24 @@ def choose(score: Any, fits: Any, meets: Any, axes: Any, make: Any) -> Choice:
     return Choice(make(*(float(np.broadcast_to(axis, score.shape)[where]) for axis in axes)), score.size, count, margin)
 
 
-def choose_decode(machine: Machine, model: Architecture, world: int, input_tokens: Any, output_tokens: Any, interactivity: float) -> Choice:
+def choose_decode(machine: Machine, model: Architecture, world: int, request: Request, interactivity: float) -> Choice:
     """Search the decode plans for the most tokens per chip at no less than `interactivity` tokens/s a user."""
     chips, tensor = plan_axes(model, world)
     plan = DecodePlan(chips, tensor, np.array([SEQUENCES], dtype=float))
-    result = decode(machine, model, plan, input_tokens, output_tokens)
-    fits, fast = result.memory <= machine.memory, tokens_per_user(result.time) >= interactivity
-    choice = choose(decode_rate(plan.sequences, plan.tensor_parallel, result.time), fits, fast, plan, DecodePlan)
+    result = decode(machine, model, plan, request)
+    fits, fast = result.memory <= machine.memory, tokens_per_user(result.per_token) >= interactivity
+    choice = choose(decode_rate(plan.sequences, plan.tensor_parallel, result.per_token), fits, fast, plan, DecodePlan)
     if choice.plan is None:
         choice.reason = shortfall(result, machine, fits, interactivity)
     return choice
 
 
-def choose_prefill(machine: Machine, model: Architecture, world: int, input_tokens: Any, ttft: float) -> Choice:
+def choose_prefill(machine: Machine, model: Architecture, world: int, request: Request, ttft: float) -> Choice:
     """Search the prefill plans for the most tokens per chip at no more than `ttft` seconds a prompt (zero: no limit)."""
     plan = PrefillPlan(*plan_axes(model, world))
-    result = prefill(machine, model, plan, input_tokens)
+    result = prefill(machine, model, plan, request)
     fits, soon = result.memory <= machine.memory, result.time <= (ttft or np.inf)
-    choice = choose(prefill_rate(input_tokens, plan.tensor_parallel, result.time), fits, soon, plan, PrefillPlan)
+    choice = choose(prefill_rate(request.prompt, plan.tensor_parallel, result.time), fits, soon, plan, PrefillPlan)
     if choice.plan is None:
         choice.reason = (
             shortfall(result, machine, fits, 0)
@@ -238,5 +266,5 @@ def shortfall(result: PassResult, machine: Machine, fits: Any, interactivity: fl
     if not np.any(fits):
         need, have = float(np.min(result.memory)), plain(machine.memory)
         return f"the model does not fit: the leanest plan needs {need / 1e9:.1f} GB a chip, {have / 1e9:.1f} GB are usable"
-    quickest = float(np.min(np.where(np.broadcast_to(fits, np.shape(result.time)), result.time, np.inf)))
+    quickest = float(np.min(np.where(np.broadcast_to(fits, np.shape(result.time)), result.per_token, np.inf)))
     return f"the quickest plan that fits gives {1 / quickest:.1f} tokens/s a user, {interactivity:g} are asked for"

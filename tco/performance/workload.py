@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from tco.performance import serving as phases
 from tco.performance.architecture import Architecture
 from tco.performance.machine import FORMATS, Machine
+from tco.performance.requests import request_of
 from tco.performance.serving import Choice, DecodePlan, PassResult, PrefillPlan
 from tco.values import Values
 
@@ -39,10 +40,10 @@ class ServingResult:
 
 def search_plans(machine: Machine, model: Architecture, world: int, values: Values) -> dict[str, Choice]:
     """Search both phases' plans under the workload's targets."""
-    prompt, answer = values["workload.input_tokens"], values["workload.output_tokens"]
+    request = request_of(values)
     return {
-        "decode": phases.choose_decode(machine, model, world, prompt, answer, values["workload.interactivity"]),
-        "prefill": phases.choose_prefill(machine, model, world, prompt, values["workload.ttft"]),
+        "decode": phases.choose_decode(machine, model, world, request, values["workload.interactivity"]),
+        "prefill": phases.choose_prefill(machine, model, world, request, values["workload.ttft"]),
     }
 
 
@@ -59,17 +60,18 @@ def serve(machine: Machine, model: Architecture, world: int, values: Values, pla
             reason = "; ".join(f"no {phase} plan: {why}" for phase, why in failed.items())
             return ServingResult(None, choices=choices, reason=reason, notes=notes)
         plan = ServingPlan(choices["decode"].plan, choices["prefill"].plan)
-    prompt, answer = values["workload.input_tokens"], values["workload.output_tokens"]
-    decode = phases.decode(machine, model, plan.decode, prompt, answer)
-    prefill = phases.prefill(machine, model, plan.prefill, prompt)
-    made = phases.decode_rate(plan.decode.sequences, plan.decode.tensor_parallel, decode.time)
+    request = request_of(values)
+    prompt, answer = request.prompt, request.answer
+    decode = phases.decode(machine, model, plan.decode, request)
+    prefill = phases.prefill(machine, model, plan.prefill, request)
+    made = phases.decode_rate(plan.decode.sequences, plan.decode.tensor_parallel, decode.per_token)
     read = phases.prefill_rate(prompt, plan.prefill.tensor_parallel, prefill.time)
     output = phases.output_rate(made, read, prompt, answer)
     rates = {
         "output_tokens_per_s_per_chip": output,
         "input_tokens_per_s_per_chip": phases.input_rate(output, prompt, answer),
-        "tokens_per_s_per_user": phases.tokens_per_user(decode.time),
+        "tokens_per_s_per_user": phases.tokens_per_user(decode.per_token),
         "ttft_s": phases.time_to_first_token(prefill.time, decode.time),
-        "tpot_s": decode.time,
+        "tpot_s": decode.per_token,
     }
     return ServingResult(plan, rates, phases.prefill_share(made, read, prompt, answer), decode, prefill, choices, notes=notes)

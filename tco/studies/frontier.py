@@ -19,6 +19,7 @@ from tco.performance import serving as phases
 from tco.performance.bounds import time_by_bound
 from tco.performance.memory import cache_bytes
 from tco.performance.operators import Operator
+from tco.performance.requests import request_of
 from tco.performance.serving import SEQUENCES, DecodePlan, PassResult, PrefillPlan
 from tco.studies.pools import Pool, pool_of
 
@@ -91,12 +92,13 @@ class Frontier:
 def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
     """Evaluate every pair of plans of a decode and a prefill pool."""
     values = decode.values
-    prompt, answer, limit = values["workload.input_tokens"], values["workload.output_tokens"], values["workload.ttft"] or np.inf
+    request, limit = request_of(values), values["workload.ttft"] or np.inf
+    prompt, answer = request.prompt, request.answer
     plan = DecodePlan(*phases.plan_axes(decode.model, decode.world), np.array([SEQUENCES], dtype=float))
     before = PrefillPlan(*(axis[:, :, None] for axis in phases.plan_axes(prefill.model, prefill.world)))
-    step = phases.decode(decode.machine, decode.model, plan, prompt, answer)
-    ready = phases.prefill(prefill.machine, prefill.model, before, prompt)
-    made = phases.decode_rate(plan.sequences, plan.tensor_parallel, step.time)
+    step = phases.decode(decode.machine, decode.model, plan, request)
+    ready = phases.prefill(prefill.machine, prefill.model, before, request)
+    made = phases.decode_rate(plan.sequences, plan.tensor_parallel, step.per_token)
     read = phases.prefill_rate(prompt, before.tensor_parallel, ready.time)
     held, whole = step.memory <= decode.machine.memory, ready.memory <= prefill.machine.memory
     handed: Any = 0.0
@@ -141,7 +143,7 @@ def frontier_of(decode: Pool, prefill: Pool, separate: bool) -> Frontier:
     # the cheapest prefill plan of every decode plan, then the decode plans no other beats
     best = grid.cost.argmin(axis=0)
     least = grid.cost.min(axis=0)
-    kept = undominated(np.broadcast_to(phases.tokens_per_user(grid.step.time), best.shape).ravel(), least.ravel())
+    kept = undominated(np.broadcast_to(phases.tokens_per_user(grid.step.per_token), best.shape).ravel(), least.ravel())
     rows, batches = np.unravel_index(kept, best.shape)
     made.points = points_of(made, grid, (best[rows, batches], rows, batches))
     return made
@@ -159,7 +161,7 @@ def points_of(frontier: Frontier, grid: Grid, places: tuple[Array, Array, Array]
     power = joined.power_of_both_pools(
         frontier.decode.metric("facility_power_w_per_chip"), frontier.prefill.metric("facility_power_w_per_chip"), share
     )
-    speed = at(phases.tokens_per_user(grid.step.time))
+    speed = at(phases.tokens_per_user(grid.step.per_token))
     quick = np.flatnonzero(speed >= values["workload.interactivity"])
     target = quick[-1] if quick.size else -1  # the slowest that is quick enough is the cheapest
     columns = (
@@ -169,7 +171,7 @@ def points_of(frontier: Frontier, grid: Grid, places: tuple[Array, Array, Array]
         at(grid.cost),
         joined.usd_per_million(at(grid.hour), joined.all_tokens(rate, read), 1.0),
         joined.tokens_per_megawatt(rate, power),
-        at(grid.step.time),
+        at(grid.step.per_token),
         at(grid.first),
         share,
         apart.chips_per_chip(share),

@@ -48,7 +48,7 @@ def test_less_speed_costs_less(name):
 def test_no_pair_of_plans_beats_a_point(name):
     """Against the whole grid, by brute force."""
     grid = grid_of(pool(name), pool(name), separate=False)
-    speed = np.broadcast_to(1 / grid.step.time, grid.cost.shape)
+    speed = np.broadcast_to(1 / grid.step.per_token, grid.cost.shape)
     for point in alone(name).points:
         quicker = speed >= point.tokens_per_s_per_user * (1 - 1e-12)
         assert grid.cost[quicker].min() == pytest.approx(point.usd_per_million_output_tokens, rel=1e-12)

@@ -144,9 +144,13 @@ def computing_format(values: Readable, chip: str, precision: str) -> str:
 
 
 def practice(chip: str, scopes: Sequence[Scope], values: Readable, family: str, precision: str) -> Practice:
-    """Return what the chip and its fabric reach in training."""
+    """Return what the chip and its fabric reach in training at a precision, or at the next wider one the chip computes."""
+    return practice_in(computing_format(values, chip, precision), chip, scopes, values, family)
+
+
+def practice_in(computed: str, chip: str, scopes: Sequence[Scope], values: Readable, family: str) -> Practice:
+    """Return what the chip and its fabric reach in a format the chip computes."""
     part, shared, own = f"parts.{chip}", "performance.training", f"performance.{family}"
-    computed = computing_format(values, chip, precision)
     form = FORMATS[computed]
     peak, wide = values[f"{part}.{form.peak}"], values[f"{part}.peak_bf16"]
     clock = sustained_clock(values[f"{part}.tdp"], wide, values[f"{own}.clock_knee"], values[f"{shared}.clock_exponent"])

@@ -42,7 +42,7 @@ FREE: dict[str, dict[str, Sequence[str]]] = {
     },
     "training": {
         "training": (
-            *("fp4_efficiency", "clock_exponent", "elementwise_passes", "grouped_half_width", "permute_passes", "mixer_passes"),
+            *("fp8_efficiency", "mxfp8_efficiency", "fp4_efficiency", "fp4_grouped_efficiency", "data_exposed", "clock_exponent", "elementwise_passes", "grouped_half_width", "permute_passes", "mixer_passes"),
             *("tensor_exposed", "expert_exposed_across", "host_expert_block_time", "host_update_rate"),
         ),
         "nvidia": ("clock_knee",),

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tco.performance.architecture import Architecture, load_model
 from tco.performance.flops import flops_per_token
-from tco.performance.training.job import FORMATS, Job, Practice, practice
+from tco.performance.training.job import FORMATS, Job, Practice, practice_in
 from tco.performance.training.memory import recomputed_share
 from tco.performance.training.plans import Plan
 from tco.performance.training.schedule import partly_recomputed
@@ -59,7 +59,7 @@ class RowValues(dict[str, Any]):
 def machines(values: RowValues, formats: Array, domain: Array) -> Practice:
     """Return the machine of every plan, each in its own number format."""
     scope = Scope(domain, values["parts.rows.scale_up_bandwidth"])
-    made = {name: practice("rows", [scope], values, "rows", name) for name in FORMATS if name in set(formats)}
+    made = {name: practice_in(name, "rows", [scope], values, "rows") for name in FORMATS if name in set(formats)}
     first, *others = made.items()
     found = first[1]
     for name, other in others:
@@ -77,7 +77,9 @@ def machines(values: RowValues, formats: Array, domain: Array) -> Practice:
     return found
 
 
-def step_times(rows: TrainingRows, plans: dict[str, Array], model: Architecture, fused: bool, frozen: bool) -> tuple[Array, Array]:
+def step_times(
+    rows: TrainingRows, plans: dict[str, Array], model: Architecture, fused: bool, frozen: bool, schedule: str
+) -> tuple[Array, Array]:
     """Return the step of every plan with the quickest recomputation and sharding a row leaves open: of those that fit, and of all."""
     index = plans["row"]
     values = RowValues(
@@ -95,7 +97,7 @@ def step_times(rows: TrainingRows, plans: dict[str, Array], model: Architecture,
     job = Job(model, plans["chips"], 0, 0, fused, False, values, rows.fused_experts[index], frozen)
     overlap = np.where(fused & (rows.cores[index] == 1), 1, 0)
     groups = [plans[name] for name in ("tensor", "context", "pipeline", "data", "expert")]
-    base = Plan(*groups, 0, plans["micro_batch"], plans["interleave"], "interleaved", "none", 0, int(fused), overlap, rows.offload[index])
+    base = Plan(*groups, 0, plans["micro_batch"], plans["interleave"], schedule, "none", 0, int(fused), overlap, rows.offload[index])
     micro = micro_batch(job, machine, shape_of(base))
     fitting, any_plan = np.full(len(index), np.inf), np.full(len(index), np.inf)
     allowed = {level: np.array([level in rows.recompute[row] for row in index]) for level in SEARCHED}
@@ -124,7 +126,13 @@ def predict_model(rows: TrainingRows, plans: dict[str, Array], model: Architectu
     """Return the rows of some plans, and each row's target by the quickest of its plans."""
     first = np.flatnonzero(np.r_[True, plans["row"][1:] != plans["row"][:-1]])
     index = plans["row"][first]
-    fitting, any_plan = (np.minimum.reduceat(times / plans["batch"], first) for times in step_times(rows, plans, model, fused, frozen))
+    times = np.full((2, len(plans["row"])), np.inf)
+    interleaved = (plans["interleave"] > 1) & (plans["pipeline"] > 1)
+    for schedule, chosen in (("1f1b", ~interleaved), ("interleaved", interleaved)):
+        if chosen.any():
+            some = {name: values[chosen] for name, values in plans.items()}
+            times[:, chosen] = step_times(rows, some, model, fused, frozen, schedule)
+    fitting, any_plan = np.minimum.reduceat(times / plans["batch"], first, axis=1)
     sequence_time = np.where(np.isfinite(fitting), fitting, any_plan)
     tokens = rows.sequence[index] / (sequence_time * rows.accelerators[index])
     evaluated = np.where(np.char.startswith(rows.source[index].astype(str), "mlperf"), EVALUATION.get(model.id, 1.0), 1.0)

@@ -1,0 +1,147 @@
+"""Groups smaller than their torus, or across two stars: what they get, against graphs, the whole, and the order of fabrics."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tco.catalog import load_catalogue
+from tco.hardware.topology import Graph
+from tco.inputs import load_scenario
+from tco.performance.algorithms import OPERATIONS, cheapest, expert_exchange
+from tco.performance.links import Links, group_of, links_for
+from tco.scenario import evaluate, links_of_system, system_inputs
+from tco.slices import Slice, Torus, slice_of, slices_of
+from tco.values import as_number
+from tests.hardware.flows import all_to_all, between
+
+CATALOGUE = load_catalogue()
+TORI = [name for name in CATALOGUE.ids("systems") if CATALOGUE.document("systems", name, "system")[1]["fabric"]["kind"] == "torus"]
+SIZES = [1e3, 1e5, 1e7, 1e9]
+
+
+def links(name: str) -> tuple[Links, int]:
+    """What a system's chips meet, and how many they are."""
+    inputs = system_inputs(CATALOGUE, name, {}, {})
+    return links_of_system(inputs, inputs.values(as_number)), int(inputs.system.chips)
+
+
+def graph_of(part: Slice) -> Graph:
+    """A slice's own links."""
+    graph = Graph()
+    for place in itertools.product(*map(range, part.sizes)):
+        for axis, size in enumerate(part.sizes):
+            if place[axis] < size - 1 or (part.closed[axis] and size > 2):
+                graph.join(("chip", *place), ("chip", *place[:axis], (place[axis] + 1) % size, *place[axis + 1 :]), part.lanes[axis])
+    return graph
+
+
+@st.composite
+def parts(draw, most: int = 24) -> Slice:
+    sizes = tuple(draw(st.lists(st.integers(1, 6), min_size=1, max_size=3).filter(lambda sizes: 2 <= math.prod(sizes) <= most)))
+    closed = tuple(draw(st.booleans()) for _ in sizes)
+    return Slice(sizes, closed, tuple(float(draw(st.integers(1, 9))) for _ in sizes))
+
+
+@settings(max_examples=40, deadline=None)
+@given(parts())
+def test_any_slice_against_its_graph(part):
+    """Hops by breadth-first search, lanes of a chip by counting, the all-to-all rate by a program with a flow for every source."""
+    graph, chips = graph_of(part), part.chips
+    mean, worst = graph.hops()
+    assert part.hops_mean == pytest.approx(mean, rel=1e-12, abs=1e-12)
+    assert part.hops_worst == worst
+    widths = [sum(graph.links[chip].values()) for chip in graph.chips]
+    assert part.injection == min(widths)
+    assert part.mean_injection == pytest.approx(sum(widths) / chips)
+    assert part.all_to_all * (chips - 1) / chips == pytest.approx(all_to_all(graph), rel=1e-7)
+
+
+@settings(max_examples=20, deadline=None)
+@given(parts())
+def test_no_end_of_a_slice_takes_in_more_than_its_lanes(part):
+    """Bucket rings over all dimensions at once cannot beat what flows into the worst-placed chip."""
+    graph = graph_of(part)
+    assert part.injection == min(between(graph, lambda node, chip=chip: node != chip) for chip in graph.chips)
+
+
+@pytest.mark.parametrize("name", TORI)
+def test_a_slice_that_is_the_whole_torus_changes_nothing(name):
+    whole, chips = links(name)
+    met = links_for(whole, group_of(whole, chips))
+    assert slice_of(whole.torus, chips) == Slice(whole.torus.sizes, (True,) * len(whole.torus.sizes), whole.torus.lanes)
+    assert float(met.inside) == pytest.approx(float(whole.inside), rel=1e-12)
+    assert float(met.spread) == pytest.approx(float(whole.spread), rel=1e-12)
+    assert float(met.latencies.step) == pytest.approx(float(whole.latencies.step), rel=1e-12)
+    assert met.steps == sum(size - 1 for size in whole.torus.sizes)
+
+
+@pytest.mark.parametrize("name", TORI)
+def test_a_slice_is_never_slower_than_the_whole(name):
+    """Same bytes a rank: what it sends when all talk to all, its part when all gather or reduce. Every group that tiles the torus."""
+    whole, chips = links(name)
+    for ranks, each in itertools.product([n for n in range(2, chips) if chips % n == 0], SIZES):
+        assert cheapest(whole, "all-to-all", ranks, each) <= cheapest(whole, "all-to-all", chips, each) * (1 + 1e-9)
+        for operation in ("all-gather", "reduce-scatter", "all-reduce"):
+            assert cheapest(whole, operation, ranks, each * ranks) <= cheapest(whole, operation, chips, each * chips) * (1 + 1e-9)
+        assert expert_exchange(whole, ranks, each, 8, 7168.0) <= expert_exchange(whole, chips, each, 8, 7168.0) * (1 + 1e-9)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.integers(1, 12), min_size=1, max_size=3).filter(lambda sizes: math.prod(sizes) > 1), st.data())
+def test_any_tiling_slice_exchanges_no_slower(sizes, data):
+    torus = Torus(tuple(sizes), tuple(float(data.draw(st.integers(1, 64))) for _ in sizes))
+    chips = math.prod(sizes)
+    ranks = data.draw(st.sampled_from([n for n in range(2, chips + 1) if chips % n == 0]))
+    part = slice_of(torus, ranks)
+    assert part.chips == ranks
+    assert part.all_to_all >= slice_of(torus, chips).all_to_all
+
+
+def test_rings_close_where_a_slice_spans_the_torus_or_switches_close_them():
+    torus = Torus((16, 16), (1.0, 1.0))
+    assert slice_of(torus, 32) == Slice((8, 4), (False, False), (1.0, 1.0))
+    assert slice_of(torus, 64).closed == (True, False)
+    pod = Torus((16, 24, 24), (1.0, 1.0, 1.0), (4, 4, 4))
+    assert slice_of(pod, 64) == Slice((4, 4, 4), (True, True, True), (1.0, 1.0, 1.0))
+    assert slice_of(pod, 32).closed == (False, False, False)
+    assert slice_of(pod, 40).chips >= 40
+
+
+def test_groups_of_several_sizes_are_arrays():
+    torus = Torus((4, 4, 4), (2.0, 2.0, 1.0))
+    found = slices_of(torus, np.array([[1.0], [4.0], [64.0]]))
+    assert found.chips.tolist() == [[2], [4], [64]]
+    assert slices_of(torus, 4).steps == found.steps[1, 0]
+
+
+# ---------------------------------------------------------------- the order of fabrics
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_two_joined_stars_are_never_quicker_than_one(operation):
+    one, two = links("gb200-nvl72")[0], links("gb200-nvl36x2")[0]
+    for ranks, size in itertools.product((2, 8, 36, 37, 48, 64, 72, 144), SIZES):
+        assert cheapest(two, operation, ranks, size) >= cheapest(one, operation, ranks, size) * (1 - 1e-9)
+
+
+def test_experts_over_two_joined_stars_are_never_quicker():
+    one, two = links("gb200-nvl72")[0], links("gb200-nvl36x2")[0]
+    for ranks, tokens in itertools.product((2, 8, 36, 48, 72), (1, 16, 128, 4096)):
+        assert expert_exchange(two, ranks, tokens, 8, 7168.0) >= expert_exchange(one, ranks, tokens, 8, 7168.0) * (1 - 1e-9)
+
+
+def served(system: str) -> float:
+    """Output tokens a chip of the headline's workload on another system."""
+    return float(evaluate(load_scenario(CATALOGUE, "gb200-nvl72")._replace(system=system)).metrics["output_tokens_per_s_per_chip"])
+
+
+def test_two_joined_stars_serve_no_better_than_one():
+    assert served("gb200-nvl36x2") < served("gb200-nvl72")
+
+
+def test_a_pod_serves_no_worse_than_one_of_its_cubes():
+    assert served("tpuv7-pod9216") >= served("tpuv7-cube64") * (1 - 1e-9)
