@@ -228,7 +228,7 @@ def design_network(inputs: Inputs, values: Values) -> Network:
     """Return the scale-out network of the scenario's cluster, with as many tiers as its size needs, and its frontend."""
     system, chip = inputs.system, f"parts.{inputs.system.chip}"
     switch = switch_part(inputs.text("cluster.switch"), list(inputs.catalogue.parts))
-    port = parse_quantity(port_text(inputs.text("cluster.port")), "byte/s")
+    port = port_rate(inputs.text("cluster.port"), "cluster.port")
     radix = plain(switch_radix(values.input(f"parts.{switch}.switch_capacity").value, port))
     chips = values["cluster.chips"]
     tiers = tiers_needed(values.input("cluster.chips").value, radix, values.input("cluster.oversubscription").value)
@@ -253,6 +253,14 @@ def links_of_system(inputs: Inputs, values: Values) -> Links:
     lane = values[f"parts.{system.chip}.lane_bandwidth"] if torus else None
     tiers = [Tier(s.scope, s.chips, s.injection, s.all_to_all, s.hops_mean, s.balanced, crossing, shared, torus, lane) for s in scopes]
     return links_of(values, system.chip, family_of(inputs.catalogue, system.chip), tiers, bool(system.fabric.get("reduces", False)))
+
+
+def port_rate(text: str, key: str) -> float:
+    """Return a port rate in byte/s; what is none raises `DataError` with its key."""
+    try:
+        return parse_quantity(port_text(text), "byte/s")
+    except DataError as error:
+        raise DataError(f"{key}={text}: {error}") from None
 
 
 def port_text(text: str) -> str:

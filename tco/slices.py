@@ -95,7 +95,7 @@ def closed_rings(torus: Torus, sizes: tuple[int, ...]) -> tuple[bool, ...]:
 
 @lru_cache(maxsize=4096)
 def slice_of(torus: Torus, chips: int) -> Slice:
-    """Return the smallest slice that holds some chips; of several the one with the best all-to-all, then the most lanes, then the fewest steps."""
+    """Return the smallest slice that holds some chips; of several the one with the best all-to-all, then the most compact, then the most lanes."""
     most = math.prod(torus.sizes)
     if not 1 < chips <= most:
         raise ValueError(f"a slice of {chips} chips of a torus of {most}")
@@ -103,7 +103,7 @@ def slice_of(torus: Torus, chips: int) -> Slice:
     shapes = [sizes for sizes in itertools.product(*each) if math.prod(sizes) >= chips]
     least = min(math.prod(sizes) for sizes in shapes)
     found = [Slice(sizes, closed_rings(torus, sizes), torus.lanes) for sizes in shapes if math.prod(sizes) == least]
-    return min(found, key=lambda one: (-one.all_to_all, -one.injection, one.steps, tuple(-size for size in one.sizes)))
+    return min(found, key=lambda one: (-one.all_to_all, one.steps, -one.injection, tuple(-size for size in one.sizes)))
 
 
 class Slices(NamedTuple):

@@ -34,7 +34,7 @@ def network(
     from tco.hardware.network import OPTICS, Plan, scale_out_network, switch_part
     from tco.outputs.document import document
     from tco.outputs.networks import HEADER, network_cells, network_document, network_table
-    from tco.scenario import plain_inputs, port_text
+    from tco.scenario import plain_inputs, port_rate
     from tco.units import parse_quantity
     from tco.values import as_number
 
@@ -42,10 +42,10 @@ def network(
     inputs = plain_inputs(catalogue, {"cluster.oversubscription": f"{oversubscription!r}", **pairs(settings, "--set")})
     values = inputs.values(as_number)
     part = switch_part(switch, list(catalogue.parts))
-    port_rate = parse_quantity(port_text(port), "byte/s")
-    nic_rate = parse_quantity(port_text(nic), "byte/s") if nic else port_rate
+    port_speed = port_rate(port, "--port")
+    nic_rate = port_rate(nic, "--nic") if nic else port_speed
     tapering = float(values["cluster.oversubscription"])
-    radix = float(switch_radix(values[f"parts.{part}.switch_capacity"], port_rate))
+    radix = float(switch_radix(values[f"parts.{part}.switch_capacity"], port_speed))
     if radix < 2:
         raise DataError(f"{switch} has no two ports of {port}: {radix:.0f} ports")
     levels = tiers or (tiers_needed(chips, radix, tapering) if chips else 2)
@@ -55,16 +55,16 @@ def network(
         raise DataError(
             f"{joined:,} chips do not fit {levels} tiers of {radix:.0f}-port switches, which reach {reach:,}; `--tiers {levels + 1}` or slower ports"
         )
-    split = port_rate < values[f"parts.{OPTICS[0]}.port_bandwidth"]
+    split = port_speed < values[f"parts.{OPTICS[0]}.port_bandwidth"]
     made = scale_out_network(values, Plan(joined, nic_rate, part, levels, design, False, split, parse_quantity(span, "m")))
-    planes = float(network_planes(nic_rate, port_rate))
+    planes = float(network_planes(nic_rate, port_speed))
     facts = [
         f"{joined:,} chips at {nic or port} on {radix:.0f}-port switches ({switch} in ports of {port}), {levels} tiers in {planes:g} parallel planes",
         f"largest cluster of these tiers: {reach:,} endpoints",
     ]
     made_of = {
         "switch": part,
-        "port_gb_per_s": port_rate / 1e9,
+        "port_gb_per_s": port_speed / 1e9,
         "radix": radix,
         "planes": planes,
         "design": design,

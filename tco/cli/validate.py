@@ -18,6 +18,7 @@ def validate(
     against: Annotated[str | None, typer.Option(metavar="COLUMN", help="Score only the rows predicted as this column.")] = None,
     max_error: Annotated[float | None, typer.Option(min=0, help="Exit 1 if the median error (a fraction) is larger.")] = None,
     rows: Annotated[bool, typer.Option("--rows", help="Also give every row: in JSON as rows, in CSV instead of the scores.")] = False,
+    report: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Also write KIND.csv, KIND.md and a scatter KIND.png there.")] = None,
     settings: Settings = None,
     data: Data = None,
     form: Format = Form.table,
@@ -28,7 +29,7 @@ def validate(
     from tco.cli.emit import Answer, emit
     from tco.cli.load import catalogue_for
     from tco.outputs.document import document
-    from tco.outputs.validations import SCORES, row_cells, validation_document, validation_tables
+    from tco.outputs.validations import SCORE_COLUMNS, row_cells, score_rows, validation_document, validation_tables
     from tco.scenario import plain_inputs
     from tco.studies.validation.run import validate as score
     from tco.values import as_number
@@ -38,16 +39,16 @@ def validate(
     values = inputs.values(as_number)
     found = score(file, catalogue, values, kind, against)
     values.check_given(inputs.is_known)
-    header = list(found.rows.columns) if rows else ["group", "member", *SCORES]
-    cells = row_cells(found.rows) if rows else [["all", "", found.card["scored"], *(found.card[name] for name in SCORES[1:])]]
-    if not rows:
-        cells = [*cells, *([group, key, *(one[n] for n in SCORES)] for group, parts in found.card["by"].items() for key, one in parts.items())]
+    if report is not None:
+        from tco.outputs.validation_report import write_report
+
+        write_report(found, file.name, report)
     emit(
         Answer(
             lambda: document("validate", catalogue, validation_document(str(file), found.kind, found.card, found.rows if rows else None)),
             lambda: validation_tables(file.name, found.kind, found.card),
-            header,
-            cells,
+            list(found.rows.columns) if rows else SCORE_COLUMNS,
+            row_cells(found.rows) if rows else score_rows(found.card),
         ),
         form.value,
         output,

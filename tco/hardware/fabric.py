@@ -241,7 +241,7 @@ def torus(system: System, values: Values) -> list[Scope]:
             least("torus_all_to_all", [ring_all_to_all(size, link, chips) for size, link in links]),
             dict(system.fabric["lanes"]),
             False,
-        )
+        ),
     ]
 
 

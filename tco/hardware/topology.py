@@ -80,8 +80,8 @@ def build(system: System, scope: str = "world") -> Graph:
 def add_torus(graph: Graph, system: System, scope: str) -> None:
     """Join every chip of the torus, or of the slice that is one rack, to its neighbours in each dimension."""
     torus = torus_of(system)
-    rack = scope == "rack" and system.racks > 1
-    sizes, closed, widths = slice_of(torus, math.ceil(system.chips / system.racks)) if rack else (torus.sizes, (True,) * len(torus.sizes), torus.lanes)
+    shared = math.ceil(system.chips / system.racks) if scope == "rack" and system.racks > 1 else int(system.chips)
+    sizes, closed, widths = slice_of(torus, shared)
     for place in itertools.product(*(range(size) for size in sizes)):
         for axis, (size, width) in enumerate(zip(sizes, widths, strict=True)):
             neighbour = (*place[:axis], (place[axis] + 1) % size, *place[axis + 1 :])

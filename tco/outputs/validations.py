@@ -10,6 +10,7 @@ import pandas as pd
 from tco.outputs.table import Table
 
 SCORES = ("n", "median_ape", "mean_ape", "p90_ape", "bias", "spearman")
+SCORE_COLUMNS = ("group", "member", *SCORES)
 MOST_GROUPS = 12
 
 
@@ -31,6 +32,8 @@ def validation_tables(name: str, kind: str, card: dict[str, Any]) -> list[Table]
     rows += [
         score_cells(f"left out: {what}", {"mean_ape": None, "bias": None, **found}) for what, found in card["left_out"].items() if what != "nothing"
     ]
+    inside = {"n": card["curves"]["n"], "median_ape": None, "mean_ape": None, "bias": None, **card["curves"]}
+    rows += [score_cells("inside one curve (curves)", inside)] if inside["n"] else []
     skipped = [f"skipped {count:,}: {reason}" for reason, count in sorted(card["skipped"].items(), key=lambda item: -item[1])]
     tables = [Table(columns, rows, f"{name}: {card['scored']:,} of {card['n']:,} {kind} scored", [], skipped)]
     for group, parts in card["by"].items():
@@ -39,6 +42,12 @@ def validation_tables(name: str, kind: str, card: dict[str, Any]) -> list[Table]
             more = [f"and {len(parts) - MOST_GROUPS} more; --format json has all"] if len(parts) > MOST_GROUPS else []
             tables.append(Table((group, *columns[1:]), [score_cells(key, found) for key, found in largest], "", [], more))
     return tables
+
+
+def score_rows(card: dict[str, Any]) -> list[list[Any]]:
+    """Return every score of a file as rows: over all, on what was left out of the fit, inside one curve, and by group."""
+    groups = {"all": {"": {**card, "n": card["scored"]}}, "left_out": card["left_out"], "inside": {"curve": card["curves"]}, **card["by"]}
+    return [[group, member, *(one.get(name) for name in SCORES)] for group, members in groups.items() for member, one in members.items()]
 
 
 def row_cells(rows: pd.DataFrame) -> Sequence[Sequence[Any]]:

@@ -88,6 +88,7 @@ class Machine:
     imbalance: Any
     expert_engine: Any
     links: Links
+    family: str = ""  # whose practical parameters it shares; none where every field is an array of chips
 
 
 def family_of(catalogue: Catalogue, chip: str) -> str:
@@ -155,4 +156,5 @@ def machine(chip: str, links: Links, values: Values, family: str, precision: str
         imbalance=values[f"{prior}.expert_imbalance"],
         expert_engine=1.0,
         links=links,
+        family=family,
     )

@@ -56,8 +56,7 @@ def keys_behind_prefix(input_tokens: Pure, fresh: Pure) -> Any:
 @formula(unit="", source="leviathan2023")
 def accepted_tokens(draft_tokens: Pure, acceptance: Pure) -> Any:
     """Tokens a step of speculative decoding yields, each draft accepted with one chance: (1 - a^(k + 1)) / (1 - a); k + 1 where a is one."""
-    sure = acceptance > 0.999999
-    return select(sure, draft_tokens + 1, (1 - acceptance ** (draft_tokens + 1)) / select(sure, 1, 1 - acceptance))
+    return select(acceptance > 0.999999, draft_tokens + 1, (1 - acceptance ** (draft_tokens + 1)) / (1 - np.minimum(acceptance, 0.999999)))
 
 
 @formula(unit="", source="leviathan2023")

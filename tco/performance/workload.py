@@ -49,9 +49,9 @@ def search_plans(machine: Machine, model: Architecture, world: int, values: Valu
 
 def serve(machine: Machine, model: Architecture, world: int, values: Values, plan: ServingPlan | None) -> ServingResult:
     """Evaluate a serving workload with a fixed plan, or with the best plan of a search."""
-    notes = []
-    if FORMATS[machine.precision].peak.removeprefix("peak_") != machine.computed_as:
-        notes.append(f"{machine.chip} does not compute {machine.precision}: computed as {machine.computed_as}")
+    if values.input("workload.concurrency").value > 0:
+        return serve_together(machine, model, world, values, plan)
+    notes = notes_on(machine)
     choices: dict[str, Choice] = {}
     if plan is None:
         choices = search_plans(machine, model, world, values)
@@ -75,3 +75,26 @@ def serve(machine: Machine, model: Architecture, world: int, values: Values, pla
         "tpot_s": decode.per_token,
     }
     return ServingResult(plan, rates, phases.prefill_share(made, read, prompt, answer), decode, prefill, choices, notes=notes)
+
+
+def serve_together(machine: Machine, model: Architecture, world: int, values: Values, plan: ServingPlan | None) -> ServingResult:
+    """Evaluate a workload whose prompts and answers share the chips, at its requests in flight."""
+    from tco.performance import aggregated  # a workload on pools of their own starts without it
+
+    request, choices = request_of(values), {}
+    if plan is None:
+        choices["decode"] = aggregated.choose(machine, model, world, request, values)
+        chosen = choices["decode"].plan
+        if chosen is None:
+            return ServingResult(None, choices=choices, reason=f"no plan: {choices['decode'].reason}", notes=notes_on(machine))
+        plan = ServingPlan(chosen, aggregated.read_on(chosen))
+    rates, decode, prefill = aggregated.evaluate(machine, model, world, plan.decode, request, values)
+    share = rates.pop("prefill_share")
+    return ServingResult(plan, rates, share, decode, prefill, choices, notes=notes_on(machine))
+
+
+def notes_on(machine: Machine) -> list[str]:
+    """Say where a chip computes another format than the workload's."""
+    if FORMATS[machine.precision].peak.removeprefix("peak_") == machine.computed_as:
+        return []
+    return [f"{machine.chip} does not compute {machine.precision}: computed as {machine.computed_as}"]

@@ -76,7 +76,7 @@ class Job:
     """A model trained on a number of chips."""
 
     model: Architecture
-    chips: int
+    chips: Any  # whole numbers
     batch: int  # sequences of a step
     length: int  # tokens of a sequence
     fused: bool

@@ -41,6 +41,7 @@ class Plan(NamedTuple):
     sequence_parallel: Any = 0  # 0 or 1, as the next two
     overlap: Any = 0
     offload: Any = 0
+    hybrid: int = 0  # 1: state is sharded inside a domain only, and gradients are averaged across
 
 
 class Groups(NamedTuple):

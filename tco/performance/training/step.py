@@ -14,6 +14,7 @@ from tco.performance.training.items import Shape, Work
 from tco.performance.training.job import Job, Practice
 from tco.performance.training.plans import RECOMPUTE, Plan, slots_of
 from tco.performance.training.traffic import (
+    Fabric,
     Span,
     exposed_time,
     hidden_bytes,
@@ -185,11 +186,21 @@ def shards(job: Job, domain: int, plan: Plan) -> list[Shard]:
     return found
 
 
+def averaged_across(job: Job, fabric: Fabric, groups: list[Shard]) -> Any:
+    """Return the time to average sharded gradients across domains at the end of a step."""
+    sizes = [memory.sharded_bytes(g.parameters, job.values["workload.gradient_size"], g.place.inside, 1) for g in groups]
+    once = total("average_across_domains", [fabric.gather(size, Span(1, g.place.across)) for size, g in zip(sizes, groups, strict=True)])
+    return exposed_time(once, 2, job.value("data_exposed"))
+
+
 def step(job: Job, practice: Practice, plan: Plan, micro: MicroBatch, pipe: Pipe) -> Step:
     """Return the whole step of a plan whose pipeline is known."""
     fabric, zero = practice.fabric, plan.zero
     parts = {"pipeline": pipe.time}
     groups = shards(job, fabric.domain, plan)
+    if plan.hybrid:
+        parts["gradients"] = averaged_across(job, fabric, groups)
+        groups = [Shard(g.parameters, g.place.inside, Span(g.place.inside, 1)) for g in groups]
     sharpness = job.value("overlap_sharpness")
     if zero == 3:  # layer by layer: weights before both passes, gradients after
         held = slots(plan, job.model)

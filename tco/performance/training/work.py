@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tco.formula import select, total
-from tco.performance.architecture import Attention, Block, FeedForward
+from tco.performance.architecture import Architecture, Attention, Block, FeedForward
 from tco.performance.flops import chunk_keys, compressed_entries, reached_keys
 from tco.performance.layers import StateMixer
 from tco.performance.roofline import attention_flops, gemm_flops, repeated

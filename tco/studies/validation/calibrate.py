@@ -42,7 +42,18 @@ FREE: dict[str, dict[str, Sequence[str]]] = {
     },
     "training": {
         "training": (
-            *("fp8_efficiency", "mxfp8_efficiency", "fp4_efficiency", "fp4_grouped_efficiency", "data_exposed", "clock_exponent", "elementwise_passes", "grouped_half_width", "permute_passes", "mixer_passes"),
+            *(
+                "fp8_efficiency",
+                "mxfp8_efficiency",
+                "fp4_efficiency",
+                "fp4_grouped_efficiency",
+                "data_exposed",
+                "clock_exponent",
+                "elementwise_passes",
+                "grouped_half_width",
+                "permute_passes",
+                "mixer_passes",
+            ),
             *("tensor_exposed", "expert_exposed_across", "host_expert_block_time", "host_update_rate"),
         ),
         "nvidia": ("clock_knee",),
@@ -82,9 +93,12 @@ def tie(values: Values, kind: str) -> list[str]:
     if kind == "collectives":
         return []
     if kind == "training":
-        follows = {"performance.training.context_exposed": "performance.training.tensor_exposed", "performance.amd.clock_knee": "performance.nvidia.clock_knee"}
-        for path, like in follows.items():
-            values[path] = values[like]
+        follows = {
+            "performance.training.context_exposed": "performance.training.tensor_exposed",
+            "performance.amd.clock_knee": "performance.nvidia.clock_knee",
+        }
+        for path, followed in follows.items():
+            values[path] = values[followed]
         return list(follows)
     tied = []
     for name in KERNELS if kind == "kernels" else SHARED_BY_GPUS:

@@ -25,6 +25,7 @@ HEAD = 128  # width of the heads of those models
 PASSES = {"copy": 2, "add": 3, "input_layernorm": 3, "mlp_act": 3, "attn_rope": 2}  # times an element is read or written
 NAMES = {"bfloat16": "bf16", "bf16": "bf16", "fp16": "bf16", "float16": "bf16", "fp8": "fp8", "fp8_block": "fp8_block", "nvfp4": "nvfp4"}
 FLAT = ("copy", "add")  # elementwise kernels that know no rows
+NO = ("0", "0.0", "false", "no")
 SHAPES = {
     "gemm": ("m", "n", "k"),
     "grouped_gemm": ("m", "n", "k", "groups"),
@@ -124,6 +125,11 @@ def cache_sizes(table: pd.DataFrame) -> Array:
     return np.array([1.0 if "kv fp8" in text else 2.0 for text in texts(table, "dtype").astype(str)])
 
 
+def masks(table: pd.DataFrame) -> Array:
+    """Return one for every row with a causal mask, as all prefill has that does not say otherwise."""
+    return np.array([0.0 if text.strip().lower() in NO else 1.0 for text in texts(table, "causal").astype(str)])
+
+
 def seconds(kind: Kind, chip: Chip, table: pd.DataFrame) -> Any:
     """Return the time of every row of one kind."""
     shape: list[Any] = [column(table, name) for name in SHAPES[kind.kernel]]
@@ -134,7 +140,7 @@ def seconds(kind: Kind, chip: Chip, table: pd.DataFrame) -> Any:
         return time + kernel_times.casting_time(chip, rows, inner, form) if kind.library else time
     if kind.kernel == "prefill":
         sequences, queries, keys, heads, kv_heads, width = shape
-        mask, wide = column(table, "causal", 1.0), form == "bf16"
+        mask, wide = masks(table), form == "bf16"
         return kernel_times.prefill_time(chip, sequences, queries, keys, heads, kv_heads, width, mask, "bf16" if wide else "fp8", kind.library)
     if kind.kernel == "decode":
         sequences, keys, heads, kv_heads, width = shape
@@ -156,7 +162,7 @@ def work(kind: Kind, table: pd.DataFrame) -> tuple[Any, Any]:
         return np.nan, 2.0 * PASSES[kind.operation.removeprefix("elementwise:")] * shape[0] * shape[1]
     sequences, *queries, keys, heads, kv_heads, width = shape
     asked = queries[0] if queries else 1.0
-    causal = column(table, "causal", 1.0) if queries else 0.0
+    causal = masks(table) if queries else 0.0
     return 4 * sequences * heads * asked * keys * width * (1 - causal / 2), 2 * sequences * keys * kv_heads * width * cache_sizes(table)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pandas as pd
 from tco.errors import DataError, unknown
 
 LARGEST_FILE = 256 * 2**20  # bytes; a larger one is no table of measurements
+LARGEST_PACKED = LARGEST_FILE // 16  # of a compressed one
 TEXTS = frozenset(
     (
         *("source_id", "source_title", "source_url", "date", "accelerator", "op", "kernel_source", "dtype", "fabric", "library", "algo"),
@@ -53,6 +55,8 @@ def read_measured(path: Path, given: str | None = None) -> tuple[str, pd.DataFra
     check_file(path)
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
+    except EOFError:
+        raise DataError(f"{path}: the gzip file ends too early") from None
     except UnicodeDecodeError:
         raise DataError(f"{path}: not UTF-8 text, expected a CSV of measurements") from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
@@ -78,10 +82,16 @@ def check_file(path: Path) -> None:
     size = path.stat().st_size
     if size == 0:
         raise DataError(f"{path}: is empty, expected a CSV of measurements")
-    if size > LARGEST_FILE:
-        raise DataError(f"{path}: {size / 2**20:,.0f} MiB, more than the {LARGEST_FILE // 2**20} MiB a table of measurements may have; split it")
-    with path.open("rb") as stream:
-        if b"\0" in stream.read(4096):
+    most = LARGEST_PACKED if path.suffix == ".gz" else LARGEST_FILE
+    if size > most:
+        raise DataError(f"{path}: {size / 2**20:,.0f} MiB, more than the {most // 2**20} MiB a table of measurements may have; split it")
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rb") as stream:
+        try:
+            start = stream.read(4096)
+        except (gzip.BadGzipFile, EOFError):
+            raise DataError(f"{path}: no whole gzip file, though its name says so") from None
+        if b"\0" in start:
             raise DataError(f"{path}: holds NUL bytes, expected a CSV of measurements")
 
 

@@ -9,6 +9,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+# A curve: what is swept along it, and what its points share.
+CURVES = {
+    "message_size_bytes": ("accelerator", "n_gpus", "nodes", "fabric", "library", "op", "dtype", "algo"),
+    "concurrency": (
+        *("date", "accelerator", "n_gpus", "model", "precision", "framework", "spec_decoding", "disaggregated", "isl_tokens", "osl_tokens"),
+        *("tp", "pp", "ep", "dp_attention", "prefill_workers", "prefill_tp", "prefill_ep", "decode_workers", "decode_tp", "decode_ep"),
+    ),
+    "m": ("accelerator", "op", "kernel_source", "dtype", "n", "k", "groups", "tp"),
+    "n_accelerators": ("accelerator", "model", "precision", "seq_len", "tp", "pp", "cp", "ep"),
+}
+LEAST_CURVE = 4  # points
 GROUPS = ("accelerator", "op", "model", "precision", "dtype", "source_id", "framework", "library", "target")
 
 
@@ -47,6 +58,27 @@ def spearman(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float | None:
     return float(np.corrcoef(*ranks)[0, 1])
 
 
+def curve_scores(table: pd.DataFrame, made: Prediction) -> dict[str, float | int | None]:
+    """Return how well the shape of a curve is met: errors after each curve's own median ratio is taken out, and rank correlation inside it."""
+    swept = next((name for name in CURVES if name in table), "")
+    keys = [name for name in ("source_id", *CURVES.get(swept, ())) if name in table]
+    found = table[keys].assign(ratio=made.predicted / made.target, kind=made.target_name)[(made.skip == "") & table[swept].notna()] if swept else None
+    errors, ranks = [], []
+    if found is not None:
+        for _, curve in found.groupby([*keys, "kind"], dropna=False):
+            if len(curve) >= LEAST_CURVE:
+                rows = curve.index.to_numpy()
+                errors.append(np.abs(curve.ratio / curve.ratio.median() - 1))
+                ranks.append(spearman(made.target[rows], made.predicted[rows]))
+    known = [rank for rank in ranks if rank is not None]
+    return {
+        "n": len(errors),
+        "p90_ape": float(np.percentile(np.concatenate(errors), 90)) if errors else None,
+        "spearman": float(np.median(known)) if known else None,
+        "spearman_p10": float(np.percentile(known, 10)) if known else None,
+    }
+
+
 def scorecard(table: pd.DataFrame, made: Prediction, groups: Sequence[str] = GROUPS) -> dict[str, Any]:
     """Return the whole score of a file: counts, errors, and errors by every group the file knows."""
     scored = made.skip == ""
@@ -60,4 +92,5 @@ def scorecard(table: pd.DataFrame, made: Prediction, groups: Sequence[str] = GRO
             column = labels[name].astype(str).to_numpy()
             parts = {key: scored & (column == key) for key in sorted(set(column[scored])) if key}
             by[name] = {key: scores(made.target[rows], made.predicted[rows]) for key, rows in parts.items()}
-    return {"n": len(table), **found, "skipped": dict(zip(reasons.tolist(), counts.tolist(), strict=True)), "by": by}
+    skipped = dict(zip(reasons.tolist(), counts.tolist(), strict=True))
+    return {"n": len(table), **found, "skipped": skipped, "curves": curve_scores(table, made), "by": by}

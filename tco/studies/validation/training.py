@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,12 +25,13 @@ NOT_CAUSAL = ("maxtext_tpu_tables",)  # sources whose FLOPs count attention with
 RECOMPUTED_FLOPS = 4 / 3  # a publisher's hardware FLOPs over those of the model where every layer is computed again
 
 
-class Scope(NamedTuple):
+@dataclass(slots=True)
+class Domains:
     """The scale-up domain of every plan."""
 
-    chips: Array
-    injection: Array
-    hops_mean: float = 1.0
+    chips: Any
+    injection: Any
+    hops_mean: Any = 1.0
 
 
 class RowValues(dict[str, Any]):
@@ -58,7 +60,7 @@ class RowValues(dict[str, Any]):
 
 def machines(values: RowValues, formats: Array, domain: Array) -> Practice:
     """Return the machine of every plan, each in its own number format."""
-    scope = Scope(domain, values["parts.rows.scale_up_bandwidth"])
+    scope = Domains(domain, values["parts.rows.scale_up_bandwidth"])
     made = {name: practice_in(name, "rows", [scope], values, "rows") for name in FORMATS if name in set(formats)}
     first, *others = made.items()
     found = first[1]
@@ -77,9 +79,7 @@ def machines(values: RowValues, formats: Array, domain: Array) -> Practice:
     return found
 
 
-def step_times(
-    rows: TrainingRows, plans: dict[str, Array], model: Architecture, fused: bool, frozen: bool, schedule: str
-) -> tuple[Array, Array]:
+def step_times(rows: TrainingRows, plans: dict[str, Array], model: Architecture, fused: bool, frozen: bool, schedule: str) -> tuple[Array, Array]:
     """Return the step of every plan with the quickest recomputation and sharding a row leaves open: of those that fit, and of all."""
     index = plans["row"]
     values = RowValues(
@@ -95,16 +95,29 @@ def step_times(
     )
     machine = machines(values, rows.formats[index], plans["domain"])
     job = Job(model, plans["chips"], 0, 0, fused, False, values, rows.fused_experts[index], frozen)
-    overlap = np.where(fused & (rows.cores[index] == 1), 1, 0)
-    groups = [plans[name] for name in ("tensor", "context", "pipeline", "data", "expert")]
-    base = Plan(*groups, 0, plans["micro_batch"], plans["interleave"], schedule, "none", 0, int(fused), overlap, rows.offload[index])
+    base = Plan(
+        tensor=plans["tensor"],
+        context=plans["context"],
+        pipeline=plans["pipeline"],
+        data=plans["data"],
+        expert=plans["expert"],
+        order=0,
+        micro_batch=plans["micro_batch"],
+        interleave=plans["interleave"],
+        schedule=schedule,
+        sequence_parallel=int(fused),
+        overlap=np.where(fused & (rows.cores[index] == 1), 1, 0),
+        offload=rows.offload[index],
+    )
     micro = micro_batch(job, machine, shape_of(base))
     fitting, any_plan = np.full(len(index), np.inf), np.full(len(index), np.inf)
     allowed = {level: np.array([level in rows.recompute[row] for row in index]) for level in SEARCHED}
     pipes = {level: pipeline(job, machine, base._replace(recompute=level), micro) for level in SEARCHED if allowed[level].any()}
-    for zero in (1, 3):
-        possible = ~rows.sharded[index] | (zero == 3)
-        steps = {level: step(job, machine, base._replace(recompute=level, zero=zero), micro, pipe) for level, pipe in pipes.items()}
+    for zero, hybrid in ((1, 0), (3, 0), (3, 1)):
+        possible = rows.torus[index] if hybrid else (~rows.sharded[index] | (zero == 3)) & ~rows.torus[index]
+        if not possible.any():
+            continue
+        steps = {level: step(job, machine, base._replace(recompute=level, zero=zero, hybrid=hybrid), micro, pipe) for level, pipe in pipes.items()}
         for level, made in steps.items():
             time = np.where(allowed[level] & possible, made.time, np.inf)
             any_plan = np.minimum(any_plan, time)
@@ -152,7 +165,7 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
     rows = TrainingRows(table, chips)
     predicted = np.full(len(table), np.nan)
     plans = rows.candidates()
-    of = plans["row"]
+    of = plans["row"].astype(int)
     groups = pd.DataFrame({"model": rows.models[of], "fused": rows.modern[of], "frozen": rows.frozen[of]})
     for (name, fused, frozen), members in groups.groupby(["model", "fused", "frozen"]).indices.items():
         chosen = {field: values[members] for field, values in plans.items()}

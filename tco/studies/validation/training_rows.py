@@ -122,49 +122,55 @@ class TrainingRows:
     def known(self, family: str) -> bool:
         """Say whether the family has parameters of training."""
         try:
-            return self.chips.values[f"performance.{family}.training_factor"] > 0
+            return bool(self.chips.values[f"performance.{family}.training_factor"] > 0)
         except DataError:
             return False
 
     def candidates(self) -> dict[str, Array]:
         """Return the plans of all scored rows, a column for each field; every row has at least one."""
-        stated = {name: column(self.table, name) for name in ("tp", "pp", "vp", "cp", "ep", "global_batch_seqs", "micro_batch_seqs")}
+        stated = {name: optional(column(self.table, name)) for name in ("tp", "pp", "vp", "cp", "ep", "global_batch_seqs", "micro_batch_seqs")}
         systems, domains = texts(self.table, "system"), self.chips.part("scale_up_domain")
-        interleaved = {source for source, v in zip(self.source, stated["vp"], strict=True) if v == v}
+        printed = {source for source, v in zip(self.source, stated["vp"], strict=True) if v is not None}
         made = []
         for row in np.flatnonzero(self.skip == ""):
-            tp, pp, cp, ep = (int(stated[n][row]) if stated[n][row] == stated[n][row] else 1 for n in ("tp", "pp", "cp", "ep"))
+            tp, pp, cp, ep = (int(stated[name][row] or 1) for name in ("tp", "pp", "cp", "ep"))
             chips = int(self.accelerators[row] * self.cores[row])
             dp = max(chips // (tp * pp * cp), 1)
             domain = usable_domain(int(domains[row] * self.cores[row]), chips)
             slices = re.match(r"\s*(\d+)x\s+v\d", str(systems[row]))
             if self.torus[row] and slices:
                 domain = max(chips // int(slices[1]), 1)
-            one = {name: float(stated[name][row]) for name in ("vp", "global_batch_seqs", "micro_batch_seqs")}
             layers = load_model(self.chips.catalogue, self.models[row]).layers
-            searched = bool(pp > 1 and self.source[row] not in interleaved)
-            for size, batch in self.batches(one, dp, float(self.sequence[row]), bool(self.compiled[row])):
-                for v in interleaves(one["vp"], searched, pp, layers, batch / dp / size):
-                    made.append((row, tp, cp, pp, dp, ep, size, v, batch, chips, domain))
+            searched = bool(pp > 1 and self.source[row] not in printed)
+            sizes = batches(stated["global_batch_seqs"][row], stated["micro_batch_seqs"][row], dp, self.sequence[row], bool(self.compiled[row]))
+            for size, batch in sizes:
+                parts = interleaves(stated["vp"][row], searched, pp, layers, batch / dp / size)
+                made += [(row, tp, cp, pp, dp, ep, size, v, batch, chips, domain) for v in parts]
         columns = zip(*made, strict=True) if made else [()] * len(FIELDS)
         return {name: np.array(values) for name, values in zip(FIELDS, columns, strict=True)}
 
-    def batches(self, stated: dict[str, float], data: int, sequence: float, compiled: bool) -> Iterator[tuple[float, float]]:
-        """Yield (micro-batch, global batch) in sequences; compiled programs accumulate no gradients."""
-        batch, size = stated["global_batch_seqs"], stated["micro_batch_seqs"]
-        if compiled and batch == batch and size != size:
-            yield batch / data, batch
-            return
-        for tried in [size] if size == size else SIZES:
-            one = data * tried
-            whole = batch if batch == batch else one if compiled else max(one, round(STEP_TOKENS / sequence / one) * one)
-            if tried in (1, size) or (whole >= one and whole % one == 0):
-                yield tried, max(whole, one) if batch != batch else whole
+
+def optional(values: Array) -> list[float | None]:
+    """Return numbers, None where a row states none."""
+    return [None if np.isnan(value) else float(value) for value in values]
 
 
-def interleaves(stated: float, searched: bool, stages: int, layers: int, micro_batches: float) -> list[int]:
-    """Return the model parts a stage may have: the stated number, one alone where the source prints it elsewhere, else all that divide."""
-    if stated == stated:
+def batches(batch: float | None, size: float | None, data: int, sequence: float, compiled: bool) -> Iterator[tuple[float, float]]:
+    """Yield (micro-batch, global batch) in sequences; compiled programs accumulate no gradients."""
+    if compiled and batch is not None and size is None:
+        yield batch / data, batch
+        return
+    for tried in SIZES if size is None else [size]:
+        one = data * tried
+        if batch is None:
+            yield tried, one if compiled else max(one, round(STEP_TOKENS / sequence / one) * one)
+        elif tried in (1, size) or (batch >= one and batch % one == 0):
+            yield tried, batch
+
+
+def interleaves(stated: float | None, searched: bool, stages: int, layers: int, micro_batches: float) -> list[int]:
+    """Return the model parts a stage may have: the stated number, one where the source prints others, else all that divide."""
+    if stated is not None:
         return [int(stated)]
     if not searched:
         return [1]

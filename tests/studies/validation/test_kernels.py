@@ -83,6 +83,13 @@ def test_own_measurements_are_predicted(own, catalogue, values):
     assert np.isfinite(made.predicted).all()
 
 
+@pytest.mark.parametrize(("mask", "same"), [("", True), ("1.0", True), ("True", True), ("0.0", False), ("False", False)])
+def test_prompts_are_causal_unless_a_row_says_no(own, catalogue, values, mask, same):
+    one, other = predicted(own, catalogue, values, PUBLISHED[6], PUBLISHED[6].replace("128,1,,", f"128,{mask},,")).predicted
+    assert (other == one) == same
+    assert other >= one
+
+
 def test_rates_stand_in_for_times(own, catalogue, values):
     """A row that states TFLOP/s or GB/s instead of its time is predicted as that."""
     timed = predicted(own, catalogue, values, PUBLISHED[0], PUBLISHED[7])

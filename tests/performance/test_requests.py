@@ -1,0 +1,116 @@
+"""What a workload may ask beyond plain serving: what each input does, and that zero does nothing."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from tco.catalog import load_catalogue
+from tco.scenario import evaluate
+from tests.chain import result
+
+NAME = "gb200-nvl72"
+RATE, SPEED, FIRST = "output_tokens_per_s_per_chip", "tokens_per_s_per_user", "ttft_s"
+
+
+@cache
+def served(name=NAME, **settings):
+    return evaluate(name, {f"workload.{key}": text for key, text in settings.items()}, catalogue=load_catalogue())
+
+
+def fixed(**settings):
+    """On the plan of the headline."""
+    return evaluate(NAME, {f"workload.{key}": text for key, text in settings.items()}, result(NAME).plan, catalogue=load_catalogue(), trace=True)
+
+
+@pytest.mark.parametrize("key", ["cache_hit", "draft_tokens", "kv_offload", "concurrency"])
+def test_zero_changes_nothing(key):
+    assert fixed(**{key: "0"}).metrics == result(NAME).metrics
+
+
+@pytest.mark.parametrize(
+    "settings", [{"cache_hit": "0.5"}, {"draft_tokens": "3"}, {"kv_offload": "0.3"}, {"concurrency": "4096"}], ids=lambda found: next(iter(found))
+)
+def test_the_trace_is_the_number(settings):
+    found = fixed(**settings)
+    assert set(settings) == {path.partition(".")[2] for path in found.inputs if path.partition(".")[2] in settings}
+    for metric in (RATE, SPEED, FIRST, "usd_per_million_output_tokens"):
+        assert found.nodes[metric].value == pytest.approx(found.metrics[metric], rel=1e-12)
+    assert not [note for note in found.notes if "nothing in this scenario rests on it" in note]
+
+
+def test_a_prefix_found_is_not_computed():
+    base, half, most = (served(cache_hit=text).metrics for text in ("0", "0.5", "1"))
+    assert base[FIRST] > half[FIRST] > most[FIRST] > 0
+    assert base[RATE] < half[RATE] < most[RATE]
+    assert base[SPEED] == half[SPEED] == most[SPEED]
+    # the half not found sees three quarters of the prompt on average, so it takes more than half the attention of the whole
+    core = {hit: next(o.time for o in served(cache_hit=hit).serving.prefill.operators if o.name == "attention core") for hit in ("0", "0.5")}
+    plans = [served(cache_hit=hit).plan.prefill for hit in ("0", "0.5")]
+    assert plans[0] == plans[1]
+    assert core["0.5"] / core["0"] == pytest.approx(0.75, rel=0.01)
+
+
+def test_drafts_yield_tokens_and_cost_time():
+    plain, drafted = fixed(), fixed(draft_tokens="1", spec_acceptance="0.7", draft_cost="0.1")
+    assert drafted.serving.decode.time > 1.1 * plain.serving.decode.time
+    assert drafted.metrics["tpot_s"] == pytest.approx(drafted.serving.decode.time / 1.7, rel=1e-12)
+
+
+def test_drafts_help_where_latency_binds():
+    """One sequence a group leaves the engines idle: verifying three drafts costs little."""
+    slow = "110 token/s"
+    assert served(interactivity=slow, draft_tokens="3").metrics[RATE] > served(interactivity=slow).metrics[RATE]
+
+
+def test_drafts_that_are_never_accepted_only_cost():
+    assert fixed(draft_tokens="2", spec_acceptance="0").metrics[SPEED] < fixed().metrics[SPEED]
+
+
+def test_offloading_frees_memory_and_takes_the_host_link():
+    plain, half = fixed().serving.decode, fixed(kv_offload="0.5").serving.decode
+    plan = result(NAME).plan.decode
+    whole = 2 * (plain.memory - half.memory)
+    assert whole == pytest.approx(plan.sequences * (8192 + 1024) * 576 * 61, rel=1e-9)
+    host = next(operator for operator in half.operators if operator.name == "cache from host")
+    assert host.bytes == pytest.approx(0.5 * plan.sequences * (8192 + 512) * 576 * 61, rel=1e-9)
+    assert half.time == pytest.approx(max(host.bytes / 25e9, plain.time), rel=1e-9)
+
+
+def test_more_in_flight_is_more_throughput_and_less_speed():
+    found = [served(concurrency=str(count), interactivity="1 token/s").metrics for count in (64, 512, 4096)]
+    assert found[0][RATE] < found[1][RATE] < found[2][RATE]
+    assert found[0][SPEED] > found[1][SPEED] > found[2][SPEED]
+    assert found[0][FIRST] < found[2][FIRST]
+
+
+def test_requests_in_flight_by_the_law_of_little():
+    """Requests in flight are their rate times the time each stays, unless prompts alone fill the engine."""
+    made = served(concurrency="64", interactivity="1 token/s")
+    metrics, plan = made.metrics, made.plan.decode
+    stays = metrics[FIRST] + 1023 * metrics["tpot_s"]
+    steady = made.inputs["performance.nvidia.steady_share"].value
+    rate = metrics[RATE] * plan.chips / 1024 / steady
+    assert rate * stays == pytest.approx(64 * plan.chips / 72, rel=0.02)
+
+
+def test_requests_beyond_memory_wait_before_the_engine():
+    few, many = (served(concurrency=count, interactivity="1 token/s").metrics for count in ("20000", "100000"))
+    assert many[FIRST] > 3 * few[FIRST]
+    stays = many[FIRST] + 1023 * many["tpot_s"]
+    steady = served(concurrency="64").inputs["performance.nvidia.steady_share"].value
+    assert many[RATE] * 72 / 1024 / steady * stays == pytest.approx(100000, rel=0.05)
+
+
+@pytest.mark.parametrize(("key", "text", "words"), [("ttft", "10 s", "first token within 10 s"), ("interactivity", "200 token/s", "get at most")])
+def test_too_many_in_flight(key, text, words):
+    assert any(words in note for note in served(concurrency="100000", **{key: text}).notes)
+
+
+@pytest.mark.parametrize("system", ["trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72"])
+def test_every_headline_rack_decodes_the_large_model(system):
+    found = served(f"moe-3t-decode-{system}")
+    assert found.texts["workload.model"] == "moe-3t"
+    assert found.metrics[SPEED] >= 20
+    assert found.serving.prefill_share < 0.2

@@ -1,0 +1,53 @@
+"""Files of measurements that are no such thing: named, never a crash."""
+
+import gzip
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tco.errors import DataError
+from tco.studies.validation.measured import LARGEST_FILE, LARGEST_PACKED, read_measured
+
+ROOT = Path(__file__).parents[3]
+HEADER = "accelerator,op,n_gpus,message_size_bytes,time_us\n"
+
+
+def test_a_packed_file_reads_as_the_plain_one(tmp_path):
+    packed = ROOT / "data/measured/collectives.csv.gz"
+    plain = tmp_path / "plain.csv"
+    with gzip.open(packed) as source, plain.open("wb") as target:
+        shutil.copyfileobj(source, target)
+    (kind, a), (other, b) = read_measured(packed), read_measured(plain)
+    assert kind == other == "collectives"
+    assert a.equals(b)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("a.csv", b"", "is empty"),
+        ("a.csv", b"x,y\n1,2\n", "fits no kind"),
+        ("a.csv", HEADER.encode(), "no row"),
+        ("a.csv", (HEADER + "H100 SXM,all_reduce,8,1024,12 ms\n").encode(), "a.csv:2: time_us is '12 ms', expected microseconds"),
+        ("a.csv", b"\0\0", "NUL"),
+        ("a.csv", b"\xff\xfe" + HEADER.encode(), "UTF-8"),
+        ("a.csv.gz", b"plain text", "gzip"),
+        ("a.csv.gz", gzip.compress(HEADER.encode())[:-12], "gzip"),
+    ],
+)
+def test_a_bad_file_is_named(tmp_path, name, content, says):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"a\.csv") as error:
+        read_measured(path)
+    assert says in str(error.value)
+
+
+@pytest.mark.parametrize(("name", "size"), [("a.csv", LARGEST_FILE), ("a.csv.gz", LARGEST_PACKED)])
+def test_a_huge_file_is_refused_unread(tmp_path, name, size):
+    path = tmp_path / name
+    with path.open("wb") as stream:
+        stream.truncate(size + 1)
+    with pytest.raises(DataError, match="MiB"):
+        read_measured(path)
