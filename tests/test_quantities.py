@@ -53,9 +53,9 @@ def read(given):
 @pytest.mark.parametrize("name", HEADLINE)
 def test_the_chain_holds_its_dimensions(name, monkeypatch):
     recorder = Quantities()
-    inputs = inputs_of(name)
+    inputs, plan = inputs_of(name), result(name).plan
     monkeypatch.setattr(_State, "recorder", recorder)
-    chain = run(inputs, inputs.values(read), result(name).plan)
+    chain = run(inputs, inputs.values(read), plan)
     monkeypatch.undo()
     assert len(recorder.calls) >= 60
     checked = 0
