@@ -3,16 +3,45 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_group
 
 from tco import __version__
 
 
+ALONE = (
+    *("baseline", "bom", "calibrate", "claims", "collective", "compare", "diff", "explain", "fabric", "frontier", "init", "measure"),
+    *("network", "perf", "price", "validate"),
+)
+SHELVES = ("parts", "systems", "models", "scenarios", "sources", "rebates")
+# Command -> the module that registers it on `app`.
+MODULES = {name: name for name in ALONE} | dict.fromkeys(SHELVES, "shelves")
+
+
 class Commands(TyperGroup):
-    """A group whose commands end an error that is the user's to mend with one message and its exit code."""
+    """A group that reads a command's module when the command is asked for, and ends an error that is the user's to mend with one message."""
+
+    def load(self, modules: Iterable[str]) -> None:
+        """Take in the commands of some modules: reading all of them would be a tenth of a command's time."""
+        for module in dict.fromkeys(modules):
+            import_module(f"tco.cli.{module}")
+        self.commands.update(get_group(app).commands)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands."""
+        self.load(MODULES.values())
+        return super().list_commands(ctx)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command by name; an unknown one makes all names known, for the nearest."""
+        if cmd_name not in self.commands:
+            self.load([MODULES[cmd_name]] if cmd_name in MODULES else MODULES.values())
+        return super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; an error the user can mend is printed, not raised."""
@@ -47,24 +76,3 @@ def version(wanted: bool) -> None:
 @app.callback()
 def main(show_version: Annotated[bool, typer.Option("--version", callback=version, is_eager=True, help="Print the version.")] = False) -> None:
     """What a unit of AI work costs on a rack, and why."""
-
-
-from tco.cli import (  # noqa: E402, F401 - the commands register themselves on `app`
-    baseline,
-    bom,
-    calibrate,
-    claims,
-    collective,
-    compare,
-    diff,
-    explain,
-    fabric,
-    frontier,
-    init,
-    measure,
-    network,
-    perf,
-    price,
-    shelves,
-    validate,
-)

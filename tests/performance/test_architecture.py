@@ -38,6 +38,8 @@ def test_weights_are_counted_exactly(row):
 @each_row
 def test_total_as_published(row):
     model, adds = load_model(CATALOGUE, row["model"]), row["total_adds"]
+    if not row["published_total"]:  # named after a target, such as 1,024 billion, and no count is published
+        return
     total = model.parameters + (model.prediction_parameters if adds.startswith("prediction") else 0)
     if adds.startswith("vision"):
         total += int(adds.split()[1])
