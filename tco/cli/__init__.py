@@ -13,7 +13,6 @@ from typer.main import get_group
 
 from tco import __version__
 
-
 ALONE = (
     *("baseline", "bom", "calibrate", "claims", "collective", "compare", "diff", "explain", "fabric", "frontier", "init", "measure"),
     *("network", "perf", "price", "validate"),

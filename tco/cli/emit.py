@@ -5,23 +5,21 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tco.outputs.document import to_json
 from tco.outputs.table import Table, to_csv, to_markdown, to_text
 
 
-@dataclass(slots=True)
-class Answer:
+class Answer(NamedTuple):
     """What a command has to say, each form made only if it is asked for."""
 
     json: Callable[[], dict[str, Any]]
     tables: Callable[[], Sequence[Table]]
     header: Sequence[str] = ()
     rows: Sequence[Sequence[Any]] = ()
-    notes: list[str] = field(default_factory=list)
+    notes: Sequence[str] = ()
 
 
 def emit(answer: Answer, form: str, output: Path | None, quiet: bool) -> None:

@@ -5,21 +5,19 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 FORMULA_STARTS = ("=", "+", "-", "@")  # a spreadsheet would run a text that begins like this
 
 
-@dataclass(slots=True)
-class Table:
+class Table(NamedTuple):
     """Rows of ready texts under a title, with lines above and below."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     title: str = ""
-    above: list[str] = field(default_factory=list)
-    below: list[str] = field(default_factory=list)
+    above: Sequence[str] = ()
+    below: Sequence[str] = ()
     align: str = "l"  # a letter for each column, l or r; columns beyond the letters are numbers, aligned to the right
 
     def side(self, column: int) -> str:
