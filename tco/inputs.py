@@ -25,12 +25,20 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "workload.kind": "kind",
     "workload.model": "model",
     "workload.precision": "precision",
+    "workload.attention_format": "attention_format",
+    "workload.expert_format": "expert_format",
+    "workload.cache_format": "cache_format",
     "workload.attention": "attention",
     "workload.dropout": "dropout",
     "workload.expert_kernels": "expert_kernels",
     "workload.trained": "trained",
     "cluster.switch": "switch",
     "cluster.port": "port",
+}
+FOLLOWS = {  # texts that follow another where they are not given
+    "workload.attention_format": "workload.precision",
+    "workload.expert_format": "workload.precision",
+    "workload.cache_format": "workload.precision",
 }
 HEADLINE_SYSTEM = "gb200-nvl72"
 HEADLINE_DOCUMENTS = {
@@ -153,6 +161,8 @@ class Inputs:
     def text(self, path: str) -> str:
         """Return an input that is a text."""
         if path not in self.texts:
+            if path in FOLLOWS:
+                return self.text(FOLLOWS[path])
             group = path.partition(".")[0]
             raise DataError(f"{self.scenario.documents[group]}: {path} is missing in data/{DOCUMENTS[group]}")
         self.texts_used[path] = self.texts[path]

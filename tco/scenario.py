@@ -6,6 +6,7 @@ dollars per million tokens. The same chain is read as numbers to answer and as a
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -23,13 +24,13 @@ from tco.economics.site import facility_power
 from tco.errors import DataError
 from tco.hardware.bill import Bill, bill_of_materials
 from tco.hardware.clos import switch_radix, tiers_needed
-from tco.hardware.fabric import crossing_bandwidth, fabric_scopes, shares_ports, torus_of
+from tco.hardware.fabric import crossing_bandwidth, fabric_scopes, port_bandwidth, shares_ports, torus_of
 from tco.hardware.network import OPTICS, Network, Plan, scale_out_network, summed, switch_part
 from tco.inputs import HEADLINE_DOCUMENTS, HEADLINE_SYSTEM, Inputs, Scenario, load_scenario
 from tco.metrics import METRICS
 from tco.performance.architecture import Architecture, load_model
-from tco.performance.links import Links, Tier, links_of
-from tco.performance.machine import Machine, family_of, machine
+from tco.performance.links import Links, Route, Tier, links_of
+from tco.performance.machine import Machine, Stored, family_of, machine
 from tco.performance.profile import Report, report_of, shares_of
 from tco.performance.workload import ServingResult, serve
 from tco.placement import SIDECAR, needs_sidecar, place
@@ -39,6 +40,7 @@ from tco.units import parse_quantity
 from tco.values import Values, as_number, as_traced
 
 if TYPE_CHECKING:
+    from tco.performance.axes import Axis
     from tco.performance.training.result import TrainingResult
 
 
@@ -65,6 +67,11 @@ class Result:
     report: Report  # how the plan was found, and where the time of its phases goes
     plan: Any = None
     nodes: dict[str, Any] = field(default_factory=dict)  # traced metrics, when a trace was asked for
+
+    @property
+    def axes(self) -> list[Axis]:
+        """Where the axes of the plan lie on the fabric."""
+        return self.serving.axes if self.serving else []
 
     def to_frame(self) -> Any:
         """Return metric, value and unit as a pandas data frame."""
@@ -159,28 +166,33 @@ def run(inputs: Inputs, values: Values, plan: Any = None) -> Chain:
 
 
 def serving_of(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
-    """Serve the scenario's workload on one scale-up world."""
+    """Serve the scenario's workload on engines that lie in a scale-up world or span several."""
     return serve(*server_of(inputs, values), values, plan)
 
 
-def server_of(inputs: Inputs, values: Values) -> tuple[Machine, Architecture, int]:
-    """Return what serves the scenario's workload: a chip on its links, the model, and the chips of one scale-up world."""
+def server_of(inputs: Inputs, values: Values) -> tuple[Machine, Architecture]:
+    """Return what serves the scenario's workload: a chip on its links, and the model."""
     system, catalogue = inputs.system, inputs.catalogue
-    family, precision = family_of(catalogue, system.chip), inputs.text("workload.precision")
-    hardware = machine(system.chip, links_of_system(inputs, values), values, family, precision)
-    return hardware, load_model(catalogue, inputs.text("workload.model")), int(system.chips)
+    stored = Stored(*(inputs.text(f"workload.{name}") for name in ("attention_format", "precision", "expert_format", "cache_format")))
+    systolic = (system.chip, "array_rows") in catalogue.part_rows
+    hardware = machine(system.chip, links_of_system(inputs, values), values, family_of(catalogue, system.chip), stored, systolic)
+    return hardware, load_model(catalogue, inputs.text("workload.model"))
 
 
 def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
     """Train the scenario's model on all chips of its cluster."""
-    from tco.performance.training.job import CHOICES, job_of, practice  # a serving scenario starts without the training room
+    from tco.performance.training.critical_batch import notes_on_batch  # a serving scenario starts without the training room
+    from tco.performance.training.job import CHOICES, job_of, practice
     from tco.performance.training.result import train
 
     system, catalogue = inputs.system, inputs.catalogue
     family, precision = family_of(catalogue, system.chip), inputs.text("workload.precision")
     texts = {path: inputs.text(path) for path in CHOICES}
     job = job_of(load_model(catalogue, inputs.text("workload.model")), texts, values)
-    return train(job, practice(system.chip, fabric_scopes(system, values), values, family, precision), precision, plan)
+    reached = practice(system.chip, fabric_scopes(system, values), values, family, precision, route_of(inputs, values))
+    result = train(job, reached, precision, plan)
+    result.notes += notes_on_batch(values)
+    return result
 
 
 WORKLOADS: dict[str, Callable[[Inputs, Values, Any], Any]] = {"serving": serving_of, "training": training_of}
@@ -226,13 +238,9 @@ def rebates_of(inputs: Inputs, values: Values, bill: Bill) -> list[Rebate]:
 
 def design_network(inputs: Inputs, values: Values) -> Network:
     """Return the scale-out network of the scenario's cluster, with as many tiers as its size needs, and its frontend."""
-    system, chip = inputs.system, f"parts.{inputs.system.chip}"
-    switch = switch_part(inputs.text("cluster.switch"), list(inputs.catalogue.parts))
-    port = port_rate(inputs.text("cluster.port"), "cluster.port")
-    radix = plain(switch_radix(values.input(f"parts.{switch}.switch_capacity").value, port))
-    chips = values["cluster.chips"]
+    chip, (switch, port, radix) = f"parts.{inputs.system.chip}", switches_of(inputs, values)
+    chips, design = values["cluster.chips"], network_design(inputs.system)
     tiers = tiers_needed(values.input("cluster.chips").value, radix, values.input("cluster.oversubscription").value)
-    design = str(system.network.get("first_tier", "leaf"))
     split = port < values.input(f"parts.{OPTICS[0]}.port_bandwidth").value
     back = Plan(chips, values[f"{chip}.scale_out_bandwidth"], switch, tiers, design, design == "tor", split)
     network = scale_out_network(values, back)
@@ -240,6 +248,26 @@ def design_network(inputs: Inputs, values: Values) -> Network:
         front = Plan(chips, values[f"{chip}.frontend_bandwidth"], switch, tiers, "tor", False, split, prefix="frontend-")
         network = summed(Network(tiers, [*network.lines, *scale_out_network(values, front).lines]))
     return network
+
+
+def switches_of(inputs: Inputs, values: Values) -> tuple[str, float, float]:
+    """Return the switch of the cluster, the rate of its ports, and how many it has."""
+    switch = switch_part(inputs.text("cluster.switch"), list(inputs.catalogue.parts))
+    port = port_rate(inputs.text("cluster.port"), "cluster.port")
+    return switch, port, plain(switch_radix(values.input(f"parts.{switch}.switch_capacity").value, port))
+
+
+def network_design(system: System) -> str:
+    """Return where the first switches of a system's network stand: in the racks, or one leaf for the chips of each rank."""
+    return str(system.network.get("first_tier", "leaf"))
+
+
+def route_of(inputs: Inputs, values: Values) -> Route:
+    """Return the way between scale-up worlds: with a leaf for each rank, only the chips of that rank share its tiers."""
+    design, (_, _, radix) = network_design(inputs.system), switches_of(inputs, values)
+    chips, over = (values.input(f"cluster.{name}").value for name in ("chips", "oversubscription"))
+    ends = math.ceil(chips / inputs.system.chips) if design == "leaf" else chips
+    return Route(design, tiers_needed(max(ends, 1), radix, over))
 
 
 def links_of_system(inputs: Inputs, values: Values) -> Links:
@@ -251,8 +279,10 @@ def links_of_system(inputs: Inputs, values: Values) -> Links:
         scopes = scopes[-1:]  # a rack of a torus is one slice among others
     crossing, shared = crossing_bandwidth(system, values), shares_ports(system)
     lane = values[f"parts.{system.chip}.lane_bandwidth"] if torus else None
-    tiers = [Tier(s.scope, s.chips, s.injection, s.all_to_all, s.hops_mean, s.balanced, crossing, shared, torus, lane) for s in scopes]
-    return links_of(values, system.chip, family_of(inputs.catalogue, system.chip), tiers, bool(system.fabric.get("reduces", False)))
+    beyond = (crossing, shared, torus, lane, port_bandwidth(system, values))
+    tiers = [Tier(s.scope, s.chips, s.injection, s.all_to_all, s.hops_mean, s.hops_worst, s.balanced, *beyond) for s in scopes]
+    family, route = family_of(inputs.catalogue, system.chip), route_of(inputs, values)
+    return links_of(values, system.chip, family, tiers, route, bool(system.fabric.get("reduces", False)))
 
 
 def port_rate(text: str, key: str) -> float:

@@ -112,6 +112,7 @@ class Slices(NamedTuple):
     chips: Any
     injection: Any
     hops: Any
+    farthest: Any
     steps: Any
     rings: tuple[tuple[Any, Any], ...]  # size of each dimension, and whether it is closed
     narrow: tuple[Any, Any, Any]  # size, links a chip and lanes a link of the narrowest dimension
@@ -131,6 +132,7 @@ def slices_of(torus: Torus, chips: Any) -> Slices:
         field(lambda one: one.chips),
         field(lambda one: one.injection),
         field(lambda one: one.hops_mean),
+        field(lambda one: one.hops_worst),
         field(lambda one: one.steps),
         tuple((field(lambda one, at=at: one.sizes[at]), field(lambda one, at=at: one.closed[at])) for at in range(len(torus.sizes))),
         (

@@ -1,7 +1,7 @@
 """Published figures and closed forms: expressions over the formulas, with the figures' own inputs and tolerances.
 
-A row of `tests/golden/vectors.csv` is all it takes: `expression` may name every formula, `mean_hops` and `Attention`; `gives` is the
-unit of what it comes to, `unit` that of the expected figure.
+A row of `tests/golden/vectors.csv` is all it takes: `expression` may name every formula and what `OTHERS` holds; `gives` is the unit
+of what it comes to, `unit` that of the expected figure.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ import pytest
 
 from tco.formula import REGISTRY
 from tco.hardware.fabric import mean_hops
-from tco.performance.architecture import Attention
+from tco.outputs.collectives import bus_bandwidth
+from tco.performance.attention import Attention
+from tco.performance.layers import FeedForward
 from tco.units import convert
 from tests.registry import read_rows
 
 ROWS = read_rows("vectors.csv")
-NAMES = {name: found.function for name, found in REGISTRY.items()} | {"mean_hops": mean_hops, "Attention": Attention, "prod": math.prod}
+OTHERS = {found.__name__: found for found in (Attention, FeedForward, bus_bandwidth, math.prod, mean_hops)}
+NAMES = {name: found.function for name, found in REGISTRY.items()} | OTHERS
 BUILTINS = {"enumerate": enumerate, "min": min, "sum": sum, "zip": zip}
 
 
@@ -35,4 +38,5 @@ def test_vector_calls_a_formula(row):
 
 
 def test_tolerances_are_tight():
-    assert max(float(row["tolerance"]) for row in ROWS) <= 0.03
+    loose = {row["id"] for row in ROWS if float(row["tolerance"]) > 0.03}
+    assert loose == {"COL043"}  # 1 MiB in a figure that takes it for 1 MB

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated
 
 import typer
 
 from tco.cli import app
 from tco.cli.options import Data, Form, Format, Output, Quiet, Settings, Variants, pairs
+from tco.errors import DataError
 
 
 @app.command()
@@ -17,6 +19,7 @@ def collective(
         str, typer.Option("--op", help="all-reduce, all-gather, reduce-scatter, all-to-all, broadcast or send-recv.")
     ] = "all-reduce",
     size: Annotated[str, typer.Option(help="The whole buffer, as nccl-tests counts it: 64KiB, 1MiB, 1GB.")] = "1MiB",
+    largest: Annotated[str | None, typer.Option("--to", help="Also every doubling up to this size, each by its best algorithm.")] = None,
     ranks: Annotated[int | None, typer.Option(min=2, help="Chips that take part; none: one scale-up world.")] = None,
     settings: Settings = None,
     variant: Variants = None,
@@ -28,9 +31,10 @@ def collective(
     """Time a collective on a system by every algorithm its fabric allows."""
     from tco.cli.emit import Answer, emit
     from tco.cli.load import catalogue_for
-    from tco.outputs.collectives import HEADER, candidate_rows, collective_document, collective_table
+    from tco.outputs.collectives import HEADER, Measured, candidate_rows, collective_document, collective_table
     from tco.outputs.document import document
-    from tco.performance.algorithms import candidates
+    from tco.outputs.table import significant
+    from tco.performance.algorithms import half_rate, timings
     from tco.scenario import links_of_system, system_inputs
     from tco.units import parse_quantity
     from tco.values import as_number
@@ -41,20 +45,36 @@ def collective(
     links = links_of_system(inputs, values)
     count = ranks or int(inputs.system.chips)
     buffer = parse_quantity(spaced(size), "byte")
-    rows = candidate_rows(operation, count, buffer, candidates(links, operation, count, buffer))
-    facts = [f"{operation} of {size} over {count} chips; {links.domain} chips a domain"]
+    ends = float(links.latencies.ends)
+
+    def timed(one: float) -> list[Measured]:
+        return candidate_rows(operation, count, one, timings(links, operation, count, one), ends)
+
+    rows = timed(buffer)
+    sweep = [timed(one)[0] for one in doublings(buffer, parse_quantity(spaced(largest), "byte"))] if largest else []
+    facts = [f"{operation} of {size}{f' to {largest}' if largest else ''} over {count} chips; {links.domain} chips a domain"]
+    shown = sweep or rows
+    half = float(half_rate(links, operation, count, rows[0].algorithm))
+    facts.append(f"{rows[0].algorithm} reaches half of its rate with {significant(half / 1e6, 3)} MB")
     emit(
         Answer(
-            lambda: document("collective", catalogue, collective_document(system, operation, buffer, count, rows)),
-            lambda: [collective_table(inputs.system.name, facts, rows)],
+            lambda: document("collective", catalogue, collective_document(system, operation, count, half, rows, sweep)),
+            lambda: [collective_table(inputs.system.name, facts, shown, bool(sweep))],
             HEADER,
-            rows,
+            [row.row for row in shown],
             [f"{path} is set, but this collective does not rest on it" for path in inputs.unused(values)],
         ),
         form.value,
         output,
         quiet,
     )
+
+
+def doublings(first: float, last: float) -> list[float]:
+    """Return the sizes from one to another, each twice the one before; an end below the start raises `DataError`."""
+    if not 0 < first <= last:
+        raise DataError(f"--to: {last:g} bytes is below --size, {first:g} bytes")
+    return [first * 2**step for step in range(math.floor(math.log2(last / first) + 1e-9) + 1)]
 
 
 def spaced(text: str) -> str:

@@ -367,6 +367,13 @@ def crossing_bandwidth(system: System, values: Values) -> Any:
     return lane_group_bandwidth(number(system, "cross_share"), values[f"parts.{system.chip}.scale_up_bandwidth"])
 
 
+def port_bandwidth(system: System, values: Values) -> Any:
+    """Return the bandwidth of a switch port that lanes of a chip enter; None where the file states no width."""
+    if "port_lanes" not in system.fabric:
+        return None
+    return lane_group_bandwidth(count(system, "port_lanes"), values[f"parts.{system.chip}.lane_bandwidth"])
+
+
 def shares_ports(system: System) -> bool:
     """Say whether what goes to the other rack leaves a chip by the lanes that serve its own."""
     return system.fabric.get("kind") == "two-star" and whole_racks(system) > 1

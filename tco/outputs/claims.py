@@ -26,7 +26,7 @@ def claim_cells(found: Finding) -> list[Any]:
         claim.unit,
         found.computed,
         found.verdict,
-        claim.note,
+        found.note,
         claim.against or None,
         claim.verdict,
     ]
@@ -38,7 +38,7 @@ def claims_table(catalogue: Catalogue, findings: Sequence[Finding]) -> Table:
     for found in findings:
         claim = found.claim
         rows.append((claim.id, found.verdict, significant(claim.claimed, 6), significant(found.computed, 5), claim.unit, claim.claim))
-        remarks = [claim.note, "" if found.as_expected else f"The ledger expects: {claim.verdict}."]
+        remarks = [found.note, "" if found.as_expected else f"The ledger expects: {claim.verdict}."]
         rows += [("", "", "", "", "", f"~ {remark}") for remark in remarks if remark]
     counts = Counter(found.verdict for found in findings)
     moved = sum(not found.as_expected for found in findings)

@@ -2,50 +2,101 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from tco.outputs.table import Table, significant
+from tco.performance.algorithms import Timing
+from tco.performance.collectives import algorithm_bandwidth, bus_factor
 
-HEADER = ("algorithm", "time_us", "algorithm_gb_per_s", "bus_gb_per_s", "chosen")
+PARTS = ("start", "ends", "steps", "reduction", "wire", "chunks")  # what the time of an algorithm consists of
+HEADER = ("size_bytes", "algorithm", "time_us", "algorithm_gb_per_s", "bus_gb_per_s", "chosen", *(f"{part}_us" for part in PARTS))
+BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
 PASSES = {"all-reduce": 2.0, "all-gather": 1.0, "reduce-scatter": 1.0, "all-to-all": 1.0}
 
 
 def bus_bandwidth(operation: str, ranks: int, size: float, seconds: float) -> float:
     """Return the bus bandwidth in GB/s as nccl-tests defines it."""
-    from tco.performance.collectives import algorithm_bandwidth, bus_factor
-
     factor = float(bus_factor(ranks, PASSES[operation])) if operation in PASSES else 1.0
     return factor * float(algorithm_bandwidth(size, seconds)) / 1e9
 
 
-def candidate_rows(operation: str, ranks: int, size: float, times: Mapping[str, Any]) -> list[list[Any]]:
-    """Return the rows of every algorithm, the quickest first."""
-    best = min(times, key=lambda name: float(times[name]))
-    rows = []
-    for name, seconds in sorted(times.items(), key=lambda item: float(item[1])):
-        time = float(seconds)
-        rows.append([name, time * 1e6, size / time / 1e9, bus_bandwidth(operation, ranks, size, time), "yes" if name == best else ""])
+class Measured(NamedTuple):
+    """One algorithm at one size: its time and the parts of it, in microseconds, and its rates."""
+
+    size: float
+    algorithm: str
+    time_us: float
+    rate: float
+    bus: float
+    chosen: bool
+    parts: dict[str, float]
+
+    @property
+    def row(self) -> list[Any]:
+        """Return the cells of a row, as the header names them."""
+        return [self.size, self.algorithm, self.time_us, self.rate, self.bus, "yes" if self.chosen else "", *self.parts.values()]
+
+
+def parts_of(timing: Timing, ends: float) -> dict[str, float]:
+    """Return what a time consists of, in microseconds: trips to memory are a part of the start as the engine counts it."""
+    start, stepping, latency, wire, time = (float(value) * 1e6 for value in (timing.start, timing.stepping, timing.latency, timing.wire, timing.time))
+    ends *= 1e6
+    parts = (start - ends, ends, stepping - start, latency - stepping, wire, time - latency - wire)
+    return {name: max(round(part, 9), 0.0) for name, part in zip(PARTS, parts, strict=True)}
+
+
+def candidate_rows(operation: str, ranks: int, size: float, timings: Mapping[str, Timing], ends: float) -> list[Measured]:
+    """Return every algorithm at a size, the quickest first."""
+    rows: list[Measured] = []
+    for name, timing in sorted(timings.items(), key=lambda item: float(item[1].time)):
+        time = float(timing.time)
+        bus = bus_bandwidth(operation, ranks, size, time)
+        rows.append(Measured(size, name, time * 1e6, size / time / 1e9, bus, not rows, parts_of(timing, ends)))
     return rows
 
 
-def collective_table(title: str, facts: list[str], rows: list[list[Any]]) -> Table:
-    """Return the table of `tco collective`."""
-    shown = [(row[0], *(significant(cell) for cell in row[1:4]), row[4]) for row in rows]
-    below = ["Latencies and efficiencies are fitted for NVIDIA, priors with ranges for every other family."]
-    return Table(("algorithm", "us", "GB/s of the buffer", "bus GB/s", "chosen"), shown, title, facts, below, "lrrrl")
+def binary(size: float) -> str:
+    """Return a size in bytes with a binary prefix."""
+    power = max(0, min(len(BINARY) - 1, math.floor(math.log2(max(size, 1)) / 10)))
+    return f"{significant(size / 1024**power)} {BINARY[power]}"
 
 
-def collective_document(system: str, operation: str, size: float, ranks: int, rows: list[list[Any]]) -> dict[str, Any]:
-    """Return the content of the JSON document."""
+def collective_table(title: str, facts: list[str], rows: list[Measured], sweep: bool) -> Table:
+    """Return the table of `tco collective`: every algorithm at one size, or the chosen one at several."""
+    first = "size" if sweep else "algorithm"
+    columns = [first, *(["algorithm"] if sweep else []), "us", *PARTS, "GB/s of the buffer", "bus GB/s", *([] if sweep else ["chosen"])]
+    shown = []
+    for row in rows:
+        named = [binary(row.size), row.algorithm] if sweep else [row.algorithm]
+        last = [] if sweep else ["yes" if row.chosen else ""]
+        parts = (f"{part:,.2f}" for part in row.parts.values())
+        shown.append([*named, significant(row.time_us), *parts, significant(row.rate), significant(row.bus), *last])
+    below = [
+        "Parts in microseconds: launch, trips to HBM at both ends, steps, what steps that add up take longer, wire, cutting in chunks.",
+        "Latencies and efficiencies are fitted for NVIDIA, priors with ranges for every other family.",
+    ]
+    numbers = "r" * (len(PARTS) + 3)
+    return Table(columns, shown, title, facts, below, f"ll{numbers}" if sweep else f"l{numbers}l")
+
+
+def described(row: Measured) -> dict[str, Any]:
+    """Return an algorithm as the JSON document shows it."""
+    parts = {f"{name}_us": part for name, part in row.parts.items()}
+    return {"algorithm": row.algorithm, "time_us": row.time_us, "bus_gb_per_s": row.bus, "parts": parts}
+
+
+def collective_document(system: str, operation: str, ranks: int, half: float, rows: list[Measured], sweep: list[Measured]) -> dict[str, Any]:
+    """Return the content of the JSON document: the algorithms at the size asked for, and the best one at each further size."""
     best = rows[0]
     return {
         "system": system,
         "op": operation,
-        "size_bytes": size,
+        "size_bytes": best.size,
         "ranks": ranks,
-        "time_us": best[1],
-        "algorithm": best[0],
-        "bus_gb_per_s": best[3],
-        "candidates": [{"algorithm": row[0], "time_us": row[1], "bus_gb_per_s": row[3]} for row in rows],
+        **described(best),
+        "half_rate_bytes": half,
+        "candidates": [described(row) for row in rows],
+        **({"sizes": [{"size_bytes": row.size, **described(row)} for row in sweep]} if sweep else {}),
     }

@@ -9,6 +9,7 @@ from tco.metrics import METRICS
 from tco.outputs.comparison import validation
 from tco.outputs.document import number
 from tco.outputs.table import Table, significant
+from tco.performance.axes import Axis
 from tco.performance.profile import Line, lines_of, shares_of
 from tco.scenario import Result
 
@@ -72,6 +73,8 @@ def performance_document(result: Result) -> dict[str, Any]:
         "validated": validation(result),
         "memory_bytes": result.report.memory,
         "search": result.report.search,
+        "axes": [axis._asdict() for axis in result.axes],
+        "across_domains": result.report.cuts,
         "runner_up": result.report.runner_up,
         "margin": result.report.margin,
         "notes": result.notes,
@@ -95,6 +98,8 @@ def performance_tables(result: Result) -> list[Table]:
         below.append(
             f"Runner-up, {(result.report.margin or 0.0) * 100:.3g} % behind: {plan_text(differing(result.report.plan, result.report.runner_up))}"
         )
+    if result.report.cuts:
+        below.append(cuts_text(result.report.cuts))
     if result.report.memory:
         used = ", ".join(f"{name} {size / 1e9:.1f}" for name, size in result.report.memory.items() if size)
         below.append(f"Memory of the fullest chip, GB: {used}; {sum(result.report.memory.values()) / 1e9:.1f} in all.")
@@ -107,6 +112,8 @@ def performance_tables(result: Result) -> list[Table]:
         gap = "-" if figure["gap"] is None else f"{significant(figure['gap'], 3)} x"
         rows.append((METRICS[figure["metric"]].label, f"~{significant(figure['value'])}", unit, bound, significant(figure["at_bound"]) or "-", gap))
     tables = [Table(("figure", "value", "unit", "bound by", "at that bound", "gap"), rows, result.title, above, below, "lrllrr")]
+    if result.axes:
+        tables.append(axes_table(result.axes))
     for phase, made in result.report.phases.items():
         whole = float(made.time)
         cells = [
@@ -116,6 +123,31 @@ def performance_tables(result: Result) -> list[Table]:
         title = f"{phase}: {significant(whole * 1e3)} ms by operator"
         tables.append(Table(("operator", "ms", "share", "bound", "of the bound", ""), cells, title, [], [], "lrrlrl"))
     return tables
+
+
+def cuts_text(cuts: dict[str, float]) -> str:
+    """Return what the best plans reach by what lies across the racks of a world."""
+    words = {"nothing": "each rack apart", "experts": "experts flat over all", "tensor": "tensor parallel", "context": "context parallel"}
+    reached = ", ".join(f"{words[name]} {significant(rate) if rate else 'none fits'}" for name, rate in cuts.items())
+    return f"Decode tokens/s/chip by what crosses the racks: {reached}."
+
+
+def axes_table(axes: Sequence[Axis]) -> Table:
+    """Return where the axes of the plan lie on the fabric."""
+    rows = [
+        (
+            axis.phase,
+            axis.name,
+            str(axis.ranks),
+            str(axis.domains),
+            "network" if axis.hops is None else significant(axis.hops, 3),
+            significant(axis.bytes / 1e6, 3),
+            significant(axis.time_s * 1e3),
+        )
+        for axis in axes
+    ]
+    below = ["hops: devices on the way, on average. MB: what a chip hands to the axis' collectives in a step, over all layers."]
+    return Table(("phase", "axis", "ranks", "domains", "hops", "MB", "ms"), rows, "Axes of the plan on the fabric", [], below, "llrrrrr")
 
 
 def bar(share: float) -> str:

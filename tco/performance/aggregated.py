@@ -14,9 +14,10 @@ from tco.formula import formula, total
 from tco.performance import closed_loop as loop
 from tco.performance import serving as phases
 from tco.performance.architecture import Architecture
+from tco.performance.engines import DecodePlan, PrefillPlan, attention_chips, plan_axes
 from tco.performance.machine import Machine
 from tco.performance.requests import Request
-from tco.performance.serving import Choice, DecodePlan, PassResult, PrefillPlan
+from tco.performance.serving import Choice, PassResult
 from tco.units import PerSecond, Pure, Second, TokenPerChip
 from tco.values import Values
 
@@ -53,15 +54,15 @@ def wait_before_engine(concurrency: Pure, share: Pure, running: Pure, rate: PerS
 
 def read_on(plan: DecodePlan) -> PrefillPlan:
     """Return the plan prompts are read on: that of the engine."""
-    return PrefillPlan(plan.chips, plan.tensor_parallel)
+    return PrefillPlan(*plan[:-1])
 
 
 def evaluate(
-    machine: Machine, model: Architecture, world: int, plan: DecodePlan, request: Request, values: Values
+    machine: Machine, model: Architecture, plan: DecodePlan, request: Request, values: Values
 ) -> tuple[dict[str, Any], PassResult, PassResult]:
     """Return the rates of every plan with its sequences in flight, and its two passes."""
     practice = f"performance.{machine.family}"
-    groups = plan.chips / plan.tensor_parallel
+    groups = plan.chips / attention_chips(plan)
     running = plan.sequences * groups
     filled = np.minimum(groups, np.maximum(running, 1))
     decode = phases.decode(machine, model, plan._replace(sequences=np.maximum(plan.sequences, 1)), request)
@@ -73,7 +74,7 @@ def evaluate(
     per_token = loop.time_per_output_token(decode.per_token, waiting, interference, request.answer)
     inside = loop.first_token_time(first, decode.time, waiting, interference)
     rate = loop.request_rate(running, inside, request.answer, per_token, one)
-    before = wait_before_engine(values["workload.concurrency"], plan.chips / world, running, rate)
+    before = wait_before_engine(values["workload.concurrency"], plan.chips / machine.links.world, running, rate)
     output = closed_loop_rate(rate, request.answer, plan.chips, values[f"{practice}.steady_share"])
     rates = {
         "output_tokens_per_s_per_chip": output,
@@ -86,16 +87,16 @@ def evaluate(
     return rates, decode, prefill
 
 
-def choose(machine: Machine, model: Architecture, world: int, request: Request, values: Values) -> Choice:
+def choose(machine: Machine, model: Architecture, request: Request, values: Values) -> Choice:
     """Search the engines of one world for the most tokens per chip, the requests in flight spread evenly over them."""
-    chips, tensor = phases.plan_axes(model, world)
-    flight = values["workload.concurrency"] / world * tensor
-    empty = phases.decode(machine, model, DecodePlan(chips, tensor, 0.0), request).memory
-    one = phases.decode(machine, model, DecodePlan(chips, tensor, 1.0), request).memory - empty
-    plan = DecodePlan(chips, tensor, np.minimum(flight, np.floor(np.maximum((machine.memory - empty) / one, 0))))
+    axes = plan_axes(model, machine.links, 0)  # prompts and answers share a layout: sequences stay whole
+    flight = values["workload.concurrency"] / machine.links.world * attention_chips(axes)
+    empty = phases.decode_memory(machine, model, DecodePlan(*axes, 0.0), request)
+    one = phases.decode_memory(machine, model, DecodePlan(*axes, 1.0), request) - empty
+    plan = DecodePlan(*axes, np.minimum(flight, np.floor(np.maximum((machine.memory - empty) / one, 0))))
     held = empty + one <= machine.memory
     with np.errstate(divide="ignore", invalid="ignore"):  # where not one sequence fits
-        rates, decode, _ = evaluate(machine, model, world, plan, request, values)
+        rates, decode, _ = evaluate(machine, model, plan, request, values)
     limit, interactivity = values["workload.ttft"] or np.inf, values["workload.interactivity"]
     soon, quick = rates["ttft_s"] <= limit, rates["tokens_per_s_per_user"] >= interactivity
     choice = phases.choose(np.nan_to_num(rates["output_tokens_per_s_per_chip"]), held, soon & quick, plan, DecodePlan)

@@ -14,10 +14,16 @@ def bound_of(operator: Operator) -> str:
     moving = size / float(operator.bandwidth)
     if operator.link:
         return "link" if moving > float(operator.latency) else "latency"
-    computing = float(operator.flops) / float(operator.compute_rate)
+    computing = computing_time(operator)
     if max(computing, moving) < float(operator.latency):
         return "latency"
     return "compute" if computing >= moving else "memory"
+
+
+def computing_time(operator: Operator) -> float:
+    """Return the time of one layer on the matrix units, or on the engines beside them if they take longer."""
+    computing = float(operator.flops) / float(operator.compute_rate)
+    return computing if operator.beside is None else max(computing, float(operator.beside))
 
 
 def time_by_bound(result: PassResult) -> dict[str, float]:

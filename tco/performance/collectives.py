@@ -26,6 +26,24 @@ def scaled_latency(latency: Second, scale: Pure, ratio: Pure = 1) -> Any:
     return latency * scale * ratio
 
 
+@formula(unit="s", source="tco-model")
+def trips_to_memory(trip: Second, in_memory: Pure) -> Any:
+    """Time between HBM and what sends and receives, at both ends of a collective: e = 2 t m, m the share of the ends that lie in HBM."""
+    return 2 * trip * in_memory
+
+
+@formula(unit="s", source="tco-model")
+def start_with_ends(start: Second, ends: Second) -> Any:
+    """Start of a collective with its trips to memory: l = start + e."""
+    return start + ends
+
+
+@formula(unit="s", source="tco-model")
+def reducing_latency(latency: Second, steps: Pure, reduction: Second) -> Any:
+    """Latency of a collective some of whose steps add up what arrives: l + n r."""
+    return latency + steps * reduction
+
+
 @formula(unit="byte/s", source="tco-model")
 def mesh_injection(bandwidth: BytePerSecond, point_to_point: Pure, ranks: Pure, domain: Pure) -> Any:
     """What a rank injects: all its links behind a switch, on a mesh only those to ranks in use: B min(1, (Y-1)/(D-1))."""
@@ -69,9 +87,9 @@ def inner_exchange(size: Byte, ranks: Pure, per_domain: Pure) -> Any:
 
 
 @formula(unit="byte", source="bruck1997")
-def outer_exchange(size: Byte, ranks: Pure, per_domain: Pure) -> Any:
-    """Bytes of an all-to-all a rank sends to other domains: M (N-Y)/N."""
-    return size * (ranks - per_domain) / ranks
+def outer_exchange(size: Byte, ranks: Pure, per_domain: Pure, passes: Pure = 1) -> Any:
+    """Bytes a rank sends to other domains where each part goes straight to its place, once a pass: M p (N-Y)/N."""
+    return size * passes * (ranks - per_domain) / ranks
 
 
 @formula(unit="byte", source="hockney1994")
@@ -98,6 +116,12 @@ def outside_step(ranks: Pure, world: Pure, crossing: Second, network: Second) ->
     return select(ranks > world, network, crossing)
 
 
+@formula(unit="s", source="tco-model")
+def reaching_step(per_domain: Pure, paired: Second, forwarded: Second) -> Any:
+    """Latency of a step to other domains: between paired places while each domain holds one rank, else forwarded to the farthest."""
+    return select(per_domain > 1, forwarded, paired)
+
+
 @formula(unit="s", source="hockney1994")
 def wire_time(inner: Byte, inner_rate: BytePerSecond, outer: Byte, outer_rate: BytePerSecond) -> Any:
     """Time on the wire of both tiers at once: w = max(Q_in/B_in, Q_out/B_out)."""
@@ -120,6 +144,16 @@ def pipelined_time(latency: Second, wire: Second, chunk: Second) -> Any:
 def direct_time(latency: Second, wire: Second) -> Any:
     """A single transfer: t = l + w."""
     return latency + wire
+
+
+@formula(unit="byte", source="hockney1994")
+def half_rate_size(latency: Second, rate: BytePerSecond, size: Byte, time: Second) -> Any:
+    """Size that takes twice its wire time, from the time t of any size S: M = B (x + sqrt(x^2 + l))^2, x = (t - l - S/B) / (2 sqrt(S/B)).
+
+    x is the root of the time a chunk costs; a transfer in one piece has none, and M = l B.
+    """
+    chunks = np.maximum(time - latency - size / rate, 0) / (2 * np.sqrt(size / rate))
+    return rate * (chunks + np.sqrt(chunks**2 + latency)) ** 2
 
 
 @formula(unit="s", source="thakur2005")
@@ -150,8 +184,14 @@ def in_network_latency_of(start: Second, extra: Second, domains: Pure, outer_ste
 
 @formula(unit="s", source="tco-model")
 def direct_latency(start: Second, phases: Pure, ranks: Pure, domains: Pure, step: Second, outer_step: Second) -> Any:
-    """Latency of direct exchanges, all at once in each phase: l = start + phases (alpha_in, and alpha_out if domains are crossed)."""
-    return start + phases * (np.minimum(ranks - 1, 1) * step + np.minimum(domains - 1, 1) * outer_step)
+    """Latency of direct exchanges, all at once in each phase: l = start + phases (alpha_in if a domain holds several, alpha_out if crossed)."""
+    return start + phases * (np.minimum(ranks - domains, 1) * step + np.minimum(domains - 1, 1) * outer_step)
+
+
+@formula(unit="s", source="tco-model")
+def forwarded_latency(start: Second, phases: Pure, ranks: Pure, domains: Pure, step: Second, outer_step: Second) -> Any:
+    """Latency of direct exchanges forwarded by what lies on the way: l = start + phases max(alpha_in, alpha_out if domains are crossed)."""
+    return start + phases * np.maximum(np.minimum(ranks - domains, 1) * step, np.minimum(domains - 1, 1) * outer_step)
 
 
 @formula(unit="s", source="bruck1997")

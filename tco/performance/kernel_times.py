@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from tco.formula import least, total
 from tco.performance import kernels as cost
 from tco.performance import kernels_attention as attention
-from tco.performance.roofline import achieved_bandwidth, achieved_rate, attention_bytes, attention_flops, block_scaled_size
+from tco.performance.roofline import achieved_bandwidth, achieved_rate, attention_bytes, attention_flops, block_scaled_size, exponential_rate
 from tco.performance.traffic import hidden_pass_bytes, kernel_time, stream_time
-from tco.performance.training.compute import conversion_traffic, exponential_rate, product_bytes, smooth_maximum
+from tco.performance.training.compute import conversion_traffic, product_bytes, smooth_maximum
 
 TILES = ((128, 256), (128, 128), (64, 128), (64, 64))  # rows and columns of the result that one core holds
 SPLITS = (1, 2, 4, 8)  # ways the inner side may be split

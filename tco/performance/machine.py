@@ -9,44 +9,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
-from tco.errors import DataError, unknown
+from tco.errors import unknown
 from tco.formula import formula
+from tco.performance.formats import FORMATS, NARROWEST_CACHE, WIDE, Computed, computed_on, element_size
 from tco.performance.links import Links
 from tco.performance.memory import usable_memory
-from tco.performance.roofline import achieved_bandwidth, achieved_rate
-from tco.units import Byte, FLOPPerSecond, Pure
+from tco.performance.roofline import achieved_bandwidth, achieved_rate, exponential_rate
+from tco.units import FLOPPerSecond, Pure
 from tco.values import Values
-
-
-class Format(NamedTuple):
-    """A number format: bits stored per number with its block scales, and the attributes of chip and family that compute it."""
-
-    bits: float
-    peak: str
-    efficiency: str
-
-
-# Narrow to wide. A format that a chip does not compute runs as the next wider one; what is stored stays as narrow as it is.
-FORMATS = {
-    "nvfp4": Format(4.5, "peak_fp4", "gemm_efficiency_fp4"),
-    "mxfp4": Format(4.25, "peak_fp4", "gemm_efficiency_fp4"),
-    "fp4": Format(4.5, "peak_fp4", "gemm_efficiency_fp4"),
-    "w4a8": Format(4.25, "peak_fp8", "gemm_efficiency_fp8"),
-    "int4": Format(4.5, "peak_bf16", "gemm_efficiency_bf16"),
-    "fp8": Format(8, "peak_fp8", "gemm_efficiency_fp8"),
-    "mxfp8": Format(8.25, "peak_fp8", "gemm_efficiency_fp8"),
-    "int8": Format(8, "peak_bf16", "gemm_efficiency_bf16"),
-    "bf16": Format(16, "peak_bf16", "gemm_efficiency_bf16"),
-}
-WIDER = ("peak_fp4", "peak_fp8", "peak_bf16")
-NARROWEST_CACHE = 8  # bits: caches are kept in FP8 or wider
-WIDE = 16  # bits of activations and of the output head
-
-
-@formula(unit="byte", source="ocp-mx")
-def element_size(bits: Pure, byte_per_bit: Byte = 0.125) -> Any:
-    """Bytes of one stored number: b = bits / 8."""
-    return bits * byte_per_bit
 
 
 @formula(unit="FLOP/s", source="tco-calibration")
@@ -55,13 +25,21 @@ def share_of_rate(rate: FLOPPerSecond, share: Pure) -> Any:
     return rate * share
 
 
+class Array(NamedTuple):
+    """Systolic array of a core: rows that sum, in 16 bits and joined for narrow formats, and columns."""
+
+    rows: Any
+    joined_rows: Any
+    columns: Any
+    least_moving: Any  # rows that pass while the next weights load
+
+
 @dataclass(slots=True)
 class Machine:
     """One chip of a system at one set of number formats."""
 
     chip: str
-    precision: str
-    computed_as: str  # the format of the peak that computes it
+    formats: tuple[Computed, ...]  # of attention projections, dense parts and experts; none where every field is an array of chips
     attention_gemm: Any
     dense_gemm: Any
     expert_gemm: Any
@@ -87,7 +65,12 @@ class Machine:
     permutes: Any
     imbalance: Any
     expert_engine: Any
+    exponentials: Any
+    vector: Any
+    softmax_operations: Any
     links: Links
+    unpacking: Any = None  # vector operations a number that software unpacks
+    array: Array | None = None  # large systolic arrays; chips with many small cores have none
     family: str = ""  # whose practical parameters it shares; none where every field is an array of chips
 
 
@@ -104,35 +87,43 @@ def family_of(catalogue: Catalogue, chip: str) -> str:
     return families[chip]
 
 
-def computed_peak(values: Values, chip: str, precision: str) -> str:
-    """Return the attribute of the narrowest peak, not narrower than the format's, that the chip has."""
-    if precision not in FORMATS:
-        raise unknown("precision", precision, FORMATS, "workload.precision")
-    first = WIDER.index(FORMATS[precision].peak)
-    for name in WIDER[first:]:
-        if values.input(f"parts.{chip}.{name}").value > 0:
-            return name
-    raise DataError(f"parts.{chip}: computes none of {', '.join(WIDER[first:])}")
+class Stored(NamedTuple):
+    """Formats the weights of attention projections, dense parts and experts are stored in, and the format of caches."""
+
+    attention: str
+    dense: str
+    experts: str
+    cache: str
 
 
-def machine(chip: str, links: Links, values: Values, family: str, precision: str) -> Machine:
-    """Return what a chip on some links reaches at a number format."""
+def machine(chip: str, links: Links, values: Values, family: str, stored: Stored, systolic: bool) -> Machine:
+    """Return what a chip on some links reaches with weights in some formats."""
     prior, part = f"performance.{family}", f"parts.{chip}"
-    peak = computed_peak(values, chip, precision)
-    name = peak.removeprefix("peak_")
-    gemm = achieved_rate(values[f"{part}.{peak}"], values[f"{prior}.gemm_efficiency_{name}"])
+    dense = computed_on(values, chip, stored.dense, "workload.precision")
+    formats = (
+        computed_on(values, chip, stored.attention, "workload.attention_format"),
+        dense,
+        computed_on(values, chip, stored.experts, "workload.expert_format"),
+    )
+    if stored.cache not in FORMATS:
+        raise unknown("cache format", stored.cache, FORMATS, "workload.cache_format")
+
+    def rate(form: Computed) -> Any:
+        return achieved_rate(values[f"{part}.{form.peak}"], values[f"{prior}.gemm_efficiency_{form.efficiency}"])
+
+    rates = [rate(form) for form in formats]
     wide = achieved_rate(values[f"{part}.peak_bf16"], values[f"{prior}.gemm_efficiency_bf16"])
     core = share_of_rate(wide, values[f"{prior}.attention_share"])
-    bits = FORMATS[precision].bits
-    stored, activation = element_size(bits), element_size(WIDE)
+    activation = element_size(WIDE)
     hbm = values[f"{part}.hbm_bandwidth"]
+    sizes = [element_size(FORMATS[name].bits) for name in stored[:3]]
+    wire = max(FORMATS[stored.dense].bits, NARROWEST_CACHE)
     return Machine(
         chip=chip,
-        precision=precision,
-        computed_as=name,
-        attention_gemm=gemm,
-        dense_gemm=gemm,
-        expert_gemm=share_of_rate(gemm, values[f"{prior}.grouped_share_{name}"]),
+        formats=formats,
+        attention_gemm=rates[0],
+        dense_gemm=rates[1],
+        expert_gemm=share_of_rate(rates[2], values[f"{prior}.grouped_share_{formats[2].efficiency}"]),
         head_gemm=wide,
         core=core,
         index=share_of_rate(core, 2),  # the indexer computes in FP8
@@ -140,13 +131,13 @@ def machine(chip: str, links: Links, values: Values, family: str, precision: str
         bandwidth=achieved_bandwidth(hbm, values[f"{prior}.memory_efficiency"]),
         cache_bandwidth=achieved_bandwidth(hbm, values[f"{prior}.cache_efficiency"]),
         memory=usable_memory(values[f"{part}.hbm_capacity"], values[f"{prior}.memory_reserve"]),
-        attention_size=stored,
-        dense_size=stored,
-        expert_size=stored,
+        attention_size=sizes[0],
+        dense_size=sizes[1],
+        expert_size=sizes[2],
         head_size=activation,
         activation_size=activation,
-        dispatch_size=element_size(max(bits, NARROWEST_CACHE)),
-        cache_size=element_size(max(bits, NARROWEST_CACHE)),
+        dispatch_size=element_size(wire),
+        cache_size=element_size(max(FORMATS[stored.cache].bits, NARROWEST_CACHE)),
         launch=values[f"{prior}.launch_time"],
         overhead=values[f"{prior}.step_overhead"],
         collective_wait=values[f"{prior}.collective_wait"],
@@ -155,6 +146,27 @@ def machine(chip: str, links: Links, values: Values, family: str, precision: str
         permutes=values[f"{prior}.expert_passes"],
         imbalance=values[f"{prior}.expert_imbalance"],
         expert_engine=1.0,
+        exponentials=exponential_rate(values[f"{part}.cores"], values[f"{part}.exponentials_per_clock"], values[f"{part}.clock"], 1.0),
+        vector=values[f"{part}.peak_vector"],
+        softmax_operations=values[f"{prior}.softmax_operations"],
         links=links,
+        unpacking=values[f"{prior}.unpacking_operations"] if any(form.unpacked for form in formats) else None,
+        array=Array(*(values[f"{part}.{name}"] for name in ("array_rows", "mx_array_rows", "array_columns", "array_least_moving")))
+        if systolic
+        else None,
         family=family,
     )
+
+
+def notes_on(machine: Machine) -> list[str]:
+    """Say where a chip computes another format than a part of the model is stored in."""
+    parts: dict[Computed, list[str]] = {}
+    for name, form in zip(("attention", "dense parts", "experts"), machine.formats, strict=True):
+        if not form.own:
+            parts.setdefault(form, []).append(name)
+    found = []
+    for form, names in parts.items():
+        which = "" if len(names) == len(machine.formats) else f" ({' and '.join(names)})"
+        how = ", unpacked by the vector units" if form.unpacked else ""
+        found.append(f"{machine.chip} does not compute {form.stored}{which}: computed as {form.computed_as}{how}")
+    return found

@@ -40,6 +40,12 @@ def busiest_load(load: Pure, groups: Pure, imbalance: Pure) -> Any:
     return load + imbalance * np.sqrt(2 * load * np.log(groups))
 
 
+@formula(unit="", source="tco-model")
+def reached_weights(reached: Pure, weights: Pure) -> Any:
+    """Weights of the experts that tokens reach: n w."""
+    return reached * weights
+
+
 @formula(unit="byte", source="scaling-book")
 def expert_traffic(reached: Pure, weights: Pure, weight_size: Byte) -> Any:
     """Weights of the experts that tokens reach: Q = n w b."""

@@ -11,15 +11,29 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.errors import DataError
+from tco.formula import total
 from tco.performance import moe
-from tco.performance.algorithms import cheapest, expert_exchange
+from tco.performance.algorithms import cheapest_on, expert_exchange, gather, one_shot
 from tco.performance.attention import Attention
 from tco.performance.collectives import scattered_bytes, token_bytes
+from tco.performance.formats import Computed, unpacking_time
 from tco.performance.layers import FeedForward, StateMixer
-from tco.performance.links import group_of, links_for
-from tco.performance.machine import Machine
+from tco.performance.links import Group, group_of, links_for
+from tco.performance.machine import Machine, share_of_rate
 from tco.performance.model import Architecture
-from tco.performance.roofline import attention_bytes, attention_flops, overlapped_time, passing_flops, repeated, weight_traffic
+from tco.performance.roofline import (
+    array_fill,
+    attention_bytes,
+    attention_flops,
+    attention_scores,
+    overlapped_beside,
+    overlapped_time,
+    padded_weights,
+    passing_flops,
+    repeated,
+    softmax_engine_time,
+    weight_traffic,
+)
 from tco.performance.traffic import (
     added_latency,
     attended_keys,
@@ -33,6 +47,7 @@ from tco.performance.traffic import (
 
 # Dependent kernels of one layer and of the head, counted from the operator graph of current serving engines.
 KERNELS = {"grouped": 5, "latent": 11, "sparse": 14, "recurrent": 11, "dense": 4, "experts": 7, "shared": 3, "head": 10}
+SUM_BYTES = 8  # largest score and sum of exponentials of a query and head, each in FP32
 INDEX_BYTES = 4  # one FP32 scale beside an indexer key
 STATE_BYTES = 2 * 4  # a recurrent state is read and written in FP32
 
@@ -49,6 +64,7 @@ class Operator(NamedTuple):
     bandwidth: Any
     latency: Any  # start of a collective, else zero
     link: bool = False
+    beside: Any = None  # time of one layer on engines beside the matrix units
 
 
 class Shape(NamedTuple):
@@ -59,7 +75,7 @@ class Shape(NamedTuple):
     or `read` tokens where a prefix cache holds some of them.
     """
 
-    group: Any  # chips of the instance, over which experts and attention groups are spread
+    group: Any  # chips of a stage, over which experts and attention groups are spread
     tensor_parallel: Any
     expert_parallel: Any
     tokens: Any
@@ -67,6 +83,21 @@ class Shape(NamedTuple):
     sequences: Any
     decode: bool
     read: Any = None
+    context_parallel: Any = 1  # chips that hold a part of every sequence each, and compute its tokens together
+    domains: Any = 1  # of those below: how many a stage stands in
+    replicas: Any = 1  # sets of experts
+    copies: Any = 1  # domains that each see all tokens, with their part of every expert
+    crossing: Any = 0  # 1 where attention groups lie across the domains
+
+    @property
+    def attention_chips(self) -> Any:
+        """Chips that share the attention of a sequence."""
+        return self.tensor_parallel * self.context_parallel
+
+    @property
+    def expert_chips(self) -> Any:
+        """Chips that hold one set of experts."""
+        return self.group / self.replicas
 
 
 class Pass:
@@ -76,19 +107,46 @@ class Pass:
         if any(a.compression for a in model.attentions):
             raise DataError(f"{model.id}: serving is not modelled for attention over a compressed cache")
         self.machine, self.model, self.shape = machine, model, shape
-        self.groups = shape.group / shape.tensor_parallel
+        self.groups = shape.group / shape.attention_chips
         self.operators: list[Operator] = []
         self.kernels = 0
 
-    def add(self, name: str, layers: Any, flops: Any, moved: Any, rate: Any, bandwidth: Any, kernels: int = 0) -> None:
-        """Add an operator that computes and moves; its kernels are counted for the launches."""
-        one = overlapped_time(flops, moved, rate, bandwidth)
+    def add(
+        self, name: str, layers: Any, flops: Any, moved: Any, rate: Any, bandwidth: Any, kernels: int = 0, beside: Any = None, factor: Any = None
+    ) -> None:
+        """Add an operator that computes and moves, `beside` the matrix units on other engines too; its kernels are counted for the launches."""
+        one = overlapped_time(flops, moved, rate, bandwidth) if beside is None else overlapped_beside(flops, moved, rate, bandwidth, beside)
+        one = one if factor is None else moe.engine_factor(one, factor)
         self.kernels += kernels * layers
-        self.operators.append(Operator(name, repeated(one, layers), layers, flops, moved, rate, bandwidth, 0.0))
+        self.operators.append(Operator(name, repeated(one, layers), layers, flops, moved, rate, bandwidth, 0.0, beside=beside))
 
-    def weights(self, name: str, layers: Any, weights: Any, tokens: Any, size: Any, rate: Any, kernels: int = 0) -> None:
-        """Add matrix products of tokens with some weights."""
-        self.add(name, layers, passing_flops(weights, tokens), weight_traffic(weights, size), rate, self.machine.bandwidth, kernels)
+    def weights(
+        self, name: str, layers: Any, sides: Sides, tokens: Any, size: Any, rate: Any, kernels: int = 0, form: Computed | None = None
+    ) -> None:
+        """Add matrix products of tokens with weights of some sides, each inner x outer."""
+        weights, machine = numbers_of(sides), self.machine
+        filled = self.filled(rate, sides, weights, tokens, form)
+        unpacking = self.unpacking(weights, form)
+        self.add(name, layers, passing_flops(weights, tokens), weight_traffic(weights, size), filled, machine.bandwidth, kernels, unpacking)
+
+    def filled(self, rate: Any, sides: Sides, weights: Any, tokens: Any, form: Computed | None) -> Any:
+        """Return the rate that products reach on systolic arrays they may not fill; elsewhere the rate."""
+        array = self.machine.array
+        if array is None:
+            return rate
+        joined = array.rows if form is None or form.peak == "peak_bf16" else array.joined_rows
+        padded = total("padded_weights_of_a_layer", [padded_weights(inner, outer, array.rows, joined, array.columns) for inner, outer in sides])
+        return share_of_rate(rate, array_fill(weights, tokens, padded, array.least_moving))
+
+    def unpacking(self, weights: Any, form: Computed | None) -> Any:
+        """Return the time the vector units take to unpack some weights, None where the matrix units take them as they are."""
+        machine = self.machine
+        return unpacking_time(weights, machine.unpacking, machine.vector) if form is not None and form.unpacked else None
+
+    @property
+    def forms(self) -> tuple[Computed | None, ...]:
+        """Formats of attention projections, dense parts and experts."""
+        return self.machine.formats or (None, None, None)
 
     def stream(self, name: str, layers: Any, moved: Any) -> None:
         """Add elementwise passes, which only move data."""
@@ -106,22 +164,61 @@ class Pass:
         """Add projections, core and, for sparse attention, the indexer."""
         machine, shape = self.machine, self.shape
         kind = KERNELS["latent" if a.latent else "grouped"]
-        projected = projection_weights(a, self.model.hidden, shape.tensor_parallel)
-        self.weights("attention projections", layers, projected, shape.tokens, machine.attention_size, machine.attention_gemm, kind)
+        sides = projections(a, self.model.hidden, shape.tensor_parallel)
+        self.weights("attention projections", layers, sides, shape.tokens, machine.attention_size, machine.attention_gemm, kind, self.forms[0])
         reach = min(filter(None, (a.window, a.top_tokens)), default=0)
         keys = attended_keys(shape.keys, reach) if reach else shape.keys
+        if self.splits_context:
+            keys = per_rank(keys, shape.context_parallel)
         pair, cached = self.core_widths(a)
-        flops = attention_flops(shape.tokens, keys, np.ceil(a.heads / shape.tensor_parallel), pair, 0)
+        heads = np.ceil(a.heads / shape.tensor_parallel)
+        flops = attention_flops(shape.tokens, keys, heads, pair, 0)
+        scores = attention_scores(shape.tokens, keys, heads)
+        softmax = softmax_engine_time(scores, machine.exponentials, machine.softmax_operations, machine.vector)
         read = keys
         if not shape.decode:
             read = per_rank(shape.tokens, shape.sequences) if shape.read is None else shape.read
         moved = attention_bytes(shape.sequences, read, cached, machine.cache_size)
-        self.add("attention core", layers, flops, moved, machine.core, machine.cache_bandwidth)
+        self.add("attention core", layers, flops, moved, machine.core, machine.cache_bandwidth, beside=softmax)
         if a.top_tokens:
-            every = shape.keys if shape.decode else read
-            scored = attention_flops(shape.tokens, shape.keys, a.index_heads, a.index_dim, 0)
+            scanned = per_rank(shape.keys, shape.context_parallel) if self.splits_context else shape.keys
+            every = scanned if shape.decode else read
+            scored = attention_flops(shape.tokens, scanned, a.index_heads, a.index_dim, 0)
             index = attention_bytes(shape.sequences, every, a.index_dim + INDEX_BYTES, 1.0)
             self.add("indexer", layers, scored, index, machine.index, machine.cache_bandwidth, KERNELS["sparse"])
+        if self.splits_context:
+            self.join_context(layers, a)
+
+    @property
+    def splits_context(self) -> bool:
+        """Say whether any plan splits sequences."""
+        return bool(np.any(np.asarray(self.shape.context_parallel) > 1))
+
+    def join_context(self, layers: int, a: Attention) -> None:
+        """Add the exchange of softmax sums among the chips that split a sequence; what they attended to joins the all-reduce."""
+        shape, ranks = self.shape, self.shape.context_parallel
+        sums = message_bytes(shape.tokens, np.ceil(a.heads / shape.tensor_parallel) * ranks, float(SUM_BYTES))
+        self.gather("context sums", layers, self.context_group(ranks, shape.crossing), sums)
+
+    def context_group(self, ranks: Any, crossing: Any) -> Group:
+        """Return where the chips lie that split a sequence, a tensor-parallel group apart from each other."""
+        shape = self.shape
+        within = np.minimum(np.ceil(shape.tensor_parallel * ranks / self.machine.links.domain - 1e-9), ranks)
+        domains = np.where(crossing, shape.domains, within)
+        return Group(ranks, domains, ranks / domains)
+
+    def gather_keys(self, ranks: Any, crossing: Any, prompt: Any) -> None:
+        """Add the gathering of a prompt's keys and values on the chips that split it."""
+        group = self.context_group(ranks, crossing)
+        for a, layers in self.model.attentions.items():
+            tokens = attended_keys(prompt, a.window) if a.window else prompt
+            self.gather("context gather", layers, group, message_bytes(tokens, self.core_widths(a)[1], self.machine.cache_size))
+
+    def gather(self, name: str, layers: Any, group: Group, size: Any) -> None:
+        """Add an all-gather of `size` bytes over some chips."""
+        links = self.machine.links
+        time = added_latency(gather(links, group, size).time, self.machine.collective_wait)
+        self.collective(name, layers, only_if_shared(time, group.ranks), size, links_for(links, group).inside)
 
     def core_widths(self, a: Attention) -> tuple[int, Any]:
         """Return numbers per query-key pair and head, and cached numbers per token of one chip: the latent is whole on every rank."""
@@ -133,8 +230,10 @@ class Pass:
     def recurrence(self, layers: int, mixer: StateMixer) -> None:
         """Add a state-space or linear-attention layer: projections, and the state read, changed and written."""
         machine, shape = self.machine, self.shape
-        projected = self.model.hidden * (mixer.projected + mixer.inner) / shape.tensor_parallel
-        self.weights("recurrent projections", layers, projected, shape.tokens, machine.attention_size, machine.attention_gemm, KERNELS["recurrent"])
+        hidden, form = self.model.hidden, self.forms[0]
+        sides = ((hidden, mixer.projected / shape.tensor_parallel), (mixer.inner / shape.tensor_parallel, hidden))
+        kernels = KERNELS["recurrent"]
+        self.weights("recurrent projections", layers, sides, shape.tokens, machine.attention_size, machine.attention_gemm, kernels, form)
         state = mixer.state_numbers / shape.tensor_parallel
         flops = passing_flops(mixer.passes * state, shape.tokens)
         moved = attention_bytes(shape.sequences, 1, state, float(STATE_BYTES))
@@ -145,19 +244,19 @@ class Pass:
         """Add a dense feed-forward, or router, shared and routed experts."""
         machine, shape, hidden = self.machine, self.shape, self.model.hidden
         if not f.experts:
-            split = f.matrices * hidden * f.width / shape.tensor_parallel
-            self.weights("feed-forward", layers, split, shape.tokens, machine.dense_size, machine.dense_gemm, KERNELS["dense"])
+            sides = gated(f, hidden, f.width / shape.attention_chips)
+            self.weights("feed-forward", layers, sides, shape.tokens, machine.dense_size, machine.dense_gemm, KERNELS["dense"], self.forms[1])
             return
         if f.shared_width:
-            split = f.matrices * hidden * f.shared_width / shape.tensor_parallel
-            self.weights("shared expert", layers, split, shape.tokens, machine.dense_size, machine.dense_gemm, KERNELS["shared"])
+            sides = gated(f, hidden, f.shared_width / shape.attention_chips)
+            self.weights("shared expert", layers, sides, shape.tokens, machine.dense_size, machine.dense_gemm, KERNELS["shared"], self.forms[1])
         self.experts(layers, f)
 
     def experts(self, layers: int, f: FeedForward) -> None:
         """Add the routed experts of the busiest group: those that tokens reach are read, the tokens they get computed."""
         machine, shape = self.machine, self.shape
-        split = f.expert_parameters(self.model.hidden) * shape.expert_parallel / shape.group
-        tokens = moe.instance_tokens(shape.tokens, self.groups)
+        split = f.expert_parameters(self.model.hidden) * shape.expert_parallel / shape.expert_chips
+        tokens = moe.instance_tokens(shape.tokens, self.groups / shape.replicas)
         local = np.ceil(f.experts / shape.expert_parallel)
         reached = moe.busiest_reached(
             moe.distinct_experts(f.experts, f.active, tokens, f.experts / shape.expert_parallel), shape.expert_parallel, machine.imbalance, local
@@ -166,9 +265,10 @@ class Pass:
         if shape.decode:
             load = moe.busiest_load(load, shape.expert_parallel, machine.imbalance)
         flops, moved = passing_flops(split, load), moe.expert_traffic(reached, split, machine.expert_size)
-        one = moe.engine_factor(overlapped_time(flops, moved, machine.expert_gemm, machine.bandwidth), machine.expert_engine)
-        self.kernels += KERNELS["experts"] * layers
-        self.operators.append(Operator("experts", repeated(one, layers), layers, flops, moved, machine.expert_gemm, machine.bandwidth, 0.0))
+        sides, form = gated(f, f.latent or self.model.hidden, f.width * shape.expert_parallel / shape.expert_chips), self.forms[2]
+        rate = self.filled(machine.expert_gemm, sides, numbers_of(sides), per_rank(load, reached), form)
+        unpacking = self.unpacking(moe.reached_weights(reached, split), form)
+        self.add("experts", layers, flops, moved, rate, machine.bandwidth, KERNELS["experts"], unpacking, machine.expert_engine)
         expanded = hidden_pass_bytes(load, self.model.hidden, machine.permutes, machine.activation_size)
         self.operators.append(
             Operator(
@@ -180,22 +280,29 @@ class Pass:
     def exchange(self, layers: int, f: FeedForward) -> None:
         """Add dispatch and combine where attention groups hold different tokens."""
         machine, shape = self.machine, self.shape
-        own = per_rank(shape.tokens, shape.tensor_parallel)
-        met = links_for(machine.links, group_of(machine.links, shape.group))
+        own = per_rank(shape.tokens, shape.attention_chips / shape.copies)
+        chips = shape.expert_chips / shape.copies
+        met = links_for(machine.links, group_of(machine.links, chips))
         for name, size in (("dispatch", machine.dispatch_size), ("combine", machine.activation_size)):
             token = token_bytes(self.model.hidden, size, 0.0, 1)
-            time = added_latency(expert_exchange(machine.links, shape.group, own, f.active, token), machine.exchange_wait)
+            time = added_latency(expert_exchange(machine.links, chips, own, f.active, token), machine.exchange_wait)
             self.collective(name, layers, only_if_shared(time, self.groups), scattered_bytes(own, f.active, token, 1.0), met.spread)
+        if np.any(np.asarray(shape.copies) > 1):  # both halves of every expert's sum meet between paired chips
+            size, pair = message_bytes(own, self.model.hidden, machine.activation_size), Group(shape.copies, shape.copies, 1)
+            time = added_latency(one_shot(machine.links, pair, size).time, machine.collective_wait)
+            self.collective("expert all-reduce", layers, only_if_shared(time, shape.copies), size, machine.links.crossing)
 
     # ---------------------------------------------------------------- what every layer has
     def reduce(self, layers: int) -> None:
-        """Add the two all-reduces of a layer that join tensor-parallel parts; with experts spread wider only attention has one."""
-        machine, shape = self.machine, self.shape
+        """Add the two all-reduces of a layer that join the parts of an attention group; with experts spread wider only attention has one."""
+        machine, shape, ranks = self.machine, self.shape, self.shape.attention_chips
         size = message_bytes(shape.tokens, self.model.hidden, machine.activation_size)
-        time = added_latency(cheapest(machine.links, "all-reduce", shape.tensor_parallel, size), machine.collective_wait)
-        met = links_for(machine.links, group_of(machine.links, shape.tensor_parallel))
-        count = layers * (1.0 + (self.groups <= 1.001))
-        self.collective("all-reduce", count, only_if_shared(time, shape.tensor_parallel), size, met.inside)
+        near = group_of(machine.links, ranks)
+        domains = np.where(shape.crossing, shape.domains, near.domains)
+        group = Group(ranks, domains, ranks / domains)
+        time = added_latency(cheapest_on(machine.links, "all-reduce", group, size), machine.collective_wait)
+        inside = links_for(machine.links, group).inside
+        self.collective("all-reduce", layers * (1.0 + (self.groups <= 1.001)), only_if_shared(time, ranks), size, inside)
 
     def run(self, logits_tokens: Any) -> list[Operator]:
         """Return all operators of the pass, the output head computed for `logits_tokens`."""
@@ -217,7 +324,7 @@ class Pass:
         self.weights(
             "output head",
             1,
-            model.hidden * model.vocabulary / shape.tensor_parallel,
+            ((model.hidden, model.vocabulary / shape.attention_chips),),
             logits_tokens,
             machine.head_size,
             machine.head_gemm,
@@ -228,11 +335,24 @@ class Pass:
         return self.operators
 
 
-def projection_weights(a: Attention, hidden: int, tensor_parallel: Any) -> Any:
-    """Return the projection weights of one chip: per-head ones split over the group, MLA's latent ones whole on every rank."""
+Sides = tuple[tuple[Any, Any], ...]  # inner and outer side of the weights of some products
+
+
+def numbers_of(sides: Sides) -> Any:
+    """Return how many weights some products have."""
+    return sum(inner * outer for inner, outer in sides)
+
+
+def gated(f: FeedForward, hidden: int, width: Any) -> Sides:
+    """Return the sides of a feed-forward's products: into its width, with a gate twice, and out."""
+    return ((hidden, (f.matrices - 1) * width), (width, hidden))
+
+
+def projections(a: Attention, hidden: int, tensor_parallel: Any) -> Sides:
+    """Return the sides of one chip's projections: per-head ones split over the group, MLA's latent ones whole on every rank."""
+    heads = a.heads / tensor_parallel
     if not a.latent:
-        width, shared = a.heads * (a.qk_dim + a.v_dim), a.kv_heads * (a.qk_dim + a.v_dim)
-        return hidden * (width / tensor_parallel + shared / np.minimum(tensor_parallel, a.kv_heads))
-    down = hidden * ((a.q_rank or 0) + a.cached)
-    per_head = (a.q_rank or hidden) * a.qk_dim + a.latent * (a.qk_dim - a.rope_dim + a.v_dim) + a.v_dim * hidden
-    return down + a.heads * per_head / tensor_parallel
+        cached = a.kv_heads / np.minimum(tensor_parallel, a.kv_heads) * (a.qk_dim + a.v_dim)
+        return ((hidden, heads * a.qk_dim + cached), (heads * a.v_dim, hidden))
+    up = ((a.q_rank or hidden, heads * a.qk_dim), (a.latent, heads * (a.qk_dim - a.rope_dim + a.v_dim)))
+    return ((hidden, (a.q_rank or 0) + a.cached), *up, (heads * a.v_dim, hidden))

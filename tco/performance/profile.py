@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tco.performance.bounds import bound_of, time_by_bound
+from tco.performance.bounds import bound_of, computing_time, time_by_bound
 
 BOUNDS = ("compute", "memory", "link", "latency", "host", "bubble")  # the last two: launches of the host, and idle pipeline stages
 
@@ -37,7 +37,7 @@ def lines_of(phase: Any) -> list[Line]:
         bound = bound_of(operator)
         ideal = None  # a link moves another number of bytes than its buffer holds, and latency has no peak
         if bound == "compute":
-            ideal = float(operator.flops) / float(operator.compute_rate)
+            ideal = computing_time(operator)
         elif bound == "memory":
             ideal = float(operator.bytes) / float(operator.bandwidth)
         line = Line(operator.name, float(operator.time), bound, None if ideal is None else ideal * operator.layers)
@@ -70,6 +70,7 @@ class Report(NamedTuple):
     margin: float | None  # how far the runner-up lies behind
     memory: dict[str, float]
     phases: dict[str, Any]
+    cuts: dict[str, float] | None = None  # rate of the best plan by what lies across the domains of a world
 
 
 def report_of(workload: Any, seconds: float) -> Report:
@@ -82,15 +83,7 @@ def report_of(workload: Any, seconds: float) -> Report:
     margins = {phase: choice.margin for phase, choice in workload.choices.items() if choice.margin is not None}
     plan: dict[str, Any] = {}
     if workload.plan is not None:
-        decode = workload.plan.decode
-        chips, tensor = int(decode.chips), int(decode.tensor_parallel)
-        plan = {
-            "tp": tensor,
-            "pp": 1,
-            "dp": chips // tensor,
-            "ep": chips,
-            "cp": 1,
-            "batch": int(decode.sequences * decode.chips / decode.tensor_parallel),
-        }
+        plan = dict(workload.described)
         plan |= {phase: {name: int(value) for name, value in part._asdict().items()} for phase, part in workload.plan._asdict().items()}
-    return Report(plan, search, None, margins.get("decode"), {}, workload.phases())
+    cuts = workload.choices["decode"].cuts if "decode" in workload.choices else None
+    return Report(plan, search, None, margins.get("decode"), {}, workload.phases(), cuts)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tco.formula import formula
-from tco.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, Pure, Second
+from tco.formula import ceil_ratio, formula
+from tco.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, PerSecond, Pure, Second
 
 
 @formula(unit="FLOP", source="scaling-book")
@@ -74,3 +74,45 @@ def passing_flops(weights: Pure, tokens: Pure, flop_per_mac: FLOP = 2) -> Any:
 def weight_traffic(weights: Pure, weight_size: Byte) -> Any:
     """Weights read from memory once: Q = w b."""
     return weights * weight_size
+
+
+@formula(unit="1/s", source="flashattention3")
+def exponential_rate(cores: Pure, per_clock: Pure, clock: PerSecond, sustained: Pure) -> Any:
+    """Exponentials a chip computes per second: cores x per clock and core x clock x sustained share."""
+    return cores * per_clock * clock * sustained
+
+
+@formula(unit="", source="flashattention3")
+def attention_scores(queries: Pure, keys: Pure, heads: Pure) -> Any:
+    """Scores of attention: q k H."""
+    return queries * keys * heads
+
+
+@formula(unit="s", source="flashattention3")
+def softmax_engine_time(scores: Pure, exponentials: PerSecond, operations: Pure, vector_rate: FLOPPerSecond, flop_per_operation: FLOP = 1) -> Any:
+    """Time of the softmax of some scores on the engines beside the matrix units: max(s / E, s o / V)."""
+    return np.maximum(scores / exponentials, scores * operations * flop_per_operation / vector_rate)
+
+
+@formula(unit="s", source="tco-model")
+def overlapped_beside(flops: FLOP, bytes_moved: Byte, compute_rate: FLOPPerSecond, bandwidth: BytePerSecond, beside: Second) -> Any:
+    """Time of an operator with work on other engines beside the matrix units: t = sqrt(max(F/P, t_beside)^2 + (Q/B)^2)."""
+    return np.sqrt(np.maximum(flops / compute_rate, beside) ** 2 + (bytes_moved / bandwidth) ** 2)
+
+
+@formula(unit="", source="aws-nki-trn2")
+def array_fill(weights: Pure, tokens: Pure, padded: Pure, moving: Pure) -> Any:
+    """Share of a systolic array's work that is useful: w T / (w_padded max(T, T_min)); fewer moving rows than that wait for the weights."""
+    return weights / padded * tokens / np.maximum(tokens, moving)
+
+
+@formula(unit="", source="aws-nki-trn2")
+def padded_weights(inner: Pure, outer: Pure, rows: Pure, joined_rows: Pure, columns: Pure) -> Any:
+    """Weights with the padding of arrays that work joined along the sum or side by side, whichever pads less.
+
+    w = min(ceil(k / r_j) r_j ceil(n / c) c, ceil(k / r) r ceil(n / m) m), m = c r_j / r.
+    """
+    beside = columns * joined_rows / rows
+    joined = ceil_ratio(inner, joined_rows) * joined_rows * ceil_ratio(outer, columns) * columns
+    apart = ceil_ratio(inner, rows) * rows * ceil_ratio(outer, beside) * beside
+    return np.minimum(joined, apart)

@@ -14,30 +14,16 @@ import numpy as np
 from tco.formula import formula, total
 from tco.performance import requests as asked
 from tco.performance.architecture import Architecture
+from tco.performance.collectives import direct_time
+from tco.performance.engines import CUTS, SEQUENCES, DecodePlan, PrefillPlan, attention_chips, layout_of, plan_axes, rows_by_cut
 from tco.performance.machine import Machine
 from tco.performance.memory import cache_bytes, memory_in_use, weight_bytes
-from tco.performance.operators import Operator, Pass, Shape
+from tco.performance.operators import Operator, Pass, Shape, numbers_of, projections
 from tco.performance.requests import Request
+from tco.performance.roofline import repeated
+from tco.performance.traffic import message_bytes, per_rank, stream_time
 from tco.trace import plain
 from tco.units import Pure, Second, Token, TokenPerChip, TokenPerSecondPerChip
-
-SEQUENCES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)  # per attention group
-TENSOR_PARALLEL = (1, 2, 4, 8, 16)
-
-
-class DecodePlan(NamedTuple):
-    """Chips of an instance, tensor parallel of its attention groups, and sequences each group decodes. Numbers or arrays."""
-
-    chips: Any
-    tensor_parallel: Any
-    sequences: Any
-
-
-class PrefillPlan(NamedTuple):
-    """Chips of an instance and tensor parallel of its attention groups, each of which works on one prompt."""
-
-    chips: Any
-    tensor_parallel: Any
 
 
 @formula(unit="", source="tco-model")
@@ -59,15 +45,15 @@ def causal_keys(input_tokens: Pure) -> Any:
 
 
 @formula(unit="token/s/chip", source="scaling-book")
-def decode_rate(sequences: Pure, tensor_parallel: Pure, step_time: Second, one_token: TokenPerChip = 1) -> Any:
-    """Output tokens per second and decoding chip: D = B / (tp t_step)."""
-    return sequences / tensor_parallel * one_token / step_time
+def decode_rate(sequences: Pure, chips: Pure, step_time: Second, one_token: TokenPerChip = 1) -> Any:
+    """Output tokens per second and decoding chip, the chips of an attention group sharing B sequences: D = B / (n t_step)."""
+    return sequences / chips * one_token / step_time
 
 
 @formula(unit="token/s/chip", source="scaling-book")
-def prefill_rate(input_tokens: Pure, tensor_parallel: Pure, prefill_time: Second, one_token: TokenPerChip = 1) -> Any:
-    """Input tokens per second and prefilling chip: P = L / (tp t_prefill)."""
-    return input_tokens / tensor_parallel * one_token / prefill_time
+def prefill_rate(input_tokens: Pure, chips: Pure, prefill_time: Second, one_token: TokenPerChip = 1) -> Any:
+    """Input tokens per second and prefilling chip, the chips of an attention group sharing a prompt: P = L / (n t_prefill)."""
+    return input_tokens / chips * one_token / prefill_time
 
 
 @formula(unit="token/s", source="scaling-book")
@@ -109,13 +95,13 @@ class PassResult(NamedTuple):
     per_token: Any = None  # time of one token of a sequence, in decode
 
 
-def cached_numbers(model: Architecture, tensor_parallel: Any) -> tuple[Any, Any]:
+def cached_numbers(model: Architecture, tensor_parallel: Any, context_parallel: Any = 1) -> tuple[Any, Any]:
     """Return the numbers one chip caches over all layers: those that grow with each token, and those a sequence keeps (windows, states)."""
     growing: Any = 0
     kept: Any = 0
     for attention, layers in model.attentions.items():
         # the latent cache is held whole by every tensor-parallel rank; key-value heads are split
-        split = 1 if attention.latent else np.minimum(tensor_parallel, attention.kv_heads)
+        split = context_parallel * (1 if attention.latent else np.minimum(tensor_parallel, attention.kv_heads))
         numbers = layers * (attention.cached + attention.index_dim) / split
         if attention.window:
             kept = kept + numbers * attention.window
@@ -126,14 +112,15 @@ def cached_numbers(model: Architecture, tensor_parallel: Any) -> tuple[Any, Any]
 
 def caches_of(machine: Machine, model: Architecture, shape: Shape, context: Any) -> Any:
     """Return the caches of one chip."""
-    growing, kept = cached_numbers(model, shape.tensor_parallel)
+    growing, kept = cached_numbers(model, shape.tensor_parallel, shape.context_parallel)
     return cache_bytes(shape.sequences, context, growing, kept, machine.cache_size)
 
 
-def held_in_memory(machine: Machine, model: Architecture, shape: Shape, context: Any, offload: Any = None) -> Any:
+def held_in_memory(machine: Machine, model: Architecture, shape: Shape, context: Any, offload: Any = None, stages: Any = 1) -> Any:
     """Return the HBM a chip needs for its weights and its caches; experts come in whole numbers a group: 256 over 144 are two each.
 
-    The share `offload` of the caches is kept in host memory.
+    The share `offload` of the caches is kept in host memory. Ranks that split sequences hold all projections of attention. A stage
+    holds its part of the layers for the sequences of all stages, so that its caches are those of all layers and its own sequences.
     """
     whole = spread = 0.0
     for block in model.blocks:
@@ -142,70 +129,112 @@ def held_in_memory(machine: Machine, model: Architecture, shape: Shape, context:
             spread = spread + block.layers * np.ceil(block.feed_forward.experts / shape.expert_parallel) * shape.expert_parallel
     share = spread / whole if whole else 1.0
     experts = model.expert_parameters
+    whole_on_each = sum(layers * numbers_of(projections(a, model.hidden, 1)) for a, layers in model.attentions.items())
+    shared = whole_on_each + (model.parameters - experts - whole_on_each) / shape.context_parallel
     weights = weight_bytes(
-        model.parameters - experts, experts * share, shape.tensor_parallel, shape.group, machine.attention_size, machine.expert_size
+        shared, experts * share, shape.tensor_parallel * stages, shape.expert_chips * stages, machine.attention_size, machine.expert_size
     )
     cache = caches_of(machine, model, shape, context)
     return memory_in_use(weights, cache if offload is None else asked.cache_in_hbm(cache, offload))
 
 
+def decode_shape(machine: Machine, plan: DecodePlan, request: Request) -> Shape:
+    """Return what a decode step computes and where."""
+    lies = layout_of(plan, machine.links)
+    return Shape(
+        lies.stage,
+        plan.tensor_parallel,
+        lies.stage / (lies.replicas * lies.copies),
+        plan.sequences if request.drafts is None else asked.verified_tokens(plan.sequences, request.drafts),
+        mean_context(request.prompt, request.answer),
+        plan.sequences,
+        decode=True,
+        context_parallel=plan.context_parallel,
+        domains=lies.domains,
+        replicas=lies.replicas,
+        copies=lies.copies,
+        crossing=lies.crossing,
+    )
+
+
+def decode_memory(machine: Machine, model: Architecture, plan: DecodePlan, request: Request) -> Any:
+    """Return the HBM a decoding chip needs at the end of its sequences."""
+    context = full_context(request.prompt, request.answer)
+    return held_in_memory(machine, model, decode_shape(machine, plan, request), context, request.offload, plan.pipeline_parallel)
+
+
 def decode(machine: Machine, model: Architecture, plan: DecodePlan, request: Request) -> PassResult:
     """One decode step of every plan."""
-    keys = mean_context(request.prompt, request.answer)
-    tokens = plan.sequences if request.drafts is None else asked.verified_tokens(plan.sequences, request.drafts)
-    shape = Shape(plan.chips, plan.tensor_parallel, plan.chips, tokens, keys, plan.sequences, decode=True)
-    operators = Pass(machine, model, shape).run(tokens)
+    shape = decode_shape(machine, plan, request)
+    tokens = shape.tokens
+    operators = staged(machine, model, plan, tokens, Pass(machine, model, shape).run(tokens))
     time = per_token = total("decode_step_time", [*(operator.time for operator in operators), machine.overhead])
     if request.drafts is not None:
         drafting = asked.drafting_time(time, request.drafts, request.draft_cost)
         operators.append(Operator("drafting", drafting, 1, 0.0, 0.0, machine.core, machine.bandwidth, drafting))
         time = per_token = total("drafted_step_time", [time, drafting])
     if request.offload is not None:
-        moved = asked.cache_with_host(caches_of(machine, model, shape, keys), request.offload)
+        moved = asked.cache_with_host(caches_of(machine, model, shape, shape.keys), request.offload)
         exposed = asked.exposed_host_transfer(moved, request.host_link, time)
         operators.append(Operator("cache from host", exposed, 1, None, moved, None, request.host_link, 0.0, True))
         time = per_token = total("offloaded_step_time", [time, exposed])
     if request.drafts is not None:
         per_token = asked.time_per_token(time, asked.accepted_tokens(request.drafts, request.acceptance))
     context = full_context(request.prompt, request.answer)
-    return PassResult(time, held_in_memory(machine, model, shape, context, request.offload), operators, per_token)
+    memory = held_in_memory(machine, model, shape, context, request.offload, plan.pipeline_parallel)
+    return PassResult(time, memory, operators, per_token)
 
 
 def prefill(machine: Machine, model: Architecture, plan: PrefillPlan, request: Request) -> PassResult:
-    """One prompt through every plan; what a prefix cache holds is read, not computed."""
+    """One prompt through every plan; what a prefix cache holds is read, not computed.
+
+    Ranks that split a prompt work as groups of their own, each on a part of equal work, and gather the keys and values of all parts.
+    """
     fresh, keys, read = request.prompt, causal_keys(request.prompt), None
     if request.cache_hit is not None:
         fresh, read = asked.fresh_tokens(request.prompt, request.cache_hit), request.prompt
         keys = asked.keys_behind_prefix(request.prompt, fresh)
-    shape = Shape(plan.chips, plan.tensor_parallel, plan.chips, fresh, keys, 1, decode=False, read=read)
-    operators = Pass(machine, model, shape).run(1)
+    splits = bool(np.any(np.asarray(plan.context_parallel) > 1))
+    if splits:
+        fresh, read = per_rank(fresh, plan.context_parallel), request.prompt
+    lies = layout_of(plan, machine.links)
+    shape = Shape(
+        lies.stage,
+        plan.tensor_parallel,
+        lies.stage / (lies.replicas * lies.copies),
+        fresh,
+        keys,
+        1,
+        decode=False,
+        read=read,
+        domains=lies.domains,
+        replicas=lies.replicas,
+        copies=lies.copies,
+        crossing=lies.crossing * np.equal(plan.cut, CUTS.index("tensor")),
+    )
+    made = Pass(machine, model, shape)
+    if splits:
+        made.gather_keys(plan.context_parallel, lies.crossing, request.prompt)
+    operators = staged(machine, model, plan, fresh, made.run(1))
     time = total("prefill_time", [*(operator.time for operator in operators), machine.overhead])
-    return PassResult(time, held_in_memory(machine, model, shape, request.prompt), operators)
+    return PassResult(time, held_in_memory(machine, model, shape, request.prompt, stages=plan.pipeline_parallel), operators)
 
 
-# ---------------------------------------------------------------- plans and the choice among them
-def divisors(number: int) -> list[int]:
-    """Whole divisors, the smallest first."""
-    return [d for d in range(1, number + 1) if number % d == 0]
-
-
-def plan_axes(model: Architecture, world: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Return the pairs (chips, tensor parallel) of an instance inside one scale-up world, as two columns.
-
-    A dense model has no experts to spread, so its instance is one tensor-parallel group.
-    """
-    heads = max(block.attention.heads for block in model.blocks)
-    sparse = any(block.feed_forward.experts for block in model.blocks)
-    pairs = [
-        (chips, tensor)
-        for chips in divisors(world)
-        for tensor in (TENSOR_PARALLEL if sparse else (chips,))
-        if chips % tensor == 0 and heads % tensor == 0
+def staged(machine: Machine, model: Architecture, plan: DecodePlan | PrefillPlan, tokens: Any, operators: list[Operator]) -> list[Operator]:
+    """Return the operators of a pass with the transfers between its pipeline stages, each of which fills a world of its own."""
+    if not np.any(np.asarray(plan.pipeline_parallel) > 1):
+        return operators
+    links = machine.links
+    size = message_bytes(tokens, model.hidden, machine.activation_size)
+    one = direct_time(links.latencies.network_step, stream_time(size, links.network))
+    times = repeated(one, plan.pipeline_parallel - 1)
+    return [
+        *operators,
+        Operator("stage transfer", times, plan.pipeline_parallel - 1, None, size, None, links.network, links.latencies.network_step, True),
     ]
-    table = np.array(pairs, dtype=float)
-    return table[:, :1], table[:, 1:]
 
 
+# ---------------------------------------------------------------- the choice among plans
 @dataclass(slots=True)
 class Choice:
     """The plan chosen among many: how many there were, how many fit, and how far the runner-up lies behind."""
@@ -215,6 +244,7 @@ class Choice:
     feasible: int
     margin: float | None
     reason: str = ""  # why none fits
+    cuts: dict[str, float] | None = None  # best rate by what lies across the domains of a world, where it has several
 
 
 def choose(score: Any, fits: Any, meets: Any, axes: Any, make: Any) -> Choice:
@@ -234,24 +264,32 @@ def choose(score: Any, fits: Any, meets: Any, axes: Any, make: Any) -> Choice:
     return Choice(make(*(float(np.broadcast_to(axis, score.shape)[where]) for axis in axes)), score.size, count, margin)
 
 
-def choose_decode(machine: Machine, model: Architecture, world: int, request: Request, interactivity: float) -> Choice:
-    """Search the decode plans for the most tokens per chip at no less than `interactivity` tokens/s a user."""
-    chips, tensor = plan_axes(model, world)
-    plan = DecodePlan(chips, tensor, np.array([SEQUENCES], dtype=float))
+def decode_axes(machine: Machine, model: Architecture, request: Request) -> PrefillPlan:
+    """Return every way an engine that decodes may divide, each axis a column."""
+    return plan_axes(model, machine.links, full_context(request.prompt, request.answer))
+
+
+def choose_decode(machine: Machine, model: Architecture, request: Request, interactivity: float, axes: PrefillPlan | None = None) -> Choice:
+    """Search decode plans, those of the given axes or all, for the most tokens per chip at no less than `interactivity` tokens/s a user."""
+    plan = DecodePlan(*(axes or decode_axes(machine, model, request)), np.array([SEQUENCES], dtype=float))
     result = decode(machine, model, plan, request)
     fits, fast = result.memory <= machine.memory, tokens_per_user(result.per_token) >= interactivity
-    choice = choose(decode_rate(plan.sequences, plan.tensor_parallel, result.per_token), fits, fast, plan, DecodePlan)
+    rate = decode_rate(plan.sequences, attention_chips(plan), result.per_token)
+    choice = choose(rate, fits, fast, plan, DecodePlan)
+    if machine.links.domain < machine.links.world:
+        feasible = np.where(fits & fast, rate, 0.0)
+        choice.cuts = {name: float(np.max(feasible[rows], initial=0.0)) for name, rows in rows_by_cut(plan, machine.links).items()}
     if choice.plan is None:
         choice.reason = shortfall(result, machine, fits, interactivity)
     return choice
 
 
-def choose_prefill(machine: Machine, model: Architecture, world: int, request: Request, ttft: float) -> Choice:
+def choose_prefill(machine: Machine, model: Architecture, request: Request, ttft: float) -> Choice:
     """Search the prefill plans for the most tokens per chip at no more than `ttft` seconds a prompt (zero: no limit)."""
-    plan = PrefillPlan(*plan_axes(model, world))
+    plan = plan_axes(model, machine.links, request.prompt)
     result = prefill(machine, model, plan, request)
     fits, soon = result.memory <= machine.memory, result.time <= (ttft or np.inf)
-    choice = choose(prefill_rate(request.prompt, plan.tensor_parallel, result.time), fits, soon, plan, PrefillPlan)
+    choice = choose(prefill_rate(request.prompt, attention_chips(plan), result.time), fits, soon, plan, PrefillPlan)
     if choice.plan is None:
         choice.reason = (
             shortfall(result, machine, fits, 0)

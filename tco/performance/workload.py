@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.performance import serving as phases
 from tco.performance.architecture import Architecture
-from tco.performance.machine import FORMATS, Machine
+from tco.performance.engines import DecodePlan, PrefillPlan, attention_chips, describe
+from tco.performance.links import Links
+from tco.performance.machine import Machine, notes_on
 from tco.performance.requests import request_of
-from tco.performance.serving import Choice, DecodePlan, PassResult, PrefillPlan
+from tco.performance.serving import Choice, PassResult
 from tco.values import Values
+
+if TYPE_CHECKING:
+    from tco.performance.axes import Axis
 
 
 class ServingPlan(NamedTuple):
@@ -30,31 +35,47 @@ class ServingResult:
     decode: PassResult | None = None
     prefill: PassResult | None = None
     choices: dict[str, Choice] = field(default_factory=dict)
+    links: Links | None = None  # that the plans lie on
     reason: str = ""
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """The decode plan in the names reports use."""
+        return {} if self.plan is None or self.links is None else describe(self.plan.decode, self.links)
+
+    @property
+    def axes(self) -> list[Axis]:
+        """Where the axes of the plans lie on the fabric."""
+        from tco.performance.axes import axes_of  # asked for by reports only
+
+        if self.plan is None or self.links is None:
+            return []
+        plans = self.plan._asdict()
+        return [axis for phase, made in self.phases().items() for axis in axes_of(phase, plans[phase], self.links, made)]
 
     def phases(self) -> dict[str, PassResult]:
         """Return the phases that were evaluated."""
         return {name: made for name, made in (("decode", self.decode), ("prefill", self.prefill)) if made is not None}
 
 
-def search_plans(machine: Machine, model: Architecture, world: int, values: Values) -> dict[str, Choice]:
+def search_plans(machine: Machine, model: Architecture, values: Values) -> dict[str, Choice]:
     """Search both phases' plans under the workload's targets."""
     request = request_of(values)
     return {
-        "decode": phases.choose_decode(machine, model, world, request, values["workload.interactivity"]),
-        "prefill": phases.choose_prefill(machine, model, world, request, values["workload.ttft"]),
+        "decode": phases.choose_decode(machine, model, request, values["workload.interactivity"]),
+        "prefill": phases.choose_prefill(machine, model, request, values["workload.ttft"]),
     }
 
 
-def serve(machine: Machine, model: Architecture, world: int, values: Values, plan: ServingPlan | None) -> ServingResult:
+def serve(machine: Machine, model: Architecture, values: Values, plan: ServingPlan | None) -> ServingResult:
     """Evaluate a serving workload with a fixed plan, or with the best plan of a search."""
     if values.input("workload.concurrency").value > 0:
-        return serve_together(machine, model, world, values, plan)
+        return serve_together(machine, model, values, plan)
     notes = notes_on(machine)
     choices: dict[str, Choice] = {}
     if plan is None:
-        choices = search_plans(machine, model, world, values)
+        choices = search_plans(machine, model, values)
         failed = {phase: choice.reason for phase, choice in choices.items() if choice.plan is None}
         if failed:
             reason = "; ".join(f"no {phase} plan: {why}" for phase, why in failed.items())
@@ -64,8 +85,8 @@ def serve(machine: Machine, model: Architecture, world: int, values: Values, pla
     prompt, answer = request.prompt, request.answer
     decode = phases.decode(machine, model, plan.decode, request)
     prefill = phases.prefill(machine, model, plan.prefill, request)
-    made = phases.decode_rate(plan.decode.sequences, plan.decode.tensor_parallel, decode.per_token)
-    read = phases.prefill_rate(prompt, plan.prefill.tensor_parallel, prefill.time)
+    made = phases.decode_rate(plan.decode.sequences, attention_chips(plan.decode), decode.per_token)
+    read = phases.prefill_rate(prompt, attention_chips(plan.prefill), prefill.time)
     output = phases.output_rate(made, read, prompt, answer)
     rates = {
         "output_tokens_per_s_per_chip": output,
@@ -74,27 +95,21 @@ def serve(machine: Machine, model: Architecture, world: int, values: Values, pla
         "ttft_s": phases.time_to_first_token(prefill.time, decode.time),
         "tpot_s": decode.per_token,
     }
-    return ServingResult(plan, rates, phases.prefill_share(made, read, prompt, answer), decode, prefill, choices, notes=notes)
+    share = phases.prefill_share(made, read, prompt, answer)
+    return ServingResult(plan, rates, share, decode, prefill, choices, machine.links, notes=notes)
 
 
-def serve_together(machine: Machine, model: Architecture, world: int, values: Values, plan: ServingPlan | None) -> ServingResult:
+def serve_together(machine: Machine, model: Architecture, values: Values, plan: ServingPlan | None) -> ServingResult:
     """Evaluate a workload whose prompts and answers share the chips, at its requests in flight."""
     from tco.performance import aggregated  # a workload on pools of their own starts without it
 
     request, choices = request_of(values), {}
     if plan is None:
-        choices["decode"] = aggregated.choose(machine, model, world, request, values)
+        choices["decode"] = aggregated.choose(machine, model, request, values)
         chosen = choices["decode"].plan
         if chosen is None:
             return ServingResult(None, choices=choices, reason=f"no plan: {choices['decode'].reason}", notes=notes_on(machine))
         plan = ServingPlan(chosen, aggregated.read_on(chosen))
-    rates, decode, prefill = aggregated.evaluate(machine, model, world, plan.decode, request, values)
+    rates, decode, prefill = aggregated.evaluate(machine, model, plan.decode, request, values)
     share = rates.pop("prefill_share")
-    return ServingResult(plan, rates, share, decode, prefill, choices, notes=notes_on(machine))
-
-
-def notes_on(machine: Machine) -> list[str]:
-    """Say where a chip computes another format than the workload's."""
-    if FORMATS[machine.precision].peak.removeprefix("peak_") == machine.computed_as:
-        return []
-    return [f"{machine.chip} does not compute {machine.precision}: computed as {machine.computed_as}"]
+    return ServingResult(plan, rates, share, decode, prefill, choices, machine.links, notes=notes_on(machine))

@@ -17,10 +17,11 @@ from tco.catalog import Catalogue
 from tco.performance import disaggregation as apart
 from tco.performance import serving as phases
 from tco.performance.bounds import time_by_bound
+from tco.performance.engines import SEQUENCES, DecodePlan, PrefillPlan, attention_chips, plan_axes
 from tco.performance.memory import cache_bytes
 from tco.performance.operators import Operator
 from tco.performance.requests import request_of
-from tco.performance.serving import SEQUENCES, DecodePlan, PassResult, PrefillPlan
+from tco.performance.serving import PassResult
 from tco.studies.pools import Pool, pool_of
 
 Array = np.ndarray[Any, Any]
@@ -94,12 +95,12 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
     values = decode.values
     request, limit = request_of(values), values["workload.ttft"] or np.inf
     prompt, answer = request.prompt, request.answer
-    plan = DecodePlan(*phases.plan_axes(decode.model, decode.world), np.array([SEQUENCES], dtype=float))
-    before = PrefillPlan(*(axis[:, :, None] for axis in phases.plan_axes(prefill.model, prefill.world)))
+    plan = DecodePlan(*plan_axes(decode.model, decode.machine.links, prompt + answer), np.array([SEQUENCES], dtype=float))
+    before = PrefillPlan(*(axis[:, :, None] for axis in plan_axes(prefill.model, prefill.machine.links, prompt)))
     step = phases.decode(decode.machine, decode.model, plan, request)
     ready = phases.prefill(prefill.machine, prefill.model, before, request)
-    made = phases.decode_rate(plan.sequences, plan.tensor_parallel, step.per_token)
-    read = phases.prefill_rate(prompt, before.tensor_parallel, ready.time)
+    made = phases.decode_rate(plan.sequences, attention_chips(plan), step.per_token)
+    read = phases.prefill_rate(prompt, attention_chips(before), ready.time)
     held, whole = step.memory <= decode.machine.memory, ready.memory <= prefill.machine.memory
     handed: Any = 0.0
     cache: Any = 0.0
@@ -108,7 +109,7 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
         cache = cache_bytes(1, prompt, *phases.cached_numbers(prefill.model, 1), prefill.machine.cache_size)
         made, read = apart.fed_rate(made, into.network, cache, answer), apart.fed_rate(read, out.network, cache, prompt)
         slower = max(out.latencies.network_step, into.latencies.network_step)
-        handed = apart.hand_over_time(cache, before.tensor_parallel, out.network, plan.tensor_parallel, into.network, slower)
+        handed = apart.hand_over_time(cache, attention_chips(before), out.network, attention_chips(plan), into.network, slower)
         first = apart.time_to_first_token_apart(ready.time, handed, step.time)
         soon = first <= limit
     else:
@@ -179,7 +180,7 @@ def points_of(frontier: Frontier, grid: Grid, places: tuple[Array, Array, Array]
         at(grid.cache),
         at(grid.step.memory),
     )
-    counts = (plan.chips, plan.tensor_parallel, plan.sequences * plan.chips / plan.tensor_parallel, *grid.prefill)
+    counts = (plan.chips, plan.tensor_parallel, plan.sequences * plan.chips / attention_chips(plan), grid.prefill.chips, grid.prefill.tensor_parallel)
     whole = np.rint([at(count) for count in counts]).astype(int).T.tolist()
     found = []
     for position, numbers in enumerate(zip(*(column.tolist() for column in columns), strict=True)):

@@ -22,7 +22,6 @@ class Pool:
     scenario: Scenario
     machine: Machine
     model: Architecture
-    world: int
     values: Values
 
     def metric(self, name: str) -> float:

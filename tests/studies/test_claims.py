@@ -11,14 +11,18 @@ from typer.testing import CliRunner
 from tco.cli import app
 from tco.errors import DataError
 from tco.files import data_directory
+from tco.scenario import evaluate
 from tco.studies.claims import check_claims
 from tco.studies.claims.context import COMPUTED, Context
 from tco.studies.claims.ledger import finding, read_ledger, to_claim, verdict
+from tco.studies.claims.plans import LARGE, in_a_rack, over_both_racks, pools
 from tests.registry import read_rows
 
 RUN = CliRunner()
 GOLDEN = {row["id"]: float(row["computed"]) for row in read_rows("claims.csv")}
 BY_BILL = {"C035"}  # rests on hundreds of parts: held against published rack powers instead
+# Rest on the best plan of a whole evaluation, or on priors of collectives: figures that move with the engine. Their verdicts are held.
+BY_PLAN = {"C171", "C172", "C173", "C174", "C186", "P001", "P002", "P004", "P005"}
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +35,8 @@ def computed(found):
 
 
 def test_the_ledger_is_whole(found):
-    assert list(found) == [f"C{number:03d}" for number in range(1, 198)]
-    assert COMPUTED.keys() == GOLDEN.keys() | BY_BILL
+    assert list(found) == [*(f"C{number:03d}" for number in range(1, 198)), *(f"P{number:03d}" for number in range(1, 6))]
+    assert COMPUTED.keys() == GOLDEN.keys() | BY_BILL | BY_PLAN
 
 
 def test_every_verdict_is_the_expected_one(found):
@@ -63,7 +67,7 @@ def test_sources_are_known(catalogue, found):
 @pytest.mark.parametrize(
     ("setting", "moved"),
     [
-        ({"parts.trn3.hbm_bandwidth": "5.4 TB/s"}, {"C008", "C034", "C040", "C045", "C154", "C197"}),
+        ({"parts.trn3.hbm_bandwidth": "5.4 TB/s"}, {"C008", "C034", "C040", "C045", "C154", "C197"} | BY_PLAN - {"P002"}),
         ({"parts.trn2.lane_bandwidth": "4.4 GB/s"}, {"C051", "C052", "C063", "C093", "C105", "C106", "C107", "C108", "C109"}),
         ({"parts.backplane-cable.pairs": "1 count"}, {"C062", "C098"}),
         ({"shares.credo.price": "171.13 USD/share"}, {"C190"}),
@@ -76,7 +80,7 @@ def test_a_setting_moves_what_rests_on_it_and_nothing_else(catalogue, found, set
 
 
 def test_a_setting_no_claim_rests_on_is_named(catalogue):
-    assert check_claims(catalogue, {"site.pue": "1.3"})[1] == ["site.pue is set, but no claim rests on it"]
+    assert check_claims(catalogue, {"parts.mi355x.tdp": "1 kW"})[1] == ["parts.mi355x.tdp is set, but no claim rests on it"]
 
 
 def test_a_divisor_of_zero_leaves_a_claim_underived(catalogue):
@@ -92,6 +96,55 @@ def test_a_divisor_of_zero_leaves_a_claim_underived(catalogue):
     assert again["C046"].computed == 0
 
 
+# ---------------------------------------------------------------- claims on plans
+def test_a_claim_on_a_plan_is_what_the_evaluation_of_its_scenario_gives(catalogue, found):
+    name = "llama-3.1-405b-training-trn3-nl72x2"
+    dense = evaluate(name, {"cluster.chips": "576"}, catalogue=catalogue)
+    sparse = evaluate(name, {"cluster.chips": "576", "workload.model": "deepseek-v3"}, catalogue=catalogue)
+    for claim, result in (("C171", dense), ("C172", sparse), ("C173", dense), ("C174", sparse)):
+        assert found[claim].computed == pytest.approx(100 * result.metrics["mfu"])
+        assert "parts.trn3.peak_bf16" in found[claim].rests_on
+        assert "site.pue" not in found[claim].rests_on
+
+
+def test_a_few_worlds_train_as_many_do(catalogue, found):
+    """The claims train on 576 chips, since the search for thousands takes long."""
+    whole = evaluate("llama-3.1-405b-training-trn3-nl72x2", {}, catalogue=catalogue)
+    assert found["C171"].computed == pytest.approx(100 * whole.metrics["mfu"], rel=0.02)
+
+
+def test_experts_in_a_rack_and_in_both_are_all_plans_of_the_larger_world(catalogue, found):
+    context = Context(catalogue, {}, {}, found["P005"].claim)
+    _, decoded = pools(context, LARGE)
+    assert max(context.walked(LARGE, {}, walk) for walk in (in_a_rack, over_both_racks)) == pytest.approx(decoded)
+
+
+def test_a_claim_without_a_feasible_plan_says_why(catalogue, found):
+    again = {one.claim.id: one for one in check_claims(catalogue, {"workload.interactivity": "1e5 token/s"})[0]}
+    assert {claim for claim, one in again.items() if one.computed is None and found[claim].computed is not None} == {"C186", "P001", "P004", "P005"}
+    assert again["P001"].verdict == "not-derivable"
+    assert again["P001"].note.startswith(found["P001"].note)
+    assert "100000 are asked for" in again["P001"].note
+
+
+def test_a_scenario_is_walked_once_and_the_user_goes_before_the_claim(catalogue, found):
+    seen = []
+
+    def walk(inputs, values):
+        seen.append((inputs.text("workload.precision"), values["workload.input_tokens"]))
+
+    def ask(settings):
+        context = Context(catalogue, settings, {}, found["P001"].claim)
+        context.walked("trn3-nl72x2", {"workload.precision": "mxfp8", "workload.input_tokens": "4096"}, walk)
+        return context.rests_on
+
+    assert ask({}) == ask({}) == ["workload.input_tokens"]
+    assert seen == [("mxfp8", 4096)]
+    ask({"workload.precision": "bf16", "workload.input_tokens": "100"})
+    assert seen[1:] == [("bf16", 100)]
+
+
+# ---------------------------------------------------------------- every value moves what rests on it
 # No value of the catalogue moves these: counts of trees and lanes, paths of a graph, a model's experts ...
 STRUCTURE = {
     *("C053", "C055", "C056", "C057", "C058", "C059", "C060", "C065", "C068", "C069", "C070", "C071", "C072", "C073", "C075", "C079", "C081", "C082"),
@@ -103,8 +156,12 @@ BY_CLAIM = {"C037", "C194", "C195"}  # ... and claims held against other claims,
 
 
 def test_every_value_a_claim_rests_on_moves_it(catalogue, found):
-    """All values at once, each by a factor of its own."""
-    paths = sorted({path for one in found.values() for path in one.rests_on if not path.endswith(".efficiency")})  # which 1 bounds
+    """All values at once, each by a factor of its own.
+
+    Only values of the other claims: a whole evaluation reads many that do not bind its plan, and shares that must sum to less than one.
+    """
+    others = [one for claim, one in found.items() if claim not in BY_PLAN]
+    paths = sorted({path for one in others for path in one.rests_on if not path.endswith(".efficiency")})  # which 1 bounds
     values = Context(catalogue, {}, {}, found["C001"].claim).values
     factor = {path: 1.05 + zlib.crc32(path.encode()) % 1000 / 2000 for path in paths}
     settings = {path: f"{values.input(path).value * factor[path]} {values.input(path).unit}" for path in paths}
@@ -207,7 +264,7 @@ def test_an_overlay_replaces_a_claim(own, catalogue):
     mine = next(line for line in lines if line.startswith("C095,")).replace(",11520,", ",11000,")
     own.write("claims/ledger.csv", f"{header}\n{mine}\n")
     again = {one.claim.id: one for one in check_claims(own.catalogue(), {})[0]}
-    assert len(again) == 197
+    assert len(again) == 202
     assert (again["C095"].verdict, again["C095"].as_expected) == ("off", False)
 
 

@@ -30,12 +30,6 @@ def grouped_rate(rate: FLOPPerSecond, narrow: Pure, half_width: Pure) -> Any:
     return rate * narrow / (narrow + half_width)
 
 
-@formula(unit="1/s", source="flashattention3")
-def exponential_rate(cores: Pure, per_clock: Pure, clock: PerSecond, sustained: Pure) -> Any:
-    """Exponentials a chip computes per second: cores x per clock and core x clock x sustained share."""
-    return cores * per_clock * clock * sustained
-
-
 @formula(unit="", source="tco-model")
 def rank_tokens(micro_batch: Pure, sequence: Pure, context_parallel: Pure) -> Any:
     """Tokens of a micro-batch on one chip of a context-parallel group: T = b s / cp."""
@@ -70,12 +64,6 @@ def additive_roofline(flops: FLOP, bytes_moved: Byte, compute_rate: FLOPPerSecon
 def streaming_time(bytes_moved: Byte, bandwidth: BytePerSecond) -> Any:
     """Time of a pass that only moves data: t = Q/B."""
     return bytes_moved / bandwidth
-
-
-@formula(unit="", source="flashattention3")
-def attention_scores(queries: Pure, keys: Pure, heads: Pure) -> Any:
-    """Scores of attention: q k H."""
-    return queries * keys * heads
 
 
 @formula(unit="s", source="flashattention3")

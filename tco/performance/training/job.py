@@ -10,11 +10,12 @@ import numpy as np
 
 from tco.errors import DataError, unknown
 from tco.performance.architecture import Architecture
-from tco.performance.machine import element_size
+from tco.performance.formats import element_size
+from tco.performance.links import Route, link_rate, network_of
 from tco.performance.memory import usable_memory
-from tco.performance.roofline import achieved_bandwidth
-from tco.performance.training.compute import exponential_rate, sustained_clock, sustained_rate
-from tco.performance.training.traffic import Fabric, Scope, fabric_of, reached_rate
+from tco.performance.roofline import achieved_bandwidth, exponential_rate
+from tco.performance.training.compute import sustained_clock, sustained_rate
+from tco.performance.training.traffic import Fabric, Scope, fabric_of
 from tco.trace import plain
 
 
@@ -143,13 +144,13 @@ def computing_format(values: Readable, chip: str, precision: str) -> str:
     return "bf16"
 
 
-def practice(chip: str, scopes: Sequence[Scope], values: Readable, family: str, precision: str) -> Practice:
+def practice(chip: str, scopes: Sequence[Scope], values: Readable, family: str, precision: str, route: Route | None = None) -> Practice:
     """Return what the chip and its fabric reach in training at a precision, or at the next wider one the chip computes."""
-    return practice_in(computing_format(values, chip, precision), chip, scopes, values, family)
+    return practice_in(computing_format(values, chip, precision), chip, scopes, values, family, route)
 
 
-def practice_in(computed: str, chip: str, scopes: Sequence[Scope], values: Readable, family: str) -> Practice:
-    """Return what the chip and its fabric reach in a format the chip computes."""
+def practice_in(computed: str, chip: str, scopes: Sequence[Scope], values: Readable, family: str, route: Route | None = None) -> Practice:
+    """Return what the chip and its fabric reach in a format the chip computes; without a route a network is as measured ones are."""
     part, shared, own = f"parts.{chip}", "performance.training", f"performance.{family}"
     form = FORMATS[computed]
     peak, wide = values[f"{part}.{form.peak}"], values[f"{part}.peak_bf16"]
@@ -158,14 +159,15 @@ def practice_in(computed: str, chip: str, scopes: Sequence[Scope], values: Reada
     format_efficiency = values[f"{shared}.{form.efficiency}"] if form.efficiency else 1.0
     rate = sustained_rate(peak, efficiency, format_efficiency, clock, factor)
     grouped = sustained_rate(peak, efficiency, values[f"{shared}.{form.grouped}"], clock, factor) if form.grouped else rate
-    network = reached_rate(values[f"{part}.scale_out_bandwidth"], values[f"{shared}.network_efficiency"], values["cluster.oversubscription"])
+    out, reached, step = values[f"{part}.scale_out_bandwidth"], values[f"{shared}.network_efficiency"], values[f"{shared}.network_latency"]
+    network, step = network_of(values, route, out, reached, step) if route else (link_rate(out, reached), step)
     fabric = fabric_of(
         scopes,
         values[f"{shared}.link_efficiency"],
         values[f"{shared}.round_latency"],
         values[f"{own}.hop_latency"],
         network,
-        values[f"{shared}.network_latency"],
+        step,
     )
     return Practice(
         computed_as=computed,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tco.formula import total
+from tco.performance.axes import Axis
 from tco.performance.flops import flops_per_token
 from tco.performance.profile import Line, Report
 from tco.performance.training import schedule
@@ -35,6 +36,7 @@ class TrainingResult:
     rates: dict[str, Any] = field(default_factory=dict)
     chips: int = 0
     lines: StepLines | None = None
+    axes: list[Axis] = field(default_factory=list)  # where the axes of the plan lie on the fabric
     memory: dict[str, float] = field(default_factory=dict)
     described: dict[str, Any] = field(default_factory=dict)
     runner_up: dict[str, Any] | None = None

@@ -14,7 +14,7 @@ from tco.formula import select, total
 from tco.performance.architecture import Architecture, Attention, Block, FeedForward
 from tco.performance.flops import chunk_keys, compressed_entries, reached_keys
 from tco.performance.layers import StateMixer
-from tco.performance.roofline import attention_flops, gemm_flops, repeated
+from tco.performance.roofline import attention_flops, attention_scores, gemm_flops, repeated
 from tco.performance.training import compute
 from tco.performance.training.items import AGAIN, FULL, NEVER, SELECTIVE, Item, Part, Shape, Work
 from tco.performance.training.job import Job, Practice
@@ -108,7 +108,7 @@ class Builder:
         """Add scores, softmax and values over some keys a query."""
         job, practice = self.job, self.practice
         flops = attention_flops(self.tokens, keys, heads, a.qk_dim, a.v_dim)
-        scores = compute.attention_scores(self.tokens, keys, heads)
+        scores = attention_scores(self.tokens, keys, heads)
         times = []
         for products in (1.0, job.value("attention_backward")):
             one = compute.attention_core_time(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from tco.catalog import Catalogue
 from tco.catalog.systems import System
@@ -13,11 +13,17 @@ from tco.hardware.bill import bill_of_materials
 from tco.hardware.fabric import Scope, fabric_scopes, lane_group_bandwidth
 from tco.hardware.fabric import lanes as lanes_of
 from tco.hardware.topology import Graph, build
-from tco.inputs import Inputs
+from tco.inputs import Inputs, load_scenario
 from tco.scenario import plain_inputs, system_inputs
 from tco.trace import recording, walk
 from tco.units import convert
 from tco.values import Values, as_number, as_traced
+
+Found = TypeVar("Found")
+
+
+class Underived(Exception):  # noqa: N818 - no error: an answer
+    """Why the catalogue, as it is set, gives nothing for a claim."""
 
 
 class Claim(NamedTuple):
@@ -46,6 +52,7 @@ class Context:
         self.ledger = ledger
         self.claim = claim
         self._worlds: dict[tuple[str, ...], tuple[Inputs, Values]] = {}
+        self._walked: set[str] = set()
 
     @cached_property
     def values(self) -> Values:
@@ -60,10 +67,29 @@ class Context:
             self._worlds[key] = inputs, inputs.values(as_number)
         return self._worlds[key]
 
+    def walked(self, scenario: str, settings: Mapping[str, str], walk: Callable[[Inputs, Values], Found]) -> Found:
+        """Return what walking a scenario gives, once for all claims that ask; what the user sets goes before the claim's settings."""
+        settings = {**settings, **self.settings}
+
+        def make() -> tuple[Found | Underived, set[str]]:
+            inputs = Inputs(self.catalogue, load_scenario(self.catalogue, scenario), dict(settings), {})
+            values = inputs.values(as_number)
+            try:
+                return walk(inputs, values), set(values.inputs)
+            except Underived as reason:
+                return reason, set(values.inputs)
+
+        found: Found | Underived
+        found, used = self.catalogue.once(("claims", scenario, walk, *sorted(settings.items())), make)
+        self._walked |= used
+        if isinstance(found, Underived):
+            raise found
+        return found
+
     @property
     def rests_on(self) -> list[str]:
         """The paths of all inputs used so far."""
-        used = set(self.values.inputs)
+        used = self.values.inputs.keys() | self._walked
         for _, values in self._worlds.values():
             used |= values.inputs.keys()
         return sorted(used)

@@ -11,7 +11,7 @@ from tco.catalog.rows import number
 from tco.errors import DataError, unknown
 from tco.files import read_csv
 from tco.scenario import plain_inputs
-from tco.studies.claims.context import COMPUTED, Claim, Context
+from tco.studies.claims.context import COMPUTED, Claim, Context, Underived
 from tco.units import unit
 from tco.values import as_number
 
@@ -27,6 +27,12 @@ class Finding(NamedTuple):
     computed: float | None  # in the claim's unit
     verdict: str
     rests_on: list[str]  # paths of the inputs
+    reason: str = ""  # why nothing was computed
+
+    @property
+    def note(self) -> str:
+        """Return the ledger's note, with why nothing was computed."""
+        return " ".join(filter(None, (self.claim.note, self.reason and f"Not now: {self.reason}.")))
 
     @property
     def as_expected(self) -> bool:
@@ -45,16 +51,18 @@ def check_claims(catalogue: Catalogue, settings: Mapping[str, str]) -> tuple[lis
 
 
 def finding(claim: Claim, context: Context) -> Finding:
-    """Return what the catalogue gives for one claim; one without a function, or with a divisor of zero, cannot be derived."""
+    """Return what the catalogue gives for one claim; one without a function, a feasible plan or a finite value cannot be derived."""
     computation = COMPUTED.get(claim.id)
     if computation is None:
         return Finding(claim, None, NOT_DERIVABLE, [])
     try:
         computed = float(computation.function(context)) / unit(computation.unit).factor
+    except Underived as reason:
+        return Finding(claim, None, NOT_DERIVABLE, context.rests_on, str(reason))
     except ZeroDivisionError:
         computed = math.inf
-    if not math.isfinite(computed):  # a setting has made a divisor zero
-        return Finding(claim, None, NOT_DERIVABLE, context.rests_on)
+    if not math.isfinite(computed):
+        return Finding(claim, None, NOT_DERIVABLE, context.rests_on, "a divisor is zero")
     return Finding(claim, computed, verdict(claim, computed), context.rests_on)
 
 

@@ -77,7 +77,11 @@ class Rows:
             chips.part("max_clock"), chips.part("dies"), chips.practice("die_latency_factor"), chips.practice("reference_clock")
         )
         over_pcie = np.where(chips.part("pcie_only") > 0, chips.practice("pcie_step_ratio"), 1.0)
-        self.start = cost.scaled_latency(chips.practice("collective_start"), scale)
+        launch, trip = (cost.scaled_latency(chips.practice(name), scale) for name in ("collective_start", "endpoint_latency"))
+        ends = cost.trips_to_memory(trip, chips.practice("endpoint_in_memory"))
+        self.start = cost.start_with_ends(launch, ends)
+        self.direct_start = cost.start_with_ends(cost.scaled_latency(launch, chips.practice("direct_start_ratio")), ends)
+        self.reduction = cost.scaled_latency(chips.practice("reduction_latency"), scale)
         self.step = cost.scaled_latency(chips.practice("collective_step"), scale, over_pcie)
         self.chunk = cost.scaled_latency(chips.practice("collective_chunk"), scale)
         self.kernel = cost.scaled_latency(chips.practice("expert_kernel_latency"), scale)
@@ -92,12 +96,16 @@ def has(texts_of: Array, words: str) -> Array:
     return np.array([words in text for text in texts_of], dtype=bool)
 
 
-def ring(rows: Rows, passes: int) -> Any:
+def ring(rows: Rows, passes: int, reduces: bool) -> Any:
     """Time of a ring, or for a reduction to all of the quicker of ring and tree."""
     latency = cost.ring_latency(rows.start, passes, rows.ranks, rows.domains, rows.step, rows.network)
+    if reduces:
+        latency = cost.reducing_latency(latency, rows.ranks - 1, rows.reduction)
     if passes == 2:
         board = rows.chips.part("board_chips")
-        latency = np.minimum(latency, cost.tree_latency(rows.start, passes, rows.per_domain, board, rows.domains, rows.step, rows.network))
+        tree = cost.tree_latency(rows.start, passes, rows.per_domain, board, rows.domains, rows.step, rows.network)
+        depth = cost.tree_latency(0.0, 1, rows.per_domain, board, rows.domains, 1.0, 1.0)
+        latency = np.minimum(latency, cost.reducing_latency(tree, depth, rows.reduction))
     inner = cost.ring_bytes(rows.size, rows.ranks, passes)
     outer = cost.outer_share(rows.size, rows.domains, rows.per_domain, passes)
     return cost.pipelined_time(latency, cost.wire_time(inner, rows.inside, outer, rows.outside), rows.chunk)
@@ -110,7 +118,7 @@ def all_reduce(rows: Rows) -> Any:
     latency = cost.in_network_latency_of(rows.start, rows.chips.practice("in_network_latency"), rows.domains, rows.network)
     in_switch = cost.pipelined_time(latency, wire, rows.chunk)
     possible = (rows.chips.part("in_network_reduction") > 0) & (rows.per_domain > 2) & (rows.algorithm != "Ring")
-    around = np.where(possible & (rows.algorithm == "NVLS"), np.inf, ring(rows, 2))
+    around = np.where(possible & (rows.algorithm == "NVLS"), np.inf, ring(rows, 2, reduces=True))
     return np.minimum(around, np.where(possible, in_switch, np.inf))
 
 
@@ -131,9 +139,9 @@ def transfer(rows: Rows) -> Any:
 
 def custom_all_reduce(rows: Rows) -> Any:
     """Time of TensorRT-LLM's all-reduce: one-shot inside a domain while it is quicker than NCCL."""
-    start = cost.scaled_latency(rows.start, rows.chips.practice("direct_start_ratio"))
     wire = cost.wire_time(cost.one_shot_bytes(rows.size, rows.ranks), rows.direct, 0.0, rows.outside)
-    one_shot = cost.direct_time(cost.direct_latency(start, 1, rows.ranks, rows.domains, rows.step, rows.network), wire)
+    latency = cost.direct_latency(rows.direct_start, 1, rows.ranks, rows.domains, rows.step, rows.network)
+    one_shot = cost.direct_time(cost.reducing_latency(latency, 1, rows.reduction), wire)
     return np.minimum(np.where(rows.domains == 1, one_shot, np.inf), all_reduce(rows))
 
 
@@ -187,7 +195,7 @@ def times(rows: Rows, operation: str) -> Array:
     if operation == "all_reduce":
         made = np.where(has(rows.library, "custom all-reduce"), custom_all_reduce(rows), all_reduce(rows))
     else:
-        made = exchange(rows) if operation == "alltoall" else ring(rows, 1)
+        made = exchange(rows) if operation == "alltoall" else ring(rows, 1, reduces=operation == "reduce_scatter")
     return np.asarray(made + np.where(has(rows.library, "PyTorch"), rows.chips.practice("eager_overhead"), 0.0))
 
 

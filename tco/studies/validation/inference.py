@@ -9,10 +9,11 @@ import pandas as pd
 
 from tco.performance import closed_loop as loop
 from tco.performance.architecture import Architecture, load_model
-from tco.performance.collectives import latency_scale, scaled_latency
+from tco.performance.collectives import latency_scale, scaled_latency, start_with_ends, trips_to_memory
 from tco.performance.links import Latencies, Links
-from tco.performance.machine import WIDER, Machine
+from tco.performance.machine import Machine
 from tco.performance.operators import Pass, Shape
+from tco.performance.roofline import exponential_rate
 from tco.performance.serving import held_in_memory
 from tco.studies.validation.measured import column
 from tco.studies.validation.operating_points import Points
@@ -22,6 +23,7 @@ from tco.studies.validation.specifications import Specifications
 Array = np.ndarray[Any, Any]
 ROUNDS = 6  # of the closed loop
 STORED = {"weight8": 1.0, "mxfp4": 4.25 / 8, "nvfp4": 4.5 / 8, "int4": 4.5 / 8, "fp8": 1.0, "int8": 1.0, "bf16": 2.0}
+WIDER = ("peak_fp4", "peak_fp8", "peak_bf16")
 OPERANDS = ("attention", "expert", "dense")
 
 
@@ -54,8 +56,7 @@ class Engines:
         core, hbm = wide * practice("attention_share"), part("hbm_bandwidth")
         self.machine = Machine(
             chip="",
-            precision="bf16",
-            computed_as="",
+            formats=(),
             attention_gemm=rates["attention"],
             dense_gemm=rates["dense"],
             expert_gemm=rates["expert"] * self.grouped_share(),
@@ -81,6 +82,9 @@ class Engines:
             permutes=practice("expert_passes"),
             imbalance=practice("expert_imbalance"),
             expert_engine=self.expert_engine(),
+            exponentials=exponential_rate(part("cores"), part("exponentials_per_clock"), part("clock"), 1.0),
+            vector=part("peak_vector"),
+            softmax_operations=practice("softmax_operations"),
             links=self.links,
         )
 
@@ -118,16 +122,20 @@ class Engines:
         def scaled(name: str) -> Any:
             return scaled_latency(practice(name), scale) * self.young
 
-        start = scaled("collective_start")
+        launch, step = scaled("collective_start"), scaled("collective_step")
+        ends = trips_to_memory(scaled("endpoint_latency"), practice("endpoint_in_memory"))
         latencies = Latencies(
-            start=start,
-            step=scaled("collective_step"),
+            start=start_with_ends(launch, ends),
+            step=step,
+            far_step=step,
             chunk=scaled("collective_chunk"),
             network_step=practice("network_step"),
             crossing_step=practice("network_step"),
             in_network=practice("in_network_latency"),
-            direct_start=start * practice("direct_start_ratio"),
+            direct_start=start_with_ends(launch * practice("direct_start_ratio"), ends),
             expert_kernel=scaled("expert_kernel_latency"),
+            ends=ends,
+            reduction=scaled("reduction_latency"),
         )
         up, out = part("scale_up_bandwidth"), part("scale_out_bandwidth") * practice("link_efficiency")
         inside, direct = up * practice("link_efficiency"), up * practice("direct_efficiency")

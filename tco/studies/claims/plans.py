@@ -1,0 +1,179 @@
+"""Claims on what a system reaches: each the best plan of a scenario, or one plan's figure over another's.
+
+Trainium's practice is a prior throughout, since no measurement of it is fitted; the notes of the ledger say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from tco.inputs import Inputs
+from tco.performance.algorithms import cheapest
+from tco.performance.engines import PrefillPlan, attention_chips, layout_of
+from tco.performance.formats import computed_on
+from tco.performance.links import Links
+from tco.performance.requests import request_of
+from tco.performance.serving import choose_decode, decode, decode_axes, decode_rate
+from tco.performance.training.result import TrainingResult
+from tco.performance.workload import ServingResult
+from tco.scenario import links_of_system, run, server_of, serving_of, training_of
+from tco.studies.claims.context import Context, Underived, computes
+from tco.values import Values
+
+LARGE, SMALL, TORUS = "trn3-nl72x2", "trn3-nl32x2", "trn3-nl32x2-3d"
+FEW = {"cluster.chips": "576"}  # four worlds: the utilisation of thousands of chips is within a hundredth, their search takes seconds
+DECADES = 12  # of message sizes from one byte on, which a bisection halves
+HALVINGS = 50
+Workload = TypeVar("Workload", ServingResult, TrainingResult)
+
+
+def priced(inputs: Inputs, values: Values) -> float:
+    """Return what a million output tokens cost by the best plans."""
+    chain = run(inputs, values)
+    if chain.serving.reason:
+        raise Underived(chain.serving.reason)
+    return float(chain.metrics["usd_per_million_output_tokens"])
+
+
+def served(inputs: Inputs, values: Values) -> ServingResult:
+    """Serve the scenario's workload by the best plans."""
+    return feasible(serving_of(inputs, values, None))
+
+
+def trained(inputs: Inputs, values: Values) -> TrainingResult:
+    """Train the scenario's model by the best plan."""
+    return feasible(training_of(inputs, values, None))
+
+
+def feasible(found: Workload) -> Workload:
+    """Return what a workload reaches; one without a plan raises `Underived` with the reason."""
+    if found.reason:
+        raise Underived(found.reason)
+    return found
+
+
+# ---------------------------------------------------------------- training
+def utilisation(c: Context, model: str) -> float:
+    """Return the utilisation the best plan reaches in training a model on Trainium3, in BF16."""
+    return float(c.walked("llama-3.1-405b-training-trn3-nl72x2", {"workload.model": model, **FEW}, trained).rates["mfu"])
+
+
+@computes("C171", "%")
+def compiled_dense(c: Context) -> float:
+    """Model FLOP/s over the peak; the compiler is not told from kernels written by hand."""
+    return utilisation(c, "llama-3.1-405b")
+
+
+@computes("C172", "%")
+def compiled_sparse(c: Context) -> float:
+    """Model FLOP/s over the peak; the compiler is not told from kernels written by hand."""
+    return utilisation(c, "deepseek-v3")
+
+
+@computes("C173", "%")
+def hand_written_dense(c: Context) -> float:
+    """The same best plan, since the model knows no compiler."""
+    return utilisation(c, "llama-3.1-405b")
+
+
+@computes("C174", "%")
+def hand_written_sparse(c: Context) -> float:
+    """The same best plan, since the model knows no compiler."""
+    return utilisation(c, "deepseek-v3")
+
+
+# ---------------------------------------------------------------- serving
+def gain(c: Context, model: str) -> float:
+    """Return the output tokens a dollar buys on the larger world over the smaller one."""
+    large, small = (c.walked(f"moe-3t-decode-{system}", {"workload.model": model}, priced) for system in (LARGE, SMALL))
+    return small / large
+
+
+@computes("C186")
+def worlds_enough(c: Context) -> float:
+    """The lesser of what the larger world gains with 5 T parameters and what it loses with 3 T."""
+    return min(gain(c, "moe-5t"), 1 / gain(c, "moe-3t"))
+
+
+def pools(c: Context, system: str, **settings: str) -> tuple[float, float]:
+    """Return the rates of the pools that serve the headline's workload: input tokens of one that prefills, output tokens of one that decodes."""
+    found = c.walked(system, settings, served)
+    read, made = found.rates["input_tokens_per_s_per_chip"], found.rates["output_tokens_per_s_per_chip"]
+    return float(read / found.prefill_share), float(made / (1 - found.prefill_share))
+
+
+@computes("P001")
+def prefill_gain(c: Context) -> float:
+    """Prefill rates of the larger world over the smaller."""
+    return pools(c, LARGE)[0] / pools(c, SMALL)[0]
+
+
+@computes("P003")
+def four_bit_peak(c: Context) -> float:
+    """Peaks the two formats are computed at."""
+    inputs, values = c.world(LARGE, {})
+    four, eight = (computed_on(values, inputs.system.chip, precision, "workload.precision").peak for precision in ("mxfp4", "mxfp8"))
+    return c.chip(LARGE, four) / c.chip(LARGE, eight)
+
+
+@computes("P004")
+def four_bit_decode(c: Context) -> float:
+    """Decode rates with weights of four bits over eight, both computed in MXFP8."""
+    four, eight = (pools(c, LARGE, **{"workload.precision": precision})[1] for precision in ("w4a8", "mxfp8"))
+    return four / eight
+
+
+# ---------------------------------------------------------------- where experts lie
+def best_decode(inputs: Inputs, values: Values, keep: Callable[[PrefillPlan, Links], Any]) -> float:
+    """Return the decode rate of the best plan among those to keep."""
+    machine, model = server_of(inputs, values)
+    request, links = request_of(values), machine.links
+    axes = decode_axes(machine, model, request)
+    kept = PrefillPlan(*(axis[keep(axes, links)][:, None] for axis in axes))
+    if not kept.chips.size:
+        raise Underived("no plan lays its experts so")
+    choice = choose_decode(machine, model, request, values["workload.interactivity"], kept)
+    if choice.plan is None:
+        raise Underived(f"no decode plan: {choice.reason}")
+    made = decode(machine, model, choice.plan, request)
+    return float(decode_rate(choice.plan.sequences, attention_chips(choice.plan), made.per_token))
+
+
+def expert_chips(plan: PrefillPlan, links: Links) -> Any:
+    """Return the chips the experts of a plan are spread over."""
+    lies = layout_of(plan, links)
+    return lies.stage / (lies.replicas * lies.copies)
+
+
+def in_a_rack(inputs: Inputs, values: Values) -> float:
+    """Decode with the experts in one rack, alone or with tensor or context parallel across."""
+    return best_decode(inputs, values, lambda plan, links: (expert_chips(plan, links) <= links.domain) & (plan.chips <= links.world))
+
+
+def over_both_racks(inputs: Inputs, values: Values) -> float:
+    """Decode with the experts flat over both racks."""
+    return best_decode(inputs, values, lambda plan, links: (expert_chips(plan, links) > links.domain) & (plan.chips <= links.world))
+
+
+@computes("P005")
+def experts_in_a_rack(c: Context) -> float:
+    """Decode rates of the best plans, experts in a rack over experts in both."""
+    return c.walked(LARGE, {}, in_a_rack) / c.walked(LARGE, {}, over_both_racks)
+
+
+# ---------------------------------------------------------------- collectives
+@computes("P002", "kB")
+def torus_turns(c: Context) -> float:
+    """The buffer of a rank whose all-to-all over the torus takes twice its latency: from there most of the time grows with the message."""
+    inputs, values = c.world(TORUS, {})
+    links, ranks = links_of_system(inputs, values), inputs.system.chips
+
+    def time(size: float) -> float:
+        return float(cheapest(links, "all-to-all", ranks, size))
+
+    low, high = 0.0, float(DECADES)  # powers of ten
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if time(10**middle) < 2 * time(0.0) else (low, middle)
+    return 10**low

@@ -1,0 +1,25 @@
+"""The algorithms of a collective: the buffer with which each reaches half of its rate."""
+
+from __future__ import annotations
+
+import pytest
+
+from tco.performance.algorithms import OPERATIONS, VAST, candidates, half_rate
+from tco.scenario import links_of_system, system_inputs
+from tco.values import as_number
+
+SYSTEMS = ["h100-hgx8", "gb200-nvl72", "trn2-nl32x2-3d", "trn3-nl72x2", "mi300x-8", "tpuv7-cube64"]
+
+
+def read(catalogue, name: str):
+    inputs = system_inputs(catalogue, name, {}, {})
+    return links_of_system(inputs, inputs.values(as_number)), int(inputs.system.chips)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_half_of_the_rate_is_reached_at_the_size_said(catalogue, system, operation):
+    links, ranks = read(catalogue, system)
+    for name, vast in candidates(links, operation, ranks, VAST).items():
+        size = half_rate(links, operation, ranks, name)
+        assert size / candidates(links, operation, ranks, size)[name] == pytest.approx(VAST / vast / 2, rel=1e-3)

@@ -1,0 +1,156 @@
+"""What moves a small message: ends in memory, steps that add up, what lies on the way, and the design of the network beyond."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from tco.catalog import load_catalogue
+from tco.cli import app
+from tco.performance.algorithms import OPERATIONS, timings, timings_on
+from tco.performance.links import Group, Links
+from tco.scenario import evaluate, links_of_system, route_of, system_inputs
+from tco.values import as_number
+
+CATALOGUE = load_catalogue()
+RUN = CliRunner()
+SMALL = 8192.0
+
+
+def links(name: str, variant: dict[str, str] | None = None, **settings: str) -> Links:
+    """What a system's chips meet; two underscores of a setting are a dot."""
+    inputs = system_inputs(CATALOGUE, name, {path.replace("__", "."): text for path, text in settings.items()}, variant or {})
+    return links_of_system(inputs, inputs.values(as_number))
+
+
+def test_ends_and_launch_are_the_measured_start():
+    """NCCL's start was fitted as a whole: 5.922 us at H100's clock, 0.442 of it for one-shot kernels."""
+    found = links("h100-hgx8").latencies
+    assert float(found.start) == pytest.approx(5.922e-6, rel=1e-6)
+    assert float(found.direct_start) == pytest.approx(0.442 * 5.922e-6, rel=1e-6)
+    assert float(found.ends) == pytest.approx(1e-6)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_collective_from_memory_to_memory_takes_a_trip_at_either_end(operation):
+    """Trainium's start and end in on-chip memory; asked for, they pay two trips whatever the algorithm."""
+    trip = 2 * load_catalogue().practice("trainium", "endpoint_latency").value
+    near = timings(links("trn3-nl72x2"), operation, 144, SMALL)
+    far = timings(links("trn3-nl72x2", performance__trainium__endpoint_in_memory="1"), operation, 144, SMALL)
+    assert near.keys() == far.keys()
+    for name, timing in near.items():
+        assert float(far[name].time - timing.time) == pytest.approx(trip, rel=1e-9)
+
+
+def test_only_what_adds_up_takes_longer():
+    slow = links("h100-hgx8", performance__nvidia__reduction_latency="0.1 us")
+    plain = links("h100-hgx8")
+    adding = {"ring": 7, "halving-doubling": 3, "one-shot": 1, "two-shot": 1}
+    for operation, steps in (("all-reduce", adding), ("reduce-scatter", {"ring": 7, "recursive doubling": 3, "direct": 1})):
+        before, after = timings(plain, operation, 8, SMALL), timings(slow, operation, 8, SMALL)
+        for name, count in steps.items():
+            assert float(after[name].time - before[name].time) == pytest.approx(count * 0.1e-6, rel=1e-6), (operation, name)
+    for operation in ("all-gather", "all-to-all", "broadcast", "send-recv"):
+        assert [float(t.time) for t in timings(slow, operation, 8, SMALL).values()] == [
+            float(t.time) for t in timings(plain, operation, 8, SMALL).values()
+        ]
+
+
+def test_steps_of_a_torus_that_add_up():
+    before = timings(links("trn2-nl32x2-3d"), "all-reduce", 64, SMALL)["bucket"]
+    after = timings(links("trn2-nl32x2-3d", performance__trainium__reduction_latency="0.12 us"), "all-reduce", 64, SMALL)["bucket"]
+    assert float(after.time - before.time) == pytest.approx(9 * 0.1e-6, rel=1e-6)  # 3 + 3 + 3 steps of one of the two passes
+
+
+def test_every_device_on_the_way_to_the_other_rack_counts():
+    """Plane switch, chip, tray switch and paired chip lie between the farthest chips of NL72x2, the switch of the step itself among them."""
+    met = links("trn3-nl72x2")
+    hop, near = float(met.latencies.hop), float(met.latencies.near_step)
+    assert hop == pytest.approx(0.3e-6 + 512 / 64e9)  # a packet through eight lanes of 8 GB/s
+    one = timings(met, "all-gather", 144, SMALL)["direct, forwarded"]
+    assert float(one.stepping - one.start) == pytest.approx(near + 3 * hop)
+    rack = timings(met, "all-gather", 72, SMALL)["direct, forwarded"]
+    assert float(rack.stepping - rack.start) == pytest.approx(near + 2 * hop)
+    pairs = timings(met, "all-gather", 144, SMALL)["direct"]
+    assert float(pairs.stepping - pairs.start) == pytest.approx(near + 2 * hop + near)  # a phase inside, and one cable to the pair
+
+
+def test_a_pair_across_the_racks_takes_one_cable():
+    met = links("trn3-nl72x2")
+    pair = timings_on(met, "all-reduce", Group(2, 2, 1), SMALL)["two-shot"]
+    assert float(pair.stepping - pair.start) == pytest.approx(2 * float(met.latencies.near_step))
+
+
+def test_narrow_ports_hold_a_packet_longer():
+    wide, narrow = (float(links("trn3-nl72x2", {"switch": which}).latencies.hop) for which in ("gen1", "gen3"))
+    assert narrow - wide == pytest.approx(512 / 32e9 - 512 / 64e9)
+
+
+@pytest.mark.parametrize("name", ["trn2-nl32x2-3d", "tpuv7-cube64"])
+def test_a_torus_answers_small_messages_straight(name):
+    """Rings over three dimensions take many steps, exchanges straight to the place few; large messages go by rings."""
+    met = links(name)
+    small, large = (min((float(t.time), name) for name, t in timings(met, "all-reduce", 64, size).items())[1] for size in (SMALL, 2.0**30))
+    assert small in ("one-shot", "two-shot")
+    assert large.startswith("bucket")
+
+
+def test_groups_beyond_a_torus_cross_the_network():
+    met = links("trn2-nl32x2-3d")
+    inside, beyond = (timings(met, "all-reduce", ranks, 2.0**30)["bucket, all dimensions"] for ranks in (64, 128))
+    assert float(beyond.latency - inside.latency) > 2 * float(met.latencies.network_step) * (1 - 1e-9)
+    assert float(beyond.wire) >= 2**30 / 64 / float(met.network) * (1 - 1e-9)  # half of each shard, twice
+
+
+def route(name: str, **settings: str):
+    inputs = system_inputs(CATALOGUE, name, {path.replace("__", "."): text for path, text in settings.items()}, {})
+    return route_of(inputs, inputs.values(as_number))
+
+
+def test_chips_of_one_rank_meet_at_one_switch_where_leaves_serve_ranks():
+    """4,608 chips: 64 racks on a leaf of 256 ports against two tiers over top-of-rack switches."""
+    rail, rack = route("gb200-nvl72", cluster__chips="4608"), route("trn3-nl72x2", cluster__chips="4608")
+    assert (rail.design, rail.tiers, rail.switches) == ("leaf", 1, 1)
+    assert (rack.design, rack.tiers, rack.switches) == ("tor", 2, 3)
+
+
+def test_the_design_of_the_network_slows_serving_and_training_alike():
+    plain, sprayed = links("trn3-nl72x2", performance__network__tor_efficiency="1"), links("trn3-nl72x2")
+    assert float(sprayed.network / plain.network) == pytest.approx(0.9)
+    one, two = (links("trn3-nl72x2", cluster__oversubscription=ratio) for ratio in ("1", "2"))
+    tiers = route("trn3-nl72x2", cluster__oversubscription="2").tiers
+    assert float(one.network / two.network) == pytest.approx(2.0 ** (tiers - 1))
+    alone = links("h100-hgx8", cluster__chips="64", cluster__oversubscription="2")  # eight servers meet at their leaf
+    assert float(alone.network) == pytest.approx(float(links("h100-hgx8", cluster__chips="64").network))
+    steps = [
+        evaluate("llama-3.1-405b-training-trn3-nl72x2", {"cluster.chips": "576", **extra}, catalogue=CATALOGUE).metrics["step_s"]
+        for extra in ({"performance.network.tor_efficiency": "1"}, {}, {"cluster.oversubscription": "4"})
+    ]
+    assert steps[0] <= steps[1] <= steps[2]
+    assert steps[0] < steps[2]
+
+
+def test_further_switches_add_to_a_step():
+    near, far = (links("trn3-nl72x2", cluster__chips=chips).latencies.network_step for chips in ("144", "16384"))
+    assert float(far - near) == pytest.approx(2 * 0.8e-6)
+
+
+@pytest.mark.parametrize("system", ["trn3-nl72x2", "trn2-nl32x2-3d", "gb200-nvl72"])
+def test_parts_of_a_time_sum_to_it(system):
+    document = json.loads(RUN.invoke(app, ["collective", system, "--size", "16KiB", "--to", "1MiB", "--format", "json"]).stdout)
+    assert [row["size_bytes"] for row in document["sizes"]] == [2.0**power for power in range(14, 21)]
+    for row in (*document["candidates"], *document["sizes"]):
+        assert sum(row["parts"].values()) == pytest.approx(row["time_us"], rel=1e-6)
+        assert all(part >= 0 for part in row["parts"].values())
+    assert np.all(np.diff([row["time_us"] for row in document["sizes"]]) > 0)
+    best = document["candidates"][0]
+    assert {name: document[name] for name in best} == best
+
+
+def test_sizes_go_up():
+    done = RUN.invoke(app, ["collective", "gb200-nvl72", "--to", "1KiB"])
+    assert done.exit_code == 3
+    assert "--to" in done.stderr

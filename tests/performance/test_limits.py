@@ -1,0 +1,82 @@
+"""Where gathering weights, exchanging activations and computing take equally long: published limits of parallel training, by roots.
+
+A block of two matrices over chips that share out the batch (FSDP ways) and each matrix (tensor parallelism). Rings are taken as long,
+so that a gather moves the whole buffer, and weights travel over two axes of a torus, activations over one, as the source has it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from scipy.optimize import brentq
+
+from tco.hardware.fabric import neighbour_bandwidth
+from tco.performance.collectives import wire_time
+from tco.performance.layers import FeedForward
+from tco.performance.roofline import machine_balance, overlapped_time, passing_flops, repeated
+from tco.performance.traffic import message_bytes, per_rank
+from tco.performance.training.memory import sharded_bytes
+from tests.registry import read_rows
+
+ROWS = {row["id"]: row for row in read_rows("limits.csv")}
+HIDDEN, AXIS, SIZE = 8192, 1e11, 2  # whatever width and link: both cancel; BF16
+
+
+def block(width: float) -> float:
+    return FeedForward(width, 2).parameters(HIDDEN)
+
+
+def gathering(chips: float, width: float, ways: float) -> float:
+    """Time to gather a chip's part of the weights over its FSDP ways."""
+    weights = sharded_bytes(block(width), SIZE, per_rank(chips, ways), 1)
+    return wire_time(weights, neighbour_bandwidth(2, AXIS), 0, 1)
+
+
+def exchanging(batch: float, ways: float) -> float:
+    """Time to gather and to scatter the activations of a way's part of the batch."""
+    return repeated(wire_time(message_bytes(per_rank(batch, ways), HIDDEN, SIZE), AXIS, 0, 1), 2)
+
+
+def computing(batch: float, chips: float, width: float, peak: float) -> float:
+    """Time of the block's products."""
+    return overlapped_time(passing_flops(block(width), batch), 0, chips * peak, 1)
+
+
+def best_ways(batch: float, chips: float, width: float) -> float:
+    """Return the FSDP ways at which weights and activations take equally long."""
+    return brentq(lambda ways: gathering(chips, width, ways) - exchanging(batch, ways), 1, chips)
+
+
+def communicating(batch: float, chips: float, width: float, ways: float) -> float:
+    return gathering(chips, width, ways) + exchanging(batch, ways)
+
+
+def expected(name: str):
+    row = ROWS[name]
+    return json.loads(row["inputs"]), pytest.approx(float(row["expected"]), rel=float(row["tolerance"]))
+
+
+def test_best_fsdp_ways():
+    """Least traffic is where both kinds of it take equally long: X = sqrt(2 B N / F)."""
+    given, published = expected("ROO012")
+    job = given["B"], given["N"], given["F"]
+    ways = best_ways(*job)
+    assert ways == published
+    least = communicating(*job, ways)
+    assert all(least < communicating(*job, ways * factor) for factor in (0.5, 0.99, 1.01, 2))
+
+
+@pytest.mark.parametrize("chips", [512, 4096])
+def test_least_batch_per_chip_of_fsdp_with_tensor_parallelism(chips):
+    """Below it no mix of ways computes for as long as it communicates: B / N = 2 a^2 / F, a being FLOPs per byte of a link."""
+    given, published = expected("ROO013")
+    width, peak = given["F"], given["a"] * AXIS
+    assert machine_balance(peak, AXIS) == given["a"]
+
+    def spare(log_batch: float) -> float:
+        batch = chips * math.exp(log_batch)
+        return computing(batch, chips, width, peak) - communicating(batch, chips, width, best_ways(batch, chips, width))
+
+    assert math.exp(brentq(spare, math.log(50), math.log(1000))) == published
