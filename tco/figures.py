@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tco.catalog import Catalogue
-from tco.hardware.chip import domain_bandwidth, domain_capacity, domain_peak
+from tco.hardware.chip import device_capacity, domain_bandwidth, domain_capacity, domain_peak
 from tco.inputs import Inputs
 from tco.performance.roofline import machine_balance
 from tco.values import Values
@@ -37,6 +37,9 @@ def figures_of(inputs: Inputs, values: Values) -> Figures:
         if peak == 0:
             found.notes.append(f"flop_per_byte_{name}: {system.chip} computes no {name.upper()}")
     found.chip |= {"hbm_bytes": capacity, "hbm_byte_per_s": bandwidth}
+    if capacity is not None and inputs.catalogue.has_part_value(system.chip, "cores_per_device"):
+        part = f"parts.{system.chip}"
+        found.chip["logical_device_bytes"] = device_capacity(capacity, values[f"{part}.cores_per_device"], values[f"{part}.cores"])
     found.domain["hbm_bytes"] = None if capacity is None else domain_capacity(system.chips, capacity)
     found.domain["hbm_byte_per_s"] = None if bandwidth is None else domain_bandwidth(system.chips, bandwidth)
     return found

@@ -25,6 +25,7 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "workload.kind": "kind",
     "workload.model": "model",
     "workload.precision": "precision",
+    "workload.backward_precision": "backward_precision",
     "workload.attention_format": "attention_format",
     "workload.expert_format": "expert_format",
     "workload.cache_format": "cache_format",
@@ -35,7 +36,9 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "cluster.switch": "switch",
     "cluster.port": "port",
 }
+DEFAULTS = {"serving": "workload", "training": "training"}  # what a kind of workload asks for unless its own file says otherwise
 FOLLOWS = {  # texts that follow another where they are not given
+    "workload.backward_precision": "workload.precision",
     "workload.attention_format": "workload.precision",
     "workload.expert_format": "workload.precision",
     "workload.cache_format": "workload.precision",
@@ -121,8 +124,8 @@ class Inputs:
         wanted |= {path: Given(text) for path, text in self.settings.items()}
         for group, name in scenario.documents.items():
             self.read(group, name)
-        if self.texts.get("workload.kind") == "serving":
-            self.found = {**self.catalogue.document_inputs("defaults", "workload", "file", "workload"), **self.found}
+        if defaults := DEFAULTS.get(self.texts.get("workload.kind", "")):
+            self.found = {**self.catalogue.document_inputs("defaults", defaults, "file", "workload"), **self.found}
         for path, given in wanted.items():
             self.place(path, given)
         values = self.values(as_number)

@@ -24,13 +24,13 @@ from tco.economics.site import facility_power
 from tco.errors import DataError
 from tco.hardware.bill import Bill, bill_of_materials
 from tco.hardware.clos import switch_radix, tiers_needed
-from tco.hardware.fabric import crossing_bandwidth, fabric_scopes, port_bandwidth, shares_ports, torus_of
+from tco.hardware.fabric import crossing_bandwidth, fabric_scopes, port_bandwidth, shares_ports, torus_of, tray_of
 from tco.hardware.network import OPTICS, Network, Plan, scale_out_network, summed, switch_part
 from tco.inputs import HEADLINE_DOCUMENTS, HEADLINE_SYSTEM, Inputs, Scenario, load_scenario
 from tco.metrics import METRICS
 from tco.performance.architecture import Architecture, load_model
 from tco.performance.links import Links, Route, Tier, links_of
-from tco.performance.machine import Machine, Stored, family_of, machine
+from tco.performance.machine import Machine, Stored, Traits, family_of, machine
 from tco.performance.profile import Report, report_of, shares_of
 from tco.performance.workload import ServingResult, serve
 from tco.placement import SIDECAR, needs_sidecar, place
@@ -174,19 +174,19 @@ def server_of(inputs: Inputs, values: Values) -> tuple[Machine, Architecture]:
     """Return what serves the scenario's workload: a chip on its links, and the model."""
     system, catalogue = inputs.system, inputs.catalogue
     stored = Stored(*(inputs.text(f"workload.{name}") for name in ("attention_format", "precision", "expert_format", "cache_format")))
-    systolic = (system.chip, "array_rows") in catalogue.part_rows
-    hardware = machine(system.chip, links_of_system(inputs, values), values, family_of(catalogue, system.chip), stored, systolic)
+    traits = Traits(*(catalogue.has_part_value(system.chip, name) for name in ("array_rows", "cores_per_device")))
+    hardware = machine(system.chip, links_of_system(inputs, values), values, family_of(catalogue, system.chip), stored, traits)
     return hardware, load_model(catalogue, inputs.text("workload.model"))
 
 
 def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
     """Train the scenario's model on all chips of its cluster."""
     from tco.performance.training.critical_batch import notes_on_batch  # a serving scenario starts without the training room
-    from tco.performance.training.job import CHOICES, job_of, practice
+    from tco.performance.training.job import CHOICES, Precision, job_of, practice
     from tco.performance.training.result import train
 
     system, catalogue = inputs.system, inputs.catalogue
-    family, precision = family_of(catalogue, system.chip), inputs.text("workload.precision")
+    family, precision = family_of(catalogue, system.chip), Precision(inputs.text("workload.precision"), inputs.text("workload.backward_precision"))
     texts = {path: inputs.text(path) for path in CHOICES}
     job = job_of(load_model(catalogue, inputs.text("workload.model")), texts, values)
     reached = practice(system.chip, fabric_scopes(system, values), values, family, precision, route_of(inputs, values))
@@ -279,7 +279,7 @@ def links_of_system(inputs: Inputs, values: Values) -> Links:
         scopes = scopes[-1:]  # a rack of a torus is one slice among others
     crossing, shared = crossing_bandwidth(system, values), shares_ports(system)
     lane = values[f"parts.{system.chip}.lane_bandwidth"] if torus else None
-    beyond = (crossing, shared, torus, lane, port_bandwidth(system, values))
+    beyond = (crossing, shared, torus, lane, port_bandwidth(system, values), tray_of(system))
     tiers = [Tier(s.scope, s.chips, s.injection, s.all_to_all, s.hops_mean, s.hops_worst, s.balanced, *beyond) for s in scopes]
     family, route = family_of(inputs.catalogue, system.chip), route_of(inputs, values)
     return links_of(values, system.chip, family, tiers, route, bool(system.fabric.get("reduces", False)))

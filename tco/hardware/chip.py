@@ -26,6 +26,12 @@ def systolic_peak(rows: Pure, columns: Pure, clock: PerSecond, cores: Pure, flop
     return flop_per_mac * rows * columns * clock * cores
 
 
+@formula(unit="byte", source="semianalysis-trn3")
+def device_capacity(capacity: Byte, cores_per_device: Pure, cores: Pure) -> Any:
+    """Memory of one of the logical devices that a chip's cores form: C n / N."""
+    return capacity * cores_per_device / cores
+
+
 @formula(unit="FLOP/s", source="tco-model")
 def domain_peak(chips: Pure, peak: FLOPPerSecond) -> Any:
     """Peak of all chips of a scale-up domain: P = N p."""

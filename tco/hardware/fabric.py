@@ -374,6 +374,11 @@ def port_bandwidth(system: System, values: Values) -> Any:
     return lane_group_bandwidth(count(system, "port_lanes"), values[f"parts.{system.chip}.lane_bandwidth"])
 
 
+def tray_of(system: System) -> tuple[int, float]:
+    """Return the chips of a tray and the devices between them; none where trays have no links of their own."""
+    return (count(system, "chips_per_tray"), number(system, "tray_hops")) if system.fabric.get("kind") == "two-level" else (0, 0.0)
+
+
 def shares_ports(system: System) -> bool:
     """Say whether what goes to the other rack leaves a chip by the lanes that serve its own."""
     return system.fabric.get("kind") == "two-star" and whole_racks(system) > 1

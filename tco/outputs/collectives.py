@@ -44,7 +44,7 @@ def parts_of(timing: Timing, ends: float) -> dict[str, float]:
     start, stepping, latency, wire, time = (float(value) * 1e6 for value in (timing.start, timing.stepping, timing.latency, timing.wire, timing.time))
     ends *= 1e6
     parts = (start - ends, ends, stepping - start, latency - stepping, wire, time - latency - wire)
-    return {name: max(round(part, 9), 0.0) for name, part in zip(PARTS, parts, strict=True)}
+    return {name: max(0.0, round(part, 9)) for name, part in zip(PARTS, parts, strict=True)}
 
 
 def candidate_rows(operation: str, ranks: int, size: float, timings: Mapping[str, Timing], ends: float) -> list[Measured]:

@@ -15,7 +15,7 @@ from tco.scenario import Result
 
 HEADER = ("phase", "name", "time_us", "share", "bound", "bound_time_us", "of_bound")
 BAR = 24
-MFU = "Model FLOPs: 6 a weight and token, attention causal, nothing computed again; over the dense peak of the compute format."
+MFU = "Model FLOPs: 6 a weight and token, attention causal, nothing computed again; over the dense peak of the format the forward pass computes in."
 PHASES = {  # the figures a phase decides; those that are a time fall with it, the others grow
     "step": ("step_s", "mfu", "train_tokens_per_s"),
     "decode": ("tpot_s", "tokens_per_s_per_user", "output_tokens_per_s_per_chip"),

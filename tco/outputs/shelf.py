@@ -65,7 +65,10 @@ def figures_table(system: System, figures: Figures) -> Table:
         key = f"peak_{name}_flop_per_s"
         peaks = [scaled(place.get(key), 1e15) for place in (figures.chip, figures.domain)]
         rows.append((f"dense {name.upper()} peak, PFLOP/s", *peaks, significant(figures.chip[f"flop_per_byte_{name}"])))
-    for label, key, scale in (("HBM, GB", "hbm_bytes", 1e9), ("HBM bandwidth, TB/s", "hbm_byte_per_s", 1e12)):
+    memory = [("HBM, GB", "hbm_bytes", 1e9), ("HBM bandwidth, TB/s", "hbm_byte_per_s", 1e12)]
+    if "logical_device_bytes" in figures.chip:
+        memory.insert(1, ("HBM of a logical device, GB", "logical_device_bytes", 1e9))
+    for label, key, scale in memory:
         rows.append((label, *(scaled(place.get(key), scale) for place in (figures.chip, figures.domain)), ""))
     return Table(("", "chip", f"domain of {system.chips:g}", "FLOP/byte"), rows, below=figures.notes)
 

@@ -99,7 +99,7 @@ def choose(machine: Machine, model: Architecture, request: Request, values: Valu
         rates, decode, _ = evaluate(machine, model, plan, request, values)
     limit, interactivity = values["workload.ttft"] or np.inf, values["workload.interactivity"]
     soon, quick = rates["ttft_s"] <= limit, rates["tokens_per_s_per_user"] >= interactivity
-    choice = phases.choose(np.nan_to_num(rates["output_tokens_per_s_per_chip"]), held, soon & quick, plan, DecodePlan)
+    choice = phases.choose(np.nan_to_num(rates["output_tokens_per_s_per_chip"]), held, soon & quick, plan, decode)
     if choice.plan is None:
         best = float(np.max(np.where(held, rates["tokens_per_s_per_user"], 0)))
         choice.reason = (

@@ -122,6 +122,12 @@ def reaching_step(per_domain: Pure, paired: Second, forwarded: Second) -> Any:
     return select(per_domain > 1, forwarded, paired)
 
 
+@formula(unit="s", source="tco-model")
+def tray_step(group: Pure, tray: Pure, near: Second, step: Second) -> Any:
+    """Latency of a step between consecutive chips: to a neighbour while they fit one tray, else over the rack."""
+    return select(group <= tray, near, step)
+
+
 @formula(unit="s", source="hockney1994")
 def wire_time(inner: Byte, inner_rate: BytePerSecond, outer: Byte, outer_rate: BytePerSecond) -> Any:
     """Time on the wire of both tiers at once: w = max(Q_in/B_in, Q_out/B_out)."""

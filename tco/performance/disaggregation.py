@@ -24,10 +24,19 @@ def fed_rate(rate: TokenPerSecondPerChip, bandwidth: BytePerSecond, cache: Byte,
     return np.minimum(rate, tokens * one_token * (bandwidth / cache))
 
 
+@formula(unit="s", source="splitwise2024")
+def exposed_hand_over(hand_over: Second, prefill_time: Second, streamed: Pure) -> Any:
+    """Time a prompt's cache keeps the first token waiting when a share s of it leaves layer by layer behind the prompt.
+
+    t = max(t_h - s t_prefill, (1 - s) t_h): the network falls behind the prompt, or the last layers are all that is left.
+    """
+    return np.maximum(hand_over - streamed * prefill_time, (1 - streamed) * hand_over)
+
+
 @formula(unit="s", source="tco-model")
-def time_to_first_token_apart(prefill_time: Second, hand_over: Second, step_time: Second) -> Any:
-    """Time to the first token without queueing, the cache handed over whole: t_prefill + t_hand-over + t_step."""
-    return prefill_time + hand_over + step_time
+def time_to_first_token_apart(prefill_time: Second, exposed: Second, step_time: Second) -> Any:
+    """Time to the first token without queueing: t_prefill + what is left of the hand-over + t_step."""
+    return prefill_time + exposed + step_time
 
 
 @formula(unit="", source="tco-model")

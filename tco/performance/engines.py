@@ -14,7 +14,7 @@ import numpy as np
 from tco.performance.architecture import Architecture
 from tco.performance.links import Links
 
-SEQUENCES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)  # per attention group
+SEQUENCES = (*range(1, 9), *(part << step for step in range(1, 8) for part in range(5, 9)))  # per attention group: steps of a quarter or less
 TENSOR_PARALLEL = (1, 2, 4, 8, 16)
 CONTEXT_PARALLEL = (2, 4, 8)
 LEAST_CONTEXT = 16384  # tokens a rank holds at least: below, splitting a sequence is not worth its collectives
@@ -94,7 +94,7 @@ def plans_of(world: int, domain: int, heads: int, sparse: bool, parts: tuple[int
         for ranks in sorted({*parts, domains}):
             for tensor in TENSOR_PARALLEL if sparse else (stage // ranks,):
                 group = tensor * ranks
-                if stage % group or heads % tensor:
+                if not group or stage % group or heads % tensor:
                     continue
                 cuts = [0] * (ranks in parts)
                 if domains > 1 and group < stage:
@@ -117,11 +117,10 @@ def plan_axes(model: Architecture, links: Links, context: float) -> PrefillPlan:
     return PrefillPlan(*(table[:, at : at + 1] for at in range(table.shape[1])))
 
 
-def rows_by_cut(plan: DecodePlan, links: Links) -> dict[str, Any]:
-    """Return which rows of plans stay inside a domain, and which lie across the domains of a world in each way."""
-    stage = (plan.chips / plan.pipeline_parallel).ravel()
-    wide = (stage > links.domain) & (stage <= links.world)
-    return {"nothing": stage <= links.domain} | {name: wide & (plan.cut.ravel() == place) for place, name in enumerate(CUTS)}
+def borders_crossed(plan: DecodePlan, links: Links) -> np.ndarray[Any, Any]:
+    """Return what lies across the domains of a world in each row of plans: "nothing", one of CUTS, or "network" beyond a world."""
+    stage, cut = (plan.chips / plan.pipeline_parallel).ravel(), np.take(CUTS, np.asarray(plan.cut, dtype=int).ravel())
+    return np.select([stage <= links.domain, stage <= links.world], ["nothing", cut], "network")
 
 
 def describe(plan: DecodePlan, links: Links) -> dict[str, Any]:

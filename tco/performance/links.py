@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from tco.formula import formula
-from tco.performance.collectives import latency_scale, scaled_latency, start_with_ends, trips_to_memory
+from tco.performance.collectives import latency_scale, scaled_latency, start_with_ends, tray_step, trips_to_memory
 from tco.slices import Torus, lanes_rate, slice_all_to_all, slices_of
 from tco.trace import plain
 from tco.units import Byte, BytePerSecond, Pure, Second
@@ -71,6 +71,7 @@ class Tier(NamedTuple):
     torus: Torus | None = None
     lane: Any = None  # bandwidth of a lane of the torus
     port: Any = None  # bandwidth of a switch port that the lanes of a chip enter
+    tray: tuple[int, float] = (0, 0.0)  # chips of a tray and hops between them, where trays have links of their own
 
 
 class Latencies(NamedTuple):
@@ -85,7 +86,7 @@ class Latencies(NamedTuple):
     in_network: Any
     direct_start: Any
     expert_kernel: Any
-    ends: Any = 0.0  # trips to memory, as both starts hold them
+    ends: Any = 0.0  # trips to memory, as the starts and the kernel hold them
     reduction: Any = 0.0  # added to a step that adds up
     forwarded_step: Any = None  # to the farthest chip of the world, forwarded on the way
     near_step: Any = None  # a step to a neighbour
@@ -113,6 +114,7 @@ class Links(NamedTuple):
     hops: Any = 0  # mean devices between two chips of a domain
     world_hops: Any = 0  # of a world
     pair_hops: Any = 0  # between the two chips that the lanes across the border join
+    tray: tuple[int, float] = (0, 0.0)  # chips of a tray, and devices between them
 
 
 class Group(NamedTuple):
@@ -130,10 +132,14 @@ def group_of(links: Links, ranks: Any) -> Group:
 
 
 def links_for(links: Links, group: Group) -> Links:
-    """Return the links a group meets: on a torus those of the slice it takes, elsewhere all."""
+    """Return the links a group meets: on a torus those of the slice it takes, in a tray those of its chips, elsewhere all."""
+    t = links.latencies
     if links.torus is None:
-        return links
-    part, t = slices_of(links.torus, group.per_domain), links.latencies
+        if not links.tray[0]:
+            return links
+        step, far = (tray_step(group.per_domain, links.tray[0], t.near_step, step) for step in (t.step, t.far_step))
+        return links._replace(latencies=t._replace(step=step, far_step=far))
+    part = slices_of(links.torus, group.per_domain)
     size, directions, width = part.narrow
     rings = tuple((ring, lanes_rate(lanes, links.lane), closed) for (ring, closed), lanes in zip(part.rings, links.torus.lanes, strict=True))
     return links._replace(
@@ -154,7 +160,9 @@ def hops_between(links: Links, group: Group) -> float | None:
         return None
     if group.domains > 1:
         return float(plain(links.pair_hops if group.per_domain <= 1 else links.world_hops))
-    return float(slices_of(links.torus, group.per_domain).hops) if links.torus else float(plain(links.hops))
+    if links.torus:
+        return float(slices_of(links.torus, group.per_domain).hops)
+    return links.tray[1] if group.per_domain <= links.tray[0] else float(plain(links.hops))
 
 
 @formula(unit="s", source="hockney1994")
@@ -195,7 +203,7 @@ def latencies_of(values: Values, chip: str, family: str, inner: Tier, world: Tie
         crossing_step=step_over_hops(near, hop, SWITCHES_ACROSS) if world.shared else near,
         in_network=values[f"{prior}.in_network_latency"],
         direct_start=start_with_ends(scaled_latency(launch, values[f"{prior}.direct_start_ratio"]), ends),
-        expert_kernel=scaled("expert_kernel_latency"),
+        expert_kernel=start_with_ends(scaled("expert_kernel_latency"), ends),
         ends=ends,
         reduction=scaled("reduction_latency"),
         forwarded_step=step_over_hops(near, hop, world.farthest) if world.chips > inner.chips else None,
@@ -230,6 +238,7 @@ def links_of(values: Values, chip: str, family: str, tiers: list[Tier], route: R
         hops=inner.hops,
         world_hops=world.hops,
         pair_hops=SWITCHES_ACROSS if world.shared else 0,
+        tray=inner.tray,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.errors import unknown
-from tco.formula import formula
+from tco.formula import formula, select
 from tco.performance.formats import FORMATS, NARROWEST_CACHE, WIDE, Computed, computed_on, element_size
 from tco.performance.links import Links
 from tco.performance.memory import usable_memory
@@ -23,6 +23,12 @@ from tco.values import Values
 def share_of_rate(rate: FLOPPerSecond, share: Pure) -> Any:
     """Rate of a kind of operator against dense products: P_k = P x share."""
     return rate * share
+
+
+@formula(unit="", source="semianalysis-trn3")
+def device_efficiency(cores_per_device: Pure, cores: Pure, whole_chip: Pure) -> Any:
+    """Efficiency of a chip by its logical devices: that of a whole chip where one device has all cores, else 1."""
+    return select(cores_per_device >= cores, whole_chip, 1)
 
 
 class Array(NamedTuple):
@@ -87,6 +93,13 @@ def family_of(catalogue: Catalogue, chip: str) -> str:
     return families[chip]
 
 
+class Traits(NamedTuple):
+    """What a chip has that others lack."""
+
+    systolic: bool  # large arrays that small products leave unfilled
+    logical: bool  # cores that software groups into logical devices
+
+
 class Stored(NamedTuple):
     """Formats the weights of attention projections, dense parts and experts are stored in, and the format of caches."""
 
@@ -96,7 +109,7 @@ class Stored(NamedTuple):
     cache: str
 
 
-def machine(chip: str, links: Links, values: Values, family: str, stored: Stored, systolic: bool) -> Machine:
+def machine(chip: str, links: Links, values: Values, family: str, stored: Stored, traits: Traits) -> Machine:
     """Return what a chip on some links reaches with weights in some formats."""
     prior, part = f"performance.{family}", f"parts.{chip}"
     dense = computed_on(values, chip, stored.dense, "workload.precision")
@@ -108,14 +121,22 @@ def machine(chip: str, links: Links, values: Values, family: str, stored: Stored
     if stored.cache not in FORMATS:
         raise unknown("cache format", stored.cache, FORMATS, "workload.cache_format")
 
-    def rate(form: Computed) -> Any:
-        return achieved_rate(values[f"{part}.{form.peak}"], values[f"{prior}.gemm_efficiency_{form.efficiency}"])
+    share = None
+    if traits.logical:
+        share = device_efficiency(values[f"{part}.cores_per_device"], values[f"{part}.cores"], values[f"{prior}.whole_chip_efficiency"])
 
-    rates = [rate(form) for form in formats]
-    wide = achieved_rate(values[f"{part}.peak_bf16"], values[f"{prior}.gemm_efficiency_bf16"])
+    def reached(rate: Any) -> Any:
+        return rate if share is None else share_of_rate(rate, share)
+
+    def rate(peak: str, efficiency: str) -> Any:
+        return reached(achieved_rate(values[f"{part}.{peak}"], values[f"{prior}.gemm_efficiency_{efficiency}"]))
+
+    rates = [rate(form.peak, form.efficiency) for form in formats]
+    wide = rate("peak_bf16", "bf16")
     core = share_of_rate(wide, values[f"{prior}.attention_share"])
     activation = element_size(WIDE)
     hbm = values[f"{part}.hbm_bandwidth"]
+    hbm = hbm if share is None else achieved_bandwidth(hbm, share)
     sizes = [element_size(FORMATS[name].bits) for name in stored[:3]]
     wire = max(FORMATS[stored.dense].bits, NARROWEST_CACHE)
     return Machine(
@@ -152,7 +173,7 @@ def machine(chip: str, links: Links, values: Values, family: str, stored: Stored
         links=links,
         unpacking=values[f"{prior}.unpacking_operations"] if any(form.unpacked for form in formats) else None,
         array=Array(*(values[f"{part}.{name}"] for name in ("array_rows", "mx_array_rows", "array_columns", "array_least_moving")))
-        if systolic
+        if traits.systolic
         else None,
         family=family,
     )

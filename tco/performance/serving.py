@@ -15,7 +15,7 @@ from tco.formula import formula, total
 from tco.performance import requests as asked
 from tco.performance.architecture import Architecture
 from tco.performance.collectives import direct_time
-from tco.performance.engines import CUTS, SEQUENCES, DecodePlan, PrefillPlan, attention_chips, layout_of, plan_axes, rows_by_cut
+from tco.performance.engines import CUTS, SEQUENCES, DecodePlan, PrefillPlan, attention_chips, layout_of, plan_axes, borders_crossed
 from tco.performance.machine import Machine
 from tco.performance.memory import cache_bytes, memory_in_use, weight_bytes
 from tco.performance.operators import Operator, Pass, Shape, numbers_of, projections
@@ -243,11 +243,29 @@ class Choice:
     plans: int
     feasible: int
     margin: float | None
+    made: Any = None  # the chosen plan's pass
     reason: str = ""  # why none fits
     cuts: dict[str, float] | None = None  # best rate by what lies across the domains of a world, where it has several
 
 
-def choose(score: Any, fits: Any, meets: Any, axes: Any, make: Any) -> Choice:
+Place = tuple[int, int]  # of a plan among the rows and columns of a search
+
+
+def at(quantity: Any, place: Place) -> Any:
+    """Return one plan's value of a quantity, which may be one for all plans, or for a whole row or column of them."""
+    if not np.ndim(quantity):
+        return quantity
+    rows, columns = quantity.shape
+    return quantity[place[0] if rows > 1 else 0, place[1] if columns > 1 else 0]
+
+
+def pass_at(result: PassResult, place: Place) -> PassResult:
+    """Return one plan's pass out of those of many."""
+    operators = [Operator(*(at(value, place) for value in operator)) for operator in result.operators]
+    return PassResult(at(result.time, place), at(result.memory, place), operators, at(result.per_token, place))
+
+
+def choose(score: Any, fits: Any, meets: Any, axes: Any, result: PassResult) -> Choice:
     """Return the plan with the best score among those that fit memory and meet the target."""
     score, fits, meets = np.broadcast_arrays(score, fits, meets)
     feasible = fits & meets
@@ -260,8 +278,9 @@ def choose(score: Any, fits: Any, meets: Any, axes: Any, make: Any) -> Choice:
     if count > 1:
         second = np.partition(ranked, -2)[-2]
         margin = float(ranked[best] / second - 1)
-    where = np.unravel_index(best, score.shape)
-    return Choice(make(*(float(np.broadcast_to(axis, score.shape)[where]) for axis in axes)), score.size, count, margin)
+    place = divmod(best, score.shape[1])
+    plan = axes._make(float(at(axis, place)) for axis in axes)
+    return Choice(plan, score.size, count, margin, pass_at(result, place))
 
 
 def decode_axes(machine: Machine, model: Architecture, request: Request) -> PrefillPlan:
@@ -275,10 +294,11 @@ def choose_decode(machine: Machine, model: Architecture, request: Request, inter
     result = decode(machine, model, plan, request)
     fits, fast = result.memory <= machine.memory, tokens_per_user(result.per_token) >= interactivity
     rate = decode_rate(plan.sequences, attention_chips(plan), result.per_token)
-    choice = choose(rate, fits, fast, plan, DecodePlan)
+    choice = choose(rate, fits, fast, plan, result)
     if machine.links.domain < machine.links.world:
         feasible = np.where(fits & fast, rate, 0.0)
-        choice.cuts = {name: float(np.max(feasible[rows], initial=0.0)) for name, rows in rows_by_cut(plan, machine.links).items()}
+        crossed = borders_crossed(plan, machine.links)
+        choice.cuts = {name: float(np.max(feasible[crossed == name], initial=0.0)) for name in ("nothing", *CUTS)}
     if choice.plan is None:
         choice.reason = shortfall(result, machine, fits, interactivity)
     return choice
@@ -289,7 +309,7 @@ def choose_prefill(machine: Machine, model: Architecture, request: Request, ttft
     plan = plan_axes(model, machine.links, request.prompt)
     result = prefill(machine, model, plan, request)
     fits, soon = result.memory <= machine.memory, result.time <= (ttft or np.inf)
-    choice = choose(prefill_rate(request.prompt, attention_chips(plan), result.time), fits, soon, plan, PrefillPlan)
+    choice = choose(prefill_rate(request.prompt, attention_chips(plan), result.time), fits, soon, plan, result)
     if choice.plan is None:
         choice.reason = (
             shortfall(result, machine, fits, 0)

@@ -10,7 +10,7 @@ from tco.performance.architecture import Architecture
 from tco.performance.engines import DecodePlan, PrefillPlan, attention_chips, describe
 from tco.performance.links import Links
 from tco.performance.machine import Machine, notes_on
-from tco.performance.requests import request_of
+from tco.performance.requests import Request, request_of
 from tco.performance.serving import Choice, PassResult
 from tco.values import Values
 
@@ -59,9 +59,8 @@ class ServingResult:
         return {name: made for name, made in (("decode", self.decode), ("prefill", self.prefill)) if made is not None}
 
 
-def search_plans(machine: Machine, model: Architecture, values: Values) -> dict[str, Choice]:
+def search_plans(machine: Machine, model: Architecture, request: Request, values: Values) -> dict[str, Choice]:
     """Search both phases' plans under the workload's targets."""
-    request = request_of(values)
     return {
         "decode": phases.choose_decode(machine, model, request, values["workload.interactivity"]),
         "prefill": phases.choose_prefill(machine, model, request, values["workload.ttft"]),
@@ -72,19 +71,18 @@ def serve(machine: Machine, model: Architecture, values: Values, plan: ServingPl
     """Evaluate a serving workload with a fixed plan, or with the best plan of a search."""
     if values.input("workload.concurrency").value > 0:
         return serve_together(machine, model, values, plan)
-    notes = notes_on(machine)
+    notes, request = notes_on(machine), request_of(values)
+    prompt, answer = request.prompt, request.answer
     choices: dict[str, Choice] = {}
     if plan is None:
-        choices = search_plans(machine, model, values)
+        choices = search_plans(machine, model, request, values)
         failed = {phase: choice.reason for phase, choice in choices.items() if choice.plan is None}
         if failed:
             reason = "; ".join(f"no {phase} plan: {why}" for phase, why in failed.items())
             return ServingResult(None, choices=choices, reason=reason, notes=notes)
-        plan = ServingPlan(choices["decode"].plan, choices["prefill"].plan)
-    request = request_of(values)
-    prompt, answer = request.prompt, request.answer
-    decode = phases.decode(machine, model, plan.decode, request)
-    prefill = phases.prefill(machine, model, plan.prefill, request)
+        plan, decode, prefill = ServingPlan(choices["decode"].plan, choices["prefill"].plan), choices["decode"].made, choices["prefill"].made
+    else:
+        decode, prefill = phases.decode(machine, model, plan.decode, request), phases.prefill(machine, model, plan.prefill, request)
     made = phases.decode_rate(plan.decode.sequences, attention_chips(plan.decode), decode.per_token)
     read = phases.prefill_rate(prompt, attention_chips(plan.prefill), prefill.time)
     output = phases.output_rate(made, read, prompt, answer)

@@ -17,9 +17,8 @@ from tco.catalog import Catalogue
 from tco.performance import disaggregation as apart
 from tco.performance import serving as phases
 from tco.performance.bounds import time_by_bound
-from tco.performance.engines import SEQUENCES, DecodePlan, PrefillPlan, attention_chips, plan_axes
+from tco.performance.engines import SEQUENCES, DecodePlan, PrefillPlan, attention_chips, borders_crossed, plan_axes
 from tco.performance.memory import cache_bytes
-from tco.performance.operators import Operator
 from tco.performance.requests import request_of
 from tco.performance.serving import PassResult
 from tco.studies.pools import Pool, pool_of
@@ -45,9 +44,14 @@ class Point(NamedTuple):
     memory_bytes: float
     chips: int
     tp: int
+    cp: int
+    pp: int
     batch: int
     prefill_chips: int
     prefill_tp: int
+    prefill_cp: int
+    prefill_pp: int
+    across: str  # what lies across the domains of a world
     bound: str
     bound_share: float
     chosen: bool  # the cheapest that meets the workload's interactivity
@@ -110,7 +114,8 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
         made, read = apart.fed_rate(made, into.network, cache, answer), apart.fed_rate(read, out.network, cache, prompt)
         slower = max(out.latencies.network_step, into.latencies.network_step)
         handed = apart.hand_over_time(cache, attention_chips(before), out.network, attention_chips(plan), into.network, slower)
-        first = apart.time_to_first_token_apart(ready.time, handed, step.time)
+        exposed = apart.exposed_hand_over(handed, ready.time, values["performance.network.streamed_share"])
+        first = apart.time_to_first_token_apart(ready.time, exposed, step.time)
         soon = first <= limit
     else:
         first = phases.time_to_first_token(ready.time, step.time)
@@ -180,25 +185,18 @@ def points_of(frontier: Frontier, grid: Grid, places: tuple[Array, Array, Array]
         at(grid.cache),
         at(grid.step.memory),
     )
-    counts = (plan.chips, plan.tensor_parallel, plan.sequences * plan.chips / attention_chips(plan), grid.prefill.chips, grid.prefill.tensor_parallel)
+    batch, before = plan.sequences * plan.chips / attention_chips(plan), grid.prefill
+    counts = (plan.chips, plan.tensor_parallel, plan.context_parallel, plan.pipeline_parallel, batch, *before[:4])
+    crossed = borders_crossed(plan, frontier.decode.machine.links)[places[1]]
     whole = np.rint([at(count) for count in counts]).astype(int).T.tolist()
     found = []
     for position, numbers in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
         *rates, handed, cache, memory = numbers
-        bounds = time_by_bound(one_of(grid.step, (int(places[1][position]), int(places[2][position]))))
+        bounds = time_by_bound(phases.pass_at(grid.step, (int(places[1][position]), int(places[2][position]))))
         bound = max(bounds, key=lambda name: bounds[name])
         moved = (handed, cache) if separate else (None, None)
-        found.append(Point._make([*rates, *moved, memory, *whole[position], bound, bounds[bound], bool(position == target), False]))
+        found.append(Point._make([*rates, *moved, memory, *whole[position], str(crossed[position]), bound, bounds[bound], bool(position == target), False]))
     return found
-
-
-def one_of(result: PassResult, place: tuple[int, int]) -> PassResult:
-    """Return one plan's pass out of an array of plans."""
-
-    def pick(value: Any) -> Any:
-        return np.broadcast_to(value, np.shape(result.time))[place] if np.ndim(value) else value
-
-    return PassResult(pick(result.time), pick(result.memory), [Operator(*map(pick, operator)) for operator in result.operators])
 
 
 def mark_cheapest(frontiers: Sequence[Frontier]) -> None:

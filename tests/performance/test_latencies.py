@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from tco.catalog import load_catalogue
 from tco.cli import app
-from tco.performance.algorithms import OPERATIONS, timings, timings_on
+from tco.performance.algorithms import OPERATIONS, expert_exchange, timings, timings_on
 from tco.performance.links import Group, Links
 from tco.scenario import evaluate, links_of_system, route_of, system_inputs
 from tco.values import as_number
@@ -32,6 +32,7 @@ def test_ends_and_launch_are_the_measured_start():
     assert float(found.start) == pytest.approx(5.922e-6, rel=1e-6)
     assert float(found.direct_start) == pytest.approx(0.442 * 5.922e-6, rel=1e-6)
     assert float(found.ends) == pytest.approx(1e-6)
+    assert float(found.expert_kernel) == pytest.approx(13.586e-6, rel=1e-9)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
@@ -43,6 +44,11 @@ def test_a_collective_from_memory_to_memory_takes_a_trip_at_either_end(operation
     assert near.keys() == far.keys()
     for name, timing in near.items():
         assert float(far[name].time - timing.time) == pytest.approx(trip, rel=1e-9)
+
+
+def test_an_expert_exchange_from_memory_to_memory_too():
+    near, far = (expert_exchange(links("trn3-nl72x2", performance__trainium__endpoint_in_memory=share), 72, 8, 8, 7168.0) for share in ("0", "1"))
+    assert float(far - near) == pytest.approx(2e-6, rel=1e-9)
 
 
 def test_only_what_adds_up_takes_longer():
@@ -76,6 +82,13 @@ def test_every_device_on_the_way_to_the_other_rack_counts():
     assert float(rack.stepping - rack.start) == pytest.approx(near + 2 * hop)
     pairs = timings(met, "all-gather", 144, SMALL)["direct"]
     assert float(pairs.stepping - pairs.start) == pytest.approx(near + 2 * hop + near)  # a phase inside, and one cable to the pair
+
+
+def test_chips_of_a_tray_are_neighbours():
+    met = links("trn3-nl72x2")
+    tray, rack = (timings(met, "all-gather", ranks, SMALL)["direct"] for ranks in (4, 8))
+    assert float(tray.stepping - tray.start) == pytest.approx(float(met.latencies.near_step))
+    assert float(rack.stepping - rack.start) == pytest.approx(float(met.latencies.far_step))
 
 
 def test_a_pair_across_the_racks_takes_one_cable():

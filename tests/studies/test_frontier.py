@@ -96,7 +96,7 @@ def test_a_hand_over_takes_the_cache_through_the_slower_network():
     point, inside = pair(TRN3, TRN3).chosen, alone(TRN3).chosen
     assert point.hand_over_bytes == 576 * 61 * 8192
     assert inside.hand_over_s is None
-    assert point.ttft_s == pytest.approx(inside.ttft_s + point.hand_over_s, rel=1e-12)
+    assert point.ttft_s == pytest.approx(inside.ttft_s + 0.1 * point.hand_over_s, rel=1e-12)  # a tenth is left when the prompt ends
     assert point.usd_per_million_output_tokens == pytest.approx(inside.usd_per_million_output_tokens, rel=1e-12)
 
 

@@ -49,8 +49,8 @@ def product_bytes(tokens: Pure, inner: Pure, outer: Pure, weights: Pure, input_s
 
 
 @formula(unit="byte", source="scaling-book")
-def weight_gradient_bytes(tokens: Pure, inner: Pure, outer: Pure, weights: Pure, input_size: Byte, accumulator_size: Byte = 4) -> Any:
-    """Traffic of the product that makes weight gradients, FP32 sums read and written: Q = b_in m (k + n) + 2 b_acc W."""
+def weight_gradient_bytes(tokens: Pure, inner: Pure, outer: Pure, weights: Pure, input_size: Byte, accumulator_size: Byte) -> Any:
+    """Traffic of the product that makes weight gradients, sums read and written: Q = b_in m (k + n) + 2 b_acc W."""
     return input_size * tokens * (inner + outer) + 2 * accumulator_size * weights
 
 

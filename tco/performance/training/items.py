@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from tco.formula import total
 
 NEVER, SELECTIVE, FULL = 0, 1, 2  # the least recomputation that does an item's forward part again
+TIERS = ("inside", "across")  # of the fabric: inside a scale-up domain, across domains
 AGAIN = {"none": 0.0, "selective": 0.25, "full": 1.0}  # share of a forward pass's launches done again
 
 
@@ -44,6 +45,9 @@ class Item(NamedTuple):
     weight: Any = None  # of the backward time, that of weight gradients
     forward_part: Part | None = None
     backward_parts: tuple[Part, ...] = ()
+    bandwidth: Any = None  # of passes through memory
+    tier: str = ""  # of a collective
+    busy: tuple[Any, Any] = (0.0, 0.0)  # time it holds the links, exposed or not
 
 
 @dataclass(slots=True)
@@ -75,6 +79,16 @@ class Work:
     def crossing(self, level: int) -> Any:
         """Return the time of exchanges between domains, recomputation included."""
         return total("crossing", [time for item in self.across for time in (item.forward, item.backward, *([item.forward] * (level == FULL)))])
+
+    def links(self, level: int, tier: str) -> tuple[Any, Any]:
+        """Return how long collectives hold the links of a tier, and for how long of that the chip waits; recomputation included."""
+        found = [item for item in (*self.items, *self.across) if item.tier == tier]
+        if not found:
+            return 0.0, 0.0
+        again = slice(0, 3 if level == FULL else 2)
+        held = [time for item in found for time in (*item.busy, item.busy[0])[again]]
+        waited = [time for item in found for time in (item.forward, item.backward, item.forward)[again]]
+        return total(f"links_{tier}", held), total(f"waits_{tier}", waited)
 
     def output(self) -> Any:
         """Return the time of the output head, both ways."""

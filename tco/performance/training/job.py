@@ -27,11 +27,15 @@ class Format(NamedTuple):
     efficiency: str | None  # relative to BF16
     conversion: str | None  # traffic of turning an activation into it
     grouped: str | None = None  # name of the efficiency of its grouped products, where it differs
+    takes: str | None = None  # attribute of chips whose matrix units take the format's blocks as they are; none needs no such units
 
 
 # Narrow to wide; a format a chip does not compute runs as the next wider one.
+FP4 = Format(4.5, "peak_fp4", "fp4_efficiency", "fp4_conversion", "fp4_grouped_efficiency")
 FORMATS = {
-    "fp4": Format(4.5, "peak_fp4", "fp4_efficiency", "fp4_conversion", "fp4_grouped_efficiency"),
+    "mxfp4": FP4._replace(bits=4.25, takes="takes_mx"),
+    "nvfp4": FP4._replace(takes="takes_nvfp4"),
+    "fp4": FP4,  # the block-scaled four bits of the chip's own kind
     "mxfp8": Format(8.25, "peak_fp8", "mxfp8_efficiency", "fp8_conversion"),
     "fp8": Format(8, "peak_fp8", "fp8_efficiency", "fp8_conversion"),
     "bf16": Format(16, "peak_bf16", None, None),
@@ -52,24 +56,42 @@ class Readable(Protocol):
 
 
 @dataclass(slots=True)
+class Products:
+    """Linear layers in the format of a pass."""
+
+    computed_as: str
+    peak: Any  # dense
+    rate: Any
+    grouped: Any  # grouped products of very wide experts
+    input_size: Any
+    conversion: Any  # bytes an activation costs when it is turned into the format; None in BF16
+
+
+class Precision(NamedTuple):
+    """The number formats of a job: of activations and weights forward, and of the products that make gradients."""
+
+    forward: str
+    backward: str
+
+
+@dataclass(slots=True)
 class Practice:
     """One chip of a system and its fabric as a training job finds them."""
 
-    computed_as: str
-    peak: Any  # dense peak of the compute format: the denominator of MFU
+    forward: Products  # its peak is the denominator of MFU
+    backward: Products  # of gradients, the same object where they have the same format
     wide_rate: Any  # products in BF16
-    rate: Any  # products in the compute format
-    grouped: Any  # grouped products of very wide experts
     attention: Any
     peak_wide: Any
     exponentials: Any
     bandwidth: Any
+    row_bandwidth: Any  # kernels that go row by row
     peak_bandwidth: Any
     memory: Any
     fabric: Fabric
-    input_size: Any
-    conversion: Any  # bytes an activation costs when it is turned into the format; None in BF16
     host_factor: Any
+    communication_cores: Any  # share of the compute cores a collective beside compute takes
+    traffic_classes: Any  # one where links let the collectives a chip waits for go before the others
 
 
 @dataclass(slots=True)
@@ -135,30 +157,57 @@ def job_of(model: Architecture, texts: dict[str, str], values: Readable) -> Job:
 
 def computing_format(values: Readable, chip: str, precision: str) -> str:
     """Return the narrowest format, not narrower than `precision`, that the chip computes."""
-    if precision not in FORMATS:
-        raise unknown("precision", precision, FORMATS, "workload.precision")
     names = list(FORMATS)
     for name in names[names.index(precision) :]:
-        if name == "bf16" or np.all(plain(values[f"parts.{chip}.{FORMATS[name].peak}"]) > 0):
+        form = FORMATS[name]
+        if name != precision and form.bits <= FORMATS[precision].bits:
+            continue  # another format of the same width
+        taken = form.takes is None or np.all(plain(values[f"parts.{chip}.{form.takes}"]) > 0)
+        if name == "bf16" or (taken and np.all(plain(values[f"parts.{chip}.{form.peak}"]) > 0)):
             return name
     return "bf16"
 
 
-def practice(chip: str, scopes: Sequence[Scope], values: Readable, family: str, precision: str, route: Route | None = None) -> Practice:
+def practice(chip: str, scopes: Sequence[Scope], values: Readable, family: str, precision: Precision, route: Route | None = None) -> Practice:
     """Return what the chip and its fabric reach in training at a precision, or at the next wider one the chip computes."""
-    return practice_in(computing_format(values, chip, precision), chip, scopes, values, family, route)
+    for path, name in zip(("workload.precision", "workload.backward_precision"), precision, strict=True):
+        if name not in FORMATS:
+            raise unknown("precision", name, FORMATS, path)
+    made = {name: products(name, computing_format(values, chip, name), chip, values, family) for name in precision}
+    return practice_in(made[precision.forward], made[precision.backward], chip, scopes, values, family, route)
 
 
-def practice_in(computed: str, chip: str, scopes: Sequence[Scope], values: Readable, family: str, route: Route | None = None) -> Practice:
-    """Return what the chip and its fabric reach in a format the chip computes; without a route a network is as measured ones are."""
+def products(asked: str, computed: str, chip: str, values: Readable, family: str) -> Products:
+    """Return what linear layers reach in a format the chip computes, for inputs in another it may have to convert by software."""
     part, shared, own = f"parts.{chip}", "performance.training", f"performance.{family}"
     form = FORMATS[computed]
-    peak, wide = values[f"{part}.{form.peak}"], values[f"{part}.peak_bf16"]
-    clock = sustained_clock(values[f"{part}.tdp"], wide, values[f"{own}.clock_knee"], values[f"{shared}.clock_exponent"])
+    clock = clock_of(part, values, own)
+    peak, factor, efficiency = values[f"{part}.{form.peak}"], values[f"{own}.training_factor"], values[f"{shared}.gemm_efficiency"]
+    rate = sustained_rate(peak, efficiency, values[f"{shared}.{form.efficiency}"] if form.efficiency else 1.0, clock, factor)
+    conversion = "software_conversion" if form.conversion and form.bits > FORMATS[asked].bits else form.conversion
+    return Products(
+        computed_as=computed,
+        peak=peak,
+        rate=rate,
+        grouped=sustained_rate(peak, efficiency, values[f"{shared}.{form.grouped}"], clock, factor) if form.grouped else rate,
+        input_size=element_size(form.bits),
+        conversion=values[f"{shared}.{conversion}"] if conversion else None,
+    )
+
+
+def clock_of(part: str, values: Readable, own: str) -> Any:
+    """Return the clock a chip sustains over the one its peak is quoted at."""
+    wide, exponent = values[f"{part}.peak_bf16"], values["performance.training.clock_exponent"]
+    return sustained_clock(values[f"{part}.tdp"], wide, values[f"{own}.clock_knee"], exponent)
+
+
+def practice_in(
+    forward: Products, backward: Products, chip: str, scopes: Sequence[Scope], values: Readable, family: str, route: Route | None = None
+) -> Practice:
+    """Return what the chip and its fabric reach with the products of both passes; without a route a network is as measured ones are."""
+    part, shared, own = f"parts.{chip}", "performance.training", f"performance.{family}"
+    wide, clock = values[f"{part}.peak_bf16"], clock_of(part, values, own)
     factor, efficiency = values[f"{own}.training_factor"], values[f"{shared}.gemm_efficiency"]
-    format_efficiency = values[f"{shared}.{form.efficiency}"] if form.efficiency else 1.0
-    rate = sustained_rate(peak, efficiency, format_efficiency, clock, factor)
-    grouped = sustained_rate(peak, efficiency, values[f"{shared}.{form.grouped}"], clock, factor) if form.grouped else rate
     out, reached, step = values[f"{part}.scale_out_bandwidth"], values[f"{shared}.network_efficiency"], values[f"{shared}.network_latency"]
     network, step = network_of(values, route, out, reached, step) if route else (link_rate(out, reached), step)
     fabric = fabric_of(
@@ -170,19 +219,18 @@ def practice_in(computed: str, chip: str, scopes: Sequence[Scope], values: Reada
         step,
     )
     return Practice(
-        computed_as=computed,
-        peak=peak,
+        forward=forward,
+        backward=backward,
         wide_rate=sustained_rate(wide, efficiency, 1.0, clock, factor),
-        rate=rate,
-        grouped=grouped,
         attention=sustained_rate(wide, values[f"{shared}.attention_efficiency"], 1.0, clock, factor),
         peak_wide=wide,
         exponentials=exponential_rate(values[f"{part}.cores"], values[f"{part}.exponentials_per_clock"], values[f"{part}.clock"], clock),
         bandwidth=achieved_bandwidth(values[f"{part}.hbm_bandwidth"], values[f"{shared}.memory_efficiency"]),
+        row_bandwidth=achieved_bandwidth(values[f"{part}.hbm_bandwidth"], values[f"{own}.row_efficiency"]),
         peak_bandwidth=values[f"{part}.hbm_bandwidth"],
         memory=usable_memory(values[f"{part}.hbm_capacity"], values[f"{shared}.memory_reserve"]),
         fabric=fabric,
-        input_size=element_size(form.bits),
-        conversion=values[f"{shared}.{form.conversion}"] if form.conversion else None,
         host_factor=values[f"{own}.host_factor"],
+        communication_cores=values[f"{own}.communication_cores"],
+        traffic_classes=values[f"{part}.traffic_classes"],
     )

@@ -13,7 +13,7 @@ from tco.performance.flops import flops_per_token
 from tco.performance.profile import Line, Report
 from tco.performance.training import schedule
 from tco.performance.training.items import AGAIN, Item, Work
-from tco.performance.training.job import Job, Practice
+from tco.performance.training.job import Job, Practice, Precision
 from tco.performance.training.plans import Plan, describe
 from tco.performance.training.search import Found, search
 from tco.performance.training.step import MicroBatch, Pipe, Step, evaluate_plan, hides, slots
@@ -55,11 +55,22 @@ class TrainingResult:
         return {} if self.lines is None else {"step": self.lines}
 
 
-def train(job: Job, practice: Practice, precision: str, plan: Plan | None) -> TrainingResult:
+def notes_on(practice: Practice, precision: Precision) -> list[str]:
+    """Say where a chip computes a pass in another format than the workload's."""
+    passes = ("forward", precision.forward, practice.forward), ("backward", precision.backward, practice.backward)
+    differ = [(name, asked, made) for name, asked, made in passes if made.computed_as != asked]
+    if len(differ) == 2 and differ[0][1:] == differ[1][1:]:
+        differ = [("", *differ[0][1:])]
+    return [
+        f"{name}{': ' if name else ''}the chip does not compute {asked}: computed as {made.computed_as}"
+        + (" after a conversion by software" if made.conversion is not None else "")
+        for name, asked, made in differ
+    ]
+
+
+def train(job: Job, practice: Practice, precision: Precision, plan: Plan | None) -> TrainingResult:
     """Evaluate a training workload with a fixed plan, or with the quickest plan of a search."""
-    notes = []
-    if practice.computed_as != precision:
-        notes.append(f"the chip does not compute {precision}: computed as {practice.computed_as}")
+    notes = notes_on(practice, precision)
     found = None
     if plan is None:
         found = search(job, practice)
@@ -70,7 +81,7 @@ def train(job: Job, practice: Practice, precision: str, plan: Plan | None) -> Tr
     whole = schedule.step_flops(flops_per_token(job.model, job.sequence), job.sequences, job.sequence)
     rates = {
         "step_s": made.time,
-        "mfu": schedule.model_flops_utilisation(whole, made.time, job.values["cluster.chips"], practice.peak),
+        "mfu": schedule.model_flops_utilisation(whole, made.time, job.values["cluster.chips"], practice.forward.peak),
         "train_tokens_per_s": schedule.training_rate(job.sequences, job.sequence, made.time),
         "exposed_communication": schedule.share_of_step(exposed(job, plan, pipe, made, micro, work), made.time),
         "pipeline_bubble": schedule.share_of_step(pipe.bubble, made.time),
@@ -172,7 +183,7 @@ def bound_of_item(item: Item, times: int, practice: Practice) -> tuple[str, floa
         return "link", None
     if item.bound == "memory":
         whole = times * float(item.forward) + float(item.backward)
-        return "memory", whole * float(practice.bandwidth) / float(practice.peak_bandwidth)
+        return "memory", whole * float(item.bandwidth) / float(practice.peak_bandwidth)
     parts = [item.forward_part] * times + list(item.backward_parts)
     chosen = [part for part in parts if part is not None]
     computing = sum(float(part.flops) / float(part.rate) for part in chosen)

@@ -10,13 +10,15 @@ from tco.formula import select, total
 from tco.performance.architecture import Architecture
 from tco.performance.training import memory, schedule
 from tco.performance.training.compute import smooth_maximum
-from tco.performance.training.items import Shape, Work
+from tco.performance.training.items import TIERS, Shape, Work
 from tco.performance.training.job import Job, Practice
 from tco.performance.training.plans import RECOMPUTE, Plan, slots_of
 from tco.performance.training.traffic import (
     Fabric,
     Span,
+    crowded_time,
     exposed_time,
+    gathered_bytes,
     hidden_bytes,
     hidden_traffic,
     joined,
@@ -24,6 +26,7 @@ from tco.performance.training.traffic import (
     scope_rate,
     span,
     transfer_time,
+    waiting_time,
 )
 from tco.performance.training.work import Builder, host_times, parts_of
 
@@ -43,6 +46,8 @@ class MicroBatch(NamedTuple):
     hidden: dict[str, Any]  # those hidden, and the host's floor
     kept: dict[str, Any]  # activations of all layers
     logits: Any
+    links: dict[str, dict[str, Any]]  # by recomputation and tier: how long collectives hold the links
+    waits: dict[str, dict[str, Any]]  # for how long of that the chip waits
 
 
 class Pipe(NamedTuple):
@@ -54,6 +59,8 @@ class Pipe(NamedTuple):
     longest: Any  # on the stage with the output head
     transfer: Any
     bubble: Any
+    links: dict[str, Any]  # by tier, over all micro-batches
+    waits: dict[str, Any]
 
 
 class Step(NamedTuple):
@@ -81,6 +88,8 @@ def micro_batch(job: Job, practice: Practice, shape: Shape, work: Work | None = 
     sharpness = job.value("overlap_sharpness")
     forward, backward = work.forward(), work.backward()
     alone, added, beside, busy, hidden, kept = {}, {}, {}, {}, {}, {}
+    links: dict[str, dict[str, Any]] = {}
+    waits: dict[str, dict[str, Any]] = {}
     for level, (name, host) in enumerate(host_times(job, practice).items()):
         alone[name] = added[name] = beside[name] = total("micro_batch", [forward, backward, *work.again(level)])
         if work.across:
@@ -91,8 +100,12 @@ def micro_batch(job: Job, practice: Practice, shape: Shape, work: Work | None = 
         if work.across:
             hidden[name] = smooth_maximum(beside[name], host, sharpness)
         kept[name] = kept_activations(job, shape, work.tokens, name)
+        by_tier = {tier: work.links(level, tier) for tier in TIERS}
+        links[name] = {tier: held for tier, (held, _) in by_tier.items()}
+        waits[name] = {tier: waited for tier, (_, waited) in by_tier.items()}
     logits = memory.logits_bytes(work.tokens, job.model.vocabulary / shape.tensor)
-    return MicroBatch(work.tokens, forward, backward, work.weights(), work.output(), alone, added, beside, busy, hidden, kept, logits)
+    times = work.tokens, forward, backward, work.weights(), work.output()
+    return MicroBatch(*times, alone, added, beside, busy, hidden, kept, logits, links, waits)
 
 
 def kept_activations(job: Job, shape: Shape, tokens: Any, recompute: str) -> Any:
@@ -156,7 +169,11 @@ def pipeline(job: Job, practice: Practice, plan: Plan, micro: MicroBatch) -> Pip
     boundaries = 2 * plan.interleave * np.minimum(plan.pipeline - 1, 1)
     share = job.value("pipeline_exposed") if job.fused else 1.0  # software that keeps scores in memory waits for its transfers
     transfer = transfer_time(size, boundaries, rate, fabric.outer_latency, share)
-    return Pipe(schedule.pipeline_time(count, longest, transfer, bubble), count, stage, longest, transfer, bubble)
+    links, waits = (
+        {tier: hidden_traffic(schedule.stage_time(time, layers, model.layers), count, 1) for tier, time in times[plan.recompute].items()}
+        for times in (micro.links, micro.waits)
+    )
+    return Pipe(schedule.pipeline_time(count, longest, transfer, bubble), count, stage, longest, transfer, bubble, links, waits)
 
 
 class Shard(NamedTuple):
@@ -193,6 +210,27 @@ def averaged_across(job: Job, fabric: Fabric, groups: list[Shard]) -> Any:
     return exposed_time(once, 2, job.value("data_exposed"))
 
 
+def beside_pipeline(job: Job, practice: Practice, pipe: Pipe, groups: list[Shard], times: Any) -> Any:
+    """Return the pipeline's time beside gathers of parameters, some times a micro-batch: both use links, cores and memory."""
+    sizes = [parameter_bytes(g.parameters * np.minimum(g.ranks - 1, 1), job.wide_size) for g in groups]
+    tiers = [practice.fabric.tiers(size, g.place) for size, g in zip(sizes, groups, strict=True)]
+    in_use, waits, gathers = [], [], []
+    for tier in TIERS:
+        if all(np.all(np.asarray(getattr(g.place, tier)) == 1) for g in groups):
+            continue
+        gathered = hidden_traffic(total(f"gather_{tier}", [by_tier[tier] for by_tier in tiers]), pipe.micro_batches, times)
+        shared = np.minimum(sum(getattr(g.place, tier) - 1 for g in groups), 1)
+        in_use += [gathered, exposed_time(pipe.links[tier], 1, shared)]
+        waits.append(waiting_time(pipe.waits[tier], gathered, pipe.time, practice.traffic_classes))
+        gathers.append(gathered)
+    if not gathers:
+        return pipe.time
+    moved = gathered_bytes(total("gathered_parameters", sizes), pipe.micro_batches, times)
+    crowded = crowded_time(pipe.time, total("gathers", gathers), practice.communication_cores, moved, practice.bandwidth)
+    computing = total("pipeline_beside_gathers", [crowded, *waits])
+    return smooth_maximum(computing, total("links_in_use", in_use), job.value("overlap_sharpness"))
+
+
 def step(job: Job, practice: Practice, plan: Plan, micro: MicroBatch, pipe: Pipe) -> Step:
     """Return the whole step of a plan whose pipeline is known."""
     fabric, zero = practice.fabric, plan.zero
@@ -201,16 +239,14 @@ def step(job: Job, practice: Practice, plan: Plan, micro: MicroBatch, pipe: Pipe
     if plan.hybrid:
         parts["gradients"] = averaged_across(job, fabric, groups)
         groups = [Shard(g.parameters, g.place.inside, Span(g.place.inside, 1)) for g in groups]
-    sharpness = job.value("overlap_sharpness")
     if zero == 3:  # layer by layer: weights before both passes, gradients after
         held = slots(plan, job.model)
-        layers = [fabric.gather(parameter_bytes(g.parameters / held, job.wide_size), g.place) for g in groups]
-        gathered = hidden_traffic(total("gather_of_a_layer", layers), pipe.micro_batches, (2 if job.frozen else 3) * held)
-        parts["pipeline"] = smooth_maximum(pipe.time, gathered, sharpness)
+        layer = [g._replace(parameters=g.parameters / held) for g in groups]
+        parts["pipeline"] = beside_pipeline(job, practice, pipe, layer, (2 if job.frozen else 3) * held)
     elif not job.frozen:
         once = total("gather_of_all_parameters", [fabric.gather(parameter_bytes(g.parameters, job.wide_size), g.place) for g in groups])
         if zero == 2:  # gradients are scattered after every micro-batch
-            parts["pipeline"] = smooth_maximum(pipe.time, hidden_traffic(once, pipe.micro_batches, 1), sharpness)
+            parts["pipeline"] = beside_pipeline(job, practice, pipe, groups, 1)
         parts["gradients"] = exposed_time(once, 2, job.value("data_exposed"))
     ranks = [g.ranks if zero else 1 for g in groups]
     updates = [schedule.optimizer_time(g.parameters, n, practice.bandwidth, plan.offload) for g, n in zip(groups, ranks, strict=True)]

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from tco.formula import formula, select
+from tco.performance.links import link_rate
 from tco.units import Byte, BytePerSecond, Pure, Second
 
 
@@ -21,12 +22,6 @@ class Scope(Protocol):
     chips: Any
     injection: Any
     hops_mean: Any
-
-
-@formula(unit="byte/s", source="tco-model")
-def reached_rate(bandwidth: BytePerSecond, efficiency: Pure, oversubscription: Pure) -> Any:
-    """Rate large collectives reach: B = bandwidth x efficiency / oversubscription."""
-    return bandwidth * efficiency / oversubscription
 
 
 @formula(unit="byte/s", source="tco-model")
@@ -92,6 +87,33 @@ def hidden_traffic(time: Second, micro_batches: Pure, times: Pure) -> Any:
     return time * micro_batches * times
 
 
+@formula(unit="byte", source="tco-model")
+def part_of_member(size: Byte, members: Pure) -> Any:
+    """Part of a collective that each member of a domain takes across domains: M / a."""
+    return size / members
+
+
+@formula(unit="byte", source="rajbhandari2020")
+def gathered_bytes(size: Byte, micro_batches: Pure, times: Pure) -> Any:
+    """Bytes of the collectives that run beside the compute of a step: M m n."""
+    return size * micro_batches * times
+
+
+@formula(unit="s", source="tco-model")
+def waiting_time(exposed: Second, background: Second, step: Second, classes: Pure) -> Any:
+    """Time exposed collectives grow by while others use their links too, each at half the rate: x min(G/t, 1) (1 - c).
+
+    c is one where the links know classes of traffic and let those the chip waits for go first.
+    """
+    return exposed * np.minimum(background / step, 1) * (1 - classes)
+
+
+@formula(unit="s", source="tco-model")
+def crowded_time(step: Second, background: Second, cores: Pure, moved: Byte, bandwidth: BytePerSecond) -> Any:
+    """Compute beside collectives: t + x min(G, t) + 2 M / B: they take a share of the cores, and each byte in and out of memory."""
+    return step + cores * np.minimum(background, step) + 2 * moved / bandwidth
+
+
 @formula(unit="s", source="narayanan2021")
 def transfer_time(size: Byte, count: Pure, rate: BytePerSecond, latency: Second, exposed: Pure) -> Any:
     """Time of point-to-point transfers between pipeline stages that stays exposed: t = x n (M/B + alpha)."""
@@ -125,11 +147,15 @@ class Fabric(NamedTuple):
         inner = self.inner_rate(span.inside)
         return gather_time(size, span.inside, span.across, inner, self.outer_rate, self.inner_latency, self.outer_latency)
 
+    def tiers(self, size: Any, span: Span) -> dict[str, Any]:
+        """Return the same time by tier."""
+        return {"inside": self.gather(size, Span(span.inside, 1)), "across": self.gather(part_of_member(size, span.inside), Span(1, span.across))}
+
 
 def fabric_of(scopes: Sequence[Scope], efficiency: Any, step: Any, hop_latency: Any, outer_rate: Any, outer_latency: Any) -> Fabric:
     """Return the fabric of a system in practice, from the scopes its hardware describes."""
     rack, world = scopes[0], scopes[-1]
-    inner, whole = (reached_rate(scope.injection, efficiency, 1.0) for scope in (rack, world))
+    inner, whole = (link_rate(scope.injection, efficiency) for scope in (rack, world))
     latency = round_latency(step, hop_latency, world.hops_mean)
     return Fabric(rack.chips, inner, world.chips, whole, latency, outer_rate, outer_latency)
 

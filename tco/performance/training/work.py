@@ -6,7 +6,7 @@ and gathers. Each item keeps its forward and backward time, and when recomputati
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,9 @@ from tco.performance.layers import StateMixer
 from tco.performance.roofline import attention_flops, attention_scores, gemm_flops, repeated
 from tco.performance.training import compute
 from tco.performance.training.items import AGAIN, FULL, NEVER, SELECTIVE, Item, Part, Shape, Work
-from tco.performance.training.job import Job, Practice
+from tco.performance.training.job import Job, Practice, Products
 from tco.performance.training.traffic import (
+    Span,
     copies_elsewhere,
     exposed_share,
     exposed_time,
@@ -29,7 +30,18 @@ from tco.performance.training.traffic import (
 )
 
 FORWARD_SCORE_PASSES, BACKWARD_SCORE_PASSES = 6, 8  # unfused attention: scores, mask, softmax, dropout, each read and written
-WIDE_PASSES, QUERY_PASSES, LOGIT_PASSES = 5, 2, 6  # norm and residual; rotary positions; softmax and loss
+# Times a kernel of the hidden state reads or writes it, forward and backward. Norms go row by row, and sum the gradients of their
+# weights in a second sweep; residuals are added, and the gradients of both branches. A dropout mask is a byte of a number's two.
+NORM_PASSES, RESIDUAL_PASSES, MASK_PASSES = (2, 5), (3, 3), (0.5, 2.5)
+ROTARY_PASSES, LOGIT_PASSES = 2, 6  # queries and keys; softmax and loss
+
+
+class Operand(NamedTuple):
+    """How the inputs of a product are kept, and what computes them."""
+
+    rate: Any
+    peak: Any
+    size: Any
 
 
 class Builder:
@@ -48,32 +60,42 @@ class Builder:
         Products of experts run in groups, whose rate depends on their `narrow` side.
         """
         practice = self.practice
-        rate = compute.grouped_rate(practice.grouped, narrow, self.job.value("grouped_half_width")) if narrow else practice.rate
-        item = self.linear(name, layers, tokens, inner, outer, copies, rate, practice.peak, practice.input_size)
-        self.made.items.append(item)
-        if practice.conversion is not None:
-            moved = compute.conversion_traffic(tokens, inner + outer, practice.conversion)
-            half = repeated(compute.streaming_time(moved, practice.bandwidth), layers / 2)
-            self.made.items.append(Item(f"{name} format conversion", "memory", half, half, FULL))
+        forward = self.in_format(practice.forward, narrow)
+        backward = forward if practice.backward is practice.forward else self.in_format(practice.backward, narrow)
+        self.made.items.append(self.linear(name, layers, tokens, inner, outer, copies, forward, backward))
+        sizes = practice.forward.conversion, practice.backward.conversion
+        if any(size is not None for size in sizes):
+            moved = [compute.conversion_traffic(tokens, inner + outer, 0.0 if size is None else size) for size in sizes]
+            self.passes(f"{name} format conversion", layers / 2, moved[0], moved[1], FULL)
 
-    def linear(self, name: str, layers: int, tokens: Any, inner: Any, outer: Any, copies: Any, rate: Any, peak: Any, size: Any) -> Item:
-        """Return a linear layer at some rate and input size."""
+    def in_format(self, products: Products, narrow: int) -> Operand:
+        """Return the rates of a linear layer in the format of a pass."""
+        half = self.job.value("grouped_half_width")
+        rate = compute.grouped_rate(products.grouped, narrow, half) if narrow else products.rate
+        return Operand(rate, products.peak, products.input_size)
+
+    def linear(self, name: str, layers: int, tokens: Any, inner: Any, outer: Any, copies: Any, forward: Operand, backward: Operand) -> Item:
+        """Return a linear layer whose gradients may be made in another format."""
         bandwidth, weights = self.practice.bandwidth, inner * outer * copies
         flops = gemm_flops(tokens, inner, outer)
-        moved = compute.product_bytes(tokens, inner, outer, weights, size, self.element)
-        gradients = compute.weight_gradient_bytes(tokens, inner, outer, weights, size)
-        forward = repeated(compute.additive_roofline(flops, moved, rate, bandwidth), layers)
-        weight = repeated(compute.additive_roofline(flops, gradients, rate, bandwidth), layers)
-        one = Part(flops, moved, rate, peak)
-        parts = (one, Part(flops, gradients, rate, peak))
+        parts = [
+            Part(flops, compute.product_bytes(tokens, inner, outer, weights, operand.size, self.element), operand.rate, operand.peak)
+            for operand in ((forward,) if backward is forward else (forward, backward))
+        ]
+        moved = compute.weight_gradient_bytes(tokens, inner, outer, weights, backward.size, self.job.values["workload.accumulator_size"])
+        gradients = Part(flops, moved, backward.rate, backward.peak)
+        times = [repeated(compute.additive_roofline(part.flops, part.moved, part.rate, bandwidth), layers) for part in (*parts, gradients)]
+        first, back, weight = times[0], times[len(parts) - 1], times[-1]
         if self.job.frozen:
-            return Item(name, "product", forward, forward, FULL, layers, None, one, (one,))
-        return Item(name, "product", forward, total(f"{name} backward", [forward, weight]), FULL, layers, weight, one, parts)
+            return Item(name, "product", first, back, FULL, layers, None, parts[0], (parts[-1],))
+        both = total(f"{name} backward", [back, weight])
+        return Item(name, "product", first, both, FULL, layers, weight, parts[0], (parts[-1], gradients))
 
-    def passes(self, name: str, layers: float, forward: Any, backward: Any, again: int, to: list[Item] | None = None) -> None:
-        """Add passes through memory, given the bytes both ways."""
-        times = [repeated(compute.streaming_time(moved, self.practice.bandwidth), layers) for moved in (forward, backward)]
-        (self.made.items if to is None else to).append(Item(name, "memory", times[0], times[1], again))
+    def passes(self, name: str, layers: float, forward: Any, backward: Any, again: int, to: list[Item] | None = None, bandwidth: Any = None) -> None:
+        """Add passes through memory, given the bytes both ways, at a bandwidth of their own where they have one."""
+        rate = self.practice.bandwidth if bandwidth is None else bandwidth
+        times = [repeated(compute.streaming_time(moved, rate), layers) for moved in (forward, backward)]
+        (self.made.items if to is None else to).append(Item(name, "memory", times[0], times[1], again, bandwidth=rate))
 
     def attention(self, layers: int, a: Attention) -> None:
         """Add projections and core of one kind of attention."""
@@ -139,9 +161,7 @@ class Builder:
             return
         size = hidden_bytes(compute.rank_tokens(shape.micro_batch, job.sequence, 1.0), kept, 1.0, self.element)
         place = span(self.practice.fabric.domain, shape.tensor, shape.context)
-        time = self.practice.fabric.gather(size, place)
-        share = job.value("context_exposed")
-        self.link("context-parallel ring", exposed_time(time, layers, share), exposed_time(time, 2 * layers, share))
+        self.collective("context-parallel ring", size, place, (layers, 2 * layers), job.value("context_exposed"))
 
     def mixer(self, layers: int, m: StateMixer) -> None:
         """Add a state-space or linear-attention layer: two projections, and kernels that pass through memory."""
@@ -153,9 +173,18 @@ class Builder:
         ways = [compute.sweep_bytes(self.tokens, 0.0, 1.0, times * width, passes, self.element) for times in (1, 2)]
         self.passes("mixer recurrence", layers, ways[0], ways[1], FULL)
 
-    def link(self, name: str, forward: Any, backward: Any, to: list[Item] | None = None) -> None:
-        """Add a collective."""
-        (self.made.items if to is None else to).append(Item(name, "link", forward, backward, FULL))
+    def link(self, name: str, time: Any, counts: tuple[int, int], share: Any, tier: str, to: list[Item] | None = None) -> None:
+        """Add a collective that runs some times forward and backward, exposed by a share."""
+        (forward, held), (backward, held_backward) = ((exposed_time(time, count, x) for x in (share, 1.0)) for count in counts)
+        item = Item(name, "link", forward, backward, FULL, tier=tier, busy=(held, held_backward))
+        (self.made.items if to is None else to).append(item)
+
+    def collective(self, name: str, size: Any, place: Span, counts: tuple[int, int], share: Any) -> None:
+        """Add an all-gather or reduce-scatter of a group, on each tier it uses."""
+        times = self.practice.fabric.tiers(size, place)
+        self.link(name, times["inside"], counts, share, "inside")
+        if np.any(np.asarray(place.across) > 1):
+            self.link(f"{name} across domains", times["across"], counts, share, "across")
 
     def feed_forward(self, layers: int, f: FeedForward) -> None:
         """Add a dense feed-forward part, or router and experts."""
@@ -189,30 +218,29 @@ class Builder:
         place = joined(span(domain, 1, inner), span(domain, shape.data_stride, shape.expert // inner))
         size = hidden_bytes(tokens, width, shape.tensor, self.element)
         near = spread_time(size, copies_elsewhere(shape.expert, f.active), fabric.inner_rate(place.inside), fabric.inner_latency)
-        inside = exposed_time(near, 2 * layers, select(job.fused_experts, 0.0, job.value("expert_exposed_inside")))
-        self.link("expert exchange in a domain", inside, inside)
+        both = 2 * layers, 2 * layers  # dispatch and combine
+        self.link("expert exchange in a domain", near, both, select(job.fused_experts, 0.0, job.value("expert_exposed_inside")), "inside")
         far = spread_time(size, copies_elsewhere(place.across, f.active), fabric.outer_rate, fabric.outer_latency)
-        across = exposed_time(far, 2 * layers, job.value("expert_exposed_across"))
-        self.link("expert exchange across domains", across, across, self.made.across)
+        self.link("expert exchange across domains", far, both, job.value("expert_exposed_across"), "across", self.made.across)
 
     def elementwise(self, block: Block) -> None:
         """Add norms, residuals, rotary positions and activation functions."""
         shape, job, a, f = self.shape, self.job, block.attention, block.feed_forward
-        parts = parts_of(block)
-        projected = QUERY_PASSES * (a.heads * a.qk_dim + a.kv_heads * (a.qk_dim + a.v_dim))
+        again = SELECTIVE if job.fused else FULL
+        wide = parts_of(block) * job.model.hidden
+        masks = MASK_PASSES if job.dropout else (0, 0)
+        residuals = [added + mask for added, mask in zip(RESIDUAL_PASSES, masks, strict=True)]
+        for name, counts, bandwidth in (("norms", NORM_PASSES, self.practice.row_bandwidth), ("residuals", residuals, None)):
+            moved = [compute.sweep_bytes(self.tokens, wide, self.wide_split, 0.0, count, self.element) for count in counts]
+            self.passes(name, block.layers, moved[0], moved[1], again, bandwidth=bandwidth)
+        rotated = ROTARY_PASSES * (a.heads + a.kv_heads) * a.qk_dim
         active = f.active * f.width + f.shared_width if f.experts else f.width
+        passes = job.value("elementwise_passes")
         moved = [
-            compute.sweep_bytes(
-                self.tokens,
-                parts * WIDE_PASSES * job.model.hidden,
-                self.wide_split,
-                (projected + active * matrices) / shape.tensor,
-                job.value("elementwise_passes"),
-                self.element,
-            )
-            for matrices in (f.matrices, 2 * f.matrices - 1)
+            compute.sweep_bytes(self.tokens, 0.0, 1.0, (rotated + active * times) / shape.tensor, passes, self.element)
+            for times in (f.matrices, 2 * f.matrices - 1)
         ]
-        self.passes("norms and activations", block.layers, moved[0], moved[1], SELECTIVE if job.fused else FULL)
+        self.passes("activation functions", block.layers, moved[0], moved[1], again)
         if f.experts and f.bias:  # no fused kernel covers bias, clamp and probability of each expert
             width = f.active * f.width / shape.tensor
             extra = [compute.sweep_bytes(self.tokens, 0.0, 1.0, width * share, job.value("biased_expert_passes"), self.element) for share in (1, 2)]
@@ -224,10 +252,8 @@ class Builder:
         if np.all(np.asarray(shape.tensor) == 1):
             return
         size = hidden_bytes(self.tokens, job.model.hidden, 1.0, self.element)
-        time = fabric.gather(size, span(fabric.domain, 1, shape.tensor))
         share = exposed_share(shape.overlap, job.value("tensor_exposed"))
-        both = exposed_time(time, 2 * parts, share)
-        self.link("tensor-parallel collectives", both, both)
+        self.collective("tensor-parallel collectives", size, span(fabric.domain, 1, shape.tensor), (2 * parts, 2 * parts), share)
 
     def run(self) -> Work:
         """Return the whole work of a micro-batch."""
@@ -249,9 +275,8 @@ class Builder:
             self.product("predicted token in", ahead, self.tokens, 2 * model.hidden, model.hidden / tensor)
         self.tensor_collectives(parts)
         local = model.vocabulary / tensor
-        self.made.head.append(
-            self.linear("output head", 1 + ahead, self.tokens, model.hidden, local, 1, practice.wide_rate, practice.peak_wide, self.element)
-        )
+        wide = Operand(practice.wide_rate, practice.peak_wide, self.element)
+        self.made.head.append(self.linear("output head", 1 + ahead, self.tokens, model.hidden, local, 1, wide, wide))
         passes = self.job.value("elementwise_passes")
         logits = [compute.sweep_bytes(self.tokens, 0.0, 1.0, local * LOGIT_PASSES * share, passes, self.element) for share in (0.3, 0.7)]
         self.passes("softmax and loss", 1 + ahead, logits[0], logits[1], NEVER, self.made.head)

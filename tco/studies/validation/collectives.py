@@ -84,7 +84,7 @@ class Rows:
         self.reduction = cost.scaled_latency(chips.practice("reduction_latency"), scale)
         self.step = cost.scaled_latency(chips.practice("collective_step"), scale, over_pcie)
         self.chunk = cost.scaled_latency(chips.practice("collective_chunk"), scale)
-        self.kernel = cost.scaled_latency(chips.practice("expert_kernel_latency"), scale)
+        self.kernel = cost.start_with_ends(cost.scaled_latency(chips.practice("expert_kernel_latency"), scale), ends)
         self.network = np.where(has(fabric, "EFA"), chips.practice("efa_step"), chips.practice("network_step"))
         injected = cost.mesh_injection(chips.part("scale_up_bandwidth"), chips.part("point_to_point"), self.per_domain, domain)
         self.inside, self.direct = injected * chips.practice("link_efficiency"), injected * chips.practice("direct_efficiency")

@@ -133,7 +133,7 @@ class Engines:
             crossing_step=practice("network_step"),
             in_network=practice("in_network_latency"),
             direct_start=start_with_ends(launch * practice("direct_start_ratio"), ends),
-            expert_kernel=scaled("expert_kernel_latency"),
+            expert_kernel=start_with_ends(scaled("expert_kernel_latency"), ends),
             ends=ends,
             reduction=scaled("reduction_latency"),
         )

@@ -10,7 +10,7 @@ import pandas as pd
 
 from tco.performance.architecture import Architecture, load_model
 from tco.performance.flops import flops_per_token
-from tco.performance.training.job import FORMATS, Job, Practice, practice_in
+from tco.performance.training.job import FORMATS, Job, Practice, Products, practice_in, products
 from tco.performance.training.memory import recomputed_share
 from tco.performance.training.plans import Plan
 from tco.performance.training.schedule import partly_recomputed
@@ -61,22 +61,25 @@ class RowValues(dict[str, Any]):
 def machines(values: RowValues, formats: Array, domain: Array) -> Practice:
     """Return the machine of every plan, each in its own number format."""
     scope = Domains(domain, values["parts.rows.scale_up_bandwidth"])
-    made = {name: practice_in(name, "rows", [scope], values, "rows") for name in FORMATS if name in set(formats)}
+    made = {name: products(name, name, "rows", values, "rows") for name in FORMATS if name in set(formats)}
     first, *others = made.items()
     found = first[1]
     for name, other in others:
         chosen = formats == name
-        found.peak, found.rate, found.grouped, found.input_size, found.conversion = (
-            np.where(chosen, new, old)
-            for new, old in (
-                (other.peak, found.peak),
-                (other.rate, found.rate),
-                (other.grouped, found.grouped),
-                (other.input_size, found.input_size),
-                (other.conversion or 0.0, 0.0 if found.conversion is None else found.conversion),
-            )
+        found = Products(
+            name,
+            *(
+                np.where(chosen, new, old)
+                for new, old in (
+                    (other.peak, found.peak),
+                    (other.rate, found.rate),
+                    (other.grouped, found.grouped),
+                    (other.input_size, found.input_size),
+                    (other.conversion or 0.0, 0.0 if found.conversion is None else found.conversion),
+                )
+            ),
         )
-    return found
+    return practice_in(found, found, "rows", [scope], values, "rows")
 
 
 def step_times(rows: TrainingRows, plans: dict[str, Array], model: Architecture, fused: bool, frozen: bool, schedule: str) -> tuple[Array, Array]:
@@ -90,6 +93,7 @@ def step_times(rows: TrainingRows, plans: dict[str, Array], model: Architecture,
             "workload.sequence_length": rows.sequence[index],
             "workload.gradient_size": 2.0 if fused else 4.0,
             "workload.optimizer_size": 12.0,
+            "workload.accumulator_size": 4.0,
             "cluster.oversubscription": 1.0,
         },
     )

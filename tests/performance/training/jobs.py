@@ -7,7 +7,7 @@ from tco.hardware.fabric import fabric_scopes
 from tco.inputs import Inputs, load_scenario
 from tco.performance.architecture import load_model
 from tco.performance.machine import family_of
-from tco.performance.training.job import CHOICES, Job, Practice, job_of, practice
+from tco.performance.training.job import CHOICES, Job, Practice, Precision, job_of, practice
 from tco.performance.training.plans import Plan
 from tco.values import as_number
 
@@ -25,7 +25,8 @@ def job(name: str = A100, **settings: str) -> tuple[Job, Practice]:
     made = job_of(load_model(CATALOGUE, inputs.text("workload.model")), texts, values)
     chip = inputs.system.chip
     scopes = fabric_scopes(inputs.system, values)
-    return made, practice(chip, scopes, values, family_of(CATALOGUE, chip), inputs.text("workload.precision"))
+    precision = Precision(inputs.text("workload.precision"), inputs.text("workload.backward_precision"))
+    return made, practice(chip, scopes, values, family_of(CATALOGUE, chip), precision)
 
 
 def small(model: str, chips: int, batch: int, **settings: str) -> tuple[Job, Practice]:

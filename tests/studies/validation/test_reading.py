@@ -33,7 +33,7 @@ def test_a_packed_file_reads_as_the_plain_one(tmp_path):
         ("a.csv", b"\0\0", "NUL"),
         ("a.csv", b"\xff\xfe" + HEADER.encode(), "UTF-8"),
         ("a.csv.gz", b"plain text", "gzip"),
-        ("a.csv.gz", gzip.compress(HEADER.encode())[:-12], "gzip"),
+        ("a.csv.gz", gzip.compress(HEADER.encode(), mtime=0)[:-12], "gzip"),
     ],
 )
 def test_a_bad_file_is_named(tmp_path, name, content, says):

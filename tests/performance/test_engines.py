@@ -1,0 +1,322 @@
+"""The plans of a serving engine: which there are, how they lie on racks, what they hold in memory, and what each axis costs."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from tco.performance.algorithms import expert_exchange, one_shot
+from tco.performance.axes import axes_of
+from tco.performance.engines import (
+    CONTEXT_PARALLEL,
+    CUTS,
+    LARGEST,
+    LEAST_CONTEXT,
+    STAGES,
+    TENSOR_PARALLEL,
+    DecodePlan,
+    Layout,
+    PrefillPlan,
+    attention_chips,
+    describe,
+    divisors,
+    layout_of,
+    plan_axes,
+    plans_of,
+    stages_of,
+)
+from tco.performance.links import Group
+from tco.performance.serving import cached_numbers, choose_decode, decode_axes
+from tco.scenario import evaluate
+from tco.studies.pools import scenario_named
+from tests.cli import document
+from tests.performance.servers import CATALOGUE, named, over_layers, server
+
+TWO_RACKS, TRAY = "trn3-nl72x2", 4
+EXPERTS, TENSOR, CONTEXT = range(len(CUTS))
+WHOLE = (1,)
+SPLIT = (1, *CONTEXT_PARALLEL)
+FABRICS = {  # chips of a world, of a domain
+    "two racks of 72": (144, 72),
+    "two racks of 36": (72, 36),
+    "one rack": (72, 72),
+    "server": (8, 8),
+    "torus": (64, 64),
+}
+
+
+def rows(fabric: str, sparse: bool, parts: tuple[int, ...], heads: int = 128) -> list[PrefillPlan]:
+    return [PrefillPlan(*(int(cell) for cell in row)) for row in plans_of(*FABRICS[fabric], heads, sparse, parts)]
+
+
+# ---------------------------------------------------------------- which plans there are
+@pytest.mark.parametrize("parts", [WHOLE, (1, 2), SPLIT], ids=str)
+@pytest.mark.parametrize("sparse", [True, False], ids=["experts", "dense"])
+@pytest.mark.parametrize("fabric", FABRICS)
+def test_every_row_is_a_plan_of_its_own_that_divides_its_chips_and_heads(fabric, sparse, parts):
+    world, domain = FABRICS[fabric]
+    found = rows(fabric, sparse, parts, heads=96)
+    assert found
+    assert max(Counter(found).values()) == 1
+    for plan in found:
+        assert plan.chips % (plan.tensor_parallel * plan.context_parallel * plan.pipeline_parallel) == 0
+        assert 96 % plan.tensor_parallel == 0
+        stage = plan.chips // plan.pipeline_parallel
+        assert plan.pipeline_parallel == 1 or (stage == world and plan.chips <= LARGEST)
+        assert stage <= world or stage <= LARGEST
+        if plan.cut:
+            assert domain < stage <= world
+            assert plan.pipeline_parallel == 1
+            assert attention_chips(plan) < stage  # otherwise there is nothing beside the group that could stay in its rack
+
+
+@pytest.mark.parametrize("fabric", FABRICS)
+def test_a_dense_model_is_one_attention_group_a_stage(fabric):
+    for plan in rows(fabric, False, SPLIT, heads=144):
+        assert attention_chips(plan) == plan.chips / plan.pipeline_parallel
+        assert plan.cut == EXPERTS
+
+
+def test_stages_are_parts_of_a_world_or_worlds_up_to_the_widest_published():
+    assert stages_of(8) == [1, 2, 4, 8, 16, 32, 64, 128]
+    assert stages_of(144) == divisors(144)
+    assert stages_of(72) == [*divisors(72), 144]
+    pipelines = {(plan.chips, plan.pipeline_parallel) for plan in rows("server", True, WHOLE) if plan.pipeline_parallel > 1}
+    assert pipelines == {(8 * depth, depth) for depth in STAGES}
+    assert {plan.chips for plan in rows("one rack", True, WHOLE) if plan.pipeline_parallel > 1} == {144}
+
+
+def test_plans_of_two_racks_counted_by_hand():
+    """Chips 1, 2, ... 144 of which a tensor-parallel group is a divisor; beyond one rack, the racks joined by experts or by halves of groups."""
+    flat = {(chips, tensor) for chips in divisors(144) for tensor in TENSOR_PARALLEL if chips % tensor == 0}
+    found = rows("two racks of 72", True, WHOLE)
+    assert {(plan.chips, plan.tensor_parallel) for plan in found if plan.cut == EXPERTS} == flat
+    assert [tuple(plan) for plan in found if plan.cut == TENSOR] == [(144, tensor, 1, 1, TENSOR) for tensor in (2, 4, 8, 16)]
+    # sequences too short to be split are split in two over the racks, and only there
+    assert [tuple(plan) for plan in found if plan.context_parallel > 1] == [
+        (144, tensor, 2, 1, CONTEXT) for tensor in TENSOR_PARALLEL if 144 % (2 * tensor) == 0
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "most"), [(0, 1), (LEAST_CONTEXT, 1), (2 * LEAST_CONTEXT - 1, 1), (2 * LEAST_CONTEXT, 2), (4 * LEAST_CONTEXT, 4), (10**7, 8)]
+)
+def test_a_sequence_is_split_where_each_part_is_worth_it(tokens, most):
+    made = server(TWO_RACKS)
+    axes = plan_axes(made.model, made.machine.links, tokens)
+    assert axes.context_parallel[axes.cut != CONTEXT].max() == most
+    across = axes.context_parallel[axes.cut == CONTEXT]
+    assert set(across) == (set() if not tokens else {ranks for ranks in {2, *CONTEXT_PARALLEL} if ranks <= max(most, 2)})
+
+
+@pytest.mark.parametrize("model", ["llama-3.1-70b", "deepseek-v3"])
+@pytest.mark.parametrize("system", ["gb200-nvl72", "h100-hgx8", TWO_RACKS, "tpuv7-cube64"])
+def test_long_prompts_have_plans_on_every_fabric(system, model):
+    made = server(system, workload__model=model, workload__precision="bf16", workload__input_tokens="131072")
+    axes = decode_axes(made.machine, made.model, made.request)
+    assert axes.context_parallel.max() == 8
+    assert np.all(np.isfinite(made.decode(DecodePlan(*axes, np.array([[1.0]]))).time))
+
+
+# ---------------------------------------------------------------- how they lie on racks
+LAYOUTS = [  # chips, tensor, context, pipeline, cut: stage, domains, replicas, copies, crossing
+    ((144, 4, 1, 1, EXPERTS), (144, 2, 1, 1, 0)),
+    ((144, 4, 1, 1, TENSOR), (144, 2, 1, 2, 1)),
+    ((144, 4, 2, 1, CONTEXT), (144, 2, 2, 1, 1)),
+    ((72, 4, 2, 1, EXPERTS), (72, 1, 1, 1, 0)),
+    ((288, 4, 1, 2, EXPERTS), (144, 2, 1, 1, 0)),
+]
+
+
+@pytest.mark.parametrize(("row", "lies"), LAYOUTS, ids=["flat", "halves of groups", "halves of sequences", "one rack", "two stages"])
+def test_layout_on_racks_of_72(row, lies):
+    links = server(TWO_RACKS).machine.links
+    assert tuple(float(part) for part in layout_of(PrefillPlan(*row), links)) == lies
+    as_arrays = layout_of(PrefillPlan(*(np.array([[value]]) for value in row)), links)
+    assert Layout(*(float(np.squeeze(part)) for part in as_arrays)) == Layout(*lies)
+
+
+@pytest.mark.parametrize("system", [TWO_RACKS, "gb200-nvl36x2", "h100-hgx8"])
+def test_a_plan_is_described_by_factors_of_its_chips(system):
+    made = server(system, workload__input_tokens="131072")
+    axes = decode_axes(made.machine, made.model, made.request)
+    plans = [DecodePlan(*(float(column[at, 0]) for column in axes), 8.0) for at in range(len(axes.chips))]
+    for plan in plans:
+        found = describe(plan, made.machine.links)
+        assert found["tp"] * found["dp"] * found["cp"] * found["pp"] == plan.chips
+        assert found["batch"] == 8 * found["dp"] * found["pp"]
+        lies = layout_of(plan, made.machine.links)
+        assert found["ep"] * found["pp"] * lies.replicas * lies.copies == plan.chips
+
+
+# ---------------------------------------------------------------- memory
+def held(plan: DecodePlan, made=None) -> float:
+    return float((made or server(TWO_RACKS)).decode(plan).memory)
+
+
+def kept(plan: DecodePlan, made=None) -> float:
+    """Return the weights a chip keeps: what is left of the memory as sequences, which all take the same, go to none."""
+    return 2 * held(plan._replace(sequences=1.0), made) - held(plan._replace(sequences=2.0), made)
+
+
+def test_experts_of_each_cut_by_hand():
+    """256 experts over 144 chips are two each, as are halves of four over 72; a set in each rack is four. The rest is alike."""
+    model = server(TWO_RACKS).model
+    expert = 3 * 7168 * 2048
+    flat, halves, sets = (kept(DecodePlan(144.0, 4.0, 1.0, 1.0, cut, 1.0)) for cut in range(3))
+    assert flat == pytest.approx(58 * 2 * expert + (model.parameters - 58 * 256 * expert) / 4, rel=1e-3)  # one byte a number
+    assert halves == pytest.approx(flat, rel=1e-12)
+    assert sets - flat == pytest.approx(58 * 2 * expert, rel=1e-9)
+
+
+def test_two_stages_hold_half_the_weights_and_the_same_caches():
+    made = server("h100-hgx8")
+    one, two = DecodePlan(8.0, 4.0, 1.0, 1.0, 0.0, 6.0), DecodePlan(16.0, 4.0, 1.0, 2.0, 0.0, 6.0)
+    assert kept(two, made) == pytest.approx(kept(one, made) / 2, rel=1e-12)
+    caches = [held(plan, made) - kept(plan, made) for plan in (one, two)]
+    assert caches[0] == pytest.approx(6 * (8192 + 1024) * 576 * 61, rel=1e-9)
+    assert caches[1] == pytest.approx(caches[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("ranks", CONTEXT_PARALLEL)
+def test_ranks_that_split_sequences_share_their_caches(ranks):
+    whole, split = DecodePlan(72.0, 1.0, 1.0, 1.0, 0.0, 6.0), DecodePlan(72.0, 1.0, float(ranks), 1.0, 0.0, 6.0)
+    one, other = held(whole) - kept(whole), held(split) - kept(split)
+    assert one == pytest.approx(6 * (8192 + 1024) * 576 * 61, rel=1e-9)
+    assert other == pytest.approx(one / ranks, rel=1e-9)
+    assert held(split) < held(whole)
+    model = server(TWO_RACKS).model
+    numbers = cached_numbers(model, 1, ranks)[0], cached_numbers(model, 1)[0]
+    assert numbers[0] * ranks == pytest.approx(numbers[1], rel=1e-12)
+
+
+# ---------------------------------------------------------------- times
+@pytest.mark.parametrize("ranks", CONTEXT_PARALLEL)
+@pytest.mark.parametrize("model", ["deepseek-v3", "qwen3-235b-a22b"])
+def test_splitting_sequences_divides_the_attention_core(model, ranks):
+    made = server(TWO_RACKS, workload__model=model, workload__input_tokens="131072")
+    whole, split = (made.decode(DecodePlan(72.0, 1.0, float(parts), 1.0, 0.0, 4.0)) for parts in (1, ranks))
+    core = [named(found, "attention core") for found in (whole, split)]
+    assert core[1].flops == pytest.approx(core[0].flops / ranks, rel=1e-12)
+    assert core[1].bytes == pytest.approx(core[0].bytes / ranks, rel=1e-12)
+    assert core[1].time == pytest.approx(core[0].time / ranks, rel=1e-12)
+    assert "context sums" not in {operator.name for operator in whole.operators}
+    assert named(split, "context sums").time > 0
+    projections = [over_layers(found, "attention projections", "flops") for found in (whole, split)]
+    assert projections[0] == projections[1]  # all ranks compute the same tokens
+
+
+def test_ranks_that_split_a_prompt_compute_their_part_of_it():
+    made = server(TWO_RACKS, workload__input_tokens="131072")
+    whole, split = (made.prefill(PrefillPlan(72.0, 4.0, float(parts))) for parts in (1, 4))
+    for name in ("attention core", "attention projections", "norms and residuals"):
+        assert over_layers(split, name, "flops") == pytest.approx(over_layers(whole, name, "flops") / 4, rel=1e-12)
+    gathered = named(split, "context gather")
+    assert gathered.bytes == pytest.approx(131072 * 576, rel=1e-12)  # keys and values of all parts
+    assert gathered.time > 0
+
+
+@pytest.mark.parametrize(("phase", "plan"), [("decode", DecodePlan(8.0, 8.0, 1.0, 1.0, 0.0, 16.0)), ("prefill", PrefillPlan(8.0, 8.0))])
+def test_a_second_stage_adds_one_transfer(phase, plan):
+    made = server("h100-hgx8", workload__precision="bf16")
+    one, two = (getattr(made, phase)(plan._replace(chips=8.0 * depth, pipeline_parallel=float(depth))) for depth in (1, 2))
+    links, tokens = made.machine.links, 16 if phase == "decode" else 8192
+    transfer = float(links.latencies.network_step) + tokens * 7168 * 2 / float(links.network)
+    assert two.time - one.time == pytest.approx(transfer, rel=1e-6)
+    assert [operator.name for operator in two.operators if operator not in one.operators] == ["stage transfer"]
+    assert named(two, "stage transfer").time == pytest.approx(transfer, rel=1e-12)
+
+
+def test_experts_in_halves_exchange_in_their_rack_and_sum_across():
+    made = server(TWO_RACKS)
+    links, machine = made.machine.links, made.machine
+    flat, halves = (made.decode(DecodePlan(144.0, 4.0, 1.0, 1.0, cut, 32.0)) for cut in (EXPERTS, TENSOR))
+    for name, size in (("dispatch", 1), ("combine", 2)):
+        assert named(halves, name).bytes == pytest.approx(2 * named(flat, name).bytes, rel=1e-12)
+        for found, ranks, tokens in ((flat, 144, 8), (halves, 72, 16)):
+            expected = expert_exchange(links, ranks, tokens, 8, 7168.0 * size) + machine.exchange_wait
+            assert named(found, name).time == pytest.approx(58 * expected, rel=1e-12)
+    joined = named(halves, "expert all-reduce")
+    assert joined.time == pytest.approx(58 * (one_shot(links, Group(2, 2, 1), 16 * 7168 * 2.0).time + machine.collective_wait), rel=1e-12)
+    assert joined.bytes == 16 * 7168 * 2
+    assert "expert all-reduce" not in {operator.name for operator in flat.operators}
+
+
+def test_experts_in_each_rack_exchange_there():
+    made = server(TWO_RACKS)
+    sets = made.decode(DecodePlan(144.0, 4.0, 2.0, 1.0, CONTEXT, 32.0))
+    expected = expert_exchange(made.machine.links, 72, 4, 8, 7168.0) + made.machine.exchange_wait  # 32 sequences of a group of eight chips
+    assert named(sets, "dispatch").time == pytest.approx(58 * expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("cut", range(3), ids=CUTS)
+def test_every_cut_computes_the_same_work(cut):
+    """Each chip's share of the products with the experts: tokens of the engine, once, over its chips."""
+    made = server(TWO_RACKS)
+    context = 2.0 if cut == CONTEXT else 1.0
+    prompt = made.prefill(PrefillPlan(144.0, 4.0, context, 1.0, float(cut)))
+    groups = 144 / 4  # each on a prompt, or two on the halves of one
+    tokens = groups * 8192 / context
+    assert over_layers(prompt, "experts", "flops") == pytest.approx(58 * 2 * tokens * 8 * 3 * 7168 * 2048 / 144, rel=1e-9)
+
+
+# ---------------------------------------------------------------- the search
+def test_what_fits_no_server_is_served_on_several():
+    """671 billion numbers of one byte against eight chips of 80 GB."""
+    found = evaluate(scenario_named(CATALOGUE, "h100-hgx8"), {"workload.interactivity": "20 token/s"}, catalogue=CATALOGUE)
+    assert found.metrics["tokens_per_s_per_user"] >= 20
+    assert {plan.chips for plan in found.plan} <= {16, 32, 64, 128}
+    made = server("h100-hgx8")
+    single = plan_axes(made.model, made.machine.links, 9216)
+    alone = PrefillPlan(*(column[single.chips[:, 0] <= 8] for column in single))
+    assert "does not fit" in choose_decode(made.machine, made.model, made.request, 1.0, alone).reason
+    assert made.decode(found.plan.decode).memory <= made.machine.memory
+
+
+@pytest.mark.parametrize("name", ["trn3-nl72x2", "trn3-nl32x2", "moe-3t-decode-trn3-nl72x2"])
+def test_the_chosen_plan_is_the_best_of_all_ways_across(name):
+    found = document("perf", name)
+    assert list(found["across_domains"]) == ["nothing", *CUTS]
+    plan = found["plan"]["decode"]
+    rate = plan["sequences"] / (plan["tensor_parallel"] * plan["context_parallel"]) / found["metrics"]["tpot_s"]
+    assert rate == pytest.approx(max(found["across_domains"].values()), rel=1e-12)
+
+
+def test_one_rack_has_nothing_to_cross():
+    assert document("perf", "gb200-nvl72")["across_domains"] is None
+
+
+# ---------------------------------------------------------------- axes on the fabric
+def lies(plan, phase: str = "decode") -> dict[str, tuple[int, int, float | None]]:
+    made = server(TWO_RACKS)
+    return {axis.name: (axis.ranks, axis.domains, axis.hops) for axis in axes_of(phase, plan, made.machine.links, getattr(made, phase)(plan))}
+
+
+def test_axes_of_two_racks_by_hand():
+    """Hops as `tco fabric` prints them: 2.4366 in a rack, 2.9161 in the world, one to the chips of a tray, none along a paired cable."""
+    rack, world = (scope["hops_mean"] for scope in document("fabric", TWO_RACKS)["scopes"])
+    rack, world = pytest.approx(rack, rel=1e-9), pytest.approx(world, rel=1e-9)
+    assert lies(DecodePlan(144.0, 4.0, 1.0, 1.0, EXPERTS, 32.0)) == {"tensor": (4, 1, 1.0), "experts": (144, 2, world)}
+    assert lies(DecodePlan(72.0, 8.0, 1.0, 1.0, EXPERTS, 32.0)) == {"tensor": (8, 1, rack), "experts": (72, 1, rack)}
+    halves = {"tensor": (2, 2, 0.0), "experts": (72, 1, rack), "expert parts": (2, 2, 0.0)}
+    assert lies(DecodePlan(144.0, 2.0, 1.0, 1.0, TENSOR, 32.0)) == halves
+    sets = {"tensor": (2, 2, 0.0), "context": (2, 2, 0.0), "experts": (72, 1, rack)}
+    assert lies(DecodePlan(144.0, 1.0, 2.0, 1.0, CONTEXT, 32.0)) == sets
+
+
+def test_an_axis_moves_what_its_collectives_move():
+    made, plan = server(TWO_RACKS), DecodePlan(144.0, 4.0, 1.0, 1.0, TENSOR, 32.0)
+    found = made.decode(plan)
+    axes = {axis.name: axis for axis in axes_of("decode", plan, made.machine.links, found)}
+    assert axes["tensor"].bytes == pytest.approx(61 * 32 * 7168 * 2, rel=1e-12)  # one all-reduce a layer
+    assert axes["experts"].bytes == pytest.approx(58 * 16 * 8 * 7168 * 3, rel=1e-12)  # a byte out, two back, to eight experts
+    assert axes["experts"].time_s == pytest.approx(named(found, "dispatch").time + named(found, "combine").time, rel=1e-12)
+    assert axes["expert parts"].bytes == pytest.approx(58 * 16 * 7168 * 2, rel=1e-12)
+
+
+def test_stages_meet_over_the_network():
+    made, plan = server("h100-hgx8"), DecodePlan(16.0, 8.0, 1.0, 2.0, EXPERTS, 32.0)
+    axes = {axis.name: axis for axis in axes_of("decode", plan, made.machine.links, made.decode(plan))}
+    assert (axes["stages"].ranks, axes["stages"].hops, axes["stages"].bytes) == (2, None, 32 * 7168 * 2)

@@ -1,0 +1,293 @@
+"""Number formats: what each chip computes them as, what they cost in bytes and unpacking, and what each operand's format changes."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tco.errors import DataError
+from tco.performance.engines import DecodePlan, PrefillPlan
+from tco.performance.formats import FORMATS, computed_on
+from tco.performance.machine import notes_on
+from tco.performance.roofline import array_fill, padded_weights
+from tco.scenario import plain_inputs
+from tco.values import as_number
+from tests.cli import tco
+from tests.performance.servers import CATALOGUE, named, over_layers, server
+
+COMPUTED = {  # chip: format: the format it is computed as, and whether software unpacks it first
+    "trn3": {
+        "mxfp4": ("fp4", False),
+        "w4a8": ("fp8", False),
+        "nvfp4": ("fp8", True),
+        "int4": ("bf16", True),
+        "int8": ("bf16", True),
+        "fp8": ("fp8", False),
+        "mxfp8": ("fp8", False),
+        "bf16": ("bf16", False),
+    },
+    "gb200-gpu": {
+        "nvfp4": ("fp4", False),
+        "mxfp4": ("fp4", False),
+        "w4a8": ("fp8", False),
+        "int4": ("bf16", True),
+        "int8": ("int8", False),
+        "fp8": ("fp8", False),
+    },
+    "h100-sxm": {
+        "nvfp4": ("fp8", True),
+        "mxfp4": ("fp8", True),
+        "w4a8": ("fp8", True),
+        "fp4": ("fp8", True),
+        "int8": ("int8", False),
+        "fp8": ("fp8", False),
+        "bf16": ("bf16", False),
+    },
+    "a100-sxm-80gb": {"fp8": ("bf16", True), "nvfp4": ("bf16", True), "w4a8": ("bf16", True), "int8": ("int8", False), "bf16": ("bf16", False)},
+    "mi355x": {"nvfp4": ("fp8", True), "mxfp4": ("fp4", False), "w4a8": ("fp8", False), "int8": ("int8", False), "fp8": ("fp8", False)},
+}
+TRN3 = "trn3-nl72x2"
+DECODE, PREFILL = DecodePlan(144.0, 4.0, 1.0, 1.0, 0.0, 32.0), PrefillPlan(16.0, 4.0)
+
+
+def values_of(**settings: str):
+    return plain_inputs(CATALOGUE, {path.replace("__", "."): text for path, text in settings.items()}).values(as_number)
+
+
+@pytest.mark.parametrize(("chip", "name"), [(chip, name) for chip, rows in COMPUTED.items() for name in rows], ids="-".join)
+def test_what_a_chip_computes_a_format_as(chip, name):
+    found = computed_on(values_of(), chip, name, "workload.precision")
+    assert (found.computed_as, found.unpacked) == COMPUTED[chip][name]
+    assert found.stored == name
+    assert found.own == (not found.unpacked and found.computed_as == FORMATS[name].peaks[0].removeprefix("peak_"))
+
+
+def test_every_chip_computes_every_format_somehow():
+    values = values_of()
+    for chip, name in itertools.product(COMPUTED, FORMATS):
+        assert values[f"parts.{chip}.{computed_on(values, chip, name, 'workload.precision').peak}"] > 0
+
+
+def test_a_peak_or_a_unit_of_ones_own_is_used():
+    """Nothing is decided by a chip's name: a chip that gets a peak, or units that take a block format, computes it."""
+    found = computed_on(values_of(**{"parts__a100-sxm-80gb__peak_fp8": "600 TFLOP/s"}), "a100-sxm-80gb", "fp8", "workload.precision")
+    assert (found.computed_as, found.unpacked) == ("fp8", False)
+    found = computed_on(values_of(parts__trn3__takes_nvfp4="1"), "trn3", "nvfp4", "workload.precision")
+    assert (found.computed_as, found.unpacked) == ("fp4", False)
+    found = computed_on(values_of(parts__trn3__peak_int8="1000 TFLOP/s"), "trn3", "int8", "workload.precision")
+    assert (found.computed_as, found.unpacked) == ("int8", False)
+
+
+# ---------------------------------------------------------------- formats that there are not
+@pytest.mark.parametrize(
+    ("path", "text", "nearest"),
+    [
+        ("precision", "fp9", "fp8"),
+        ("precision", "w4a9", "w4a8"),
+        ("expert_format", "nvfp5", "nvfp4"),
+        ("attention_format", "mxfp9", "mxfp8"),
+        ("cache_format", "bf17", "bf16"),
+    ],
+)
+def test_an_unknown_format_names_the_nearest(path, text, nearest):
+    with pytest.raises(DataError, match=rf"{text}.*{nearest}"):
+        server(TRN3, **{f"workload__{path}": text})
+    done = tco("perf", TRN3, "--set", f"workload.{path}={text}")
+    assert done.exit_code == 3
+    assert re.search(rf"unknown .*'{text}'.*{nearest}", done.stderr.replace("\n", " "))
+    assert f"workload.{path}" in done.stderr
+    assert "Traceback" not in done.output + done.stderr
+
+
+# ---------------------------------------------------------------- bytes and times
+def passes(system: str = TRN3, decode: DecodePlan = DECODE, prefill: PrefillPlan = PREFILL, **settings: str):
+    made = server(system, **{f"workload__{name}": text for name, text in settings.items()})
+    return made.decode(decode), made.prefill(prefill)
+
+
+PRODUCTS = ("attention projections", "experts", "shared expert", "feed-forward")
+
+
+def test_weights_in_four_bits_beside_activations_in_eight():
+    narrow, wide = passes(precision="w4a8"), passes(precision="mxfp8")
+    for one, other in zip(narrow, wide, strict=True):
+        assert one.time <= other.time
+        for name in PRODUCTS:
+            assert over_layers(one, name, "bytes") == pytest.approx(4.25 / 8.25 * over_layers(other, name, "bytes"), rel=1e-12)
+            assert over_layers(one, name, "flops") == over_layers(other, name, "flops")
+            assert [o.compute_rate for o in one.operators if o.name == name] == [o.compute_rate for o in other.operators if o.name == name]
+            assert over_layers(one, name, "time") <= over_layers(other, name, "time")
+    assert narrow[0].memory < wide[0].memory
+    assert named(narrow[0], "experts").time < 0.8 * named(wide[0], "experts").time  # few tokens an expert: reading binds
+    for name in PRODUCTS:  # many tokens: computing binds, and that is the same
+        assert over_layers(narrow[1], name, "time") == pytest.approx(over_layers(wide[1], name, "time"), rel=0.02)
+
+
+@pytest.mark.parametrize("sequences", [1.0, 8.0, 64.0, 512.0])
+@pytest.mark.parametrize("tensor", [1.0, 4.0, 16.0])
+def test_narrow_weights_never_slow_decode(tensor, sequences):
+    plan = DecodePlan(144.0, tensor, 1.0, 1.0, 0.0, sequences)
+    narrow, wide = (passes(decode=plan, precision=name)[0] for name in ("w4a8", "mxfp8"))
+    assert narrow.time < wide.time
+
+
+UNPACKED = [("h100-hgx8", "nvfp4"), ("a100-hgx8", "fp8"), (TRN3, "nvfp4"), ("gb200-nvl72", "int4")]
+
+
+@pytest.mark.parametrize(("system", "name"), UNPACKED)
+def test_unpacking_never_makes_anything_quicker(system, name):
+    """Against units that take the format as it is, and against numbers that need ten times the operations."""
+    made = server(system, workload__precision=name)
+    taken = tuple(form._replace(unpacked=False) for form in made.machine.formats)
+    machines = [
+        replace(made.machine, formats=taken, unpacking=None),
+        replace(made.machine, unpacking=0.0),
+        made.machine,
+        replace(made.machine, unpacking=10 * made.machine.unpacking),
+    ]
+    for phase, plan in (("decode", DecodePlan(8.0, 8.0, 1.0, 1.0, 0.0, 16.0)), ("prefill", PrefillPlan(8.0, 8.0))):
+        none, free, own, much = (getattr(made._replace(machine=machine), phase)(plan) for machine in machines)
+        assert none.time == pytest.approx(free.time, rel=1e-12)
+        for quick, slow in ((free, own), (own, much)):
+            assert quick.time <= slow.time
+            assert all(before.time <= after.time for before, after in zip(quick.operators, slow.operators, strict=True))
+        assert own.time < much.time or phase == "prefill"  # the products of many tokens hide it
+
+
+def test_unpacking_takes_the_vector_units_by_hand():
+    """o operations for every weight read, at the vector rate, beside the matrix products."""
+    made = server(TRN3, workload__precision="nvfp4")
+    plan = DecodePlan(144.0, 4.0, 1.0, 1.0, 0.0, 1.0)
+    found = named(made.decode(plan), "shared expert")
+    weights = 3 * 7168 * 2048 / 4
+    assert found.beside == pytest.approx(weights * made.machine.unpacking / made.machine.vector, rel=1e-12)
+    assert found.bytes == pytest.approx(weights * 4.5 / 8, rel=1e-12)
+    expected = (max(found.flops / found.compute_rate, found.beside) ** 2 + (found.bytes / found.bandwidth) ** 2) ** 0.5
+    assert found.time == pytest.approx(58 * expected, rel=1e-12)
+
+
+# ---------------------------------------------------------------- a format for each operand
+OPERANDS = {  # what each names, of the passes of a sparse model
+    "expert_format": {"experts"},
+    "attention_format": {"attention projections"},
+    "cache_format": {"attention core"},
+}
+FOLLOWERS = {"precision": {"experts", "attention projections", "attention core", "shared expert", "feed-forward", "dispatch"}}
+
+
+@pytest.mark.parametrize("phase", [0, 1], ids=["decode", "prefill"])
+@pytest.mark.parametrize("operand", OPERANDS)
+def test_a_format_changes_what_it_names_alone(operand, phase):
+    base, other = passes(precision="bf16")[phase], passes(precision="bf16", **{operand: "fp8"})[phase]
+    changed = {before.name for before, after in zip(base.operators, other.operators, strict=True) if before != after}
+    assert changed == OPERANDS[operand]
+    sizes = {name: over_layers(other, name, "bytes") / over_layers(base, name, "bytes") for name in changed}
+    assert sizes == pytest.approx(dict.fromkeys(changed, 0.5), rel=1e-12)
+    assert other.memory < base.memory
+
+
+@pytest.mark.parametrize("phase", [0, 1], ids=["decode", "prefill"])
+def test_operands_without_a_format_follow_the_precision(phase):
+    base, other = passes(precision="bf16")[phase], passes(precision="fp8")[phase]
+    changed = {before.name for before, after in zip(base.operators, other.operators, strict=True) if before != after}
+    assert changed == FOLLOWERS["precision"]
+    said = passes(precision="fp8", expert_format="fp8", attention_format="fp8", cache_format="fp8")[phase]
+    assert (said.time, said.memory) == (other.time, other.memory)
+    # those that have one do not
+    held = passes(precision="fp8", expert_format="bf16", attention_format="bf16", cache_format="bf16")[phase]
+    changed = {before.name for before, after in zip(base.operators, held.operators, strict=True) if before != after}
+    assert changed == {"shared expert", "feed-forward", "dispatch"}
+
+
+def test_caches_and_tokens_on_the_wire_keep_eight_bits():
+    narrow = server(TRN3, workload__precision="mxfp4").machine
+    assert (narrow.cache_size, narrow.dispatch_size, narrow.expert_size) == (1.0, 1.0, 4.25 / 8)
+    wide = server(TRN3, workload__precision="mxfp8").machine
+    assert (wide.cache_size, wide.dispatch_size) == (8.25 / 8, 8.25 / 8)
+
+
+@pytest.mark.parametrize(
+    ("system", "settings", "words"),
+    [
+        (TRN3, {"precision": "nvfp4"}, "trn3 does not compute nvfp4: computed as fp8, unpacked by the vector units"),
+        (TRN3, {"expert_format": "nvfp4"}, "trn3 does not compute nvfp4 (experts): computed as fp8, unpacked by the vector units"),
+        ("h100-hgx8", {"precision": "w4a8"}, "h100-sxm does not compute w4a8: computed as fp8, unpacked by the vector units"),
+        ("a100-hgx8", {"precision": "bf16", "attention_format": "fp8"}, "a100-sxm-80gb does not compute fp8 (attention): computed as bf16, unpacked"),
+    ],
+)
+def test_a_note_says_what_is_not_computed_as_it_is_stored(system, settings, words):
+    (note,) = notes_on(server(system, **{f"workload__{name}": text for name, text in settings.items()}).machine)
+    assert note.startswith(words)
+
+
+@pytest.mark.parametrize("name", ["mxfp4", "w4a8", "mxfp8", "fp8", "bf16"])
+def test_no_note_on_what_a_chip_computes(name):
+    assert notes_on(server(TRN3, workload__precision=name).machine) == []
+
+
+# ---------------------------------------------------------------- systolic arrays
+ARRAY = (128, 512, 128)  # rows, rows of four joined, columns
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer", "fill"),
+    [
+        (576, 512, 0.9),  # four arrays of 128 rows side by side pad 576 to 640; joined they would pad it to 1,024
+        (576, 128, 0.5625),  # too narrow to stand side by side
+        (512, 128, 1.0),
+        (7168, 2048, 1.0),
+        (128, 512, 1.0),
+        (128, 128, 0.25),
+        (64, 512, 0.5),
+        (1, 1, 1 / 512 / 128),
+    ],
+)
+def test_share_of_an_array_that_is_filled(inner, outer, fill):
+    assert inner * outer / padded_weights(inner, outer, *ARRAY) == pytest.approx(fill, rel=1e-12)
+
+
+@pytest.mark.parametrize(("inner", "fill"), [(576, 0.9), (512, 1.0), (640, 1.0), (129, 129 / 256)])
+def test_arrays_in_sixteen_bits_are_not_joined(inner, fill):
+    assert inner * 128 / padded_weights(inner, 128, 128, 128, 128) == pytest.approx(fill, rel=1e-12)
+
+
+sides = st.one_of(st.integers(1, 20_000), st.integers(1, 156).map(lambda tiles: 128 * tiles))
+
+
+@given(sides, sides, st.sampled_from([(128, 512, 128), (128, 128, 128), (256, 256, 256), (256, 512, 64)]), st.integers(1, 10**6))
+def test_no_array_is_more_than_full(inner, outer, array, tokens):
+    padded = padded_weights(inner, outer, *array)
+    fill = array_fill(inner * outer, tokens, padded, 64)
+    assert 0 < fill <= 1 + 1e-12
+    assert padded <= padded_weights(inner + 1, outer, *array)
+    assert padded <= padded_weights(inner, outer + 1, *array)
+    assert fill <= array_fill(inner * outer, tokens + 1, padded, 64) * (1 + 1e-12)
+
+
+@given(st.integers(1, 64), st.integers(1, 64), sides, sides)
+def test_few_rows_cost_as_much_as_the_least(tokens, least, inner, outer):
+    """Time of a product goes as its work over the fill."""
+    padded = padded_weights(inner, outer, *ARRAY)
+    time = tokens * inner * outer / array_fill(inner * outer, tokens, padded, least)
+    assert time == pytest.approx(max(tokens, least) * padded, rel=1e-12)
+
+
+def test_products_of_a_chip_fill_its_arrays_as_far_as_they_go():
+    """The shared expert at tensor 4: 7,168 x 1,024 and 512 x 7,168 fill; 32 rows of the 64 that pass while weights load are half."""
+    made = server(TRN3, workload__precision="mxfp8")
+    least = float(made.machine.array.least_moving)
+    for tokens in (least / 4, least / 2, least, 4 * least):
+        found = named(made.decode(DECODE._replace(sequences=tokens)), "shared expert")
+        assert found.compute_rate == pytest.approx(min(tokens / least, 1) * made.machine.dense_gemm, rel=1e-12)
+
+
+def test_small_arrays_are_always_filled():
+    made = server("gb200-nvl72")
+    assert made.machine.array is None
+    found = named(made.decode(DecodePlan(72.0, 4.0, 1.0, 1.0, 0.0, 1.0)), "shared expert")
+    assert found.compute_rate == made.machine.dense_gemm
