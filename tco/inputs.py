@@ -214,6 +214,16 @@ class Inputs:
         found = self.found.get(path)
         if found is not None:
             return found
+        dated = self.catalogue.once(("dated", self.date), dict)
+        if path not in dated:
+            found = self.dated(path)
+            if found is None:
+                return self.documented(path)
+            dated[path] = found
+        return dated[path]
+
+    def dated(self, path: str) -> Input | None:
+        """Return the input of a path that the catalogue holds by date or by family; None for those of documents."""
         group, *middle, last = path.split(".")
         name = ".".join(middle)
         if group == "parts" and name:
@@ -224,6 +234,12 @@ class Inputs:
             return self.catalogue.vested(name, self.date)
         if group == "performance" and (name, last) in self.catalogue.calibration_rows:
             return self.catalogue.practice(name, last)
+        return None
+
+    def documented(self, path: str) -> Input:
+        """Return the input of a path that a document of its own holds; any other path raises `DataError`."""
+        group, *middle, last = path.split(".")
+        name = ".".join(middle)
         if group in ("performance", "rebates") and name:
             self.found |= self.catalogue.document_inputs(group, name, group, f"{group}.{name}")
             if path in self.found:

@@ -74,7 +74,7 @@ def performance_document(result: Result) -> dict[str, Any]:
         "memory_bytes": result.report.memory,
         "search": result.report.search,
         "axes": [axis._asdict() for axis in result.axes],
-        "across_domains": result.report.cuts,
+        "across_domains": (result.serving.cuts if result.serving else {}) or None,
         "runner_up": result.report.runner_up,
         "margin": result.report.margin,
         "notes": result.notes,
@@ -98,8 +98,8 @@ def performance_tables(result: Result) -> list[Table]:
         below.append(
             f"Runner-up, {(result.report.margin or 0.0) * 100:.3g} % behind: {plan_text(differing(result.report.plan, result.report.runner_up))}"
         )
-    if result.report.cuts:
-        below.append(cuts_text(result.report.cuts))
+    if result.serving and result.serving.cuts:
+        below.append(cuts_text(result.serving.cuts))
     if result.report.memory:
         used = ", ".join(f"{name} {size / 1e9:.1f}" for name, size in result.report.memory.items() if size)
         below.append(f"Memory of the fullest chip, GB: {used}; {sum(result.report.memory.values()) / 1e9:.1f} in all.")

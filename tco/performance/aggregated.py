@@ -103,7 +103,7 @@ def choose(machine: Machine, model: Architecture, request: Request, values: Valu
     if choice.plan is None:
         best = float(np.max(np.where(held, rates["tokens_per_s_per_user"], 0)))
         choice.reason = (
-            phases.shortfall(decode._replace(memory=empty + one), machine, held, 0)
+            phases.shortfall(empty + one, machine)
             if not np.any(held)
             else f"{values['workload.concurrency']:g} requests in flight get at most {best:.1f} tokens/s a user, {interactivity:g} are asked for"
             if not np.any(held & quick)

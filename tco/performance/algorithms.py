@@ -8,7 +8,7 @@ steps are zero there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -40,7 +40,7 @@ def timings(links: Links, operation: str, ranks: Any, size: Any) -> dict[str, Ti
 
 def timings_on(links: Links, operation: str, group: Group, size: Any) -> dict[str, Timing]:
     """Return the timing of every algorithm that the fabric allows for a group wherever its ranks stand; an unknown operation raises `DataError`."""
-    makers: dict[str, Callable[[Links, Group, Any], dict[str, Timing]]] = {
+    makers: dict[str, Callable[[Reach, Any], dict[str, Timing]]] = {
         "all-reduce": all_reduce,
         "all-gather": partial(one_pass, reduces=False),
         "reduce-scatter": partial(one_pass, reduces=True),
@@ -50,7 +50,7 @@ def timings_on(links: Links, operation: str, group: Group, size: Any) -> dict[st
     }
     if operation not in makers:
         raise unknown("operation", operation, makers, "--op")
-    return makers[operation](links_for(links, group), group, size)
+    return makers[operation](reach(links, group), size)
 
 
 def candidates(links: Links, operation: str, ranks: Any, size: Any) -> dict[str, Any]:
@@ -60,12 +60,7 @@ def candidates(links: Links, operation: str, ranks: Any, size: Any) -> dict[str,
 
 def cheapest(links: Links, operation: str, ranks: Any, size: Any) -> Any:
     """Return the time of the cheapest algorithm for consecutive ranks."""
-    return cheapest_on(links, operation, group_of(links, ranks), size)
-
-
-def cheapest_on(links: Links, operation: str, group: Group, size: Any) -> Any:
-    """Return the time of the cheapest algorithm for a group wherever its ranks stand."""
-    return least(operation, [timing.time for timing in timings_on(links, operation, group, size).values()])
+    return least(operation, list(candidates(links, operation, ranks, size).values()))
 
 
 def half_rate(links: Links, operation: str, ranks: Any, name: str) -> Any:
@@ -74,52 +69,55 @@ def half_rate(links: Links, operation: str, ranks: Any, name: str) -> Any:
     return cost.half_rate_size(empty, cost.algorithm_bandwidth(VAST, vast), SOME, some)
 
 
-def outer_rate(links: Links, group: Group) -> Any:
-    """Return the rate between domains: the lanes of the world, or the network beyond it."""
-    return cost.outside_rate(group.ranks, links.world, links.crossing, links.network)
+class Reach(NamedTuple):
+    """A group on the links it meets, with the rate and the steps by which its domains reach each other."""
+
+    links: Links
+    group: Group
+    rate: Any  # between domains: the lanes of the world, or the network beyond it
+    step: Any  # between domains, to the paired place
+    straight: Any  # to any place of another domain: forwarded on the way inside the world, else as between pairs
 
 
-def outer_step(links: Links, group: Group) -> Any:
-    """Return the latency of a step between domains, to the paired place."""
-    return cost.outside_step(group.ranks, links.world, links.latencies.crossing_step, links.latencies.network_step)
-
-
-def straight_step(links: Links, group: Group) -> Any:
-    """Return the latency of a step to any place of another domain: forwarded on the way inside the world, else as between pairs."""
+def reach(links: Links, group: Group) -> Reach:
+    """Return how a group reaches its domains."""
     t = links.latencies
-    if t.forwarded_step is None:
-        return outer_step(links, group)
-    return cost.outside_step(group.ranks, links.world, cost.reaching_step(group.per_domain, t.crossing_step, t.forwarded_step), t.network_step)
+    rate = cost.outside_rate(group.ranks, links.world, links.crossing, links.network)
+    straight = step = cost.outside_step(group.ranks, links.world, t.crossing_step, t.network_step)
+    if t.forwarded_step is not None:
+        within = cost.reaching_step(group.per_domain, t.crossing_step, t.forwarded_step)
+        straight = cost.outside_step(group.ranks, links.world, within, t.network_step)
+    return Reach(links_for(links, group), group, rate, step, straight)
 
 
-def straight_latency(links: Links, group: Group, start: Any, phases: int, step: Any) -> Any:
+def straight_latency(at: Reach, start: Any, phases: int, step: Any) -> Any:
     """Return the latency of exchanges straight to every place: one step a phase inside the world, beyond it one inside and one across."""
-    t = links.latencies
-    across = cost.direct_latency(start, phases, group.ranks, group.domains, step, outer_step(links, group))
+    t = at.links.latencies
+    across = cost.direct_latency(start, phases, at.group.ranks, at.group.domains, step, at.step)
     if t.forwarded_step is None:
         return across
-    within = cost.forwarded_latency(start, phases, group.ranks, group.domains, step, straight_step(links, group))
-    return cost.outside_step(group.ranks, links.world, within, across)
+    within = cost.forwarded_latency(start, phases, at.group.ranks, at.group.domains, step, at.straight)
+    return cost.outside_step(at.group.ranks, at.links.world, within, across)
 
 
-def wire(links: Links, group: Group, inner: Any, outer: Any, inner_rate: Any) -> Any:
+def wire(at: Reach, inner: Any, outer: Any, inner_rate: Any) -> Any:
     """Return the time on the wire of bytes that stay and bytes that leave the domain, which may pass the same ports."""
-    if not links.shared:
-        return cost.wire_time(inner, inner_rate, outer, outer_rate(links, group))
-    within = np.minimum(np.asarray(group.ranks) <= links.world, 1.0)  # beyond its world a chip has ports of its own
-    return cost.shared_wire_time(inner, inner_rate, outer, outer_rate(links, group), within)
+    if not at.links.shared:
+        return cost.wire_time(inner, inner_rate, outer, at.rate)
+    within = np.minimum(np.asarray(at.group.ranks) <= at.links.world, 1.0)  # beyond its world a chip has ports of its own
+    return cost.shared_wire_time(inner, inner_rate, outer, at.rate, within)
 
 
-def pipelined(links: Links, latency: Any, wire: Any, reducing: Any = None) -> Timing:
+def pipelined(at: Reach, latency: Any, wire: Any, reducing: Any = None) -> Timing:
     """Return the timing of a transfer in chunks, of whose steps some add up."""
-    t = links.latencies
+    t = at.links.latencies
     whole = latency if reducing is None else cost.reducing_latency(latency, reducing, t.reduction)
     return Timing(cost.pipelined_time(whole, wire, t.chunk), t.start, latency, whole, wire)
 
 
-def at_once(links: Links, start: Any, latency: Any, wire: Any, reducing: Any = None) -> Timing:
+def at_once(at: Reach, start: Any, latency: Any, wire: Any, reducing: Any = None) -> Timing:
     """Return the timing of a transfer in one piece, of whose steps some add up."""
-    whole = latency if reducing is None else cost.reducing_latency(latency, reducing, links.latencies.reduction)
+    whole = latency if reducing is None else cost.reducing_latency(latency, reducing, at.links.latencies.reduction)
     return Timing(cost.direct_time(whole, wire), start, latency, whole, wire)
 
 
@@ -128,182 +126,192 @@ def halvings(parts: Any) -> Any:
     return np.ceil(np.log2(parts) - 1e-9)
 
 
-def ring(links: Links, group: Group, size: Any, passes: int, reduces: bool) -> Timing:
+class Shares(NamedTuple):
+    """Bytes of a rank that stay in its domain and that leave it, in algorithms where each rank owns a part of the buffer."""
+
+    passes: int  # one gathers or scatters, two reduce to all
+    reduces: bool
+    inner: Any
+    outer: Any
+
+
+def shares_of(at: Reach, size: Any, passes: int, reduces: bool) -> Shares:
+    """Return what each rank of a group sends."""
+    inner, outer = cost.ring_bytes(size, at.group.ranks, passes), cost.outer_share(size, at.group.domains, at.group.per_domain, passes)
+    return Shares(passes, reduces, inner, outer)
+
+
+def ring_wire(at: Reach, share: Shares) -> Any:
+    """Return the time on the wire of rings and trees."""
+    return cost.wire_time(share.inner, at.links.inside, share.outer, at.rate)
+
+
+def ring(at: Reach, share: Shares, wire: Any) -> Timing:
     """Return the timing of a pipelined ring over both tiers."""
-    t = links.latencies
-    inner, outer = cost.ring_bytes(size, group.ranks, passes), cost.outer_share(size, group.domains, group.per_domain, passes)
-    wire = cost.wire_time(inner, links.inside, outer, outer_rate(links, group))
-    latency = cost.ring_latency(t.start, passes, group.ranks, group.domains, t.step, outer_step(links, group))
-    return pipelined(links, latency, wire, group.ranks - 1 if reduces else None)
+    t, group = at.links.latencies, at.group
+    latency = cost.ring_latency(t.start, share.passes, group.ranks, group.domains, t.step, at.step)
+    return pipelined(at, latency, wire, group.ranks - 1 if share.reduces else None)
 
 
-def direct(links: Links, group: Group, size: Any, passes: int, reduces: bool) -> Timing:
-    """Return the timing of direct exchanges, a phase for each pass, every rank talking to all of its domain and to its pairs in others."""
-    t = links.latencies
-    inner, outer = cost.ring_bytes(size, group.ranks, passes), cost.outer_share(size, group.domains, group.per_domain, passes)
-    wire = cost.wire_time(inner, links.direct, outer, outer_rate(links, group))
-    latency = cost.direct_latency(t.direct_start, passes, group.ranks, group.domains, t.far_step, outer_step(links, group))
-    adding = np.minimum(group.ranks - group.domains, 1) + np.minimum(group.domains - 1, 1) if reduces else None
-    return at_once(links, t.direct_start, latency, wire, adding)
-
-
-def forwarded(links: Links, group: Group, size: Any, passes: int, reduces: bool) -> Timing:
-    """Return the timing of exchanges straight to every place, a phase for each pass, forwarded by the chips and switches on the way."""
-    t = links.latencies
-    inner, outer = cost.ring_bytes(size, group.ranks, passes), cost.outer_exchange(size, group.ranks, group.per_domain, passes)
-    latency = straight_latency(links, group, t.direct_start, passes, t.far_step)
-    rate = links.direct if links.torus is None else links.spread
-    return at_once(links, t.direct_start, latency, wire(links, group, inner, outer, rate), np.minimum(group.ranks - 1, 1) if reduces else None)
-
-
-def halving(links: Links, group: Group, size: Any, passes: int, reduces: bool) -> Timing:
+def halving(at: Reach, share: Shares, wire: Any) -> Timing:
     """Return the timing of recursive halving and doubling."""
-    t = links.latencies
-    inner, outer = cost.ring_bytes(size, group.ranks, passes), cost.outer_share(size, group.domains, group.per_domain, passes)
-    wire = cost.wire_time(inner, links.inside, outer, outer_rate(links, group))
-    latency = cost.halving_latency(t.start, passes, group.per_domain, group.domains, t.step, outer_step(links, group))
-    return pipelined(links, latency, wire, halvings(group.per_domain) + halvings(group.domains) if reduces else None)
+    t, group = at.links.latencies, at.group
+    latency = cost.halving_latency(t.start, share.passes, group.per_domain, group.domains, t.step, at.step)
+    return pipelined(at, latency, wire, halvings(group.per_domain) + halvings(group.domains) if share.reduces else None)
 
 
-def bucket(links: Links, group: Group, size: Any, passes: int, reduces: bool) -> Timing:
+def direct(at: Reach, share: Shares) -> Timing:
+    """Return the timing of direct exchanges, a phase for each pass, every rank talking to all of its domain and to its pairs in others."""
+    t, group = at.links.latencies, at.group
+    wire = cost.wire_time(share.inner, at.links.direct, share.outer, at.rate)
+    latency = cost.direct_latency(t.direct_start, share.passes, group.ranks, group.domains, t.far_step, at.step)
+    adding = np.minimum(group.ranks - group.domains, 1) + np.minimum(group.domains - 1, 1) if share.reduces else None
+    return at_once(at, t.direct_start, latency, wire, adding)
+
+
+def forwarded(at: Reach, size: Any, share: Shares) -> Timing:
+    """Return the timing of exchanges straight to every place, a phase for each pass, forwarded by the chips and switches on the way."""
+    t, group = at.links.latencies, at.group
+    outer = cost.outer_exchange(size, group.ranks, group.per_domain, share.passes)
+    latency = straight_latency(at, t.direct_start, share.passes, t.far_step)
+    rate = at.links.direct if at.links.torus is None else at.links.spread
+    adding = np.minimum(group.ranks - 1, 1) if share.reduces else None
+    return at_once(at, t.direct_start, latency, wire(at, share.inner, outer, rate), adding)
+
+
+def bucket(at: Reach, size: Any, share: Shares) -> Timing:
     """Return the timing of bucket rings over the dimensions of a torus, one after the other, and at last over several tori."""
     before, phases = 1, []
-    for ring_size, link, closed in links.rings:
-        phases.append(cost.bucket_time(size, ring_size, before, passes, link, closed))
+    for ring_size, link, closed in at.links.rings:
+        phases.append(cost.bucket_time(size, ring_size, before, share.passes, link, closed))
         before = before * ring_size
-    outer = cost.outer_share(size, group.domains, group.per_domain, passes)
-    phases.append(cost.wire_time(0.0, links.inside, outer, outer_rate(links, group)))
-    return pipelined(links, bucket_latency(links, group, passes), total("bucket_wire", phases), adding_steps(links, group) if reduces else None)
+    phases.append(cost.wire_time(0.0, at.links.inside, share.outer, at.rate))
+    return pipelined(at, bucket_latency(at, share.passes), total("bucket_wire", phases), adding_steps(at) if share.reduces else None)
 
 
-def bucket_all(links: Links, group: Group, size: Any, passes: int, reduces: bool) -> Timing:
+def bucket_all(at: Reach, share: Shares) -> Timing:
     """Return the timing of bucket rings with the data split over rotated orders, all dimensions busy at once."""
-    inner, outer = cost.ring_bytes(size, group.ranks, passes), cost.outer_share(size, group.domains, group.per_domain, passes)
-    wire = cost.wire_time(inner, links.inside, outer, outer_rate(links, group))
-    return pipelined(links, bucket_latency(links, group, passes), wire, adding_steps(links, group) if reduces else None)
+    return pipelined(at, bucket_latency(at, share.passes), ring_wire(at, share), adding_steps(at) if share.reduces else None)
 
 
-def bucket_latency(links: Links, group: Group, passes: int) -> Any:
+def bucket_latency(at: Reach, passes: int) -> Any:
     """Return the latency of bucket rings: steps to neighbours over all dimensions, and over the network between tori."""
-    t = links.latencies
-    inside = cost.torus_latency(t.start, passes, links.steps, t.near_step)
-    return cost.ring_latency(inside, passes, group.domains, group.domains, t.near_step, outer_step(links, group))
+    t = at.links.latencies
+    inside = cost.torus_latency(t.start, passes, at.links.steps, t.near_step)
+    return cost.ring_latency(inside, passes, at.group.domains, at.group.domains, t.near_step, at.step)
 
 
-def adding_steps(links: Links, group: Group) -> Any:
+def adding_steps(at: Reach) -> Any:
     """Return the steps of bucket rings that add up."""
-    return links.steps + group.domains - 1
+    return at.links.steps + at.group.domains - 1
 
 
-def one_pass(links: Links, group: Group, size: Any, reduces: bool) -> dict[str, Timing]:
+def one_pass(at: Reach, size: Any, reduces: bool) -> dict[str, Timing]:
     """All-gather and reduce-scatter."""
-    if links.rings:
-        return {
-            "bucket": bucket(links, group, size, 1, reduces),
-            "bucket, all dimensions": bucket_all(links, group, size, 1, reduces),
-            "direct": forwarded(links, group, size, 1, reduces),
-        }
-    found = {
-        "ring": ring(links, group, size, 1, reduces),
-        "recursive doubling": halving(links, group, size, 1, reduces),
-        "direct": direct(links, group, size, 1, reduces),
-    }
-    return found | ({"direct, forwarded": forwarded(links, group, size, 1, reduces)} if links.latencies.forwarded_step is not None else {})
-
-
-def all_reduce(links: Links, group: Group, size: Any) -> dict[str, Timing]:
-    """All-reduce."""
-    if links.rings:
-        return {
-            "bucket": bucket(links, group, size, 2, True),
-            "bucket, all dimensions": bucket_all(links, group, size, 2, True),
-            "one-shot": one_shot(links, group, size),
-            "two-shot": forwarded(links, group, size, 2, True),
-        }
-    found = {
-        "ring": ring(links, group, size, 2, True),
-        "halving-doubling": halving(links, group, size, 2, True),
-        "one-shot": one_shot(links, group, size),
-        "two-shot": direct(links, group, size, 2, True),
-    }
-    if links.latencies.forwarded_step is not None:
-        found["two-shot, forwarded"] = forwarded(links, group, size, 2, True)
-    if links.reduces:
-        found["in-network"] = in_network(links, group, size)
+    share = shares_of(at, size, 1, reduces)
+    if at.links.rings:
+        return {"bucket": bucket(at, size, share), "bucket, all dimensions": bucket_all(at, share), "direct": forwarded(at, size, share)}
+    wire = ring_wire(at, share)
+    found = {"ring": ring(at, share, wire), "recursive doubling": halving(at, share, wire), "direct": direct(at, share)}
+    if at.links.latencies.forwarded_step is not None:
+        found["direct, forwarded"] = forwarded(at, size, share)
     return found
 
 
-def one_shot(links: Links, group: Group, size: Any) -> Timing:
+def all_reduce(at: Reach, size: Any) -> dict[str, Timing]:
+    """All-reduce."""
+    share = shares_of(at, size, 2, True)
+    if at.links.rings:
+        return {
+            "bucket": bucket(at, size, share),
+            "bucket, all dimensions": bucket_all(at, share),
+            "one-shot": one_shot(at, size),
+            "two-shot": forwarded(at, size, share),
+        }
+    wire = ring_wire(at, share)
+    found = {
+        "ring": ring(at, share, wire),
+        "halving-doubling": halving(at, share, wire),
+        "one-shot": one_shot(at, size),
+        "two-shot": direct(at, share),
+    }
+    if at.links.latencies.forwarded_step is not None:
+        found["two-shot, forwarded"] = forwarded(at, size, share)
+    if at.links.reduces:
+        found["in-network"] = in_network(at, size)
+    return found
+
+
+def one_shot(at: Reach, size: Any) -> Timing:
     """Return the timing of every rank reading the whole buffer of every other."""
-    t = links.latencies
-    everything, across = cost.one_shot_bytes(size, group.ranks), cost.one_shot_crossing(size, group.ranks, group.per_domain)
-    latency = straight_latency(links, group, t.direct_start, 1, t.far_step)
-    wire = cost.wire_time(everything, links.direct if links.torus is None else links.spread, across, outer_rate(links, group))
-    return at_once(links, t.direct_start, latency, wire, np.minimum(group.ranks - 1, 1))
+    t = at.links.latencies
+    everything, across = cost.one_shot_bytes(size, at.group.ranks), cost.one_shot_crossing(size, at.group.ranks, at.group.per_domain)
+    latency = straight_latency(at, t.direct_start, 1, t.far_step)
+    wire = cost.wire_time(everything, at.links.direct if at.links.torus is None else at.links.spread, across, at.rate)
+    return at_once(at, t.direct_start, latency, wire, np.minimum(at.group.ranks - 1, 1))
 
 
-def in_network(links: Links, group: Group, size: Any) -> Timing:
+def in_network(at: Reach, size: Any) -> Timing:
     """Return the timing of a reduction in the switches."""
-    t = links.latencies
-    inner, outer = cost.in_network_bytes(size, group.per_domain), cost.outer_share(size, group.domains, group.per_domain, 2)
-    wire = cost.wire_time(inner, links.direct, outer, outer_rate(links, group))
-    return pipelined(links, cost.in_network_latency_of(t.start, t.in_network, group.domains, outer_step(links, group)), wire)
+    t = at.links.latencies
+    inner, outer = cost.in_network_bytes(size, at.group.per_domain), cost.outer_share(size, at.group.domains, at.group.per_domain, 2)
+    wire = cost.wire_time(inner, at.links.direct, outer, at.rate)
+    return pipelined(at, cost.in_network_latency_of(t.start, t.in_network, at.group.domains, at.step), wire)
 
 
-def gather(links: Links, group: Group, size: Any) -> Timing:
+def gather(at: Reach, size: Any) -> Timing:
     """Return the timing of an all-gather of few ranks, which all talk to all at once, on a torus by buckets."""
-    met = links_for(links, group)
-    return bucket(met, group, size, 1, False) if met.rings else direct(met, group, size, 1, False)
+    share = shares_of(at, size, 1, False)
+    return bucket(at, size, share) if at.links.rings else direct(at, share)
 
 
-def exchange(links: Links, group: Group, size: Any) -> dict[str, Timing]:
+def exchange(at: Reach, size: Any) -> dict[str, Timing]:
     """All-to-all. Its latency as measured grows with log2 N, as that of Bruck's algorithm, which moves log2(N)/2 buffers: that is not offered."""
-    t = links.latencies
-    inner = cost.inner_exchange(size, group.ranks, group.per_domain)
-    outer = cost.outer_exchange(size, group.ranks, group.per_domain)
-    latency = cost.exchange_latency(t.start, group.ranks, group.domains, t.step, straight_step(links, group))
-    return {"pairwise": pipelined(links, latency, wire(links, group, inner, outer, links.spread))}
+    t = at.links.latencies
+    inner = cost.inner_exchange(size, at.group.ranks, at.group.per_domain)
+    outer = cost.outer_exchange(size, at.group.ranks, at.group.per_domain)
+    latency = cost.exchange_latency(t.start, at.group.ranks, at.group.domains, t.step, at.straight)
+    return {"pairwise": pipelined(at, latency, wire(at, inner, outer, at.links.spread))}
 
 
-def broadcast(links: Links, group: Group, size: Any) -> dict[str, Timing]:
+def broadcast(at: Reach, size: Any) -> dict[str, Timing]:
     """Broadcast: the whole buffer passes every rank once, pipelined."""
-    t = links.latencies
-    latency = cost.halving_latency(t.start, 1, group.per_domain, group.domains, t.step, outer_step(links, group))
-    wire = cost.wire_time(size, links.inside, cost.outer_share(size, group.domains, group.per_domain, 1), outer_rate(links, group))
-    return {"tree": pipelined(links, latency, wire)}
+    t = at.links.latencies
+    latency = cost.halving_latency(t.start, 1, at.group.per_domain, at.group.domains, t.step, at.step)
+    wire = cost.wire_time(size, at.links.inside, cost.outer_share(size, at.group.domains, at.group.per_domain, 1), at.rate)
+    return {"tree": pipelined(at, latency, wire)}
 
 
-def send_receive(links: Links, group: Group, size: Any) -> dict[str, Timing]:
+def send_receive(at: Reach, size: Any) -> dict[str, Timing]:
     """Point to point, within a domain or to the next one."""
-    t = links.latencies
-    latency = straight_latency(links, group, t.start, 1, t.step)
-    across = cost.crossing_bytes(size, group.domains)
-    staying = cost.staying_bytes(size, group.domains)
-    return {"direct": at_once(links, t.start, latency, wire(links, group, staying, across, links.inside))}
+    t = at.links.latencies
+    latency = straight_latency(at, t.start, 1, t.step)
+    across = cost.crossing_bytes(size, at.group.domains)
+    staying = cost.staying_bytes(size, at.group.domains)
+    return {"direct": at_once(at, t.start, latency, wire(at, staying, across, at.links.inside))}
 
 
 def expert_exchange(links: Links, ranks: Any, tokens: Any, active: int, token: Any) -> Any:
-    """Return the time of an expert dispatch or combine: each copy sent by itself, or once to every domain and forwarded there."""
-    group = group_of(links, ranks)
-    links = links_for(links, group)
-    t = links.latencies
-    inside, outside = (group.per_domain - 1) / group.ranks, (group.domains - 1) / group.domains
-    apart, paired = (cost.crossing_step(step(links, group), group.domains) for step in (straight_step, outer_step))
-    each = wire(
-        links,
-        group,
-        cost.scattered_bytes(tokens, active, token, inside),
-        cost.scattered_bytes(tokens, active, token, outside),
-        links.spread,
-    )
+    """Return the time of an expert dispatch or combine of consecutive ranks."""
+    return expert_exchanges(reach(links, group_of(links, ranks)), tokens, active, [token])[0]
+
+
+def expert_exchanges(at: Reach, tokens: Any, active: int, sizes: Sequence[Any]) -> list[Any]:
+    """Return the time of expert dispatch and combine, each with its bytes a token.
+
+    Each copy is sent by itself, or once to every domain and forwarded there.
+    """
+    t, group = at.links.latencies, at.group
+    near, inside, outside = (group.per_domain - 1) / group.per_domain, (group.per_domain - 1) / group.ranks, (group.domains - 1) / group.domains
+    apart, paired = (cost.crossing_step(step, group.domains) for step in (at.straight, at.step))
     places, domains = cost.distinct_places(group.ranks, active), cost.distinct_places(group.domains, active)
-    once = wire(
-        links,
-        group,
-        cost.deduplicated_bytes(tokens, places, token, (group.per_domain - 1) / group.per_domain),
-        cost.deduplicated_bytes(tokens, domains, token, outside),
-        links.spread,
-    )
-    ways = ((1, apart, each), (2, paired, once))
-    times = [cost.expert_exchange_time(kernels, t.expert_kernel, network, moving, 0.0) for kernels, network, moving in ways]
-    return least("expert_exchange", times)
+    found = []
+    for token in sizes:
+        each = [cost.scattered_bytes(tokens, active, token, share) for share in (inside, outside)]
+        once = [cost.deduplicated_bytes(tokens, reached, token, share) for reached, share in ((places, near), (domains, outside))]
+        ways = ((1, apart, each), (2, paired, once))
+        times = [
+            cost.expert_exchange_time(kernels, t.expert_kernel, network, wire(at, *moved, at.links.spread), 0.0) for kernels, network, moved in ways
+        ]
+        found.append(least("expert_exchange", times))
+    return found

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.errors import DataError
-from tco.formula import total
+from tco.formula import least, total
 from tco.performance import moe
-from tco.performance.algorithms import cheapest_on, expert_exchange, gather, one_shot
+from tco.performance.algorithms import all_reduce, expert_exchanges, gather, one_shot, reach
 from tco.performance.attention import Attention
 from tco.performance.collectives import scattered_bytes, token_bytes
 from tco.performance.formats import Computed, unpacking_time
 from tco.performance.layers import FeedForward, StateMixer
-from tco.performance.links import Group, group_of, links_for
+from tco.performance.links import Group, group_of
 from tco.performance.machine import Machine, share_of_rate
 from tco.performance.model import Architecture
 from tco.performance.roofline import (
@@ -216,9 +216,9 @@ class Pass:
 
     def gather(self, name: str, layers: Any, group: Group, size: Any) -> None:
         """Add an all-gather of `size` bytes over some chips."""
-        links = self.machine.links
-        time = added_latency(gather(links, group, size).time, self.machine.collective_wait)
-        self.collective(name, layers, only_if_shared(time, group.ranks), size, links_for(links, group).inside)
+        met = reach(self.machine.links, group)
+        time = added_latency(gather(met, size).time, self.machine.collective_wait)
+        self.collective(name, layers, only_if_shared(time, group.ranks), size, met.links.inside)
 
     def core_widths(self, a: Attention) -> tuple[int, Any]:
         """Return numbers per query-key pair and head, and cached numbers per token of one chip: the latent is whole on every rank."""
@@ -281,15 +281,15 @@ class Pass:
         """Add dispatch and combine where attention groups hold different tokens."""
         machine, shape = self.machine, self.shape
         own = per_rank(shape.tokens, shape.attention_chips / shape.copies)
-        chips = shape.expert_chips / shape.copies
-        met = links_for(machine.links, group_of(machine.links, chips))
-        for name, size in (("dispatch", machine.dispatch_size), ("combine", machine.activation_size)):
-            token = token_bytes(self.model.hidden, size, 0.0, 1)
-            time = added_latency(expert_exchange(machine.links, chips, own, f.active, token), machine.exchange_wait)
-            self.collective(name, layers, only_if_shared(time, self.groups), scattered_bytes(own, f.active, token, 1.0), met.spread)
+        met = reach(machine.links, group_of(machine.links, shape.expert_chips / shape.copies))
+        tokens = [token_bytes(self.model.hidden, size, 0.0, 1) for size in (machine.dispatch_size, machine.activation_size)]
+        times = expert_exchanges(met, own, f.active, tokens)
+        for name, token, time in zip(("dispatch", "combine"), tokens, times, strict=True):
+            waiting = only_if_shared(added_latency(time, machine.exchange_wait), self.groups)
+            self.collective(name, layers, waiting, scattered_bytes(own, f.active, token, 1.0), met.links.spread)
         if np.any(np.asarray(shape.copies) > 1):  # both halves of every expert's sum meet between paired chips
             size, pair = message_bytes(own, self.model.hidden, machine.activation_size), Group(shape.copies, shape.copies, 1)
-            time = added_latency(one_shot(machine.links, pair, size).time, machine.collective_wait)
+            time = added_latency(one_shot(reach(machine.links, pair), size).time, machine.collective_wait)
             self.collective("expert all-reduce", layers, only_if_shared(time, shape.copies), size, machine.links.crossing)
 
     # ---------------------------------------------------------------- what every layer has
@@ -300,9 +300,10 @@ class Pass:
         near = group_of(machine.links, ranks)
         domains = np.where(shape.crossing, shape.domains, near.domains)
         group = Group(ranks, domains, ranks / domains)
-        time = added_latency(cheapest_on(machine.links, "all-reduce", group, size), machine.collective_wait)
-        inside = links_for(machine.links, group).inside
-        self.collective("all-reduce", layers * (1.0 + (self.groups <= 1.001)), only_if_shared(time, ranks), size, inside)
+        met = reach(machine.links, group)
+        quickest = least("all-reduce", [timing.time for timing in all_reduce(met, size).values()])
+        time = added_latency(quickest, machine.collective_wait)
+        self.collective("all-reduce", layers * (1.0 + (self.groups <= 1.001)), only_if_shared(time, ranks), size, met.links.inside)
 
     def run(self, logits_tokens: Any) -> list[Operator]:
         """Return all operators of the pass, the output head computed for `logits_tokens`."""

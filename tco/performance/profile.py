@@ -70,7 +70,6 @@ class Report(NamedTuple):
     margin: float | None  # how far the runner-up lies behind
     memory: dict[str, float]
     phases: dict[str, Any]
-    cuts: dict[str, float] | None = None  # rate of the best plan by what lies across the domains of a world
 
 
 def report_of(workload: Any, seconds: float) -> Report:
@@ -85,5 +84,4 @@ def report_of(workload: Any, seconds: float) -> Report:
     if workload.plan is not None:
         plan = dict(workload.described)
         plan |= {phase: {name: int(value) for name, value in part._asdict().items()} for phase, part in workload.plan._asdict().items()}
-    cuts = workload.choices["decode"].cuts if "decode" in workload.choices else None
-    return Report(plan, search, None, margins.get("decode"), {}, workload.phases(), cuts)
+    return Report(plan, search, None, margins.get("decode"), {}, workload.phases())

@@ -245,7 +245,8 @@ class Choice:
     margin: float | None
     made: Any = None  # the chosen plan's pass
     reason: str = ""  # why none fits
-    cuts: dict[str, float] | None = None  # best rate by what lies across the domains of a world, where it has several
+    best: Any = None  # best rate of each row of plans
+    axes: Any = None  # the plans
 
 
 Place = tuple[int, int]  # of a plan among the rows and columns of a search
@@ -253,7 +254,7 @@ Place = tuple[int, int]  # of a plan among the rows and columns of a search
 
 def at(quantity: Any, place: Place) -> Any:
     """Return one plan's value of a quantity, which may be one for all plans, or for a whole row or column of them."""
-    if not np.ndim(quantity):
+    if not isinstance(quantity, np.ndarray) or not quantity.ndim:
         return quantity
     rows, columns = quantity.shape
     return quantity[place[0] if rows > 1 else 0, place[1] if columns > 1 else 0]
@@ -272,7 +273,8 @@ def choose(score: Any, fits: Any, meets: Any, axes: Any, result: PassResult) -> 
     count = int(np.count_nonzero(feasible))
     if not count:
         return Choice(None, score.size, 0, None)
-    ranked = np.where(feasible, score, -np.inf).ravel()
+    grid = np.where(feasible, score, 0.0)
+    ranked = grid.ravel()
     best = int(ranked.argmax())
     margin = None
     if count > 1:
@@ -280,7 +282,7 @@ def choose(score: Any, fits: Any, meets: Any, axes: Any, result: PassResult) -> 
         margin = float(ranked[best] / second - 1)
     place = divmod(best, score.shape[1])
     plan = axes._make(float(at(axis, place)) for axis in axes)
-    return Choice(plan, score.size, count, margin, pass_at(result, place))
+    return Choice(plan, score.size, count, margin, pass_at(result, place), best=grid.max(axis=1), axes=axes)
 
 
 def decode_axes(machine: Machine, model: Architecture, request: Request) -> PrefillPlan:
@@ -295,12 +297,8 @@ def choose_decode(machine: Machine, model: Architecture, request: Request, inter
     fits, fast = result.memory <= machine.memory, tokens_per_user(result.per_token) >= interactivity
     rate = decode_rate(plan.sequences, attention_chips(plan), result.per_token)
     choice = choose(rate, fits, fast, plan, result)
-    if machine.links.domain < machine.links.world:
-        feasible = np.where(fits & fast, rate, 0.0)
-        crossed = borders_crossed(plan, machine.links)
-        choice.cuts = {name: float(np.max(feasible[crossed == name], initial=0.0)) for name in ("nothing", *CUTS)}
     if choice.plan is None:
-        choice.reason = shortfall(result, machine, fits, interactivity)
+        choice.reason = too_slow(result, fits, interactivity) if np.any(fits) else shortfall(result.memory, machine)
     return choice
 
 
@@ -312,17 +310,20 @@ def choose_prefill(machine: Machine, model: Architecture, request: Request, ttft
     choice = choose(prefill_rate(request.prompt, attention_chips(plan), result.time), fits, soon, plan, result)
     if choice.plan is None:
         choice.reason = (
-            shortfall(result, machine, fits, 0)
+            shortfall(result.memory, machine)
             if not np.any(fits)
             else f"the quickest prefill takes {float(np.min(result.time)):.3g} s, more than the {ttft:g} s allowed"
         )
     return choice
 
 
-def shortfall(result: PassResult, machine: Machine, fits: Any, interactivity: float) -> str:
-    """Say why no plan is feasible: what is short, and by how much."""
-    if not np.any(fits):
-        need, have = float(np.min(result.memory)), plain(machine.memory)
-        return f"the model does not fit: the leanest plan needs {need / 1e9:.1f} GB a chip, {have / 1e9:.1f} GB are usable"
+def shortfall(memory: Any, machine: Machine) -> str:
+    """Say by how much the leanest plan is too large."""
+    need, have = float(np.min(memory)), plain(machine.memory)
+    return f"the model does not fit: the leanest plan needs {need / 1e9:.1f} GB a chip, {have / 1e9:.1f} GB are usable"
+
+
+def too_slow(result: PassResult, fits: Any, interactivity: float) -> str:
+    """Say how much the quickest plan that fits gives a user."""
     quickest = float(np.min(np.where(np.broadcast_to(fits, np.shape(result.time)), result.per_token, np.inf)))
     return f"the quickest plan that fits gives {1 / quickest:.1f} tokens/s a user, {interactivity:g} are asked for"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.performance import serving as phases
 from tco.performance.architecture import Architecture
-from tco.performance.engines import DecodePlan, PrefillPlan, attention_chips, describe
+from tco.performance.engines import CUTS, DecodePlan, PrefillPlan, attention_chips, borders_crossed, describe
 from tco.performance.links import Links
 from tco.performance.machine import Machine, notes_on
 from tco.performance.requests import Request, request_of
@@ -53,6 +53,15 @@ class ServingResult:
             return []
         plans = self.plan._asdict()
         return [axis for phase, made in self.phases().items() for axis in axes_of(phase, plans[phase], self.links, made)]
+
+    @property
+    def cuts(self) -> dict[str, float]:
+        """Decode rate of the best plan by what lies across the domains of a world; empty where a world is one domain or nothing was searched."""
+        found = self.choices.get("decode")
+        if self.links is None or self.links.domain >= self.links.world or found is None or found.axes is None:
+            return {}
+        crossed = borders_crossed(found.axes, self.links)
+        return {name: float(found.best[crossed == name].max(initial=0.0)) for name in ("nothing", *CUTS)}
 
     def phases(self) -> dict[str, PassResult]:
         """Return the phases that were evaluated."""

@@ -125,9 +125,9 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
     cost = np.where(held & whole & soon, joined.usd_per_million(hour, rate, 1.0), np.inf)
     reason = ""
     if not np.any(held):
-        reason = f"no decode plan: {phases.shortfall(step, decode.machine, held, 0)}"
+        reason = f"no decode plan: {phases.shortfall(step.memory, decode.machine)}"
     elif not np.any(whole):
-        reason = f"no prefill plan: {phases.shortfall(ready, prefill.machine, whole, 0)}"
+        reason = f"no prefill plan: {phases.shortfall(ready.memory, prefill.machine)}"
     elif not np.any(np.isfinite(cost)):
         reason = f"no pair of plans gives the first token within {limit:g} s"
     return Grid(plan, before, step, ready, rate, share, first, handed, cache, cost, hour, reason)

@@ -37,6 +37,7 @@ class TrainingResult:
     chips: int = 0
     lines: StepLines | None = None
     axes: list[Axis] = field(default_factory=list)  # where the axes of the plan lie on the fabric
+    cuts: dict[str, float] = field(default_factory=dict)  # only engines are compared by what lies across domains
     memory: dict[str, float] = field(default_factory=dict)
     described: dict[str, Any] = field(default_factory=dict)
     runner_up: dict[str, Any] | None = None

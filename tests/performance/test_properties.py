@@ -1,0 +1,372 @@
+"""What holds of any collective and any pass: nothing beats its lower bounds, and more hardware is never slower."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tco.hardware.fabric import crossing_bandwidth, fabric_scopes
+from tco.performance.algorithms import OPERATIONS, Timing, timings
+from tco.performance.engines import DecodePlan, plan_axes
+from tco.performance.links import Latencies, Links, group_of
+from tco.performance.machine import Machine
+from tco.performance.serving import decode_axes
+from tco.scenario import links_of_system, system_inputs
+from tco.values import as_number
+from tests.performance.servers import CATALOGUE, Server, server
+
+FABRICS = {
+    "star": "gb200-nvl72",
+    "star that adds up": "h100-hgx8",
+    "two stars": "gb200-nvl36x2",
+    "two levels": "trn3-nl72x2",
+    "torus": "trn2-nl32x2-3d",
+    "large torus": "tpuv7-cube64",
+    "mesh": "mi355x-8",
+}
+on_every_fabric = pytest.mark.parametrize("fabric", FABRICS)
+RATES = ("inside", "direct", "spread", "crossing", "network", "lane", "exchange_lane")
+AT_ONCE = ("one-shot", "two-shot", "two-shot, forwarded", "direct", "direct, forwarded")  # several ports at work: a step or two reach all
+IN_ONE_PIECE = AT_ONCE  # without chunks
+SLACK = 1 - 1e-9
+
+
+class Wires(NamedTuple):
+    """What a system's links carry at their full rate, before anything practice takes away."""
+
+    domain: int
+    world: int
+    inside: float  # injection of a chip inside its domain
+    anywhere: float  # with its lanes to other domains of the world
+    crossing: float  # those lanes alone
+    network: float
+    bisections: dict[int, float]  # of a domain and of the world
+
+
+@cache
+def fabric_of(name: str, **given_: str) -> tuple[Links, Wires]:
+    inputs = system_inputs(CATALOGUE, name, {path.replace("__", "."): text for path, text in given_.items()}, {})
+    values = inputs.values(as_number)
+    links, scopes = links_of_system(inputs, values), fabric_scopes(inputs.system, values)
+    inner = next(scope for scope in scopes if scope.chips == links.domain)
+    world = scopes[-1]
+    crossing = crossing_bandwidth(inputs.system, values)
+    network = float(values[f"parts.{inputs.system.chip}.scale_out_bandwidth"])
+    bisections = {scope.chips: float(scope.bisection) for scope in (inner, world)}
+    anywhere = max(float(inner.injection), float(world.injection))
+    return links, Wires(links.domain, links.world, float(inner.injection), anywhere, float(crossing or 0), network, bisections)
+
+
+def groups(world: int) -> st.SearchStrategy[int]:
+    """Ranks of a collective: any in a world, and several worlds."""
+    return st.one_of(st.integers(2, world), st.sampled_from([2 * world, 4 * world, 8 * world]))
+
+
+sizes = st.floats(0, 10).map(lambda power: 10**power)
+factors = st.floats(1, 16)
+operations = st.sampled_from(OPERATIONS)
+
+
+def scaled(made: Any, fields: dict[str, float]) -> Any:
+    """Return a tuple with some fields multiplied, those it has."""
+    return made._replace(**{name: getattr(made, name) * factor for name, factor in fields.items() if getattr(made, name) is not None})
+
+
+def times(found: dict[str, Timing]) -> dict[str, float]:
+    return {name: float(timing.time) for name, timing in found.items()}
+
+
+# ---------------------------------------------------------------- collectives: more hardware
+@on_every_fabric
+def test_more_bandwidth_is_never_slower(fabric):
+    """Whichever rates rise, and for every algorithm."""
+    links, wires = fabric_of(FABRICS[fabric])
+
+    @settings(max_examples=60)
+    @given(operations, groups(wires.world), sizes, st.dictionaries(st.sampled_from(RATES), factors, min_size=1))
+    def never_slower(operation, ranks, size, raised):
+        before, after = (times(timings(met, operation, ranks, size)) for met in (links, scaled(links, raised)))
+        assert before.keys() == after.keys()
+        assert all(after[name] <= time for name, time in before.items())
+
+    never_slower()
+
+
+@on_every_fabric
+def test_lower_latencies_are_never_slower(fabric):
+    links, wires = fabric_of(FABRICS[fabric])
+
+    @settings(max_examples=60)
+    @given(operations, groups(wires.world), sizes, st.dictionaries(st.sampled_from(Latencies._fields), st.floats(0, 1), min_size=1))
+    def never_slower(operation, ranks, size, lowered):
+        quick = links._replace(latencies=scaled(links.latencies, lowered))
+        before, after = (times(timings(met, operation, ranks, size)) for met in (links, quick))
+        assert all(after[name] <= time for name, time in before.items())
+
+    never_slower()
+
+
+@on_every_fabric
+def test_a_larger_buffer_is_never_quicker(fabric):
+    links, wires = fabric_of(FABRICS[fabric])
+
+    @settings(max_examples=60)
+    @given(operations, groups(wires.world), sizes, factors)
+    def never_quicker(operation, ranks, size, factor):
+        small, large = (times(timings(links, operation, ranks, buffer)) for buffer in (size, size * factor))
+        assert all(large[name] >= time for name, time in small.items())
+
+    never_quicker()
+
+
+FASTER = ("lane_bandwidth", "scale_up_bandwidth", "scale_out_bandwidth")
+
+
+@on_every_fabric
+@pytest.mark.parametrize("attribute", FASTER)
+def test_faster_links_of_the_chip_are_never_slower(fabric, attribute):
+    """From the catalogue's figure on, whatever the fabric makes of it."""
+    name = FABRICS[fabric]
+    inputs = system_inputs(CATALOGUE, name, {}, {})
+    path = f"parts.{inputs.system.chip}.{attribute}"
+    before = inputs.values(as_number)[path]
+    links, wires = fabric_of(name)
+    faster = fabric_of(name, **{path.replace(".", "__"): f"{before * 1.5!r} byte/s"})[0]
+    for operation in OPERATIONS:
+        for ranks in (2, 4, wires.domain, wires.world, 4 * wires.world):
+            for size in (1e3, 1e6, 1e9):
+                slow, quick = (times(timings(met, operation, ranks, size)) for met in (links, faster))
+                assert all(quick[algorithm] <= time for algorithm, time in slow.items())
+    if attribute == "scale_out_bandwidth":
+        assert float(faster.network) == pytest.approx(1.5 * float(links.network), rel=1e-12)
+
+
+@on_every_fabric
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_half_of_every_rate_is_twice_the_time_on_the_wire(fabric, operation):
+    """What latency takes stays. Chunks are as many as is best, so that theirs grows by the root of two."""
+    links, wires = fabric_of(FABRICS[fabric])
+    slow = scaled(links, dict.fromkeys(RATES, 0.5))
+
+    @settings(max_examples=15)
+    @given(groups(wires.world), sizes)
+    def doubles(ranks, size):
+        empty = timings(links, operation, ranks, 0.0)
+        for name, before in timings(links, operation, ranks, size).items():
+            after = timings(slow, operation, ranks, size)[name]
+            assert float(empty[name].time) == pytest.approx(float(before.latency), rel=1e-12)
+            assert float(after.latency) == float(before.latency)
+            assert float(after.wire) == pytest.approx(2 * float(before.wire), rel=1e-9)
+            moving, slower = (float(timing.time) - float(timing.latency) for timing in (before, after))
+            noise = 1e-12 * float(after.time)
+            if name in IN_ONE_PIECE or operation == "send-recv":
+                assert slower == pytest.approx(2 * moving, rel=1e-9, abs=4 * noise)
+            else:
+                assert math.sqrt(2) * moving - 4 * noise <= slower <= 2 * moving + 4 * noise
+
+    doubles()
+
+
+# ---------------------------------------------------------------- collectives: lower bounds
+def leaving(wires: Wires, ranks: int) -> float:
+    """Return the full rate of a chip's lanes to other domains: those of the world, and its network ports where a group needs them."""
+    return wires.crossing * (wires.world > wires.domain) + wires.network * (ranks > wires.world)
+
+
+def least_wire(wires: Wires, operation: str, ranks: int, size: float, adds_up: bool) -> float:
+    """Return the time no algorithm can beat: what a chip hands over at its full injection, and what a domain takes in over its border.
+
+    A sum over N chips moves 2 (N-1)/N of the buffer through each chip's links, a gather or an exchange (N-1)/N; a switch that adds up
+    spares the chips all but once. A domain of Y takes in the whole sum, the other domains' parts of a gather, or of an exchange.
+    """
+    injection = wires.anywhere + wires.network * (ranks > wires.world)
+    share = (ranks - 1) / ranks
+    handed = {"all-reduce": 1.0 if adds_up else 2 * share, "broadcast": 1.0, "send-recv": 1.0}.get(operation, share)
+    if operation != "send-recv" and ranks <= wires.domain:
+        injection = wires.inside
+    bound = handed * size / injection
+    domains = math.ceil(ranks / wires.domain)
+    if domains > 1:
+        each = ranks / domains
+        elsewhere = (ranks - each) / ranks
+        part = {"all-reduce": 1 / each, "broadcast": 1 / each, "send-recv": 1.0, "all-to-all": elsewhere}.get(operation, elsewhere / each)
+        bound = max(bound, part * size / leaving(wires, ranks))
+    if operation == "all-to-all" and ranks in wires.bisections and ranks % 2 == 0:
+        bound = max(bound, size * ranks / 4 / wires.bisections[ranks])  # half of the chips send half of what they have across the middle
+    return bound
+
+
+@on_every_fabric
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_no_algorithm_beats_the_wires(fabric, operation):
+    links, wires = fabric_of(FABRICS[fabric])
+
+    @settings(max_examples=40)
+    @given(groups(wires.world), sizes)
+    def bounded(ranks, size):
+        for name, timing in timings(links, operation, ranks, size).items():
+            assert float(timing.wire) >= least_wire(wires, operation, ranks, size, name == "in-network") * SLACK, name
+            assert float(timing.time) >= float(timing.wire) + float(timing.latency)
+
+    for ranks in {wires.domain, wires.world, 4 * wires.world}:
+        bounded.hypothesis.inner_test(ranks, 1e9)
+    bounded()
+
+
+@on_every_fabric
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_no_algorithm_beats_its_steps(fabric, operation):
+    """Where each chip talks to one other at a time it takes log2 N steps to reach them all; all at once, one. Switches that add up take a trip."""
+    links, wires = fabric_of(FABRICS[fabric])
+    t = links.latencies
+    step = min(float(t.near_step), float(t.crossing_step), float(t.network_step))
+
+    @settings(max_examples=40)
+    @given(groups(wires.world), sizes)
+    def bounded(ranks, size):
+        for name, timing in timings(links, operation, ranks, size).items():
+            steps = float(timing.latency) - float(timing.start)
+            if name == "in-network":
+                assert steps >= float(t.in_network) * SLACK
+            else:
+                reached = 1 if operation == "send-recv" or name in AT_ONCE else math.log2(ranks)
+                assert steps >= reached * step * SLACK, name
+
+    bounded()
+
+
+@pytest.mark.parametrize(
+    ("operation", "name", "domain_steps"),
+    [
+        ("all-reduce", "ring", 2 * 7),
+        ("all-reduce", "halving-doubling", 2 * 3),
+        ("all-reduce", "one-shot", 1),
+        ("all-reduce", "two-shot", 2),
+        ("all-gather", "ring", 7),
+        ("reduce-scatter", "recursive doubling", 3),
+        ("all-to-all", "pairwise", 3),
+        ("broadcast", "tree", 3),
+    ],
+)
+def test_steps_of_eight_chips_behind_a_switch(operation, name, domain_steps):
+    """And four such servers take as many again over the network: 3, or 2 halvings, of each pass."""
+    links = fabric_of("h100-hgx8")[0]
+    t = links.latencies
+    timing = timings(links, operation, 8, 1e6)[name]
+    far = t.far_step if name in AT_ONCE else t.step
+    assert float(timing.stepping - timing.start) == pytest.approx(domain_steps * float(far), rel=1e-9)
+
+
+# ---------------------------------------------------------------- serving
+SERVED = {
+    "trn3-nl72x2": {"workload__input_tokens": "65536"},  # large arrays; every way across racks, and sequences that are split
+    "gb200-nvl72": {},
+    "h100-hgx8": {"workload__precision": "nvfp4"},  # unpacked by the vector units; several servers, and pipelines of them
+    "trn2-nl32x2-3d": {"workload__model": "llama-3.1-70b", "workload__precision": "bf16"},
+    "gb200-nvl36x2": {"workload__model": "gpt-oss-120b"},
+}
+on_every_server = pytest.mark.parametrize("system", SERVED)
+COMPUTE = ("attention_gemm", "dense_gemm", "expert_gemm", "head_gemm", "core", "index", "recurrent", "vector", "exponentials")
+MEMORY = ("bandwidth", "cache_bandwidth")
+WAITS = ("launch", "overhead", "collective_wait", "exchange_wait", "passes", "permutes")
+
+
+def of(system: str) -> Server:
+    return server(system, **SERVED[system])
+
+
+@cache
+def plans(system: str) -> tuple[Any, DecodePlan]:
+    """Every plan of both phases, a row each, decode at some sequences a group."""
+    made = of(system)
+    axes = decode_axes(made.machine, made.model, made.request)
+    return plan_axes(made.model, made.machine.links, made.request.prompt), DecodePlan(*axes, np.array([[1.0, 8.0, 64.0, 512.0]]))
+
+
+@on_every_server
+def test_no_operator_beats_its_engines(system):
+    """Of every plan: at least its work at the rate of its engine, its bytes at the bandwidth, and what runs beside."""
+    made, (prefill, decode) = of(system), plans(system)
+    for found in (made.decode(decode), made.prefill(prefill)):
+        for operator in found.operators:
+            assert np.all(np.asarray(operator.time) >= 0)
+            if operator.link or operator.flops is None:
+                continue
+            least = np.maximum(operator.flops / operator.compute_rate, operator.bytes / operator.bandwidth)
+            if operator.beside is not None:
+                least = np.maximum(least, operator.beside)
+            assert np.all(operator.time >= operator.layers * least * SLACK), operator.name
+        assert np.all(found.time >= sum(operator.time for operator in found.operators) * SLACK)
+
+
+@on_every_server
+def test_more_chip_never_slows_a_plan(system):
+    """Every plan, every operator: rates of all engines up, whichever, or what one waits for down."""
+    made, (prefill, decode) = of(system), plans(system)
+    before = made.decode(decode), made.prefill(prefill)
+
+    @settings(max_examples=10)
+    @given(st.dictionaries(st.sampled_from(COMPUTE + MEMORY), factors, min_size=1), st.dictionaries(st.sampled_from(WAITS), st.floats(0, 1)))
+    def never_slower(raised, lowered):
+        fields = {name: getattr(made.machine, name) * factor for name, factor in (raised | lowered).items()}
+        faster = made._replace(machine=replace(made.machine, **fields))
+        for old, new in zip(before, (faster.decode(decode), faster.prefill(prefill)), strict=True):
+            assert np.all(new.time <= old.time)
+            for one, other in zip(old.operators, new.operators, strict=True):
+                assert np.all(other.time <= one.time * (1 + 1e-12)), one.name
+
+    never_slower()
+
+
+@on_every_server
+def test_more_links_never_slow_a_plan(system):
+    made, (prefill, decode) = of(system), plans(system)
+    before = made.decode(decode), made.prefill(prefill)
+
+    @settings(max_examples=6)
+    @given(
+        st.dictionaries(st.sampled_from(RATES), factors, min_size=1), st.dictionaries(st.sampled_from(Latencies._fields), st.floats(0, 1), min_size=1)
+    )
+    def never_slower(raised, lowered):
+        links = made.machine.links
+        better = scaled(links, raised)._replace(latencies=scaled(links.latencies, lowered))
+        faster = made._replace(machine=replace(made.machine, links=better))
+        for old, new in zip(before, (faster.decode(decode), faster.prefill(prefill)), strict=True):
+            assert np.all(new.time <= old.time * (1 + 1e-12))
+            assert np.array_equal(new.memory, old.memory)
+
+    never_slower()
+
+
+@on_every_server
+def test_half_of_every_rate_doubles_what_is_computed_and_moved(system):
+    made, (prefill, decode) = of(system), plans(system)
+    slow = made._replace(machine=replace(made.machine, **{name: getattr(made.machine, name) / 2 for name in COMPUTE + MEMORY}))
+    for old, new in ((made.decode(decode), slow.decode(decode)), (made.prefill(prefill), slow.prefill(prefill))):
+        for one, other in zip(old.operators, new.operators, strict=True):
+            factor = 1 if one.link or one.name == "launches" else 2
+            assert np.allclose(other.time, factor * np.asarray(one.time), rtol=1e-9, atol=0), one.name
+
+
+@on_every_server
+def test_more_sequences_take_longer_and_are_more_at_work(system):
+    """A step of more sequences is no quicker, and no plan makes fewer tokens by taking more."""
+    made, (_, decode) = of(system), plans(system)
+    time = np.asarray(made.decode(decode).time)
+    assert np.all(np.diff(time, axis=1) >= 0)
+    assert np.all(np.diff(decode.sequences / time, axis=1) >= 0)
+
+
+def test_every_rate_of_a_machine_is_raised_here():
+    """What a chip has gained since is named above, or is no rate."""
+    rest = {"chip", "formats", "memory", "imbalance", "expert_engine", "softmax_operations", "links", "unpacking", "array", "family"}
+    sizes_of = {name for name in Machine.__dataclass_fields__ if name.endswith("_size")}
+    assert set(Machine.__dataclass_fields__) == {*COMPUTE, *MEMORY, *WAITS, *rest, *sizes_of}
+    assert group_of(fabric_of("gb200-nvl72")[0], 144).domains == 2
