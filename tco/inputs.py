@@ -214,7 +214,7 @@ class Inputs:
         found = self.found.get(path)
         if found is not None:
             return found
-        dated = self.catalogue.once(("dated", self.date), dict)
+        dated: dict[str, Input] = self.catalogue.once(("dated", self.date), dict)
         if path not in dated:
             found = self.dated(path)
             if found is None:
@@ -238,8 +238,7 @@ class Inputs:
 
     def documented(self, path: str) -> Input:
         """Return the input of a path that a document of its own holds; any other path raises `DataError`."""
-        group, *middle, last = path.split(".")
-        name = ".".join(middle)
+        group, name = path.partition(".")[0], path.partition(".")[2].rpartition(".")[0]
         if group in ("performance", "rebates") and name:
             self.found |= self.catalogue.document_inputs(group, name, group, f"{group}.{name}")
             if path in self.found:

@@ -30,7 +30,7 @@ from tco.inputs import HEADLINE_DOCUMENTS, HEADLINE_SYSTEM, Inputs, Scenario, lo
 from tco.metrics import METRICS
 from tco.performance.architecture import Architecture, load_model
 from tco.performance.links import Links, Route, Tier, links_of
-from tco.performance.machine import Machine, Stored, Traits, family_of, machine
+from tco.performance.machine import Machine, Stored, Traits, devices_share, family_of, machine
 from tco.performance.profile import Report, report_of, shares_of
 from tco.performance.workload import ServingResult, serve
 from tco.placement import SIDECAR, needs_sidecar, place
@@ -182,7 +182,7 @@ def server_of(inputs: Inputs, values: Values) -> tuple[Machine, Architecture]:
 def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
     """Train the scenario's model on all chips of its cluster."""
     from tco.performance.training.critical_batch import notes_on_batch  # a serving scenario starts without the training room
-    from tco.performance.training.job import CHOICES, Precision, job_of, practice
+    from tco.performance.training.job import CHOICES, Precision, job_of, of_devices, practice
     from tco.performance.training.result import train
 
     system, catalogue = inputs.system, inputs.catalogue
@@ -190,6 +190,8 @@ def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
     texts = {path: inputs.text(path) for path in CHOICES}
     job = job_of(load_model(catalogue, inputs.text("workload.model")), texts, values)
     reached = practice(system.chip, fabric_scopes(system, values), values, family, precision, route_of(inputs, values))
+    if catalogue.has_part_value(system.chip, "cores_per_device"):
+        reached = of_devices(reached, devices_share(values, system.chip, family))
     result = train(job, reached, precision, plan)
     result.notes += notes_on_batch(values)
     return result

@@ -307,11 +307,11 @@ def expert_exchanges(at: Reach, tokens: Any, active: int, sizes: Sequence[Any]) 
     places, domains = cost.distinct_places(group.ranks, active), cost.distinct_places(group.domains, active)
     found = []
     for token in sizes:
-        each = [cost.scattered_bytes(tokens, active, token, share) for share in (inside, outside)]
-        once = [cost.deduplicated_bytes(tokens, reached, token, share) for reached, share in ((places, near), (domains, outside))]
+        kept, left = (cost.scattered_bytes(tokens, active, token, share) for share in (inside, outside))
+        each = wire(at, kept, left, at.links.spread)
+        kept, left = (cost.deduplicated_bytes(tokens, reached, token, share) for reached, share in ((places, near), (domains, outside)))
+        once = wire(at, kept, left, at.links.spread)
         ways = ((1, apart, each), (2, paired, once))
-        times = [
-            cost.expert_exchange_time(kernels, t.expert_kernel, network, wire(at, *moved, at.links.spread), 0.0) for kernels, network, moved in ways
-        ]
+        times = [cost.expert_exchange_time(kernels, t.expert_kernel, network, moving, 0.0) for kernels, network, moving in ways]
         found.append(least("expert_exchange", times))
     return found

@@ -31,6 +31,12 @@ def device_efficiency(cores_per_device: Pure, cores: Pure, whole_chip: Pure) -> 
     return select(cores_per_device >= cores, whole_chip, 1)
 
 
+def devices_share(values: Values, chip: str, family: str) -> Any:
+    """Return the efficiency of a chip whose cores form logical devices."""
+    part = f"parts.{chip}"
+    return device_efficiency(values[f"{part}.cores_per_device"], values[f"{part}.cores"], values[f"performance.{family}.whole_chip_efficiency"])
+
+
 class Array(NamedTuple):
     """Systolic array of a core: rows that sum, in 16 bits and joined for narrow formats, and columns."""
 
@@ -121,9 +127,7 @@ def machine(chip: str, links: Links, values: Values, family: str, stored: Stored
     if stored.cache not in FORMATS:
         raise unknown("cache format", stored.cache, FORMATS, "workload.cache_format")
 
-    share = None
-    if traits.logical:
-        share = device_efficiency(values[f"{part}.cores_per_device"], values[f"{part}.cores"], values[f"{prior}.whole_chip_efficiency"])
+    share = devices_share(values, chip, family) if traits.logical else None
 
     def reached(rate: Any) -> Any:
         return rate if share is None else share_of_rate(rate, share)

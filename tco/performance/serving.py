@@ -15,7 +15,7 @@ from tco.formula import formula, total
 from tco.performance import requests as asked
 from tco.performance.architecture import Architecture
 from tco.performance.collectives import direct_time
-from tco.performance.engines import CUTS, SEQUENCES, DecodePlan, PrefillPlan, attention_chips, layout_of, plan_axes, borders_crossed
+from tco.performance.engines import CUTS, SEQUENCES, DecodePlan, PrefillPlan, attention_chips, layout_of, plan_axes
 from tco.performance.machine import Machine
 from tco.performance.memory import cache_bytes, memory_in_use, weight_bytes
 from tco.performance.operators import Operator, Pass, Shape, numbers_of, projections

@@ -195,7 +195,9 @@ def points_of(frontier: Frontier, grid: Grid, places: tuple[Array, Array, Array]
         bounds = time_by_bound(phases.pass_at(grid.step, (int(places[1][position]), int(places[2][position]))))
         bound = max(bounds, key=lambda name: bounds[name])
         moved = (handed, cache) if separate else (None, None)
-        found.append(Point._make([*rates, *moved, memory, *whole[position], str(crossed[position]), bound, bounds[bound], bool(position == target), False]))
+        found.append(
+            Point._make([*rates, *moved, memory, *whole[position], str(crossed[position]), bound, bounds[bound], bool(position == target), False])
+        )
     return found
 
 

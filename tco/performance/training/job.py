@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -12,6 +12,7 @@ from tco.errors import DataError, unknown
 from tco.performance.architecture import Architecture
 from tco.performance.formats import element_size
 from tco.performance.links import Route, link_rate, network_of
+from tco.performance.machine import share_of_rate
 from tco.performance.memory import usable_memory
 from tco.performance.roofline import achieved_bandwidth, exponential_rate
 from tco.performance.training.compute import sustained_clock, sustained_rate
@@ -65,6 +66,7 @@ class Products:
     grouped: Any  # grouped products of very wide experts
     input_size: Any
     conversion: Any  # bytes an activation costs when it is turned into the format; None in BF16
+    expanded: bool = False  # by the matrix units, from the narrower format of the workload
 
 
 class Precision(NamedTuple):
@@ -162,10 +164,16 @@ def computing_format(values: Readable, chip: str, precision: str) -> str:
         form = FORMATS[name]
         if name != precision and form.bits <= FORMATS[precision].bits:
             continue  # another format of the same width
-        taken = form.takes is None or np.all(plain(values[f"parts.{chip}.{form.takes}"]) > 0)
-        if name == "bf16" or (taken and np.all(plain(values[f"parts.{chip}.{form.peak}"]) > 0)):
+        taken = form.takes is None or takes(values, chip, form)
+        slower = values[f"parts.{chip}.peak_fp8"] if form.peak == "peak_fp4" else 0.0  # four bits at the rate of eight are computed as eight
+        if name == "bf16" or (taken and np.all(plain(values[f"parts.{chip}.{form.peak}"]) > plain(slower))):
             return name
     return "bf16"
+
+
+def takes(values: Readable, chip: str, form: Format) -> bool:
+    """Say whether the matrix units of a chip take the blocks of a format."""
+    return form.takes is not None and bool(np.all(plain(values[f"parts.{chip}.{form.takes}"]) > 0))
 
 
 def practice(chip: str, scopes: Sequence[Scope], values: Readable, family: str, precision: Precision, route: Route | None = None) -> Practice:
@@ -184,14 +192,17 @@ def products(asked: str, computed: str, chip: str, values: Readable, family: str
     clock = clock_of(part, values, own)
     peak, factor, efficiency = values[f"{part}.{form.peak}"], values[f"{own}.training_factor"], values[f"{shared}.gemm_efficiency"]
     rate = sustained_rate(peak, efficiency, values[f"{shared}.{form.efficiency}"] if form.efficiency else 1.0, clock, factor)
-    conversion = "software_conversion" if form.conversion and form.bits > FORMATS[asked].bits else form.conversion
+    narrow = FORMATS[asked]
+    expanded = form.bits > narrow.bits and takes(values, chip, narrow)  # by the matrix units themselves
+    conversion = "software_conversion" if form.conversion and form.bits > narrow.bits and not expanded else form.conversion
     return Products(
         computed_as=computed,
         peak=peak,
         rate=rate,
         grouped=sustained_rate(peak, efficiency, values[f"{shared}.{form.grouped}"], clock, factor) if form.grouped else rate,
-        input_size=element_size(form.bits),
+        input_size=element_size(narrow.bits if expanded else form.bits),
         conversion=values[f"{shared}.{conversion}"] if conversion else None,
+        expanded=expanded,
     )
 
 
@@ -233,4 +244,22 @@ def practice_in(
         host_factor=values[f"{own}.host_factor"],
         communication_cores=values[f"{own}.communication_cores"],
         traffic_classes=values[f"{part}.traffic_classes"],
+    )
+
+
+def of_devices(made: Practice, share: Any) -> Practice:
+    """Return what a chip reaches at some share of its rates and bandwidth, as the logical devices its cores form leave it."""
+
+    def slowed(found: Products) -> Products:
+        return replace(found, rate=share_of_rate(found.rate, share), grouped=share_of_rate(found.grouped, share))
+
+    forward = slowed(made.forward)
+    return replace(
+        made,
+        forward=forward,
+        backward=forward if made.backward is made.forward else slowed(made.backward),
+        wide_rate=share_of_rate(made.wide_rate, share),
+        attention=share_of_rate(made.attention, share),
+        bandwidth=achieved_bandwidth(made.bandwidth, share),
+        row_bandwidth=achieved_bandwidth(made.row_bandwidth, share),
     )

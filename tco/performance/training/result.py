@@ -64,7 +64,7 @@ def notes_on(practice: Practice, precision: Precision) -> list[str]:
         differ = [("", *differ[0][1:])]
     return [
         f"{name}{': ' if name else ''}the chip does not compute {asked}: computed as {made.computed_as}"
-        + (" after a conversion by software" if made.conversion is not None else "")
+        + (", expanded by the matrix units" if made.expanded else " after a conversion by software" if made.conversion is not None else "")
         for name, asked, made in differ
     ]
 

@@ -68,16 +68,11 @@ def machines(values: RowValues, formats: Array, domain: Array) -> Practice:
         chosen = formats == name
         found = Products(
             name,
-            *(
-                np.where(chosen, new, old)
-                for new, old in (
-                    (other.peak, found.peak),
-                    (other.rate, found.rate),
-                    (other.grouped, found.grouped),
-                    (other.input_size, found.input_size),
-                    (other.conversion or 0.0, 0.0 if found.conversion is None else found.conversion),
-                )
-            ),
+            peak=np.where(chosen, other.peak, found.peak),
+            rate=np.where(chosen, other.rate, found.rate),
+            grouped=np.where(chosen, other.grouped, found.grouped),
+            input_size=np.where(chosen, other.input_size, found.input_size),
+            conversion=np.where(chosen, other.conversion or 0.0, 0.0 if found.conversion is None else found.conversion),
         )
     return practice_in(found, found, "rows", [scope], values, "rows")
 

@@ -56,7 +56,9 @@ def test_a_format_kept_but_not_computed_is_turned_by_software(sharded):
 
 def test_formats_of_one_width_do_not_stand_in_for_each_other():
     assert job(GB200, workload__precision="nvfp4")[1].forward.computed_as == "nvfp4"
-    assert job(TRN3, workload__precision="mxfp4")[1].forward.computed_as == "mxfp4"
+    four, eight = (job(TRN3, workload__precision=name)[1].forward for name in ("mxfp4", "mxfp8"))  # one rate: the units expand four bits
+    assert (four.computed_as, four.expanded, four.rate, four.conversion) == ("mxfp8", True, eight.rate, eight.conversion)
+    assert four.input_size == pytest.approx(eight.input_size * 4.25 / 8.25, rel=1e-12)
     assert job(A100, workload__precision="mxfp4")[1].forward.computed_as == "bf16"
 
 
