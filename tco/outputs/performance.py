@@ -141,13 +141,13 @@ def axes_table(axes: Sequence[Axis]) -> Table:
             str(axis.ranks),
             str(axis.domains),
             "network" if axis.hops is None else significant(axis.hops, 3),
-            significant(axis.bytes / 1e6, 3),
+            significant(axis.bytes / 1e9, 3),
             significant(axis.time_s * 1e3),
         )
         for axis in axes
     ]
-    below = ["hops: devices on the way, on average. MB: what a chip hands to the axis' collectives in a step, over all layers."]
-    return Table(("phase", "axis", "ranks", "domains", "hops", "MB", "ms"), rows, "Axes of the plan on the fabric", [], below, "llrrrrr")
+    below = ["hops: devices on the way, on average. GB: what a chip hands to the axis' collectives in a step, over all layers."]
+    return Table(("phase", "axis", "ranks", "domains", "hops", "GB", "ms"), rows, "Axes of the plan on the fabric", [], below, "llrrrrr")
 
 
 def bar(share: float) -> str:

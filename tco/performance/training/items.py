@@ -48,6 +48,8 @@ class Item(NamedTuple):
     bandwidth: Any = None  # of passes through memory
     tier: str = ""  # of a collective
     busy: tuple[Any, Any] = (0.0, 0.0)  # time it holds the links, exposed or not
+    size: Any = 0.0  # bytes a chip hands to it each time
+    counts: tuple[int, int] = (0, 0)  # times it runs forward and backward
 
 
 @dataclass(slots=True)

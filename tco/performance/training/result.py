@@ -12,6 +12,7 @@ from tco.performance.axes import Axis
 from tco.performance.flops import flops_per_token
 from tco.performance.profile import Line, Report
 from tco.performance.training import schedule
+from tco.performance.training.axes import axes_of
 from tco.performance.training.items import AGAIN, Item, Work
 from tco.performance.training.job import Job, Practice, Precision
 from tco.performance.training.plans import Plan, describe
@@ -91,6 +92,7 @@ def train(job: Job, practice: Practice, precision: Precision, plan: Plan | None)
     result = TrainingResult(plan, rates, job.chips, found=found, notes=notes)
     if not isinstance(made.time, Traced) and not np.ndim(made.time):  # one number: neither a trace nor many draws
         result.lines = StepLines(float(made.time), step_lines(job, practice, plan, made, pipe, micro, work))
+        result.axes = axes_of(job, practice, plan, pipe, work, result.lines.lines)
         result.memory = {name: float(used) for name, used in made.memory.items()}
         result.described = describe(plan, job.model, job.batch)
         if found is not None and found.runner_up is not None:

@@ -137,6 +137,7 @@ class Fabric(NamedTuple):
     inner_latency: Any
     outer_rate: Any
     outer_latency: Any
+    hops: Any = 0  # mean devices between two chips of a domain
 
     def inner_rate(self, extent: Any) -> Any:
         """Return the rate on the smallest scale-up scope that holds `extent` chips."""
@@ -157,7 +158,7 @@ def fabric_of(scopes: Sequence[Scope], efficiency: Any, step: Any, hop_latency: 
     rack, world = scopes[0], scopes[-1]
     inner, whole = (link_rate(scope.injection, efficiency) for scope in (rack, world))
     latency = round_latency(step, hop_latency, world.hops_mean)
-    return Fabric(rack.chips, inner, world.chips, whole, latency, outer_rate, outer_latency)
+    return Fabric(rack.chips, inner, world.chips, whole, latency, outer_rate, outer_latency, world.hops_mean)
 
 
 def span(domain: Any, stride: Any, size: Any) -> Span:

@@ -173,18 +173,20 @@ class Builder:
         ways = [compute.sweep_bytes(self.tokens, 0.0, 1.0, times * width, passes, self.element) for times in (1, 2)]
         self.passes("mixer recurrence", layers, ways[0], ways[1], FULL)
 
-    def link(self, name: str, time: Any, counts: tuple[int, int], share: Any, tier: str, to: list[Item] | None = None) -> None:
-        """Add a collective that runs some times forward and backward, exposed by a share."""
+    def link(
+        self, name: str, size: Any, time: Any, counts: tuple[int, int], share: Any, tier: str, to: list[Item] | None = None
+    ) -> None:
+        """Add a collective that takes `size` bytes, runs some times forward and backward and is exposed by a share."""
         (forward, held), (backward, held_backward) = ((exposed_time(time, count, x) for x in (share, 1.0)) for count in counts)
-        item = Item(name, "link", forward, backward, FULL, tier=tier, busy=(held, held_backward))
+        item = Item(name, "link", forward, backward, FULL, tier=tier, busy=(held, held_backward), size=size, counts=counts)
         (self.made.items if to is None else to).append(item)
 
     def collective(self, name: str, size: Any, place: Span, counts: tuple[int, int], share: Any) -> None:
         """Add an all-gather or reduce-scatter of a group, on each tier it uses."""
         times = self.practice.fabric.tiers(size, place)
-        self.link(name, times["inside"], counts, share, "inside")
+        self.link(name, size, times["inside"], counts, share, "inside")
         if np.any(np.asarray(place.across) > 1):
-            self.link(f"{name} across domains", times["across"], counts, share, "across")
+            self.link(f"{name} across domains", 0.0, times["across"], counts, share, "across")  # the same buffer
 
     def feed_forward(self, layers: int, f: FeedForward) -> None:
         """Add a dense feed-forward part, or router and experts."""
@@ -219,9 +221,9 @@ class Builder:
         size = hidden_bytes(tokens, width, shape.tensor, self.element)
         near = spread_time(size, copies_elsewhere(shape.expert, f.active), fabric.inner_rate(place.inside), fabric.inner_latency)
         both = 2 * layers, 2 * layers  # dispatch and combine
-        self.link("expert exchange in a domain", near, both, select(job.fused_experts, 0.0, job.value("expert_exposed_inside")), "inside")
+        self.link("expert exchange in a domain", size, near, both, select(job.fused_experts, 0.0, job.value("expert_exposed_inside")), "inside")
         far = spread_time(size, copies_elsewhere(place.across, f.active), fabric.outer_rate, fabric.outer_latency)
-        self.link("expert exchange across domains", far, both, job.value("expert_exposed_across"), "across", self.made.across)
+        self.link("expert exchange across domains", 0.0, far, both, job.value("expert_exposed_across"), "across", self.made.across)
 
     def elementwise(self, block: Block) -> None:
         """Add norms, residuals, rotary positions and activation functions."""
