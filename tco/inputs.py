@@ -116,7 +116,7 @@ class Inputs:
     judged: set[str] = field(init=False, default_factory=set)  # inputs the shape of the tree rests on
 
     def __post_init__(self) -> None:
-        scenario = self.scenario
+        scenario = self.scenario = self.scenario._replace(documents=self.scenario.documents | self.chosen_documents())
         variant = {**scenario.variant, **self.variant}
         self.system = load_system(self.catalogue, scenario.system, variant)
         wanted = {path: Given(text, self.system.source, "analyst", self.system.where) for path, text in self.system.settings.items()}
@@ -133,6 +133,12 @@ class Inputs:
             self.system = load_system(self.catalogue, scenario.system, variant, self.cheapest(values))
         refuse_bad_wires(self.system, self.catalogue, values)
         self.judged = set(values.inputs)
+
+    def chosen_documents(self) -> dict[str, str]:
+        """Return the documents that settings name in place of the scenario's, as `workload=reasoning` does."""
+        chosen = {group: text for group, text in self.settings.items() if group in DOCUMENTS}
+        self.settings = {path: text for path, text in self.settings.items() if path not in chosen}
+        return chosen
 
     def cheapest(self, values: Values) -> dict[str, str]:
         """Return the part for each place of the tree with alternatives, and note what was chosen among."""

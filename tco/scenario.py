@@ -176,7 +176,24 @@ def server_of(inputs: Inputs, values: Values) -> tuple[Machine, Architecture]:
     stored = Stored(*(inputs.text(f"workload.{name}") for name in ("attention_format", "precision", "expert_format", "cache_format")))
     traits = Traits(*(catalogue.has_part_value(system.chip, name) for name in ("array_rows", "cores_per_device")))
     hardware = machine(system.chip, links_of_system(inputs, values), values, family_of(catalogue, system.chip), stored, traits)
-    return hardware, load_model(catalogue, inputs.text("workload.model"))
+    model = load_model(catalogue, inputs.text("workload.model"))
+    refuse_beyond_context(model, values, ("workload.input_tokens", "workload.output_tokens"))
+    refuse_no_requests(values)
+    return hardware, model
+
+
+def refuse_beyond_context(model: Architecture, values: Values, paths: tuple[str, ...]) -> None:
+    """Refuse sequences longer than the model was made for."""
+    length = sum(values.input(path).value for path in paths)
+    if length > model.context:
+        raise DataError(f"{' + '.join(paths)} is {length:,.0f} tokens, more than the context of {model.id}, {model.context:,} tokens")
+
+
+def refuse_no_requests(values: Values) -> None:
+    """Refuse a concurrency of zero that somebody asks for; the default of zero means that every batch is searched."""
+    found = values.input("workload.concurrency")
+    if found.value == 0 and Path(found.where).parent.name != "defaults":
+        raise DataError(f"{found.where}: workload.concurrency is 0: no requests in flight serve nothing; leave it out to search every batch")
 
 
 def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
@@ -188,7 +205,9 @@ def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
     system, catalogue = inputs.system, inputs.catalogue
     family, precision = family_of(catalogue, system.chip), Precision(inputs.text("workload.precision"), inputs.text("workload.backward_precision"))
     texts = {path: inputs.text(path) for path in CHOICES}
-    job = job_of(load_model(catalogue, inputs.text("workload.model")), texts, values)
+    model = load_model(catalogue, inputs.text("workload.model"))
+    refuse_beyond_context(model, values, ("workload.sequence_length",))
+    job = job_of(model, texts, values)
     reached = practice(system.chip, fabric_scopes(system, values), values, family, precision, route_of(inputs, values))
     if catalogue.has_part_value(system.chip, "cores_per_device"):
         reached = of_devices(reached, devices_share(values, system.chip, family))

@@ -121,3 +121,11 @@ def test_the_date_moves_the_memory_deck():
 
 def test_every_metric_has_unit_and_label():
     assert all(metric.label for metric in METRICS.values())
+
+
+def test_another_document_by_its_id(catalogue):
+    chosen = evaluate("trn3-nl72x2", {"workload": "moe-3t-decode"}, catalogue=catalogue)
+    assert chosen.metrics == evaluate("moe-3t-decode-trn3-nl72x2", catalogue=catalogue).metrics
+    assert chosen.notes == evaluate("trn3-nl72x2", catalogue=catalogue).notes
+    with pytest.raises(DataError, match=r"unknown workload 'resoning'; did you mean 'reasoning'\?"):
+        evaluate(NAME, {"workload": "resoning"}, catalogue=catalogue)

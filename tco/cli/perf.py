@@ -8,6 +8,7 @@ import typer
 
 from tco.cli import app
 from tco.cli.options import Data, Form, Format, Output, Quiet, Settings, Variants, pairs
+from tco.errors import DataError
 
 
 @app.command()
@@ -27,6 +28,8 @@ def perf(
     from tco.outputs.performance import HEADER, operator_rows, performance_document, performance_tables
 
     catalogue, (result,) = evaluate_all([scenario], data, pairs(settings, "--set"), pairs(variant, "--variant"))
+    if result.serving is not None and result.serving.reason:
+        raise DataError(f"{scenario}: {result.serving.reason}")
     emit(
         Answer(
             lambda: document("perf", catalogue, performance_document(result)),

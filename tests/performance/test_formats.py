@@ -59,7 +59,7 @@ def values_of(**settings: str):
     return plain_inputs(CATALOGUE, {path.replace("__", "."): text for path, text in settings.items()}).values(as_number)
 
 
-@pytest.mark.parametrize(("chip", "name"), [(chip, name) for chip, rows in COMPUTED.items() for name in rows], ids="-".join)
+@pytest.mark.parametrize(("chip", "name"), [(chip, name) for chip, rows in COMPUTED.items() for name in rows], ids=str)
 def test_what_a_chip_computes_a_format_as(chip, name):
     found = computed_on(values_of(), chip, name, "workload.precision")
     assert (found.computed_as, found.unpacked) == COMPUTED[chip][name]

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tco.hardware.fabric import crossing_bandwidth, fabric_scopes
-from tco.performance.algorithms import OPERATIONS, Timing, timings
+from tco.performance.algorithms import OPERATIONS, Timing, timings, timings_on
 from tco.performance.engines import DecodePlan, plan_axes
-from tco.performance.links import Latencies, Links, group_of
+from tco.performance.links import Group, Latencies, Links, group_of
 from tco.performance.machine import Machine
 from tco.performance.serving import decode_axes
 from tco.scenario import links_of_system, system_inputs
@@ -33,14 +33,14 @@ FABRICS = {
 }
 on_every_fabric = pytest.mark.parametrize("fabric", FABRICS)
 RATES = ("inside", "direct", "spread", "crossing", "network", "lane", "exchange_lane")
-AT_ONCE = ("one-shot", "two-shot", "two-shot, forwarded", "direct", "direct, forwarded")  # several ports at work: a step or two reach all
-IN_ONE_PIECE = AT_ONCE  # without chunks
+AT_ONCE = ("one-shot", "two-shot", "two-shot, forwarded", "direct", "direct, forwarded")  # all ports at work, without chunks: a step reaches all
 SLACK = 1 - 1e-9
 
 
 class Wires(NamedTuple):
     """What a system's links carry at their full rate, before anything practice takes away."""
 
+    name: str
     domain: int
     world: int
     inside: float  # injection of a chip inside its domain
@@ -51,7 +51,7 @@ class Wires(NamedTuple):
 
 
 @cache
-def fabric_of(name: str, **given_: str) -> tuple[Links, Wires]:
+def fabric_named(name: str, **given_: str) -> tuple[Links, Wires]:
     inputs = system_inputs(CATALOGUE, name, {path.replace("__", "."): text for path, text in given_.items()}, {})
     values = inputs.values(as_number)
     links, scopes = links_of_system(inputs, values), fabric_scopes(inputs.system, values)
@@ -61,12 +61,26 @@ def fabric_of(name: str, **given_: str) -> tuple[Links, Wires]:
     network = float(values[f"parts.{inputs.system.chip}.scale_out_bandwidth"])
     bisections = {scope.chips: float(scope.bisection) for scope in (inner, world)}
     anywhere = max(float(inner.injection), float(world.injection))
-    return links, Wires(links.domain, links.world, float(inner.injection), anywhere, float(crossing or 0), network, bisections)
+    return links, Wires(name, links.domain, links.world, float(inner.injection), anywhere, float(crossing or 0), network, bisections)
 
 
 def groups(world: int) -> st.SearchStrategy[int]:
     """Ranks of a collective: any in a world, and several worlds."""
     return st.one_of(st.integers(2, world), st.sampled_from([2 * world, 4 * world, 8 * world]))
+
+
+@st.composite
+def placed(draw, wires: Wires) -> Group:
+    """A group wherever its ranks stand: consecutive, or some in each of several domains, of one world or of so many that they fill worlds."""
+    if draw(st.booleans()):
+        return group_of(fabric_named(wires.name)[0], draw(groups(wires.world)))
+    joined = wires.world // wires.domain
+    if joined > 1 and draw(st.booleans()):
+        each, domains = draw(st.integers(1, wires.domain)), draw(st.integers(2, joined))
+    else:
+        domains = draw(st.sampled_from([2, 4, 8])) * joined
+        each = draw(st.integers(wires.world // domains + 1, wires.domain))
+    return Group(each * domains, domains, each)
 
 
 sizes = st.floats(0, 10).map(lambda power: 10**power)
@@ -87,7 +101,7 @@ def times(found: dict[str, Timing]) -> dict[str, float]:
 @on_every_fabric
 def test_more_bandwidth_is_never_slower(fabric):
     """Whichever rates rise, and for every algorithm."""
-    links, wires = fabric_of(FABRICS[fabric])
+    links, wires = fabric_named(FABRICS[fabric])
 
     @settings(max_examples=60)
     @given(operations, groups(wires.world), sizes, st.dictionaries(st.sampled_from(RATES), factors, min_size=1))
@@ -101,7 +115,7 @@ def test_more_bandwidth_is_never_slower(fabric):
 
 @on_every_fabric
 def test_lower_latencies_are_never_slower(fabric):
-    links, wires = fabric_of(FABRICS[fabric])
+    links, wires = fabric_named(FABRICS[fabric])
 
     @settings(max_examples=60)
     @given(operations, groups(wires.world), sizes, st.dictionaries(st.sampled_from(Latencies._fields), st.floats(0, 1), min_size=1))
@@ -115,7 +129,7 @@ def test_lower_latencies_are_never_slower(fabric):
 
 @on_every_fabric
 def test_a_larger_buffer_is_never_quicker(fabric):
-    links, wires = fabric_of(FABRICS[fabric])
+    links, wires = fabric_named(FABRICS[fabric])
 
     @settings(max_examples=60)
     @given(operations, groups(wires.world), sizes, factors)
@@ -137,8 +151,8 @@ def test_faster_links_of_the_chip_are_never_slower(fabric, attribute):
     inputs = system_inputs(CATALOGUE, name, {}, {})
     path = f"parts.{inputs.system.chip}.{attribute}"
     before = inputs.values(as_number)[path]
-    links, wires = fabric_of(name)
-    faster = fabric_of(name, **{path.replace(".", "__"): f"{before * 1.5!r} byte/s"})[0]
+    links, wires = fabric_named(name)
+    faster = fabric_named(name, **{path.replace(".", "__"): f"{before * 1.5!r} byte/s"})[0]
     for operation in OPERATIONS:
         for ranks in (2, 4, wires.domain, wires.world, 4 * wires.world):
             for size in (1e3, 1e6, 1e9):
@@ -152,7 +166,7 @@ def test_faster_links_of_the_chip_are_never_slower(fabric, attribute):
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_half_of_every_rate_is_twice_the_time_on_the_wire(fabric, operation):
     """What latency takes stays. Chunks are as many as is best, so that theirs grows by the root of two."""
-    links, wires = fabric_of(FABRICS[fabric])
+    links, wires = fabric_named(FABRICS[fabric])
     slow = scaled(links, dict.fromkeys(RATES, 0.5))
 
     @settings(max_examples=15)
@@ -166,7 +180,7 @@ def test_half_of_every_rate_is_twice_the_time_on_the_wire(fabric, operation):
             assert float(after.wire) == pytest.approx(2 * float(before.wire), rel=1e-9)
             moving, slower = (float(timing.time) - float(timing.latency) for timing in (before, after))
             noise = 1e-12 * float(after.time)
-            if name in IN_ONE_PIECE or operation == "send-recv":
+            if name in AT_ONCE or operation == "send-recv":
                 assert slower == pytest.approx(2 * moving, rel=1e-9, abs=4 * noise)
             else:
                 assert math.sqrt(2) * moving - 4 * noise <= slower <= 2 * moving + 4 * noise
@@ -175,56 +189,50 @@ def test_half_of_every_rate_is_twice_the_time_on_the_wire(fabric, operation):
 
 
 # ---------------------------------------------------------------- collectives: lower bounds
-def leaving(wires: Wires, ranks: int) -> float:
+def leaving(wires: Wires, ranks: float) -> float:
     """Return the full rate of a chip's lanes to other domains: those of the world, and its network ports where a group needs them."""
     return wires.crossing * (wires.world > wires.domain) + wires.network * (ranks > wires.world)
 
 
-def least_wire(wires: Wires, operation: str, ranks: int, size: float, adds_up: bool) -> float:
+def least_wire(wires: Wires, operation: str, group: Group, size: float, adds_up: bool) -> float:
     """Return the time no algorithm can beat: what a chip hands over at its full injection, and what a domain takes in over its border.
 
     A sum over N chips moves 2 (N-1)/N of the buffer through each chip's links, a gather or an exchange (N-1)/N; a switch that adds up
     spares the chips all but once. A domain of Y takes in the whole sum, the other domains' parts of a gather, or of an exchange.
     """
-    injection = wires.anywhere + wires.network * (ranks > wires.world)
-    share = (ranks - 1) / ranks
+    ranks, domains, each = (float(number) for number in group)
+    share, elsewhere = (ranks - 1) / ranks, (ranks - each) / ranks
     handed = {"all-reduce": 1.0 if adds_up else 2 * share, "broadcast": 1.0, "send-recv": 1.0}.get(operation, share)
-    if operation != "send-recv" and ranks <= wires.domain:
-        injection = wires.inside
+    injection = wires.inside if domains <= 1 else wires.anywhere + wires.network * (ranks > wires.world)
     bound = handed * size / injection
-    domains = math.ceil(ranks / wires.domain)
     if domains > 1:
-        each = ranks / domains
-        elsewhere = (ranks - each) / ranks
         part = {"all-reduce": 1 / each, "broadcast": 1 / each, "send-recv": 1.0, "all-to-all": elsewhere}.get(operation, elsewhere / each)
         bound = max(bound, part * size / leaving(wires, ranks))
     if operation == "all-to-all" and ranks in wires.bisections and ranks % 2 == 0:
-        bound = max(bound, size * ranks / 4 / wires.bisections[ranks])  # half of the chips send half of what they have across the middle
+        bound = max(bound, size * ranks / 4 / wires.bisections[int(ranks)])  # half of the chips send half of what they have across the middle
     return bound
 
 
 @on_every_fabric
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_no_algorithm_beats_the_wires(fabric, operation):
-    links, wires = fabric_of(FABRICS[fabric])
+    links, wires = fabric_named(FABRICS[fabric])
 
-    @settings(max_examples=40)
-    @given(groups(wires.world), sizes)
-    def bounded(ranks, size):
-        for name, timing in timings(links, operation, ranks, size).items():
-            assert float(timing.wire) >= least_wire(wires, operation, ranks, size, name == "in-network") * SLACK, name
+    def bounded(group, size):
+        for name, timing in timings_on(links, operation, group, size).items():
+            assert float(timing.wire) >= least_wire(wires, operation, group, size, name == "in-network") * SLACK, name
             assert float(timing.time) >= float(timing.wire) + float(timing.latency)
 
     for ranks in {wires.domain, wires.world, 4 * wires.world}:
-        bounded.hypothesis.inner_test(ranks, 1e9)
-    bounded()
+        bounded(group_of(links, ranks), 1e9)
+    settings(max_examples=50)(given(placed(wires), sizes)(bounded))()
 
 
 @on_every_fabric
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_no_algorithm_beats_its_steps(fabric, operation):
     """Where each chip talks to one other at a time it takes log2 N steps to reach them all; all at once, one. Switches that add up take a trip."""
-    links, wires = fabric_of(FABRICS[fabric])
+    links, wires = fabric_named(FABRICS[fabric])
     t = links.latencies
     step = min(float(t.near_step), float(t.crossing_step), float(t.network_step))
 
@@ -242,26 +250,36 @@ def test_no_algorithm_beats_its_steps(fabric, operation):
     bounded()
 
 
-@pytest.mark.parametrize(
-    ("operation", "name", "domain_steps"),
-    [
-        ("all-reduce", "ring", 2 * 7),
-        ("all-reduce", "halving-doubling", 2 * 3),
-        ("all-reduce", "one-shot", 1),
-        ("all-reduce", "two-shot", 2),
-        ("all-gather", "ring", 7),
-        ("reduce-scatter", "recursive doubling", 3),
-        ("all-to-all", "pairwise", 3),
-        ("broadcast", "tree", 3),
-    ],
-)
-def test_steps_of_eight_chips_behind_a_switch(operation, name, domain_steps):
-    """And four such servers take as many again over the network: 3, or 2 halvings, of each pass."""
-    links = fabric_of("h100-hgx8")[0]
-    t = links.latencies
-    timing = timings(links, operation, 8, 1e6)[name]
-    far = t.far_step if name in AT_ONCE else t.step
-    assert float(timing.stepping - timing.start) == pytest.approx(domain_steps * float(far), rel=1e-9)
+EIGHT = [  # operation, algorithm: steps, and buffers through the links of a chip at rings' or at direct kernels' rate
+    ("all-reduce", "ring", 2 * 7, 2 * 7 / 8),
+    ("all-reduce", "halving-doubling", 2 * 3, 2 * 7 / 8),
+    ("all-reduce", "one-shot", 1, 7),
+    ("all-reduce", "two-shot", 2, 2 * 7 / 8),
+    ("all-gather", "ring", 7, 7 / 8),
+    ("all-gather", "recursive doubling", 3, 7 / 8),
+    ("all-gather", "direct", 1, 7 / 8),
+    ("reduce-scatter", "recursive doubling", 3, 7 / 8),
+    ("all-to-all", "pairwise", 3, 7 / 8),
+    ("broadcast", "tree", 3, 1),
+]
+
+
+@pytest.mark.parametrize(("operation", "name", "steps", "buffers"), EIGHT)
+def test_steps_and_bytes_of_eight_chips_behind_a_switch(operation, name, steps, buffers):
+    links = fabric_named("h100-hgx8")[0]
+    t, timing = links.latencies, timings(links, operation, 8, 1e6)[name]
+    far, rate = (t.far_step, links.direct) if name in AT_ONCE else (t.step, links.spread if operation == "all-to-all" else links.inside)
+    assert float(timing.stepping - timing.start) == pytest.approx(steps * float(far), rel=1e-9)
+    assert float(timing.wire) == pytest.approx(buffers * 1e6 / float(rate), rel=1e-9)
+
+
+def test_a_switch_that_adds_up_takes_the_buffer_once():
+    """And each chip's eighth of it back into the sum."""
+    links = fabric_named("h100-hgx8")[0]
+    found = timings(links, "all-reduce", 8, 1e9)
+    assert float(found["in-network"].wire) == pytest.approx(9 / 8 * 1e9 / float(links.direct), rel=1e-12)
+    assert "in-network" not in timings(links, "all-gather", 8, 1e9)
+    assert "in-network" not in timings(fabric_named("trn3-nl72x2")[0], "all-reduce", 72, 1e9)
 
 
 # ---------------------------------------------------------------- serving
@@ -369,4 +387,3 @@ def test_every_rate_of_a_machine_is_raised_here():
     rest = {"chip", "formats", "memory", "imbalance", "expert_engine", "softmax_operations", "links", "unpacking", "array", "family"}
     sizes_of = {name for name in Machine.__dataclass_fields__ if name.endswith("_size")}
     assert set(Machine.__dataclass_fields__) == {*COMPUTE, *MEMORY, *WAITS, *rest, *sizes_of}
-    assert group_of(fabric_of("gb200-nvl72")[0], 144).domains == 2

@@ -7,6 +7,7 @@ from functools import cache
 import pytest
 
 from tco.catalog import load_catalogue
+from tco.errors import DataError
 from tco.scenario import evaluate
 from tests.chain import result
 
@@ -24,7 +25,7 @@ def fixed(**settings):
     return evaluate(NAME, {f"workload.{key}": text for key, text in settings.items()}, result(NAME).plan, catalogue=load_catalogue(), trace=True)
 
 
-@pytest.mark.parametrize("key", ["cache_hit", "draft_tokens", "kv_offload", "concurrency"])
+@pytest.mark.parametrize("key", ["cache_hit", "draft_tokens", "kv_offload"])
 def test_zero_changes_nothing(key):
     assert fixed(**{key: "0"}).metrics == result(NAME).metrics
 
@@ -114,3 +115,15 @@ def test_every_headline_rack_decodes_the_large_model(system):
     assert found.texts["workload.model"] == "moe-3t"
     assert found.metrics[SPEED] >= 20
     assert found.serving.prefill_share < 0.2
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"concurrency": "0"}, "workload.concurrency is 0: no requests in flight"),
+        ({"input_tokens": "163000"}, "is 164,024 tokens, more than the context of deepseek-v3, 163,840 tokens"),
+    ],
+)
+def test_what_nothing_can_serve_is_refused(settings, message):
+    with pytest.raises(DataError, match=message):
+        served(**settings)

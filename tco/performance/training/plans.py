@@ -169,6 +169,8 @@ def space(job: Job, domain: int) -> list[Block]:
             count = local // sizes_allowed
             if schedule == "interleaved":
                 sizes_allowed = sizes_allowed[count % group.pipeline == 0]
+            elif schedule == "zero-bubble":  # fewer leave too few weight gradients to fill it
+                sizes_allowed = sizes_allowed[count >= group.pipeline]
             elif schedule == "dual-pipe":
                 sizes_allowed = sizes_allowed[count >= 2 * group.pipeline]
             if not len(sizes_allowed):

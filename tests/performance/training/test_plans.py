@@ -28,6 +28,8 @@ def test_every_plan_is_whole_and_there_is_none_twice(make):
         assert plan.tensor * plan.context * plan.data % plan.expert == 0
         count = found.batch // plan.data // plan.micro_batch
         assert plan.schedule != "interleaved" or (plan.interleave > 1 and count % plan.pipeline == 0)
+        assert plan.schedule != "zero-bubble" or count >= plan.pipeline
+        assert plan.schedule != "dual-pipe" or count >= 2 * plan.pipeline
         assert plan.schedule == "1f1b" or plan.pipeline > 1
         assert plan.tensor > 1 or not (plan.sequence_parallel or plan.overlap)
         assert plan.zero == 0 or plan.data * plan.context > 1 or plan.data * plan.context * plan.tensor > plan.expert

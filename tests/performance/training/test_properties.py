@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tco.performance.training import schedule
+from tco.performance.training.items import Item, Work
 from tco.performance.training.job import Job, Practice
 from tco.performance.training.plans import Plan, every_plan, space
 from tco.performance.training.step import evaluate_plan, slots
@@ -49,6 +50,10 @@ def faster(machine: Practice, factor: float, *fields: str) -> Practice:
     own = {name: getattr(machine, name) * factor for name in fields if name in COMPUTE + MEMORY}
     fabric = machine.fabric._replace(**{name: getattr(machine.fabric, name) * factor for name in fields if name in LINKS + LATENCIES})
     return replace(machine, forward=passes[0], backward=passes[1], fabric=fabric, **own)
+
+
+def items_of(work: Work) -> list[Item]:
+    return [*work.items, *work.head, *work.across]
 
 
 def seconds(found: Job, machine: Practice, plan: Plan) -> float:
@@ -93,13 +98,8 @@ def test_half_of_every_rate_doubles_what_is_computed_and_moved(name):
     @settings(max_examples=25)
     @given(st.sampled_from(plans))
     def doubles(plan):
-        base, halved, narrow = (evaluate_plan(found, one, plan)[3] for one in (machine, slow, dark))
-        for one, computed, linked in zip(
-            (*base.items, *base.head, *base.across),
-            (*halved.items, *halved.head, *halved.across),
-            (*narrow.items, *narrow.head, *narrow.across),
-            strict=True,
-        ):
+        base, halved, narrow = (items_of(evaluate_plan(found, one, plan)[3]) for one in (machine, slow, dark))
+        for one, computed, linked in zip(base, halved, narrow, strict=True):
             for way in ("forward", "backward"):
                 before, after, on_links = (float(getattr(item, way)) for item in (one, computed, linked))
                 if one.bound == "link":
@@ -169,5 +169,5 @@ def test_every_rate_of_a_machine_is_raised_here():
     machine = made("dense")[1]
     rest = {"forward", "backward", "peak_wide", "peak_bandwidth", "memory", "fabric", "host_factor", "communication_cores", "traffic_classes"}
     assert fields_of(machine) == {*COMPUTE, *MEMORY, *rest}
-    assert fields_of(machine.fabric) == {*LINKS, *LATENCIES, "rack", "domain"}
+    assert fields_of(machine.fabric) == {*LINKS, *LATENCIES, "rack", "domain", "hops"}
     assert {*PRODUCTS} <= fields_of(machine.forward)
