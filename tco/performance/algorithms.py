@@ -278,7 +278,7 @@ def broadcast(at: Reach, size: Any) -> dict[str, Timing]:
     """Broadcast: the whole buffer passes every rank once, pipelined."""
     t = at.links.latencies
     latency = cost.halving_latency(t.start, 1, at.group.per_domain, at.group.domains, t.step, at.step)
-    wire = cost.wire_time(size, at.links.inside, cost.outer_share(size, at.group.domains, at.group.per_domain, 1), at.rate)
+    wire = cost.wire_time(size, at.links.inside, cost.broadcast_crossing(size, at.group.domains, at.group.per_domain), at.rate)
     return {"tree": pipelined(at, latency, wire)}
 
 

@@ -98,6 +98,12 @@ def crossing_bytes(size: Byte, domains: Pure) -> Any:
     return size * np.minimum(domains - 1, 1)
 
 
+@formula(unit="byte", source="chan2007")
+def broadcast_crossing(size: Byte, domains: Pure, per_domain: Pure) -> Any:
+    """Bytes of a rank that cross domains when all get the whole buffer, passed from domain to domain: M min(X - 1, 1) / Y."""
+    return size * np.minimum(domains - 1, 1) / per_domain
+
+
 @formula(unit="byte", source="hockney1994")
 def staying_bytes(size: Byte, domains: Pure) -> Any:
     """Bytes of a point-to-point transfer that stay in the domain: none of them or all."""

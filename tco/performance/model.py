@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tco.performance.attention import Attention
-from tco.performance.layers import Block, StateMixer
+from tco.performance.layers import Block, FeedForward, StateMixer
 
 
 class Architecture(NamedTuple):
@@ -44,6 +44,15 @@ class Architecture(NamedTuple):
         for block in self.blocks:
             if block.mixer:
                 found[block.mixer] = found.get(block.mixer, 0) + block.layers
+        return found
+
+    @property
+    def feed_forwards(self) -> dict[FeedForward, int]:
+        """Layers by kind of feed-forward part."""
+        found: dict[FeedForward, int] = {}
+        for block in self.blocks:
+            if block.feed_forward.width:
+                found[block.feed_forward] = found.get(block.feed_forward, 0) + block.layers
         return found
 
     @property

@@ -14,11 +14,14 @@ import numpy as np
 from tco.formula import formula, total
 from tco.performance import requests as asked
 from tco.performance.architecture import Architecture
+from tco.performance.attention_operators import gather_keys
 from tco.performance.collectives import direct_time
 from tco.performance.engines import CUTS, SEQUENCES, DecodePlan, PrefillPlan, attention_chips, layout_of, plan_axes
+from tco.performance.forward import forward_pass
 from tco.performance.machine import Machine
 from tco.performance.memory import cache_bytes, memory_in_use, weight_bytes
-from tco.performance.operators import Operator, Pass, Shape, numbers_of, projections
+from tco.performance.operators import Operator, Pass, Shape
+from tco.performance.products import numbers_of, projections
 from tco.performance.requests import Request
 from tco.performance.roofline import repeated
 from tco.performance.traffic import message_bytes, per_rank, stream_time
@@ -167,7 +170,7 @@ def decode(machine: Machine, model: Architecture, plan: DecodePlan, request: Req
     """One decode step of every plan."""
     shape = decode_shape(machine, plan, request)
     tokens = shape.tokens
-    operators = staged(machine, model, plan, tokens, Pass(machine, model, shape).run(tokens))
+    operators = staged(machine, model, plan, tokens, forward_pass(Pass(machine, model, shape), tokens))
     time = per_token = total("decode_step_time", [*(operator.time for operator in operators), machine.overhead])
     if request.drafts is not None:
         drafting = asked.drafting_time(time, request.drafts, request.draft_cost)
@@ -214,8 +217,8 @@ def prefill(machine: Machine, model: Architecture, plan: PrefillPlan, request: R
     )
     made = Pass(machine, model, shape)
     if splits:
-        made.gather_keys(plan.context_parallel, lies.crossing, request.prompt)
-    operators = staged(machine, model, plan, fresh, made.run(1))
+        gather_keys(made, plan.context_parallel, lies.crossing, request.prompt)
+    operators = staged(machine, model, plan, fresh, forward_pass(made, 1))
     time = total("prefill_time", [*(operator.time for operator in operators), machine.overhead])
     return PassResult(time, held_in_memory(machine, model, shape, request.prompt, stages=plan.pipeline_parallel), operators)
 

@@ -52,9 +52,10 @@ class Wires(NamedTuple):
 
 @cache
 def fabric_named(name: str, **given_: str) -> tuple[Links, Wires]:
+    """What a system's chips meet; the switches of H100 servers, which can, add up here."""
     inputs = system_inputs(CATALOGUE, name, {path.replace("__", "."): text for path, text in given_.items()}, {})
     values = inputs.values(as_number)
-    links, scopes = links_of_system(inputs, values), fabric_scopes(inputs.system, values)
+    links, scopes = links_of_system(inputs, values)._replace(reduces=name == FABRICS["star that adds up"]), fabric_scopes(inputs.system, values)
     inner = next(scope for scope in scopes if scope.chips == links.domain)
     world = scopes[-1]
     crossing = crossing_bandwidth(inputs.system, values)

@@ -173,9 +173,7 @@ class Builder:
         ways = [compute.sweep_bytes(self.tokens, 0.0, 1.0, times * width, passes, self.element) for times in (1, 2)]
         self.passes("mixer recurrence", layers, ways[0], ways[1], FULL)
 
-    def link(
-        self, name: str, size: Any, time: Any, counts: tuple[int, int], share: Any, tier: str, to: list[Item] | None = None
-    ) -> None:
+    def link(self, name: str, size: Any, time: Any, counts: tuple[int, int], share: Any, tier: str, to: list[Item] | None = None) -> None:
         """Add a collective that takes `size` bytes, runs some times forward and backward and is exposed by a share."""
         (forward, held), (backward, held_backward) = ((exposed_time(time, count, x) for x in (share, 1.0)) for count in counts)
         item = Item(name, "link", forward, backward, FULL, tier=tier, busy=(held, held_backward), size=size, counts=counts)

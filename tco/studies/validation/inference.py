@@ -10,6 +10,7 @@ import pandas as pd
 from tco.performance import closed_loop as loop
 from tco.performance.architecture import Architecture, load_model
 from tco.performance.collectives import latency_scale, scaled_latency, start_with_ends, trips_to_memory
+from tco.performance.forward import forward_pass
 from tco.performance.links import Latencies, Links
 from tco.performance.machine import Machine
 from tco.performance.operators import Pass, Shape
@@ -144,7 +145,7 @@ class Engines:
 
     def forward(self, model: Architecture, shape: Shape, logits: Any) -> Any:
         """Return the time of a forward pass of every row."""
-        operators = Pass(self.machine, model, shape).run(logits)
+        operators = forward_pass(Pass(self.machine, model, shape), logits)
         return sum(operator.time for operator in operators)
 
 
