@@ -14,10 +14,11 @@ from tco.formula import formula, total
 from tco.performance import closed_loop as loop
 from tco.performance import serving as phases
 from tco.performance.architecture import Architecture
+from tco.performance.choice import Choice, choose_best, shortfall
 from tco.performance.engines import DecodePlan, PrefillPlan, attention_chips, plan_axes
 from tco.performance.machine import Machine
 from tco.performance.requests import Request
-from tco.performance.serving import Choice, PassResult
+from tco.performance.serving import PassResult
 from tco.units import PerSecond, Pure, Second, TokenPerChip
 from tco.values import Values
 
@@ -99,14 +100,14 @@ def choose(machine: Machine, model: Architecture, request: Request, values: Valu
         rates, decode, _ = evaluate(machine, model, plan, request, values)
     limit, interactivity = values["workload.ttft"] or np.inf, values["workload.interactivity"]
     soon, quick = rates["ttft_s"] <= limit, rates["tokens_per_s_per_user"] >= interactivity
-    choice = phases.choose(np.nan_to_num(rates["output_tokens_per_s_per_chip"]), held, soon & quick, plan, decode)
-    if choice.plan is None:
+    found = choose_best(np.nan_to_num(rates["output_tokens_per_s_per_chip"]), held, soon & quick, plan, decode)
+    if found.plan is None:
         best = float(np.max(np.where(held, rates["tokens_per_s_per_user"], 0)))
-        choice.reason = (
-            phases.shortfall(empty + one, machine)
+        found.reason = (
+            shortfall(empty + one, machine)
             if not np.any(held)
             else f"{values['workload.concurrency']:g} requests in flight get at most {best:.1f} tokens/s a user, {interactivity:g} are asked for"
             if not np.any(held & quick)
             else f"no engine gives the first token within {limit:g} s at {values['workload.concurrency']:g} requests in flight"
         )
-    return choice
+    return found

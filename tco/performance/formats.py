@@ -34,7 +34,6 @@ FORMATS = {
     "bf16": Format(16, ("peak_bf16",)),
 }
 EFFICIENCIES = {"peak_fp4": "fp4", "peak_fp8": "fp8", "peak_int8": "fp8", "peak_bf16": "bf16"}  # named after the peaks that have been measured
-UNITS = {"peak_fp4": 4, "peak_fp8": 8, "peak_int8": 8, "peak_bf16": 16}  # bits of a number as the units take it
 NARROWEST_CACHE = 8  # bits: caches and tokens on the wire are kept in 8 bits or wider
 WIDE = 16  # bits of activations and of the output head
 
@@ -72,7 +71,7 @@ def computed_on(values: Values, chip: str, name: str, where: str) -> Computed:
     for peak in peaks:
         if values.input(f"{part}.{peak}").value > 0:
             own = taken and not form.packed and peak == form.peaks[0]
-            return Computed(name, peak, not own and form.bits < UNITS[peak])
+            return Computed(name, peak, not own)
     raise DataError(f"{part}: computes none of {', '.join(peaks)}")
 
 

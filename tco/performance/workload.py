@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.performance import serving as phases
 from tco.performance.architecture import Architecture
+from tco.performance.choice import Choice, choose_decode, choose_prefill
 from tco.performance.engines import CUTS, DecodePlan, PrefillPlan, attention_chips, borders_crossed, describe
 from tco.performance.links import Links
 from tco.performance.machine import Machine, notes_on
 from tco.performance.requests import Request, request_of
-from tco.performance.serving import Choice, PassResult
+from tco.performance.serving import PassResult
 from tco.values import Values
 
 if TYPE_CHECKING:
@@ -71,8 +72,8 @@ class ServingResult:
 def search_plans(machine: Machine, model: Architecture, request: Request, values: Values) -> dict[str, Choice]:
     """Search both phases' plans under the workload's targets."""
     return {
-        "decode": phases.choose_decode(machine, model, request, values["workload.interactivity"]),
-        "prefill": phases.choose_prefill(machine, model, request, values["workload.ttft"]),
+        "decode": choose_decode(machine, model, request, values["workload.interactivity"]),
+        "prefill": choose_prefill(machine, model, request, values["workload.ttft"]),
     }
 
 

@@ -17,6 +17,7 @@ from tco.catalog import Catalogue
 from tco.performance import disaggregation as apart
 from tco.performance import serving as phases
 from tco.performance.bounds import time_by_bound
+from tco.performance.choice import pass_at, shortfall
 from tco.performance.engines import SEQUENCES, DecodePlan, PrefillPlan, attention_chips, borders_crossed, plan_axes
 from tco.performance.memory import cache_bytes
 from tco.performance.requests import request_of
@@ -125,9 +126,9 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
     cost = np.where(held & whole & soon, joined.usd_per_million(hour, rate, 1.0), np.inf)
     reason = ""
     if not np.any(held):
-        reason = f"no decode plan: {phases.shortfall(step.memory, decode.machine)}"
+        reason = f"no decode plan: {shortfall(step.memory, decode.machine)}"
     elif not np.any(whole):
-        reason = f"no prefill plan: {phases.shortfall(ready.memory, prefill.machine)}"
+        reason = f"no prefill plan: {shortfall(ready.memory, prefill.machine)}"
     elif not np.any(np.isfinite(cost)):
         reason = f"no pair of plans gives the first token within {limit:g} s"
     return Grid(plan, before, step, ready, rate, share, first, handed, cache, cost, hour, reason)
@@ -192,7 +193,7 @@ def points_of(frontier: Frontier, grid: Grid, places: tuple[Array, Array, Array]
     found = []
     for position, numbers in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
         *rates, handed, cache, memory = numbers
-        bounds = time_by_bound(phases.pass_at(grid.step, (int(places[1][position]), int(places[2][position]))))
+        bounds = time_by_bound(pass_at(grid.step, (int(places[1][position]), int(places[2][position]))))
         bound = max(bounds, key=lambda name: bounds[name])
         moved = (handed, cache) if separate else (None, None)
         found.append(

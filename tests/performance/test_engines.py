@@ -9,6 +9,7 @@ import pytest
 
 from tco.performance.algorithms import expert_exchange, one_shot, reach
 from tco.performance.axes import axes_of
+from tco.performance.choice import choose_decode, decode_axes
 from tco.performance.engines import (
     CONTEXT_PARALLEL,
     CUTS,
@@ -28,7 +29,7 @@ from tco.performance.engines import (
     stages_of,
 )
 from tco.performance.links import Group
-from tco.performance.serving import cached_numbers, choose_decode, decode_axes
+from tco.performance.serving import cached_numbers
 from tco.scenario import evaluate
 from tco.studies.pools import scenario_named
 from tests.cli import document
@@ -116,7 +117,7 @@ def test_a_sequence_is_split_where_each_part_is_worth_it(tokens, most):
 @pytest.mark.parametrize("system", ["gb200-nvl72", "h100-hgx8", TWO_RACKS, "tpuv7-cube64"])
 def test_long_prompts_have_plans_on_every_fabric(system, model):
     made = server(system, workload__model=model, workload__precision="bf16", workload__input_tokens="131072")
-    axes = decode_axes(made.machine, made.model, made.request)
+    axes = plan_axes(made.model, made.machine.links, 131072 + 1024)
     assert axes.context_parallel.max() == 8
     assert np.all(np.isfinite(made.decode(DecodePlan(*axes, np.array([[1.0]]))).time))
 
@@ -142,7 +143,7 @@ def test_layout_on_racks_of_72(row, lies):
 @pytest.mark.parametrize("system", [TWO_RACKS, "gb200-nvl36x2", "h100-hgx8"])
 def test_a_plan_is_described_by_factors_of_its_chips(system):
     made = server(system, workload__input_tokens="131072")
-    axes = decode_axes(made.machine, made.model, made.request)
+    axes = plan_axes(made.model, made.machine.links, 131072 + 1024)
     plans = [DecodePlan(*(float(column[at, 0]) for column in axes), 8.0) for at in range(len(axes.chips))]
     for plan in plans:
         found = describe(plan, made.machine.links)

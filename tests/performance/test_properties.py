@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tco.hardware.fabric import crossing_bandwidth, fabric_scopes
-from tco.performance.algorithms import OPERATIONS, Timing, timings, timings_on
+from tco.performance.algorithms import OPERATIONS, Timing, expert_exchange, timings, timings_on
+from tco.performance.choice import decode_axes
 from tco.performance.engines import DecodePlan, plan_axes
 from tco.performance.links import Group, Latencies, Links, group_of
 from tco.performance.machine import Machine
-from tco.performance.serving import decode_axes
 from tco.scenario import links_of_system, system_inputs
 from tco.values import as_number
 from tests.performance.servers import CATALOGUE, Server, server
@@ -230,6 +230,28 @@ def test_no_algorithm_beats_the_wires(fabric, operation):
 
 
 @on_every_fabric
+def test_no_exchange_of_tokens_beats_the_wires(fabric):
+    """A token goes at least once to every other chip, and over the border once to every other domain, that one of its experts is on."""
+    links, wires = fabric_named(FABRICS[fabric])
+
+    @settings(max_examples=60)
+    @given(groups(wires.world), st.floats(0.1, 1e5), st.sampled_from([1, 2, 4, 8]), st.floats(512, 16384))
+    def bounded(ranks, tokens, active, token):
+        time, domains = float(expert_exchange(links, ranks, tokens, active, token)), math.ceil(ranks / wires.domain)
+        chips = (ranks - 1) * (1 - (1 - 1 / ranks) ** active)
+        assert time >= tokens * token * chips / (wires.anywhere + wires.network * (ranks > wires.world)) * SLACK
+        if domains > 1:
+            others = (domains - 1) * (1 - (1 - 1 / domains) ** active)
+            assert time >= tokens * token * others / leaving(wires, ranks) * SLACK
+        assert time >= float(links.latencies.expert_kernel)
+        more = scaled(links, dict.fromkeys(RATES, 2.0))
+        assert time / 2 * SLACK <= float(expert_exchange(more, ranks, tokens, active, token)) <= time
+        assert time <= float(expert_exchange(links, ranks, 2 * tokens, active, token)) <= 2 * time / SLACK
+
+    bounded()
+
+
+@on_every_fabric
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_no_algorithm_beats_its_steps(fabric, operation):
     """Where each chip talks to one other at a time it takes log2 N steps to reach them all; all at once, one. Switches that add up take a trip."""
@@ -305,8 +327,8 @@ def of(system: str) -> Server:
 def plans(system: str) -> tuple[Any, DecodePlan]:
     """Every plan of both phases, a row each, decode at some sequences a group."""
     made = of(system)
-    axes = decode_axes(made.machine, made.model, made.request)
-    return plan_axes(made.model, made.machine.links, made.request.prompt), DecodePlan(*axes, np.array([[1.0, 8.0, 64.0, 512.0]]))
+    reads, writes = (plan_axes(made.model, made.machine.links, made.request.prompt + tokens) for tokens in (0, made.request.answer))
+    return reads, DecodePlan(*writes, np.array([[1.0, 8.0, 64.0, 512.0]]))
 
 
 @on_every_server

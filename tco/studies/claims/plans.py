@@ -10,11 +10,12 @@ from typing import Any, TypeVar
 
 from tco.inputs import Inputs
 from tco.performance.algorithms import cheapest
+from tco.performance.choice import choose_decode, decode_axes
 from tco.performance.engines import PrefillPlan, attention_chips, layout_of
 from tco.performance.formats import computed_on
 from tco.performance.links import Links
 from tco.performance.requests import request_of
-from tco.performance.serving import choose_decode, decode, decode_axes, decode_rate
+from tco.performance.serving import decode, decode_rate
 from tco.performance.training.result import TrainingResult
 from tco.performance.workload import ServingResult
 from tco.scenario import links_of_system, run, server_of, serving_of, training_of
