@@ -31,7 +31,7 @@ def collective(
     """Time a collective on a system by every algorithm its fabric allows."""
     from tco.cli.emit import Answer, emit
     from tco.cli.load import catalogue_for
-    from tco.outputs.collectives import HEADER, Measured, candidate_rows, collective_document, collective_table
+    from tco.outputs.collectives import HEADER, Measured, candidate_rows, collective_document, collective_tables
     from tco.outputs.document import document
     from tco.outputs.table import significant
     from tco.performance.algorithms import half_rate, timings
@@ -59,7 +59,7 @@ def collective(
     emit(
         Answer(
             lambda: document("collective", catalogue, collective_document(system, operation, count, half, rows, sweep)),
-            lambda: [collective_table(inputs.system.name, facts, shown, bool(sweep))],
+            lambda: collective_tables(inputs.system.name, facts, shown, bool(sweep)),
             HEADER,
             [row.row for row in shown],
             [f"{path} is set, but this collective does not rest on it" for path in inputs.unused(values)],

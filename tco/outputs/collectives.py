@@ -63,22 +63,24 @@ def binary(size: float) -> str:
     return f"{significant(size / 1024**power)} {BINARY[power]}"
 
 
-def collective_table(title: str, facts: list[str], rows: list[Measured], sweep: bool) -> Table:
-    """Return the table of `tco collective`: every algorithm at one size, or the chosen one at several."""
-    first = "size" if sweep else "algorithm"
-    columns = [first, *(["algorithm"] if sweep else []), "us", *PARTS, "GB/s of the buffer", "bus GB/s", *([] if sweep else ["chosen"])]
-    shown = []
-    for row in rows:
-        named = [binary(row.size), row.algorithm] if sweep else [row.algorithm]
-        last = [] if sweep else ["yes" if row.chosen else ""]
-        parts = (f"{part:,.2f}" for part in row.parts.values())
-        shown.append([*named, significant(row.time_us), *parts, significant(row.rate), significant(row.bus), *last])
+def collective_tables(title: str, facts: list[str], rows: list[Measured], sweep: bool) -> list[Table]:
+    """Return the tables of `tco collective`, every algorithm at one size or the chosen one at several: rates, then what the times consist of."""
+    names = ["size", "algorithm"] if sweep else ["algorithm"]
+    named = [[binary(row.size), row.algorithm] if sweep else [row.algorithm] for row in rows]
+    left = "l" * len(names)
+    rates = [
+        [*name, significant(row.time_us), significant(row.rate), significant(row.bus), "yes" if row.chosen and not sweep else ""]
+        for name, row in zip(named, rows, strict=True)
+    ]
+    parts = [[*name, *(f"{part:,.2f}" for part in row.parts.values())] for name, row in zip(named, rows, strict=True)]
     below = [
-        "Parts in microseconds: launch, trips to HBM at both ends, steps, what steps that add up take longer, wire, cutting in chunks.",
+        "ends: trips to HBM at both ends; reduction: what steps that add up take longer; chunks: cutting the buffer into pieces.",
         "Latencies and efficiencies are fitted for NVIDIA, priors with ranges for every other family.",
     ]
-    numbers = "r" * (len(PARTS) + 3)
-    return Table(columns, shown, title, facts, below, f"ll{numbers}" if sweep else f"l{numbers}l")
+    return [
+        Table([*names, "us", "GB/s of the buffer", "bus GB/s", "" if sweep else "chosen"], rates, title, facts, [], f"{left}rrrl"),
+        Table([*names, *PARTS], parts, "The time in parts, us", [], below, left + "r" * len(PARTS)),
+    ]
 
 
 def described(row: Measured) -> dict[str, Any]:

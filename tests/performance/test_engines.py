@@ -9,7 +9,7 @@ import pytest
 
 from tco.performance.algorithms import expert_exchange, one_shot, reach
 from tco.performance.axes import axes_of
-from tco.performance.choice import choose_decode, decode_axes
+from tco.performance.choice import choose_decode
 from tco.performance.engines import (
     CONTEXT_PARALLEL,
     CUTS,
@@ -116,8 +116,8 @@ def test_a_sequence_is_split_where_each_part_is_worth_it(tokens, most):
 @pytest.mark.parametrize("model", ["minimax-m2", "deepseek-v3"])
 @pytest.mark.parametrize("system", ["gb200-nvl72", "h100-hgx8", TWO_RACKS, "tpuv7-cube64"])
 def test_long_prompts_have_plans_on_every_fabric(system, model):
-    made = server(system, workload__model=model, workload__precision="bf16", workload__input_tokens="131072")
-    axes = plan_axes(made.model, made.machine.links, 131072 + 1024)
+    made = server(system, workload__model=model, workload__precision="bf16", workload__input_tokens="130048")
+    axes = plan_axes(made.model, made.machine.links, 131072)
     assert axes.context_parallel.max() == 8
     assert np.all(np.isfinite(made.decode(DecodePlan(*axes, np.array([[1.0]]))).time))
 
@@ -142,8 +142,8 @@ def test_layout_on_racks_of_72(row, lies):
 
 @pytest.mark.parametrize("system", [TWO_RACKS, "gb200-nvl36x2", "h100-hgx8"])
 def test_a_plan_is_described_by_factors_of_its_chips(system):
-    made = server(system, workload__input_tokens="131072")
-    axes = plan_axes(made.model, made.machine.links, 131072 + 1024)
+    made = server(system, workload__input_tokens="130048")
+    axes = plan_axes(made.model, made.machine.links, 131072)
     plans = [DecodePlan(*(float(column[at, 0]) for column in axes), 8.0) for at in range(len(axes.chips))]
     for plan in plans:
         found = describe(plan, made.machine.links)
@@ -198,7 +198,7 @@ def test_ranks_that_split_sequences_share_their_caches(ranks):
 @pytest.mark.parametrize("ranks", CONTEXT_PARALLEL)
 @pytest.mark.parametrize("model", ["deepseek-v3", "minimax-m2"])
 def test_splitting_sequences_divides_the_attention_core(model, ranks):
-    made = server(TWO_RACKS, workload__model=model, workload__input_tokens="131072")
+    made = server(TWO_RACKS, workload__model=model, workload__input_tokens="32768")
     whole, split = (made.decode(DecodePlan(72.0, 1.0, float(parts), 1.0, 0.0, 4.0)) for parts in (1, ranks))
     core = [named(found, "attention core") for found in (whole, split)]
     assert core[1].flops == pytest.approx(core[0].flops / ranks, rel=1e-12)
@@ -211,12 +211,12 @@ def test_splitting_sequences_divides_the_attention_core(model, ranks):
 
 
 def test_ranks_that_split_a_prompt_compute_their_part_of_it():
-    made = server(TWO_RACKS, workload__input_tokens="131072")
+    made = server(TWO_RACKS, workload__input_tokens="130048")
     whole, split = (made.prefill(PrefillPlan(72.0, 4.0, float(parts))) for parts in (1, 4))
     for name in ("attention core", "attention projections", "norms and residuals"):
         assert over_layers(split, name, "flops") == pytest.approx(over_layers(whole, name, "flops") / 4, rel=1e-12)
     gathered = named(split, "context gather")
-    assert gathered.bytes == pytest.approx(131072 * 576, rel=1e-12)  # keys and values of all parts
+    assert gathered.bytes == pytest.approx(130048 * 576, rel=1e-12)  # keys and values of all parts
     assert gathered.time > 0
 
 

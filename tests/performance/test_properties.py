@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from tco.hardware.fabric import crossing_bandwidth, fabric_scopes
 from tco.performance.algorithms import OPERATIONS, Timing, expert_exchange, timings, timings_on
-from tco.performance.choice import decode_axes
 from tco.performance.engines import DecodePlan, plan_axes
 from tco.performance.links import Group, Latencies, Links, group_of
 from tco.performance.machine import Machine
@@ -345,6 +344,21 @@ def test_no_operator_beats_its_engines(system):
                 least = np.maximum(least, operator.beside)
             assert np.all(operator.time >= operator.layers * least * SLACK), operator.name
         assert np.all(found.time >= sum(operator.time for operator in found.operators) * SLACK)
+
+
+@on_every_server
+def test_many_plans_at_once_take_what_each_takes(system):
+    """Plans that split nothing stand beside some that split sequences, stages and experts over racks."""
+    made, (prefill, decode) = of(system), plans(system)
+    at_once = made.decode(decode), made.prefill(prefill)
+    for row in range(0, len(prefill.chips), 5):
+        alone = made.prefill(prefill._make(float(axis[row, 0]) for axis in prefill))
+        assert float(alone.time) == pytest.approx(float(at_once[1].time[row, 0]), rel=1e-12)
+        assert float(alone.memory) == pytest.approx(float(at_once[1].memory[row, 0]), rel=1e-12)
+    for row in range(0, len(decode.chips), 5):
+        alone = made.decode(DecodePlan(*(float(axis[row, 0]) for axis in decode[:-1]), float(decode.sequences[0, 2])))
+        assert float(alone.time) == pytest.approx(float(at_once[0].time[row, 2]), rel=1e-12)
+        assert float(alone.memory) == pytest.approx(float(at_once[0].memory[row, 2]), rel=1e-12)
 
 
 @on_every_server
