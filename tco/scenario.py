@@ -303,7 +303,9 @@ def links_of_system(inputs: Inputs, values: Values) -> Links:
     beyond = (crossing, shared, torus, lane, port_bandwidth(system, values), tray_of(system))
     tiers = [Tier(s.scope, s.chips, s.injection, s.all_to_all, s.hops_mean, s.hops_worst, s.balanced, *beyond) for s in scopes]
     family, route = family_of(inputs.catalogue, system.chip), route_of(inputs, values)
-    return links_of(values, system.chip, family, tiers, route, bool(system.fabric.get("reduces", False)))
+    switches = "in_network_reduction"
+    reduces = inputs.catalogue.has_part_value(system.chip, switches) and values.input(f"parts.{system.chip}.{switches}").value > 0
+    return links_of(values, system.chip, family, tiers, route, reduces)
 
 
 def port_rate(text: str, key: str) -> float:

@@ -34,6 +34,8 @@ def lines_of(phase: Any) -> list[Line]:
         return list(phase.lines)
     found: dict[str, Line] = {}
     for operator in phase.operators:
+        if not float(operator.time):  # a collective of one chip
+            continue
         bound = bound_of(operator)
         ideal = None  # a link moves another number of bytes than its buffer holds, and latency has no peak
         if bound == "compute":

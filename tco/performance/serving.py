@@ -225,7 +225,7 @@ def staged(machine: Machine, model: Architecture, plan: DecodePlan | PrefillPlan
     if not np.any(np.asarray(plan.pipeline_parallel) > 1):
         return operators
     links = machine.links
-    size = message_bytes(tokens, model.hidden, machine.activation_size)
+    size = message_bytes(per_rank(tokens, plan.tensor_parallel), model.hidden, machine.activation_size)  # each rank sends its part
     one = direct_time(links.latencies.network_step, stream_time(size, links.network))
     times = repeated(one, plan.pipeline_parallel - 1)
     return [

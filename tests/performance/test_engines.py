@@ -225,7 +225,7 @@ def test_a_second_stage_adds_one_transfer(phase, plan):
     made = server("h100-hgx8", workload__precision="bf16")
     one, two = (getattr(made, phase)(plan._replace(chips=8.0 * depth, pipeline_parallel=float(depth))) for depth in (1, 2))
     links, tokens = made.machine.links, 16 if phase == "decode" else 8192
-    transfer = float(links.latencies.network_step) + tokens * 7168 * 2 / float(links.network)
+    transfer = float(links.latencies.network_step) + tokens / 8 * 7168 * 2 / float(links.network)  # each of eight ranks sends its part
     assert two.time - one.time == pytest.approx(transfer, rel=1e-6)
     assert [operator.name for operator in two.operators if operator not in one.operators] == ["stage transfer"]
     assert named(two, "stage transfer").time == pytest.approx(transfer, rel=1e-12)
@@ -321,4 +321,4 @@ def test_an_axis_moves_what_its_collectives_move():
 def test_stages_meet_over_the_network():
     made, plan = server("h100-hgx8"), DecodePlan(16.0, 8.0, 1.0, 2.0, EXPERTS, 32.0)
     axes = {axis.name: axis for axis in axes_of("decode", plan, made.machine.links, made.decode(plan))}
-    assert (axes["stages"].ranks, axes["stages"].hops, axes["stages"].bytes) == (2, None, 32 * 7168 * 2)
+    assert (axes["stages"].ranks, axes["stages"].hops, axes["stages"].bytes) == (2, None, 32 / 8 * 7168 * 2)
