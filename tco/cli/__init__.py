@@ -34,7 +34,7 @@ class Commands(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands, in one order whichever were read before."""
         self.load(MODULES.values())
-        return list(MODULES)
+        return sorted(super().list_commands(ctx), key=list(MODULES).index)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command by name; an unknown one makes all names known, for the nearest."""
