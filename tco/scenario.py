@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -174,7 +174,7 @@ def server_of(inputs: Inputs, values: Values) -> tuple[Machine, Architecture]:
     """Return what serves the scenario's workload: a chip on its links, and the model."""
     system, catalogue = inputs.system, inputs.catalogue
     stored = Stored(*(inputs.text(f"workload.{name}") for name in ("attention_format", "precision", "expert_format", "cache_format")))
-    traits = Traits(*(catalogue.has_part_value(system.chip, name) for name in ("array_rows", "cores_per_device")))
+    traits = Traits(*(catalogue.has_part_value(system.chip, name) for name in ("array_rows", "cores_per_device", "dereferences")))
     hardware = machine(system.chip, links_of_system(inputs, values), values, family_of(catalogue, system.chip), stored, traits)
     model = load_model(catalogue, inputs.text("workload.model"))
     refuse_beyond_context(model, values, ("workload.input_tokens", "workload.output_tokens"))
@@ -211,6 +211,8 @@ def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
     reached = practice(system.chip, fabric_scopes(system, values), values, family, precision, route_of(inputs, values))
     if catalogue.has_part_value(system.chip, "cores_per_device"):
         reached = of_devices(reached, devices_share(values, system.chip, family))
+    if catalogue.has_part_value(system.chip, "dereferences"):
+        reached = replace(reached, dereferences=values[f"parts.{system.chip}.dereferences"])
     result = train(job, reached, precision, plan)
     result.notes += notes_on_batch(values)
     return result

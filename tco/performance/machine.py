@@ -14,6 +14,7 @@ from tco.formula import formula, select
 from tco.performance.formats import FORMATS, NARROWEST_CACHE, WIDE, Computed, computed_on, element_size
 from tco.performance.links import Links
 from tco.performance.memory import usable_memory
+from tco.performance.moe import permute_passes
 from tco.performance.roofline import achieved_bandwidth, achieved_rate, exponential_rate
 from tco.units import FLOPPerSecond, Pure
 from tco.values import Values
@@ -104,6 +105,7 @@ class Traits(NamedTuple):
 
     systolic: bool  # large arrays that small products leave unfilled
     logical: bool  # cores that software groups into logical devices
+    dereferencing: bool  # engines that may read tokens through their indices
 
 
 class Stored(NamedTuple):
@@ -139,6 +141,9 @@ def machine(chip: str, links: Links, values: Values, family: str, stored: Stored
     wide = rate("peak_bf16", "bf16")
     core = share_of_rate(wide, values[f"{prior}.attention_share"])
     activation = element_size(WIDE)
+    permutes = values[f"{prior}.expert_passes"]
+    if traits.dereferencing:
+        permutes = permute_passes(permutes, values[f"{part}.dereferences"])
     hbm = values[f"{part}.hbm_bandwidth"]
     hbm = hbm if share is None else achieved_bandwidth(hbm, share)
     sizes = [element_size(FORMATS[name].bits) for name in stored[:3]]
@@ -168,7 +173,7 @@ def machine(chip: str, links: Links, values: Values, family: str, stored: Stored
         collective_wait=values[f"{prior}.collective_wait"],
         exchange_wait=values[f"{prior}.exchange_wait"],
         passes=values[f"{prior}.residual_passes"],
-        permutes=values[f"{prior}.expert_passes"],
+        permutes=permutes,
         imbalance=values[f"{prior}.expert_imbalance"],
         expert_engine=1.0,
         exponentials=exponential_rate(values[f"{part}.cores"], values[f"{part}.exponentials_per_clock"], values[f"{part}.clock"], 1.0),

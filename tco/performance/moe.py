@@ -46,6 +46,12 @@ def reached_weights(reached: Pure, weights: Pure) -> Any:
     return reached * weights
 
 
+@formula(unit="", source="semianalysis-trn3")
+def permute_passes(passes: Pure, dereferences: Pure) -> Any:
+    """Passes that bring tokens into the order of their experts, none where engines read them through their indices: p (1 - d)."""
+    return passes * (1 - dereferences)
+
+
 @formula(unit="byte", source="scaling-book")
 def expert_traffic(reached: Pure, weights: Pure, weight_size: Byte) -> Any:
     """Weights of the experts that tokens reach: Q = n w b."""

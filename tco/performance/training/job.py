@@ -94,6 +94,7 @@ class Practice:
     host_factor: Any
     communication_cores: Any  # share of the compute cores a collective beside compute takes
     traffic_classes: Any  # one where links let the collectives a chip waits for go before the others
+    dereferences: Any = 0.0  # one where engines read tokens through their indices
 
 
 @dataclass(slots=True)

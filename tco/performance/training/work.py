@@ -14,6 +14,7 @@ from tco.formula import select, total
 from tco.performance.architecture import Architecture, Attention, Block, FeedForward
 from tco.performance.flops import chunk_keys, compressed_entries, reached_keys
 from tco.performance.layers import StateMixer
+from tco.performance.moe import permute_passes
 from tco.performance.roofline import attention_flops, attention_scores, gemm_flops, repeated
 from tco.performance.training import compute
 from tco.performance.training.items import AGAIN, FULL, NEVER, SELECTIVE, Item, Part, Shape, Work
@@ -208,7 +209,7 @@ class Builder:
         own = compute.expert_tokens(tokens, shape.tensor, f.active)
         self.product("experts up", layers, own, width, (f.matrices - 1) * f.width, local, narrow)
         self.product("experts down", layers, own, f.width, width, local, narrow)
-        passes = select(job.fused_experts, 0.0, job.value("permute_passes"))
+        passes = permute_passes(select(job.fused_experts, 0.0, job.value("permute_passes")), practice.dereferences)
         moved = compute.sweep_bytes(own, width, 1.0, 0.0, passes, self.element)
         self.passes("expert permutation", layers, moved, moved, FULL)
         if np.all(np.asarray(shape.expert) == 1):

@@ -167,7 +167,7 @@ def fields_of(record: Any) -> set[str]:
 def test_every_rate_of_a_machine_is_raised_here():
     """What a machine has gained since is named above, or is no rate."""
     machine = made("dense")[1]
-    rest = {"forward", "backward", "peak_wide", "peak_bandwidth", "memory", "fabric", "host_factor", "communication_cores", "traffic_classes"}
-    assert fields_of(machine) == {*COMPUTE, *MEMORY, *rest}
+    rest = {"forward", "backward", "peak_wide", "peak_bandwidth", "memory", "fabric", "host_factor", "communication_cores"}
+    assert fields_of(machine) == {*COMPUTE, *MEMORY, *rest, "traffic_classes", "dereferences"}
     assert fields_of(machine.fabric) == {*LINKS, *LATENCIES, "rack", "domain", "hops"}
     assert {*PRODUCTS} <= fields_of(machine.forward)
