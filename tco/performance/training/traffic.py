@@ -30,6 +30,12 @@ def scope_rate(extent: Pure, rack: Pure, inner: BytePerSecond, outer: BytePerSec
     return select(extent <= rack, inner, outer)
 
 
+@formula(unit="s", source="tco-model")
+def scope_latency(extent: Pure, rack: Pure, near: Second, far: Second) -> Any:
+    """Latency of a round on the smallest scale-up scope that holds a group: that of the rack if n <= its chips, else of the world."""
+    return select(extent <= rack, near, far)
+
+
 @formula(unit="s", source="hockney1994")
 def round_latency(step: Second, hop_latency: Second, hops: Pure) -> Any:
     """Latency of one round of a collective: alpha = step + hops x time per device."""
@@ -134,7 +140,8 @@ class Fabric(NamedTuple):
     rack_rate: Any
     domain: Any
     domain_rate: Any
-    inner_latency: Any
+    rack_latency: Any
+    domain_latency: Any
     outer_rate: Any
     outer_latency: Any
     hops: Any = 0  # mean devices between two chips of a domain
@@ -143,10 +150,16 @@ class Fabric(NamedTuple):
         """Return the rate on the smallest scale-up scope that holds `extent` chips."""
         return self.domain_rate if np.all(self.rack == self.domain) else scope_rate(extent, self.rack, self.rack_rate, self.domain_rate)
 
+    def inner_latency(self, extent: Any) -> Any:
+        """Return the latency of a round on the smallest scale-up scope that holds `extent` chips."""
+        if np.all(self.rack == self.domain):
+            return self.domain_latency
+        return scope_latency(extent, self.rack, self.rack_latency, self.domain_latency)
+
     def gather(self, size: Any, span: Span) -> Any:
         """Return the time of an all-gather or a reduce-scatter of `size` bytes, the gathered size."""
         inner = self.inner_rate(span.inside)
-        return gather_time(size, span.inside, span.across, inner, self.outer_rate, self.inner_latency, self.outer_latency)
+        return gather_time(size, span.inside, span.across, inner, self.outer_rate, self.inner_latency(span.inside), self.outer_latency)
 
     def tiers(self, size: Any, span: Span) -> dict[str, Any]:
         """Return the same time by tier."""
@@ -157,8 +170,8 @@ def fabric_of(scopes: Sequence[Scope], efficiency: Any, step: Any, hop_latency: 
     """Return the fabric of a system in practice, from the scopes its hardware describes."""
     rack, world = scopes[0], scopes[-1]
     inner, whole = (link_rate(scope.injection, efficiency) for scope in (rack, world))
-    latency = round_latency(step, hop_latency, world.hops_mean)
-    return Fabric(rack.chips, inner, world.chips, whole, latency, outer_rate, outer_latency, world.hops_mean)
+    near, far = (round_latency(step, hop_latency, scope.hops_mean) for scope in (rack, world))
+    return Fabric(rack.chips, inner, world.chips, whole, near, far, outer_rate, outer_latency, world.hops_mean)
 
 
 def span(domain: Any, stride: Any, size: Any) -> Span:

@@ -218,7 +218,7 @@ class Builder:
         domain, fabric = practice.fabric.domain, practice.fabric
         place = joined(span(domain, 1, inner), span(domain, shape.data_stride, shape.expert // inner))
         size = hidden_bytes(tokens, width, shape.tensor, self.element)
-        near = spread_time(size, copies_elsewhere(shape.expert, f.active), fabric.inner_rate(place.inside), fabric.inner_latency)
+        near = spread_time(size, copies_elsewhere(shape.expert, f.active), fabric.inner_rate(place.inside), fabric.inner_latency(place.inside))
         both = 2 * layers, 2 * layers  # dispatch and combine
         self.link("expert exchange in a domain", size, near, both, select(job.fused_experts, 0.0, job.value("expert_exposed_inside")), "inside")
         far = spread_time(size, copies_elsewhere(place.across, f.active), fabric.outer_rate, fabric.outer_latency)

@@ -29,7 +29,7 @@ COMPUTE = ("wide_rate", "attention", "exponentials")
 MEMORY = ("bandwidth", "row_bandwidth")
 PRODUCTS = ("rate", "grouped")
 LINKS = ("rack_rate", "domain_rate", "outer_rate")
-LATENCIES = ("inner_latency", "outer_latency")
+LATENCIES = ("rack_latency", "domain_latency", "outer_latency")
 SLACK = 1 - 1e-9
 factors = st.floats(1, 16)
 
