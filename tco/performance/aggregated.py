@@ -103,11 +103,12 @@ def choose(machine: Machine, model: Architecture, request: Request, values: Valu
     found = choose_best(np.nan_to_num(rates["output_tokens_per_s_per_chip"]), held, soon & quick, plan, decode)
     if found.plan is None:
         best = float(np.max(np.where(held, rates["tokens_per_s_per_user"], 0)))
-        found.reason = (
+        reason = (
             shortfall(empty + one, machine)
             if not np.any(held)
             else f"{values['workload.concurrency']:g} requests in flight get at most {best:.1f} tokens/s a user, {interactivity:g} are asked for"
             if not np.any(held & quick)
             else f"no engine gives the first token within {limit:g} s at {values['workload.concurrency']:g} requests in flight"
         )
+        return found._replace(reason=reason)
     return found

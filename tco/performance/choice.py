@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,8 +15,7 @@ from tco.performance.serving import PassResult, decode, decode_rate, full_contex
 from tco.trace import plain
 
 
-@dataclass(slots=True)
-class Choice:
+class Choice(NamedTuple):
     """The plan chosen among many: how many there were, how many fit, and how far the runner-up lies behind."""
 
     plan: Any
@@ -79,7 +77,7 @@ def choose_decode(machine: Machine, model: Architecture, request: Request, inter
     rate = decode_rate(plan.sequences, attention_chips(plan), result.per_token)
     choice = choose_best(rate, fits, fast, plan, result)
     if choice.plan is None:
-        choice.reason = too_slow(result, fits, interactivity) if np.any(fits) else shortfall(result.memory, machine)
+        return choice._replace(reason=too_slow(result, fits, interactivity) if np.any(fits) else shortfall(result.memory, machine))
     return choice
 
 
@@ -90,11 +88,8 @@ def choose_prefill(machine: Machine, model: Architecture, request: Request, ttft
     fits, soon = result.memory <= machine.memory, result.time <= (ttft or np.inf)
     choice = choose_best(prefill_rate(request.prompt, attention_chips(plan), result.time), fits, soon, plan, result)
     if choice.plan is None:
-        choice.reason = (
-            shortfall(result.memory, machine)
-            if not np.any(fits)
-            else f"the quickest prefill takes {float(np.min(result.time)):.3g} s, more than the {ttft:g} s allowed"
-        )
+        late = f"the quickest prefill takes {float(np.min(result.time)):.3g} s, more than the {ttft:g} s allowed"
+        return choice._replace(reason=late if np.any(fits) else shortfall(result.memory, machine))
     return choice
 
 

@@ -5,7 +5,6 @@ Every field may be a number, an array (many chips or formats at once) or a trace
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
@@ -47,8 +46,7 @@ class Array(NamedTuple):
     least_moving: Any  # rows that pass while the next weights load
 
 
-@dataclass(slots=True)
-class Machine:
+class Machine(NamedTuple):
     """One chip of a system at one set of number formats."""
 
     chip: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -145,10 +144,10 @@ def test_unpacking_never_makes_anything_quicker(system, name):
     made = server(system, workload__precision=name)
     taken = tuple(form._replace(unpacked=False) for form in made.machine.formats)
     machines = [
-        replace(made.machine, formats=taken, unpacking=None),
-        replace(made.machine, unpacking=0.0),
+        made.machine._replace(formats=taken, unpacking=None),
+        made.machine._replace(unpacking=0.0),
         made.machine,
-        replace(made.machine, unpacking=10 * made.machine.unpacking),
+        made.machine._replace(unpacking=10 * made.machine.unpacking),
     ]
     for phase, plan in (("decode", DecodePlan(8.0, 8.0, 1.0, 1.0, 0.0, 16.0)), ("prefill", PrefillPlan(8.0, 8.0))):
         none, free, own, much = (getattr(made._replace(machine=machine), phase)(plan) for machine in machines)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -371,7 +370,7 @@ def test_more_chip_never_slows_a_plan(system):
     @given(st.dictionaries(st.sampled_from(COMPUTE + MEMORY), factors, min_size=1), st.dictionaries(st.sampled_from(WAITS), st.floats(0, 1)))
     def never_slower(raised, lowered):
         fields = {name: getattr(made.machine, name) * factor for name, factor in (raised | lowered).items()}
-        faster = made._replace(machine=replace(made.machine, **fields))
+        faster = made._replace(machine=made.machine._replace(**fields))
         for old, new in zip(before, (faster.decode(decode), faster.prefill(prefill)), strict=True):
             assert np.all(new.time <= old.time)
             for one, other in zip(old.operators, new.operators, strict=True):
@@ -392,7 +391,7 @@ def test_more_links_never_slow_a_plan(system):
     def never_slower(raised, lowered):
         links = made.machine.links
         better = scaled(links, raised)._replace(latencies=scaled(links.latencies, lowered))
-        faster = made._replace(machine=replace(made.machine, links=better))
+        faster = made._replace(machine=made.machine._replace(links=better))
         for old, new in zip(before, (faster.decode(decode), faster.prefill(prefill)), strict=True):
             assert np.all(new.time <= old.time * (1 + 1e-12))
             assert np.array_equal(new.memory, old.memory)
@@ -403,7 +402,7 @@ def test_more_links_never_slow_a_plan(system):
 @on_every_server
 def test_half_of_every_rate_doubles_what_is_computed_and_moved(system):
     made, (prefill, decode) = of(system), plans(system)
-    slow = made._replace(machine=replace(made.machine, **{name: getattr(made.machine, name) / 2 for name in COMPUTE + MEMORY}))
+    slow = made._replace(machine=made.machine._replace(**{name: getattr(made.machine, name) / 2 for name in COMPUTE + MEMORY}))
     for old, new in ((made.decode(decode), slow.decode(decode)), (made.prefill(prefill), slow.prefill(prefill))):
         for one, other in zip(old.operators, new.operators, strict=True):
             factor = 1 if one.link or one.name == "launches" else 2
@@ -422,5 +421,5 @@ def test_more_sequences_take_longer_and_are_more_at_work(system):
 def test_every_rate_of_a_machine_is_raised_here():
     """What a chip has gained since is named above, or is no rate."""
     rest = {"chip", "formats", "memory", "imbalance", "expert_engine", "softmax_operations", "links", "unpacking", "array", "family"}
-    sizes_of = {name for name in Machine.__dataclass_fields__ if name.endswith("_size")}
-    assert set(Machine.__dataclass_fields__) == {*COMPUTE, *MEMORY, *WAITS, *rest, *sizes_of}
+    sizes_of = {name for name in Machine._fields if name.endswith("_size")}
+    assert set(Machine._fields) == {*COMPUTE, *MEMORY, *WAITS, *rest, *sizes_of}
