@@ -13,7 +13,7 @@ from tco.performance.axes import Axis
 from tco.performance.profile import Line, lines_of, shares_of
 from tco.scenario import Result
 
-HEADER = ("phase", "name", "time_us", "share", "bound", "bound_time_us", "of_bound")
+HEADER = ("phase", "name", "time_us", "share", "bound", "bound_time_us", "of_bound", "flops", "bytes", "launches")
 BAR = 24
 MFU = "Model FLOPs: 6 a weight and token, attention causal, nothing computed again; over the dense peak of the format the forward pass computes in."
 PHASES = {  # the figures a phase decides; those that are a time fall with it, the others grow
@@ -30,7 +30,9 @@ def operator_rows(result: Result) -> list[list[Any]]:
         whole = float(made.time)
         for line in sorted(lines_of(made), key=lambda line: -line.time):
             ideal = None if line.ideal is None else line.ideal * 1e6
-            rows.append([phase, line.name, line.time * 1e6, line.time / whole, line.bound, ideal, line.of_bound])
+            rows.append(
+                [phase, line.name, line.time * 1e6, line.time / whole, line.bound, ideal, line.of_bound, line.flops, line.bytes, line.launches]
+            )
     return rows
 
 
@@ -118,7 +120,7 @@ def performance_tables(result: Result) -> list[Table]:
         whole = float(made.time)
         cells = [
             (name, significant(time / 1e3), f"{share * 100:.1f} %", bound, "-" if reached is None else f"{reached * 100:.0f} %", bar(share))
-            for _, name, time, share, bound, _, reached in (row for row in operator_rows(result) if row[0] == phase)
+            for _, name, time, share, bound, _, reached, *_ in (row for row in operator_rows(result) if row[0] == phase)
         ]
         title = f"{phase}: {significant(whole * 1e3)} ms by operator"
         tables.append(Table(("operator", "ms", "share", "bound", "of the bound", ""), cells, title, [], [], "lrrlrl"))

@@ -29,8 +29,9 @@ def feed_forward(made: Pass, layers: int, f: FeedForward) -> None:
 
 
 def experts(made: Pass, layers: int, f: FeedForward) -> None:
-    """Add the routed experts of the busiest group: those that tokens reach are read, the tokens they get computed."""
+    """Add the router and the routed experts of the busiest group: those that tokens reach are read, the tokens they get computed."""
     machine, shape = made.machine, made.shape
+    made.weights("router", layers, ((made.model.hidden, f.experts),), shape.tokens, machine.head_size, machine.head_gemm)
     split = f.expert_parameters(made.model.hidden) * shape.expert_parallel / shape.expert_chips
     tokens = moe.instance_tokens(shape.tokens, made.groups / shape.replicas)
     local = np.ceil(f.experts / shape.expert_parallel)

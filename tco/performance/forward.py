@@ -14,6 +14,8 @@ from tco.performance.links import Group, group_of
 from tco.performance.operators import KERNELS, Operator, Pass
 from tco.performance.traffic import added_latency, hidden_pass_bytes, kernel_time, message_bytes, only_if_shared
 
+LOOKUP_PASSES = 2  # a row of the embedding is read and written
+
 
 def reduce(made: Pass, layers: int) -> None:
     """Add the two all-reduces of a layer that join the parts of an attention group; with experts spread wider only attention has one."""
@@ -31,6 +33,7 @@ def reduce(made: Pass, layers: int) -> None:
 def forward_pass(made: Pass, logits_tokens: Any) -> list[Operator]:
     """Return all operators of a pass, the output head computed for `logits_tokens`."""
     machine, model, shape = made.machine, made.model, made.shape
+    made.stream("embedding", 1, hidden_pass_bytes(shape.tokens, model.hidden, LOOKUP_PASSES, machine.activation_size))
     for kind, layers in model.attentions.items():
         attention(made, layers, kind)
     for mixer, layers in model.mixers.items():

@@ -37,6 +37,7 @@ class Operator(NamedTuple):
     latency: Any  # start of a collective, else zero
     link: bool = False
     beside: Any = None  # time of one layer on engines beside the matrix units
+    kernels: Any = 0  # started for one layer
 
 
 class Shape(NamedTuple):
@@ -90,7 +91,7 @@ class Pass:
         one = overlapped_time(flops, moved, rate, bandwidth) if beside is None else overlapped_beside(flops, moved, rate, bandwidth, beside)
         one = one if factor is None else moe.engine_factor(one, factor)
         self.kernels += kernels * layers
-        self.operators.append(Operator(name, repeated(one, layers), layers, flops, moved, rate, bandwidth, 0.0, beside=beside))
+        self.operators.append(Operator(name, repeated(one, layers), layers, flops, moved, rate, bandwidth, 0.0, beside=beside, kernels=kernels))
 
     def weights(
         self, name: str, layers: Any, sides: Sides, tokens: Any, size: Any, rate: Any, kernels: int = 0, form: Computed | None = None

@@ -13,6 +13,9 @@ from tco.performance.bounds import bound_of, computing_time, time_by_bound
 BOUNDS = ("compute", "memory", "link", "latency", "host", "bubble")  # the last two: launches of the host, and idle pipeline stages
 
 
+COUNTS = ("ideal", "flops", "bytes", "launches")
+
+
 @dataclass(slots=True)
 class Line:
     """One operator of a phase: its whole time, what binds it, and the time that bound alone would take at its peak."""
@@ -21,6 +24,9 @@ class Line:
     time: float
     bound: str
     ideal: float | None = None
+    flops: float | None = None
+    bytes: float | None = None  # through memory, or handed to a collective
+    launches: float | None = None
 
     @property
     def of_bound(self) -> float | None:
@@ -42,11 +48,15 @@ def lines_of(phase: Any) -> list[Line]:
             ideal = computing_time(operator)
         elif bound == "memory":
             ideal = float(operator.bytes) / float(operator.bandwidth)
-        line = Line(operator.name, float(operator.time), bound, None if ideal is None else ideal * operator.layers)
+        layers = float(operator.layers)
+        counts = [None if one is None else float(one) * layers for one in (ideal, operator.flops, operator.bytes, operator.kernels)]
+        line = Line(operator.name, float(operator.time), bound, *counts)
         kept = found.setdefault(operator.name, line)
         if kept is not line:
             kept.time += line.time
-            kept.ideal = None if kept.ideal is None or line.ideal is None else kept.ideal + line.ideal
+            for name in COUNTS:
+                one, other = getattr(kept, name), getattr(line, name)
+                setattr(kept, name, None if one is None or other is None else one + other)
     rest = float(phase.time) - sum(line.time for line in found.values())
     if rest > 1e-9 * float(phase.time):
         found["host"] = Line("host and scheduling", rest, "host")

@@ -153,8 +153,10 @@ def step_lines(job: Job, practice: Practice, plan: Plan, made: Step, pipe: Pipe,
     found: dict[str, Line] = {}
     for item, runs in repeated_items(work.items, level):
         bound, ideal = bound_of_item(item, runs, practice)
-        line = found.setdefault(item.name, Line(item.name, 0.0, bound, None if ideal is None else 0.0))
+        line = found.setdefault(item.name, Line(item.name, 0.0, bound, None if ideal is None else 0.0, 0.0, 0.0))
         line.time += scale * (runs * float(item.forward) + float(item.backward))
+        flops, moved = counts_of(item, runs)
+        line.flops, line.bytes = (line.flops or 0.0) + scale * flops, (line.bytes or 0.0) + scale * moved
         if ideal is not None and line.ideal is not None:
             line.ideal += scale * item.layers * ideal
     crossing = (micro.beside if hides(plan) else micro.added)[plan.recompute]
@@ -171,6 +173,16 @@ def step_lines(job: Job, practice: Practice, plan: Plan, made: Step, pipe: Pipe,
         Line("stragglers among domains", float(made.time) - whole, "latency"),
     ]
     return [line for line in [*found.values(), *sums] if abs(line.time) > 1e-9 * float(made.time)]
+
+
+def counts_of(item: Item, runs: int) -> tuple[float, float]:
+    """Return the work and the traffic of an item in a micro-batch: through memory, or handed to a collective."""
+    if item.bound == "link":
+        return 0.0, float(item.size) * (runs * item.counts[0] + item.counts[1])
+    if item.bound == "memory":
+        return 0.0, (runs * float(item.forward) + float(item.backward)) * float(item.bandwidth)
+    parts = [part for part in (*[item.forward_part] * runs, *item.backward_parts) if part is not None]
+    return item.layers * sum(float(part.flops) for part in parts), item.layers * sum(float(part.moved) for part in parts)
 
 
 def head_line(practice: Practice, work: Work, time: float) -> Line:

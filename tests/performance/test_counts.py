@@ -1,0 +1,39 @@
+"""What operators count against what the model does: every token's work, and every weight once."""
+
+from __future__ import annotations
+
+import pytest
+
+from tco.performance.engines import DecodePlan, PrefillPlan
+from tco.performance.flops import flops_per_token
+from tco.performance.profile import lines_of
+from tests.performance.servers import server
+
+LENGTH = 4096
+
+
+def counted(made, name):
+    return sum(getattr(line, name) or 0.0 for line in lines_of(made))
+
+
+def test_a_prompt_on_one_chip_takes_the_work_of_its_tokens():
+    """Every token passes all weights and sees half of the others; only the last one needs the output head."""
+    made = server("gb200-nvl72", workload__model="llama-3.1-8b", workload__precision="bf16", workload__input_tokens=str(LENGTH))
+    model = made.model
+    head = 2 * model.hidden * model.vocabulary
+    expected = LENGTH * float(flops_per_token(model, LENGTH, training=False)) - (LENGTH - 1) * head
+    assert counted(made.prefill(PrefillPlan(1.0, 1.0)), "flops") == pytest.approx(expected, rel=1e-3)  # norms are no products
+
+
+def test_a_step_reads_every_weight_and_every_cache_once():
+    made = server("gb200-nvl72", workload__model="llama-3.1-8b", workload__precision="bf16", workload__input_tokens=str(LENGTH))
+    model, sequences = made.model, 16
+    read = counted(made.decode(DecodePlan(1.0, 1.0, 1.0, 1.0, 0.0, float(sequences))), "bytes")
+    weights = 2 * (model.parameters - model.hidden * model.vocabulary)  # the embedding is looked up
+    cache = sequences * (LENGTH + 512) * model.cached * 2
+    assert read == pytest.approx(weights + cache, rel=0.03)  # and a little of the hidden states
+
+
+def test_a_dense_layer_starts_nine_kernels():
+    made = server("gb200-nvl72", workload__model="llama-3.1-8b", workload__precision="bf16", workload__input_tokens=str(LENGTH))
+    assert counted(made.decode(DecodePlan(1.0, 1.0, 1.0, 1.0, 0.0, 1.0)), "launches") == 32 * (5 + 4) + 10
