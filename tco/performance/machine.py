@@ -79,6 +79,7 @@ class Machine(NamedTuple):
     exponentials: Any
     vector: Any
     softmax_operations: Any
+    exchange_overlap: Any  # share of a prompt's exchanges that compute hides
     links: Links
     unpacking: Any = None  # vector operations a number that software unpacks
     array: Array | None = None  # large systolic arrays; chips with many small cores have none
@@ -177,6 +178,7 @@ def machine(chip: str, links: Links, values: Values, family: str, stored: Stored
         exponentials=exponential_rate(values[f"{part}.cores"], values[f"{part}.exponentials_per_clock"], values[f"{part}.clock"], 1.0),
         vector=values[f"{part}.peak_vector"],
         softmax_operations=values[f"{prior}.softmax_operations"],
+        exchange_overlap=values[f"{prior}.exchange_overlap"],
         links=links,
         unpacking=values[f"{prior}.unpacking_operations"] if any(form.unpacked for form in formats) else None,
         array=Array(*(values[f"{part}.{name}"] for name in ("array_rows", "mx_array_rows", "array_columns", "array_least_moving")))

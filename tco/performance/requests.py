@@ -41,6 +41,11 @@ def request_of(values: Values) -> Request:
     return made
 
 
+def notes_on_request(request: Request) -> list[str]:
+    """Say what a workload's inputs leave out."""
+    return [] if request.cache_hit is None else ["workload.cache_hit: the memory that keeps the prefixes is not charged"]
+
+
 @formula(unit="", source="tco-model")
 def fresh_tokens(input_tokens: Pure, cache_hit: Pure) -> Any:
     """Prompt tokens that no prefix cache holds: I (1 - h), at least the last one."""

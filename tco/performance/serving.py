@@ -22,7 +22,8 @@ from tco.performance.operators import Operator, Pass, Shape
 from tco.performance.products import numbers_of, projections
 from tco.performance.requests import Request
 from tco.performance.roofline import repeated
-from tco.performance.traffic import message_bytes, per_rank, stream_time
+from tco.performance.traffic import exposed_exchange, exposed_part, message_bytes, per_rank, stream_time
+from tco.trace import plain
 from tco.units import Pure, Second, Token, TokenPerChip, TokenPerSecondPerChip
 
 
@@ -215,9 +216,21 @@ def prefill(machine: Machine, model: Architecture, plan: PrefillPlan, request: R
     made = Pass(machine, model, shape)
     if splits:
         gather_keys(made, plan.context_parallel, lies.crossing, request.prompt)
-    operators = staged(machine, model, plan, fresh, forward_pass(made, 1))
+    operators = beside_compute(machine, staged(machine, model, plan, fresh, forward_pass(made, 1)))
     time = total("prefill_time", [*(operator.time for operator in operators), machine.overhead])
     return PassResult(time, held_in_memory(machine, model, shape, request.prompt, stages=plan.pipeline_parallel), operators)
+
+
+def beside_compute(machine: Machine, operators: list[Operator]) -> list[Operator]:
+    """Return the operators of a prompt with that part of its exchanges that collectives' own cores do not hide."""
+    if not np.any(plain(machine.exchange_overlap)):
+        return operators
+    computing = total("computing", [operator.time for operator in operators if not operator.link])
+    exchanging = total("exchanging", [operator.time for operator in operators if operator.link])
+    if not np.any(plain(exchanging)):
+        return operators
+    share = exposed_exchange(computing, exchanging, machine.exchange_overlap)
+    return [operator._replace(time=exposed_part(operator.time, share)) if operator.link else operator for operator in operators]
 
 
 def staged(machine: Machine, model: Architecture, plan: DecodePlan | PrefillPlan, tokens: Any, operators: list[Operator]) -> list[Operator]:

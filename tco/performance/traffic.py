@@ -52,6 +52,18 @@ def added_latency(time: Second, wait: Second) -> Any:
     return time + wait
 
 
+@formula(unit="", source="tco-model")
+def exposed_exchange(computing: Second, exchanging: Second, overlap: Pure) -> Any:
+    """Share of some exchanges that compute does not hide, half of the tokens computing while the other half exchanges: 1 - h min(C / X, 1)."""
+    return 1 - overlap * np.minimum(computing / np.maximum(exchanging, 1e-12 * computing), 1)
+
+
+@formula(unit="s", source="tco-model")
+def exposed_part(time: Second, share: Pure) -> Any:
+    """What is left of an exchange: t x."""
+    return time * share
+
+
 @formula(unit="s", source="tco-model")
 def only_if_shared(time: Second, ranks: Pure) -> Any:
     """Time of a collective, zero for a group of one: t min(N-1, 1)."""

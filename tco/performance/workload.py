@@ -11,7 +11,7 @@ from tco.performance.choice import Choice, choose_decode, choose_prefill
 from tco.performance.engines import CUTS, DecodePlan, PrefillPlan, attention_chips, borders_crossed, describe
 from tco.performance.links import Links
 from tco.performance.machine import Machine, notes_on
-from tco.performance.requests import Request, request_of
+from tco.performance.requests import Request, notes_on_request, request_of
 from tco.performance.serving import PassResult
 from tco.values import Values
 
@@ -81,7 +81,8 @@ def serve(machine: Machine, model: Architecture, values: Values, plan: ServingPl
     """Evaluate a serving workload with a fixed plan, or with the best plan of a search."""
     if values.input("workload.concurrency").value > 0:
         return serve_together(machine, model, values, plan)
-    notes, request = notes_on(machine), request_of(values)
+    request = request_of(values)
+    notes = [*notes_on(machine), *notes_on_request(request)]
     prompt, answer = request.prompt, request.answer
     choices: dict[str, Choice] = {}
     if plan is None:
@@ -112,12 +113,13 @@ def serve_together(machine: Machine, model: Architecture, values: Values, plan: 
     from tco.performance import aggregated  # a workload on pools of their own starts without it
 
     request, choices = request_of(values), {}
+    notes = [*notes_on(machine), *notes_on_request(request)]
     if plan is None:
         choices["decode"] = aggregated.choose(machine, model, request, values)
         chosen = choices["decode"].plan
         if chosen is None:
-            return ServingResult(None, choices=choices, reason=f"no plan: {choices['decode'].reason}", notes=notes_on(machine))
+            return ServingResult(None, choices=choices, reason=f"no plan: {choices['decode'].reason}", notes=notes)
         plan = ServingPlan(chosen, aggregated.read_on(chosen))
     rates, decode, prefill = aggregated.evaluate(machine, model, plan.decode, request, values)
     share = rates.pop("prefill_share")
-    return ServingResult(plan, rates, share, decode, prefill, choices, machine.links, notes=notes_on(machine))
+    return ServingResult(plan, rates, share, decode, prefill, choices, machine.links, notes=notes)

@@ -374,7 +374,8 @@ def test_more_chip_never_slows_a_plan(system):
         for old, new in zip(before, (faster.decode(decode), faster.prefill(prefill)), strict=True):
             assert np.all(new.time <= old.time)
             for one, other in zip(old.operators, new.operators, strict=True):
-                assert np.all(other.time <= one.time * (1 + 1e-12)), one.name
+                hidden = one.link and made.machine.exchange_overlap  # quicker compute hides less of an exchange
+                assert hidden or np.all(other.time <= one.time * (1 + 1e-12)), one.name
 
     never_slower()
 
@@ -420,6 +421,18 @@ def test_more_sequences_take_longer_and_are_more_at_work(system):
 
 def test_every_rate_of_a_machine_is_raised_here():
     """What a chip has gained since is named above, or is no rate."""
-    rest = {"chip", "formats", "memory", "imbalance", "expert_engine", "softmax_operations", "links", "unpacking", "array", "family"}
+    rest = {
+        "chip",
+        "formats",
+        "memory",
+        "imbalance",
+        "expert_engine",
+        "softmax_operations",
+        "exchange_overlap",
+        "links",
+        "unpacking",
+        "array",
+        "family",
+    }
     sizes_of = {name for name in Machine._fields if name.endswith("_size")}
     assert set(Machine._fields) == {*COMPUTE, *MEMORY, *WAITS, *rest, *sizes_of}

@@ -86,6 +86,7 @@ class Engines:
             exponentials=exponential_rate(part("cores"), part("exponentials_per_clock"), part("clock"), 1.0),
             vector=part("peak_vector"),
             softmax_operations=practice("softmax_operations"),
+            exchange_overlap=practice("exchange_overlap"),
             links=self.links,
         )
 
