@@ -113,6 +113,7 @@ class Inputs:
     texts_used: dict[str, str] = field(init=False, default_factory=dict)
     given: dict[str, Given] = field(init=False, default_factory=dict)
     notes: list[str] = field(init=False, default_factory=list)
+    shared: dict[str, Input] = field(init=False, default_factory=dict)  # of the date, with every scenario of the catalogue
     judged: set[str] = field(init=False, default_factory=set)  # inputs the shape of the tree rests on
 
     def __post_init__(self) -> None:
@@ -128,6 +129,7 @@ class Inputs:
             self.found = {**self.catalogue.document_inputs("defaults", defaults, "file", "workload"), **self.found}
         for path, given in wanted.items():
             self.place(path, given)
+        self.shared = self.catalogue.once(("dated", self.date), dict)
         values = self.values(as_number)
         if self.system.alternatives:
             self.system = load_system(self.catalogue, scenario.system, variant, self.cheapest(values))
@@ -220,13 +222,13 @@ class Inputs:
         found = self.found.get(path)
         if found is not None:
             return found
-        dated: dict[str, Input] = self.catalogue.once(("dated", self.date), dict)
-        if path not in dated:
+        found = self.shared.get(path)
+        if found is None:
             found = self.dated(path)
             if found is None:
                 return self.documented(path)
-            dated[path] = found
-        return dated[path]
+            self.shared[path] = found
+        return found
 
     def dated(self, path: str) -> Input | None:
         """Return the input of a path that the catalogue holds by date or by family; None for those of documents."""

@@ -53,7 +53,7 @@ def mesh_injection(bandwidth: BytePerSecond, point_to_point: Pure, ranks: Pure, 
 @formula(unit="byte", source="thakur2005")
 def ring_bytes(size: Byte, ranks: Pure, passes: Pure) -> Any:
     """Bytes through a rank's links in a ring: M p (N-1)/N; one pass gathers or scatters, two reduce to all."""
-    return size * passes * (ranks - 1) / ranks
+    return passes * (ranks - 1) / ranks * size
 
 
 @formula(unit="byte", source="nccl-tuning")
@@ -77,7 +77,7 @@ def one_shot_crossing(size: Byte, ranks: Pure, per_domain: Pure) -> Any:
 @formula(unit="byte", source="thakur2005")
 def outer_share(size: Byte, domains: Pure, per_domain: Pure, passes: Pure) -> Any:
     """Bytes of a rank that cross domains, each chip taking its part: M p (X-1)/X / Y."""
-    return size * passes * (domains - 1) / domains / per_domain
+    return passes * (domains - 1) / domains / per_domain * size
 
 
 @formula(unit="byte", source="bruck1997")
@@ -233,13 +233,13 @@ def token_bytes(hidden: Pure, element: Byte, scale: Byte, block: Pure) -> Any:
 @formula(unit="byte", source="deepep")
 def scattered_bytes(tokens: Pure, active: Pure, token: Byte, share: Pure) -> Any:
     """Bytes of tokens sent once for each expert: T k b x share of the places."""
-    return tokens * active * token * share
+    return active * token * share * tokens
 
 
 @formula(unit="byte", source="deepep")
 def deduplicated_bytes(tokens: Pure, places: Pure, token: Byte, share: Pure) -> Any:
     """Bytes of tokens sent once to each distinct place: T U b x share of the places."""
-    return tokens * places * token * share
+    return places * token * share * tokens
 
 
 @formula(unit="", source="tco-model")

@@ -55,7 +55,7 @@ def permute_passes(passes: Pure, dereferences: Pure) -> Any:
 @formula(unit="byte", source="scaling-book")
 def expert_traffic(reached: Pure, weights: Pure, weight_size: Byte) -> Any:
     """Weights of the experts that tokens reach: Q = n w b."""
-    return reached * weights * weight_size
+    return weights * weight_size * reached
 
 
 @formula(unit="s", source="tco-calibration")

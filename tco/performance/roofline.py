@@ -19,13 +19,13 @@ def gemm_flops(tokens: Pure, inner: Pure, outer: Pure, flop_per_mac: FLOP = 2) -
 @formula(unit="FLOP", source="scaling-book")
 def attention_flops(queries: Pure, keys: Pure, heads: Pure, score_width: Pure, value_width: Pure, flop_per_mac: FLOP = 2) -> Any:
     """Work of scores and values: F = 2 q k H (d_qk + d_v); `keys` is the mean number of keys a query sees."""
-    return flop_per_mac * queries * keys * heads * (score_width + value_width)
+    return flop_per_mac * (score_width + value_width) * heads * queries * keys
 
 
 @formula(unit="byte", source="scaling-book")
 def attention_bytes(sequences: Pure, cached_tokens: Pure, cached_numbers: Pure, cache_size: Byte) -> Any:
     """Cache read by the attention core: Q = B L_kv x numbers per token x bytes per number."""
-    return sequences * cached_tokens * cached_numbers * cache_size
+    return cached_numbers * cache_size * sequences * cached_tokens
 
 
 @formula(unit="byte/s", source="tco-model")
@@ -103,7 +103,7 @@ def overlapped_beside(flops: FLOP, bytes_moved: Byte, compute_rate: FLOPPerSecon
 @formula(unit="", source="aws-nki-trn2")
 def array_fill(weights: Pure, tokens: Pure, padded: Pure, moving: Pure) -> Any:
     """Share of a systolic array's work that is useful: w T / (w_padded max(T, T_min)); fewer moving rows than that wait for the weights."""
-    return weights / padded * tokens / np.maximum(tokens, moving)
+    return weights / padded * (tokens / np.maximum(tokens, moving))
 
 
 @formula(unit="", source="aws-nki-trn2")

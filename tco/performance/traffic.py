@@ -31,7 +31,7 @@ def message_bytes(tokens: Pure, hidden: Pure, element_size: Byte) -> Any:
 @formula(unit="byte", source="tco-calibration")
 def hidden_pass_bytes(tokens: Pure, hidden: Pure, passes: Pure, element_size: Byte) -> Any:
     """Traffic of elementwise passes over the hidden state of some tokens: Q = T h p b."""
-    return tokens * hidden * passes * element_size
+    return hidden * passes * element_size * tokens
 
 
 @formula(unit="s", source="tco-model")
