@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tco.formula import Formula, _State, greatest, least
+from tco.formula import Formula, _State, greatest, least, total
 from tco.units import same_unit
 
 STRUCTURE = "structure"  # the source of a count that the system, model or plan itself states
@@ -96,10 +96,14 @@ class Trace:
         node.value = formula.function(**plain)
         return Traced(node.value, node)
 
-    def gather(self, operation: str, name: str, terms: Sequence[Any]) -> Traced:
-        """Return the sum, the least or the greatest of the terms as one node."""
+    def gather(self, operation: str, name: str, terms: Sequence[Any]) -> Any:
+        """Return the sum, the least or the greatest of the terms as one node; of plain numbers, or of nothing, the plain number it is."""
+        gathering = {"total": total, "least": least, "greatest": greatest}[operation]
         traced = [term for term in terms if isinstance(term, Traced)]
-        unit = traced[0].node.unit if traced else ""
+        if not traced:
+            with paused():
+                return gathering(name, terms)
+        unit = traced[0].node.unit
         node = Node(name, None, unit, STRUCTURE)
         node.operation = operation
         values = []
@@ -113,12 +117,7 @@ class Trace:
                 node.inputs.append((f"term_{position + 1}", self._structural(f"term_{position + 1}", term, unit)))
                 values.append(term)
         with paused():
-            if operation == "total":
-                result: Any = 0.0
-                for value in values:
-                    result = result + value
-            else:
-                result = (least if operation == "least" else greatest)(name, values)
+            result = gathering(name, values)
         node.value = result
         return Traced(result, node)
 

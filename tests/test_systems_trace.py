@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tco.catalog import load_catalogue
+from tco.catalog.systems import load_system
+from tco.inputs import load_scenario
 from tco.scenario import evaluate
 from tco.studies.pools import scenario_named
 
@@ -23,4 +25,14 @@ WORKLOADS = [
 def test_the_trace_is_the_number(system, settings):
     found = evaluate(scenario_named(CATALOGUE, system), settings | {"workload.interactivity": "5 token/s"}, catalogue=CATALOGUE, trace=True)
     for metric in METRICS:
+        assert found.nodes[metric].value == pytest.approx(found.metrics[metric], rel=1e-9), metric
+
+
+@pytest.mark.parametrize("system", CATALOGUE.ids("systems"))
+def test_the_trace_of_training_is_the_number(system):
+    base = load_scenario(CATALOGUE, "llama-3.1-405b-training-gb200-nvl72")
+    scenario = base._replace(name=system, system=system, rebates=None)
+    chips = "288" if int(load_system(CATALOGUE, system).chips) % 9 == 0 else "256"
+    found = evaluate(scenario, {"workload.model": "llama-3.1-8b", "cluster.chips": chips}, catalogue=CATALOGUE, trace=True)
+    for metric in ("tco_usd_per_chip_hour", "step_s", "mfu", "train_usd_per_trillion_tokens"):
         assert found.nodes[metric].value == pytest.approx(found.metrics[metric], rel=1e-9), metric

@@ -81,6 +81,13 @@ def test_a_plain_term_of_a_gathering_is_a_leaf_of_the_structure(trace):
     assert (plain_term.value, plain_term.unit, plain_term.source) == (3.0, "USD", STRUCTURE)
 
 
+@pytest.mark.parametrize(("terms", "value"), [([], 0.0), ([2.0, 3.0], 5.0)])
+def test_a_gathering_of_plain_numbers_is_a_plain_number(trace, terms, value):
+    """What it is part of takes it as a count of its own unit: a bill may hold none of the parts an agreement covers."""
+    assert total("sum", terms) == value
+    assert extended_price(total("sum", terms), leaf(trace, 1.0, "")).node.unit == "USD"
+
+
 def test_a_parameter_of_another_unit_is_refused(trace):
     with pytest.raises(TypeError, match=r"extended_price\(unit_price\) takes 'USD', got 'price' in 'W'"):
         extended_price(leaf(trace, 1.0, unit="W"), 1)

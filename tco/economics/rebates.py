@@ -129,8 +129,7 @@ def rebate_of(agreement: Agreement, lines: list[BillLine], facility_power: Any, 
     names = KINDS[agreement.kind]
     terms = {name: f"{path}.{name}" for name in names}
     paths = [*terms.values(), *([] if agreement.kind == "share-of-spend" else [f"shares.{agreement.company}.price"])]
-    covered = [line.extended for line in lines if line.part in agreement.parts and line.extended is not None]
-    spend = total("covered_spend", covered) if covered else 0.0  # a bill may hold none of the parts
+    spend = total("covered_spend", [line.extended for line in lines if line.part in agreement.parts and line.extended is not None])
     if agreement.kind == "share-of-spend":
         value = rebate_by_share(spend, values[terms["share_of_spend"]])
     else:
