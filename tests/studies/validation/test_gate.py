@@ -8,7 +8,9 @@ import pytest
 
 from tco.catalog import load_catalogue
 from tco.scenario import plain_inputs
+from tco.studies.validation.measured import read_measured, texts
 from tco.studies.validation.run import PREDICTORS, validate
+from tco.studies.validation.specifications import Specifications
 from tco.values import as_number
 
 ROOT = Path(__file__).parents[3]
@@ -59,3 +61,19 @@ def test_errors_inside_a_curve_are_free_of_its_offset(practice):
     assert card["curves"]["n"] > 100
     assert card["curves"]["p90_ape"] < card["p90_ape"]
     assert np.isfinite(card["curves"]["spearman_p10"])
+
+
+@pytest.mark.parametrize("kind", ["collectives", "inference", "training"])
+def test_what_is_said_of_a_chip_is_so(kind, practice):
+    """The error beside an answer is that of the chip's own rows today."""
+    catalogue, values = practice
+    _, table = read_measured(ROOT / f"data/measured/{kind}.csv.gz")
+    chips = Specifications(catalogue, values, texts(table, "accelerator"))
+    made = PREDICTORS[kind](table, chips)
+    error, scored = np.abs(made.predicted / made.target - 1), np.array(made.skip) == ""
+    stated = [row for row in csv.DictReader((ROOT / "data/accuracy_chips.csv").read_text().splitlines()) if row["kind"] == kind]
+    assert {row["part"] for row in stated} == set(np.array(chips.parts)[scored])
+    for row in stated:
+        own = error[scored & (np.array(chips.parts) == row["part"])]
+        assert int(row["n"]) == len(own), row["part"]
+        assert [float(row["median_ape"]), float(row["p90_ape"])] == pytest.approx([np.median(own), np.quantile(own, 0.9)], abs=0.002), row["part"]
