@@ -66,12 +66,6 @@ def price_for_rebate(strike: USDPerShare, share_of_spend: Pure, spend_threshold:
     return strike + share_of_spend * spend_threshold / shares
 
 
-@formula(unit="", source="formulas-warrants")
-def effective_discount(rebate: USD, spend: USD) -> Any:
-    """Rebate as a share of what was paid for the covered parts: R / S."""
-    return rebate / spend
-
-
 class Agreement(NamedTuple):
     """One agreement between a supplier and a buyer."""
 

@@ -57,12 +57,6 @@ def uplink_bandwidth(downlink: BytePerSecond, oversubscription: Pure) -> Any:
 
 
 @formula(unit="", source="clos-fat-tree")
-def offered_load(downlink: BytePerSecond, uplink: BytePerSecond) -> Any:
-    """Share of the injected bandwidth a tapered tier carries upwards: min(1, B_up / B_down)."""
-    return np.minimum(uplink / downlink, 1)
-
-
-@formula(unit="", source="clos-fat-tree")
 def tier_switches(downlink: BytePerSecond, uplink: BytePerSecond, capacity: BytePerSecond) -> Any:
     """Switches of a tier that carries some bandwidth down and up: n = ceil((B_down + B_up) / C)."""
     return ceil_ratio(downlink + uplink, capacity)

@@ -23,12 +23,6 @@ from tco.units import BytePerSecond, Pure
 from tco.values import Values
 
 
-@formula(unit="byte/s", source="tco-model")
-def lane_group_bandwidth(lanes: Pure, lane_bandwidth: BytePerSecond) -> Any:
-    """Bandwidth of a bundle of lanes per direction: B = lanes x lane rate."""
-    return lanes * lane_bandwidth
-
-
 @formula(unit="", source="dally2004")
 def ring_mean_distance(size: Pure) -> Any:
     """Mean links between two places of a ring, a place and itself included: floor(d^2/4) / d."""
@@ -72,12 +66,6 @@ def ring_all_to_all(size: Pure, link: BytePerSecond, chips: Pure) -> Any:
 def ring_cut(size: Pure, link: BytePerSecond, chips: Pure) -> Any:
     """Bandwidth per direction across the middle of one dimension of a torus: min(d-1, 2) (N/d) B."""
     return np.minimum(size - 1, 2) * chips / size * link
-
-
-@formula(unit="byte/s", source="tco-model")
-def neighbour_bandwidth(neighbours: Pure, link: BytePerSecond) -> Any:
-    """Bandwidth per direction to some equal neighbours: B = n x B_link."""
-    return neighbours * link
 
 
 @formula(unit="byte/s", source="dally2004")
@@ -194,7 +182,7 @@ def two_star(system: System, values: Values) -> list[Scope]:
     rate, chips, racks = values[f"parts.{system.chip}.scale_up_bandwidth"], int(system.chips), whole_racks(system)
     if racks == 1:
         return star(system, values)
-    across = lane_group_bandwidth(number(system, "cross_share"), rate)
+    across = lanes_rate(number(system, "cross_share"), rate)
     inside = chips // racks
     world = least("world_all_to_all", [rate, cut_all_to_all(chips, across, racks)])
     mean = ((inside - 1) * 1.0 + (chips - inside) * 2.0) / (chips - 1)
@@ -208,7 +196,7 @@ def two_star(system: System, values: Values) -> list[Scope]:
 def mesh(system: System, values: Values) -> list[Scope]:
     """Every chip wired to every other."""
     chips, rate = int(system.chips), values[f"parts.{system.chip}.scale_up_bandwidth"]
-    link = lane_group_bandwidth(1 / (chips - 1), rate)
+    link = lanes_rate(1 / (chips - 1), rate)
     return [Scope("world", chips, rate, 0.0, 0.0, mesh_bisection(chips, link), rate, dict(system.fabric.get("lanes", {})), True)]
 
 
@@ -226,8 +214,8 @@ def torus(system: System, values: Values) -> list[Scope]:
     """Rings in every dimension, chips forwarding for each other."""
     rate, chips = values[f"parts.{system.chip}.lane_bandwidth"], int(system.chips)
     sizes = torus_dimensions(system)
-    links = [(size, lane_group_bandwidth(per_link, rate)) for size, per_link in sizes]
-    injection = total("torus_injection", [neighbour_bandwidth(ring_neighbours(size), link) for size, link in links])
+    links = [(size, lanes_rate(per_link, rate)) for size, per_link in sizes]
+    injection = total("torus_injection", [lanes_rate(ring_neighbours(size), link) for size, link in links])
     distance = mean_over_distinct(total("mean_distance", [ring_mean_distance(size) for size, _ in sizes]), chips)
     return [
         *torus_rack(system, rate),
@@ -281,8 +269,8 @@ def two_level(system: System, values: Values) -> list[Scope]:
     inside, tray_chips, planes = chips // racks, count(system, "chips_per_tray"), count(system, "planes")
     if inside % tray_chips or tray_chips % planes or tray_chips < 2:
         raise DataError(f"{system.where}: {inside} chips a rack do not divide into trays of {tray_chips} over {planes} planes")
-    plane, tray = (lane_group_bandwidth(lanes(system, name), rate) for name in ("plane", "tray"))
-    injection = lane_group_bandwidth(lanes(system, "plane") + lanes(system, "tray"), rate)
+    plane, tray = (lanes_rate(lanes(system, name), rate) for name in ("plane", "tray"))
+    injection = lanes_rate(lanes(system, "plane") + lanes(system, "tray"), rate)
     in_rack = {name: lanes(system, name) for name in ("tray", "plane")}
     spare = {"plane_spare": lanes(system, "plane_spare")} if "plane_spare" in system.fabric["lanes"] else {}
     shape = (inside, tray_chips, planes, number(system, "tray_hops"))
@@ -292,7 +280,7 @@ def two_level(system: System, values: Values) -> list[Scope]:
     rack = Scope("rack", inside, injection, mean_hops(1, *shape), worst_hops(1, *shape), cut, rate_inside, in_rack | spare, False)
     if racks == 1:
         return [rack]
-    cross = lane_group_bandwidth(lanes(system, "cross_rack"), rate)
+    cross = lanes_rate(lanes(system, "cross_rack"), rate)
     world = Scope(
         "world",
         chips,
@@ -315,12 +303,12 @@ def two_level_rates(inside: int, tray_chips: int, planes: int, plane: Any, tray:
     """
     per_plane, chips = tray_chips // planes, racks * inside
     other_trays, other_planes, beside = inside - tray_chips, inside - inside // planes, per_plane - 1
-    to_planes = tray if tray_switched else neighbour_bandwidth((tray_chips - per_plane) / (tray_chips - 1), tray)
+    to_planes = tray if tray_switched else lanes_rate((tray_chips - per_plane) / (tray_chips - 1), tray)
     rates = [served_rate(plane, racks * other_trays, chips)] if other_trays else []
     if planes > 1:
         rates.append(served_rate(to_planes, racks * other_planes, chips))
     if beside:
-        shared = tray if tray_switched else neighbour_bandwidth(beside / (tray_chips - 1), tray)
+        shared = tray if tray_switched else lanes_rate(beside / (tray_chips - 1), tray)
         served = other_trays + beside + (other_planes if tray_switched else 0)
         rates.append(served_rate(joint_bandwidth(plane, shared), racks * served, chips))
     return rates
@@ -363,15 +351,15 @@ def crossing_bandwidth(system: System, values: Values) -> Any:
     if kind not in ("two-level", "two-star") or whole_racks(system) == 1:
         return None
     if kind == "two-level":
-        return lane_group_bandwidth(lanes(system, "cross_rack"), values[f"parts.{system.chip}.lane_bandwidth"])
-    return lane_group_bandwidth(number(system, "cross_share"), values[f"parts.{system.chip}.scale_up_bandwidth"])
+        return lanes_rate(lanes(system, "cross_rack"), values[f"parts.{system.chip}.lane_bandwidth"])
+    return lanes_rate(number(system, "cross_share"), values[f"parts.{system.chip}.scale_up_bandwidth"])
 
 
 def port_bandwidth(system: System, values: Values) -> Any:
     """Return the bandwidth of a switch port that lanes of a chip enter; None where the file states no width."""
     if "port_lanes" not in system.fabric:
         return None
-    return lane_group_bandwidth(count(system, "port_lanes"), values[f"parts.{system.chip}.lane_bandwidth"])
+    return lanes_rate(count(system, "port_lanes"), values[f"parts.{system.chip}.lane_bandwidth"])
 
 
 def tray_of(system: System) -> tuple[int, float]:

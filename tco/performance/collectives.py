@@ -129,9 +129,9 @@ def reaching_step(per_domain: Pure, paired: Second, forwarded: Second) -> Any:
 
 
 @formula(unit="s", source="tco-model")
-def tray_step(group: Pure, tray: Pure, near: Second, step: Second) -> Any:
-    """Latency of a step between consecutive chips: to a neighbour while they fit one tray, else over the rack."""
-    return select(group <= tray, near, step)
+def scope_latency(extent: Pure, rack: Pure, near: Second, far: Second) -> Any:
+    """Latency of a round on the smallest scale-up scope that holds a group: that of the rack if n <= its chips, else of the world."""
+    return select(extent <= rack, near, far)
 
 
 @formula(unit="s", source="hockney1994")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from tco.formula import formula
-from tco.performance.collectives import latency_scale, scaled_latency, start_with_ends, tray_step, trips_to_memory
+from tco.performance.collectives import latency_scale, scaled_latency, scope_latency, start_with_ends, trips_to_memory
 from tco.slices import Torus, lanes_rate, slice_all_to_all, slices_of
 from tco.trace import plain
 from tco.units import Byte, BytePerSecond, Pure, Second
@@ -137,7 +137,7 @@ def links_for(links: Links, group: Group) -> Links:
     if links.torus is None:
         if not links.tray[0]:
             return links
-        step, far = (tray_step(group.per_domain, links.tray[0], t.near_step, step) for step in (t.step, t.far_step))
+        step, far = (scope_latency(group.per_domain, links.tray[0], t.near_step, step) for step in (t.step, t.far_step))
         return links._replace(latencies=t._replace(step=step, far_step=far))
     part = slices_of(links.torus, group.per_domain)
     size, directions, width = part.narrow

@@ -22,7 +22,7 @@ from tco.performance.operators import Operator, Pass, Shape
 from tco.performance.products import numbers_of, projections
 from tco.performance.requests import Request
 from tco.performance.roofline import repeated
-from tco.performance.traffic import exposed_exchange, exposed_part, message_bytes, per_rank, stream_time
+from tco.performance.traffic import exposed_exchange, exposed_time, message_bytes, per_rank, stream_time
 from tco.trace import plain
 from tco.units import Pure, Second, Token, TokenPerChip, TokenPerSecondPerChip
 
@@ -230,7 +230,7 @@ def beside_compute(machine: Machine, operators: list[Operator]) -> list[Operator
     if not np.any(plain(exchanging)):
         return operators
     share = exposed_exchange(computing, exchanging, machine.exchange_overlap)
-    return [operator._replace(time=exposed_part(operator.time, share)) if operator.link else operator for operator in operators]
+    return [operator._replace(time=exposed_time(operator.time, 1, share)) if operator.link else operator for operator in operators]
 
 
 def staged(machine: Machine, model: Architecture, plan: DecodePlan | PrefillPlan, tokens: Any, operators: list[Operator]) -> list[Operator]:

@@ -59,9 +59,9 @@ def exposed_exchange(computing: Second, exchanging: Second, overlap: Pure) -> An
 
 
 @formula(unit="s", source="tco-model")
-def exposed_part(time: Second, share: Pure) -> Any:
-    """What is left of an exchange: t x."""
-    return time * share
+def exposed_time(time: Second, count: Pure, share: Pure) -> Any:
+    """Time some equal collectives add to the step: n t x."""
+    return time * count * share
 
 
 @formula(unit="s", source="tco-model")

@@ -7,8 +7,9 @@ import pytest
 from tco.figures import figures_of
 from tco.hardware.chip import domain_capacity
 from tco.hardware.clos import edge_bandwidth
-from tco.hardware.fabric import fabric_scopes, lane_group_bandwidth
+from tco.hardware.fabric import fabric_scopes
 from tco.scenario import system_inputs
+from tco.slices import lanes_rate
 from tco.units import convert, parse_quantity
 from tco.values import as_number
 from tests.registry import read_rows
@@ -30,7 +31,7 @@ def figure(catalogue, name: str, wanted: str) -> float:
         "peak_fp4": lambda: domain["peak_fp4_flop_per_s"],
         "scale_out": lambda: scale_out,
         "scale_out_both_ways": lambda: 2 * scale_out,
-        "scale_up_both_ways": lambda: 2 * lane_group_bandwidth(chips, injection),
+        "scale_up_both_ways": lambda: 2 * lanes_rate(chips, injection),
         "scale_up_per_chip": lambda: injection,
     }[wanted]()
 

@@ -12,12 +12,12 @@ import math
 import pytest
 from scipy.optimize import brentq
 
-from tco.hardware.fabric import neighbour_bandwidth
 from tco.performance.collectives import wire_time
 from tco.performance.layers import FeedForward
 from tco.performance.roofline import machine_balance, overlapped_time, passing_flops, repeated
 from tco.performance.traffic import message_bytes, per_rank
 from tco.performance.training.memory import sharded_bytes
+from tco.slices import lanes_rate
 from tests.registry import read_rows
 
 ROWS = {row["id"]: row for row in read_rows("limits.csv")}
@@ -31,7 +31,7 @@ def block(width: float) -> float:
 def gathering(chips: float, width: float, ways: float) -> float:
     """Time to gather a chip's part of the weights over its FSDP ways."""
     weights = sharded_bytes(block(width), SIZE, per_rank(chips, ways), 1)
-    return wire_time(weights, neighbour_bandwidth(2, AXIS), 0, 1)
+    return wire_time(weights, lanes_rate(2, AXIS), 0, 1)
 
 
 def exchanging(batch: float, ways: float) -> float:

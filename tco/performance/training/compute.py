@@ -36,12 +36,6 @@ def rank_tokens(micro_batch: Pure, sequence: Pure, context_parallel: Pure) -> An
     return micro_batch * sequence / context_parallel
 
 
-@formula(unit="", source="tco-model")
-def expert_tokens(tokens: Pure, tensor_parallel: Pure, active: Pure) -> Any:
-    """Tokens the experts of one chip compute when all are equally busy: T k / tp."""
-    return tokens * active / tensor_parallel
-
-
 @formula(unit="byte", source="scaling-book")
 def product_bytes(tokens: Pure, inner: Pure, outer: Pure, weights: Pure, input_size: Byte, output_size: Byte) -> Any:
     """Traffic of a product: Q = b_in (m k + W) + b_out m n, W being the distinct weights read."""
@@ -58,12 +52,6 @@ def weight_gradient_bytes(tokens: Pure, inner: Pure, outer: Pure, weights: Pure,
 def additive_roofline(flops: FLOP, bytes_moved: Byte, compute_rate: FLOPPerSecond, bandwidth: BytePerSecond) -> Any:
     """Time of a product whose compute and traffic do not overlap: t = F/P + Q/B."""
     return flops / compute_rate + bytes_moved / bandwidth
-
-
-@formula(unit="s", source="tco-model")
-def streaming_time(bytes_moved: Byte, bandwidth: BytePerSecond) -> Any:
-    """Time of a pass that only moves data: t = Q/B."""
-    return bytes_moved / bandwidth
 
 
 @formula(unit="s", source="flashattention3")

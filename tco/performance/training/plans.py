@@ -181,19 +181,6 @@ def space(job: Job, domain: int) -> list[Block]:
     return [Block(*key, np.concatenate(rows)) for key, rows in sorted(made.items())]
 
 
-def every_plan(blocks: list[Block]) -> Iterator[Plan]:
-    """Yield the plans one by one, as plain numbers."""
-    for block in blocks:
-        for row in block.rows.tolist():
-            base = whole_plan(row, block.schedule)
-            for recompute in RECOMPUTE:
-                for zero in block.zero_levels:
-                    for parallel in block.binary:
-                        for overlap in block.binary:
-                            for offload in (0, 1):
-                                yield base._replace(recompute=recompute, zero=zero, sequence_parallel=parallel, overlap=overlap, offload=offload)
-
-
 def describe(plan: Plan, model: Architecture, batch: int) -> dict[str, Any]:
     """Return a plan in the names reports use."""
     return {

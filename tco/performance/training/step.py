@@ -8,6 +8,7 @@ import numpy as np
 
 from tco.formula import select, total
 from tco.performance.architecture import Architecture
+from tco.performance.traffic import exposed_time
 from tco.performance.training import memory, schedule
 from tco.performance.training.compute import smooth_maximum
 from tco.performance.training.items import TIERS, Shape, Work
@@ -17,7 +18,6 @@ from tco.performance.training.traffic import (
     Fabric,
     Span,
     crowded_time,
-    exposed_time,
     gathered_bytes,
     hidden_bytes,
     hidden_traffic,

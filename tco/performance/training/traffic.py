@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from tco.formula import formula, select
+from tco.performance.collectives import scope_latency
 from tco.performance.links import link_rate
 from tco.units import Byte, BytePerSecond, Pure, Second
 
@@ -28,12 +29,6 @@ class Scope(Protocol):
 def scope_rate(extent: Pure, rack: Pure, inner: BytePerSecond, outer: BytePerSecond) -> Any:
     """Rate on the smallest scale-up scope that holds a group: inner if n <= chips of the rack, else outer."""
     return select(extent <= rack, inner, outer)
-
-
-@formula(unit="s", source="tco-model")
-def scope_latency(extent: Pure, rack: Pure, near: Second, far: Second) -> Any:
-    """Latency of a round on the smallest scale-up scope that holds a group: that of the rack if n <= its chips, else of the world."""
-    return select(extent <= rack, near, far)
 
 
 @formula(unit="s", source="hockney1994")
@@ -79,12 +74,6 @@ def copies_elsewhere(places: Pure, active: Pure) -> Any:
 def exposed_share(overlapped: Pure, exposed: Pure) -> Any:
     """Share of a collective's time the step grows by: all of it, or x where it runs in pieces beside compute: 1 - o (1 - x)."""
     return 1 - overlapped * (1 - exposed)
-
-
-@formula(unit="s", source="tco-model")
-def exposed_time(time: Second, count: Pure, share: Pure) -> Any:
-    """Time some equal collectives add to the step: n t x."""
-    return time * count * share
 
 
 @formula(unit="s", source="rajbhandari2020")

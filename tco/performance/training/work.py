@@ -14,8 +14,9 @@ from tco.formula import select, total
 from tco.performance.architecture import Architecture, Attention, Block, FeedForward
 from tco.performance.flops import chunk_keys, compressed_entries, reached_keys
 from tco.performance.layers import StateMixer
-from tco.performance.moe import permute_passes
+from tco.performance.moe import group_tokens, permute_passes
 from tco.performance.roofline import attention_flops, attention_scores, gemm_flops, repeated
+from tco.performance.traffic import exposed_time, stream_time
 from tco.performance.training import compute
 from tco.performance.training.items import AGAIN, FULL, NEVER, SELECTIVE, Item, Part, Shape, Work
 from tco.performance.training.job import Job, Practice, Products
@@ -23,7 +24,6 @@ from tco.performance.training.traffic import (
     Span,
     copies_elsewhere,
     exposed_share,
-    exposed_time,
     hidden_bytes,
     joined,
     span,
@@ -95,7 +95,7 @@ class Builder:
     def passes(self, name: str, layers: float, forward: Any, backward: Any, again: int, to: list[Item] | None = None, bandwidth: Any = None) -> None:
         """Add passes through memory, given the bytes both ways, at a bandwidth of their own where they have one."""
         rate = self.practice.bandwidth if bandwidth is None else bandwidth
-        times = [repeated(compute.streaming_time(moved, rate), layers) for moved in (forward, backward)]
+        times = [repeated(stream_time(moved, rate), layers) for moved in (forward, backward)]
         (self.made.items if to is None else to).append(Item(name, "memory", times[0], times[1], again, bandwidth=rate))
 
     def attention(self, layers: int, a: Attention) -> None:
@@ -206,7 +206,7 @@ class Builder:
         if f.latent:
             self.product("expert latent", 2 * layers, tokens, job.model.hidden, f.latent / shape.tensor)
         narrow = min(f.width, width)
-        own = compute.expert_tokens(tokens, shape.tensor, f.active)
+        own = group_tokens(tokens, f.active, shape.tensor)
         self.product("experts up", layers, own, width, (f.matrices - 1) * f.width, local, narrow)
         self.product("experts down", layers, own, f.width, width, local, narrow)
         passes = permute_passes(select(job.fused_experts, 0.0, job.value("permute_passes")), practice.dereferences)

@@ -10,11 +10,12 @@ from tco.catalog import Catalogue
 from tco.catalog.systems import System
 from tco.errors import DataError, unknown
 from tco.hardware.bill import bill_of_materials
-from tco.hardware.fabric import Scope, fabric_scopes, lane_group_bandwidth
+from tco.hardware.fabric import Scope, fabric_scopes
 from tco.hardware.fabric import lanes as lanes_of
 from tco.hardware.topology import Graph, build
 from tco.inputs import Inputs, load_scenario
 from tco.scenario import plain_inputs, system_inputs
+from tco.slices import lanes_rate
 from tco.trace import recording, walk
 from tco.units import convert
 from tco.values import Values, as_number, as_traced
@@ -165,7 +166,7 @@ class Context:
 
     def link(self, system: str, *names: str) -> float:
         """Return the bandwidth of a chip's lanes on some media, per direction."""
-        return float(lane_group_bandwidth(self.lanes(system, *names), self.chip(system, "lane_bandwidth")))
+        return float(lanes_rate(self.lanes(system, *names), self.chip(system, "lane_bandwidth")))
 
     def scope(self, system: str, scope: str = "world", **variant: str) -> Scope:
         """Return what rack or world of a fabric gives."""

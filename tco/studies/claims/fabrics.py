@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
-from tco.hardware.fabric import lane_group_bandwidth, ring_neighbours
+from tco.hardware.fabric import ring_neighbours
+from tco.slices import lanes_rate
 from tco.studies.claims.context import Context, computes
 
 SPARE = "plane_spare"
@@ -32,7 +33,7 @@ def generations(c: Context) -> float:
 @computes("C054", "GB/s")
 def sled_links(c: Context) -> float:
     """The links the claim describes at the lane rate, both directions."""
-    return 2 * float(lane_group_bandwidth(c.given("links") * c.given("lanes"), c.part("trn3", "lane_bandwidth")))
+    return 2 * float(lanes_rate(c.given("links") * c.given("lanes"), c.part("trn3", "lane_bandwidth")))
 
 
 @computes("C056")
@@ -80,7 +81,7 @@ def lane_rates(c: Context) -> float:
 @computes("C064", "GB/s")
 def front_cable(c: Context) -> float:
     """Lanes of the cable at the lane rate."""
-    return float(lane_group_bandwidth(c.part("dac-pcie6-x16", "lanes"), c.part("dac-pcie6-x16", "lane_bandwidth")))
+    return float(lanes_rate(c.part("dac-pcie6-x16", "lanes"), c.part("dac-pcie6-x16", "lane_bandwidth")))
 
 
 @computes("C065", "%")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tco.catalog import Catalogue, load_catalogue
 from tco.hardware.fabric import fabric_scopes
 from tco.inputs import Inputs, load_scenario
 from tco.performance.architecture import load_model
 from tco.performance.machine import family_of
 from tco.performance.training.job import CHOICES, Job, Practice, Precision, job_of, practice
-from tco.performance.training.plans import Plan
+from tco.performance.training.plans import RECOMPUTE, Block, Plan, whole_plan
 from tco.values import as_number
 
 CATALOGUE: Catalogue = load_catalogue()
@@ -32,3 +34,16 @@ def job(name: str = A100, **settings: str) -> tuple[Job, Practice]:
 def small(model: str, chips: int, batch: int, **settings: str) -> tuple[Job, Practice]:
     """Return a job of a few chips."""
     return job(workload__model=model, cluster__chips=str(chips), workload__global_batch=str(batch), **settings)
+
+
+def every_plan(blocks: list[Block]) -> Iterator[Plan]:
+    """Yield the plans one by one, as plain numbers."""
+    for block in blocks:
+        for row in block.rows.tolist():
+            base = whole_plan(row, block.schedule)
+            for recompute in RECOMPUTE:
+                for zero in block.zero_levels:
+                    for parallel in block.binary:
+                        for overlap in block.binary:
+                            for offload in (0, 1):
+                                yield base._replace(recompute=recompute, zero=zero, sequence_parallel=parallel, overlap=overlap, offload=offload)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tco.performance.training import schedule
 from tco.performance.training.items import Item, Work
 from tco.performance.training.job import Job, Practice
-from tco.performance.training.plans import Plan, every_plan, space
+from tco.performance.training.plans import Plan, space
 from tco.performance.training.step import evaluate_plan, slots
-from tests.performance.training.jobs import job, small
+from tests.performance.training.jobs import every_plan, job, small
 
 JOBS = {
     "dense": lambda: small("megatron-gpt-7.5b", 16, 16),

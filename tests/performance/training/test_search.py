@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tco.performance.training.plans import every_plan, space
+from tco.performance.training.plans import space
 from tco.performance.training.search import search
 from tco.performance.training.step import evaluate_plan
-from tests.performance.training.jobs import job, small
+from tests.performance.training.jobs import every_plan, job, small
 
 SMALL = [
     pytest.param(lambda: small("megatron-gpt-7.5b", 4, 4), id="gpt"),
