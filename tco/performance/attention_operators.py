@@ -23,7 +23,7 @@ def attention(made: Pass, layers: int, a: Attention) -> None:
     """Add projections, core and, for sparse attention, the indexer."""
     machine, shape = made.machine, made.shape
     kind = KERNELS["latent" if a.latent else "grouped"]
-    sides = projections(a, made.model.hidden, shape.tensor_parallel)
+    sides = projections(a, made.model.hidden, shape.tensor_parallel).values()
     made.weights("attention projections", layers, sides, shape.tokens, machine.attention_size, machine.attention_gemm, kind, made.forms[0])
     reach = min(filter(None, (a.window, a.top_tokens)), default=0)
     keys = attended_keys(shape.keys, reach) if reach else shape.keys

@@ -10,7 +10,7 @@ from tco.performance.collectives import scattered_bytes, token_bytes
 from tco.performance.layers import FeedForward
 from tco.performance.links import Group, group_of
 from tco.performance.operators import KERNELS, Pass
-from tco.performance.products import gated, numbers_of
+from tco.performance.products import numbers_of, up_and_down
 from tco.performance.roofline import passing_flops
 from tco.performance.traffic import added_latency, hidden_pass_bytes, message_bytes, only_if_shared, per_rank
 
@@ -19,11 +19,11 @@ def feed_forward(made: Pass, layers: int, f: FeedForward) -> None:
     """Add a dense feed-forward, or router, shared and routed experts."""
     machine, shape, hidden = made.machine, made.shape, made.model.hidden
     if not f.experts:
-        sides = gated(f, hidden, f.width / shape.attention_chips)
+        sides = up_and_down(f, hidden, f.width / shape.attention_chips)
         made.weights("feed-forward", layers, sides, shape.tokens, machine.dense_size, machine.dense_gemm, KERNELS["dense"], made.forms[1])
         return
     if f.shared_width:
-        sides = gated(f, hidden, f.shared_width / shape.attention_chips)
+        sides = up_and_down(f, hidden, f.shared_width / shape.attention_chips)
         made.weights("shared expert", layers, sides, shape.tokens, machine.dense_size, machine.dense_gemm, KERNELS["shared"], made.forms[1])
     experts(made, layers, f)
 
@@ -42,7 +42,7 @@ def experts(made: Pass, layers: int, f: FeedForward) -> None:
     if shape.decode:
         load = moe.busiest_load(load, shape.expert_parallel, machine.imbalance)
     flops, moved = passing_flops(split, load), moe.expert_traffic(reached, split, machine.expert_size)
-    sides, form = gated(f, f.latent or made.model.hidden, f.width * shape.expert_parallel / shape.expert_chips), made.forms[2]
+    sides, form = up_and_down(f, f.latent or made.model.hidden, f.width * shape.expert_parallel / shape.expert_chips), made.forms[2]
     rate = made.filled(machine.expert_gemm, sides, numbers_of(sides), per_rank(load, reached), form)
     unpacking = made.unpacking(moe.reached_weights(reached, split), form)
     made.add("experts", layers, flops, moved, rate, machine.bandwidth, KERNELS["experts"], unpacking, machine.expert_engine)

@@ -6,6 +6,7 @@ the plan (tokens, tensor parallel, group sizes) are plain numbers or arrays that
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from tco.errors import DataError
@@ -16,7 +17,7 @@ from tco.performance.formats import Computed, unpacking_time
 from tco.performance.links import Group
 from tco.performance.machine import Machine, share_of_rate
 from tco.performance.model import Architecture
-from tco.performance.products import Sides, numbers_of
+from tco.performance.products import Side, numbers_of
 from tco.performance.roofline import array_fill, overlapped_beside, overlapped_time, padded_weights, passing_flops, repeated, weight_traffic
 from tco.performance.traffic import added_latency, only_if_shared, stream_time
 
@@ -94,7 +95,7 @@ class Pass:
         self.operators.append(Operator(name, repeated(one, layers), layers, flops, moved, rate, bandwidth, 0.0, beside=beside, kernels=kernels))
 
     def weights(
-        self, name: str, layers: Any, sides: Sides, tokens: Any, size: Any, rate: Any, kernels: int = 0, form: Computed | None = None
+        self, name: str, layers: Any, sides: Collection[Side], tokens: Any, size: Any, rate: Any, kernels: int = 0, form: Computed | None = None
     ) -> None:
         """Add matrix products of tokens with weights of some sides, each inner x outer."""
         weights, machine = numbers_of(sides), self.machine
@@ -102,7 +103,7 @@ class Pass:
         unpacking = self.unpacking(weights, form)
         self.add(name, layers, passing_flops(weights, tokens), weight_traffic(weights, size), filled, machine.bandwidth, kernels, unpacking)
 
-    def filled(self, rate: Any, sides: Sides, weights: Any, tokens: Any, form: Computed | None) -> Any:
+    def filled(self, rate: Any, sides: Collection[Side], weights: Any, tokens: Any, form: Computed | None) -> Any:
         """Return the rate that products reach on systolic arrays they may not fill; elsewhere the rate."""
         array = self.machine.array
         if array is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,24 +10,34 @@ import numpy as np
 from tco.performance.attention import Attention
 from tco.performance.layers import FeedForward
 
-Sides = tuple[tuple[Any, Any], ...]  # inner and outer side of the weights of some products
+Side = tuple[Any, Any]  # inner and outer side of a product's weights
 
 
-def numbers_of(sides: Sides) -> Any:
+def numbers_of(sides: Iterable[Side]) -> Any:
     """Return how many weights some products have."""
     return sum(inner * outer for inner, outer in sides)
 
 
-def gated(f: FeedForward, hidden: int, width: Any) -> Sides:
+def up_and_down(f: FeedForward, hidden: int, width: Any) -> tuple[Side, Side]:
     """Return the sides of a feed-forward's products: into its width, with a gate twice, and out."""
-    return ((hidden, (f.matrices - 1) * width), (width, hidden))
+    return (hidden, (f.matrices - 1) * width), (width, hidden)
 
 
-def projections(a: Attention, hidden: int, tensor_parallel: Any) -> Sides:
-    """Return the sides of one chip's projections: per-head ones split over the group, MLA's latent ones whole on every rank."""
+def projections(a: Attention, hidden: int, tensor_parallel: Any) -> dict[str, Side]:
+    """Return one chip's projections by name: per-head ones split over the group, MLA's latent ones whole on every rank."""
     heads = a.heads / tensor_parallel
+    out = {"attention out": (heads * a.v_dim, hidden)}
     if not a.latent:
-        cached = a.kv_heads / np.minimum(tensor_parallel, a.kv_heads) * (a.qk_dim + a.v_dim)
-        return ((hidden, heads * a.qk_dim + cached), (heads * a.v_dim, hidden))
-    up = ((a.q_rank or hidden, heads * a.qk_dim), (a.latent, heads * (a.qk_dim - a.rope_dim + a.v_dim)))
-    return ((hidden, (a.q_rank or 0) + a.cached), *up, (heads * a.v_dim, hidden))
+        queries = heads * a.qk_dim * (2 if a.gated else 1)  # a gate is as wide as its query
+        return {"query key value": (hidden, queries + keys_and_values(a, tensor_parallel)), **out}
+    return {
+        "attention down": (hidden, a.q_rank + a.cached),
+        "query up": (a.q_rank or hidden, heads * a.qk_dim),
+        "key value up": (a.latent, heads * (a.qk_dim - a.rope_dim + a.v_dim)),
+        **out,
+    }
+
+
+def keys_and_values(a: Attention, tensor_parallel: Any) -> Any:
+    """Return the numbers of a token's keys and values that one chip makes: heads beyond their number stand on several ranks."""
+    return np.ceil(a.kv_heads / tensor_parallel) * (a.qk_dim + a.v_dim)

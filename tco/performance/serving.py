@@ -130,7 +130,7 @@ def held_in_memory(machine: Machine, model: Architecture, shape: Shape, context:
             spread = spread + block.layers * np.ceil(block.feed_forward.experts / shape.expert_parallel) * shape.expert_parallel
     share = spread / whole if whole else 1.0
     experts = model.expert_parameters
-    whole_on_each = sum(layers * numbers_of(projections(a, model.hidden, 1)) for a, layers in model.attentions.items())
+    whole_on_each = sum(layers * numbers_of(projections(a, model.hidden, 1).values()) for a, layers in model.attentions.items())
     shared = whole_on_each + (model.parameters - experts - whole_on_each) / shape.context_parallel
     weights = weight_bytes(
         shared, experts * share, shape.tensor_parallel * stages, shape.expert_chips * stages, machine.attention_size, machine.expert_size
