@@ -51,19 +51,29 @@ def forward_and_backward(forward: FLOP) -> Any:
     return 3 * forward
 
 
+def keys_met(a: Attention, context: Any) -> list[Any]:
+    """Return the keys a query meets on average in each place it looks: its chunk, the entries of its cache, its window."""
+    if a.chunked:
+        return [chunk_keys(context, a.window)]
+    found = []
+    if a.compression or not a.window:
+        entries = entries_of(a, context)
+        found.append(reached_keys(entries, a.top_tokens or entries))
+    if a.window:
+        found.append(reached_keys(context, a.window))
+    return found
+
+
+def entries_of(a: Attention, context: Any) -> Any:
+    """Return the entries of a cache: its tokens, or what pools some of them."""
+    return compressed_entries(context, a.compression) if a.compression else context
+
+
 def attention_terms(a: Attention, layers: int, context: Any) -> list[Any]:
     """Return the work of scores and values of all layers with one kind of attention, and of their indexer."""
-    heads = layers * a.heads
-    if a.chunked:
-        return [attention_flops(1, chunk_keys(context, a.window), heads, a.qk_dim, a.v_dim)]
-    terms = []
-    entries = compressed_entries(context, a.compression) if a.compression else context
-    if a.compression or not a.window:
-        keys = reached_keys(entries, a.top_tokens or entries)
-        terms.append(attention_flops(1, keys, heads, a.qk_dim, a.v_dim))
-    if a.window:
-        terms.append(attention_flops(1, reached_keys(context, a.window), heads, a.qk_dim, a.v_dim))
+    terms = [attention_flops(1, keys, layers * a.heads, a.qk_dim, a.v_dim) for keys in keys_met(a, context)]
     if a.top_tokens:  # the indexer scores every entry to choose the best
+        entries = entries_of(a, context)
         terms.append(attention_flops(1, reached_keys(entries, entries), layers * a.index_heads, a.index_dim, 0))
     return terms
 

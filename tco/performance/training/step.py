@@ -28,7 +28,7 @@ from tco.performance.training.traffic import (
     transfer_time,
     waiting_time,
 )
-from tco.performance.training.work import Builder, host_times, parts_of
+from tco.performance.training.work import host_times, parts_of, work_of
 
 
 class MicroBatch(NamedTuple):
@@ -84,7 +84,7 @@ def data_stride(plan: Plan) -> Any:
 
 def micro_batch(job: Job, practice: Practice, shape: Shape, work: Work | None = None) -> MicroBatch:
     """Return the times of a micro-batch."""
-    work = work or Builder(job, practice, shape).run()
+    work = work or work_of(job, practice, shape)
     sharpness = job.value("overlap_sharpness")
     forward, backward = work.forward(), work.backward()
     alone, added, beside, busy, hidden, kept = {}, {}, {}, {}, {}, {}
@@ -286,7 +286,7 @@ def memory_of(job: Job, plan: Plan, micro: MicroBatch, pipe: Pipe, groups: list[
 
 def evaluate_plan(job: Job, practice: Practice, plan: Plan) -> tuple[Step, Pipe, MicroBatch, Work]:
     """Return the step of one plan, with everything it is made of."""
-    work = Builder(job, practice, shape_of(plan)).run()
+    work = work_of(job, practice, shape_of(plan))
     micro = micro_batch(job, practice, shape_of(plan), work)
     pipe = pipeline(job, practice, plan, micro)
     return step(job, practice, plan, micro, pipe), pipe, micro, work
