@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -274,6 +275,17 @@ class Inputs:
         if group == "parts":
             return name in self.catalogue.parts and (group, last) in attributes()
         return path in self.found or (not name and (group, last) in attributes())
+
+
+def system_inputs(catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]) -> Inputs:  # noqa: A002
+    """Return the inputs of a system by its id, on the headline's site and terms; an unknown id or variant raises `DataError`."""
+    load_system(catalogue, name, variant)
+    return Inputs(catalogue, Scenario(name, name, name, dict(HEADLINE_DOCUMENTS), None, {}, {}, "--set"), dict(set), dict(variant))
+
+
+def plain_inputs(catalogue: Catalogue, set: Mapping[str, str]) -> Inputs:  # noqa: A002
+    """Return the inputs of the headline's site, terms and cluster, for questions that name no system."""
+    return system_inputs(catalogue, HEADLINE_SYSTEM, set, {})
 
 
 def bounds(path: str) -> tuple[float, float]:

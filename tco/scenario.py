@@ -6,10 +6,9 @@ dollars per million tokens. The same chain is read as numbers to answer and as a
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,27 +16,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tco import metrics as joined
 from tco.catalog import Catalogue, load_catalogue
 from tco.catalog.accuracy import Standing, order_of, standing
-from tco.catalog.systems import System, load_system
+from tco.catalog.systems import System
+from tco.connections import design_network
 from tco.economics.cost import Cost, CostLine, cost_of_world, power_per_chip, shares_by_kind
 from tco.economics.rebates import Rebate, load_agreement, rebate_of
 from tco.economics.site import facility_power
 from tco.errors import DataError
 from tco.hardware.bill import Bill, bill_of_materials
-from tco.hardware.clos import switch_radix, tiers_needed
-from tco.hardware.fabric import crossing_bandwidth, fabric_scopes, port_bandwidth, shares_ports, torus_of, tray_of
-from tco.hardware.network import OPTICS, Network, Plan, scale_out_network, summed, switch_part
-from tco.inputs import HEADLINE_DOCUMENTS, HEADLINE_SYSTEM, Inputs, Scenario, load_scenario
+from tco.hardware.network import Network
+from tco.inputs import Inputs, Scenario, load_scenario, system_inputs
 from tco.metrics import METRICS
-from tco.performance.architecture import Architecture, load_model
-from tco.performance.links import Links, Route, Tier, links_of
-from tco.performance.machine import Machine, Stored, Traits, devices_share, family_of, machine
 from tco.performance.profile import Report, report_of, shares_of
-from tco.performance.workload import ServingResult, serve
+from tco.performance.workload import ServingResult
 from tco.placement import SIDECAR, needs_sidecar, place
 from tco.provenance import Input
 from tco.trace import Trace, plain, recording
-from tco.units import parse_quantity
 from tco.values import Values, as_number, as_traced
+from tco.workloads import WORKLOADS
 
 if TYPE_CHECKING:
     from tco.performance.axes import Axis
@@ -165,62 +160,6 @@ def run(inputs: Inputs, values: Values, plan: Any = None) -> Chain:
     return Chain(system, bill, network, rebates, cost, workload, collect(values, system, cost, workload))
 
 
-def serving_of(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
-    """Serve the scenario's workload on engines that lie in a scale-up world or span several."""
-    return serve(*server_of(inputs, values), values, plan)
-
-
-def server_of(inputs: Inputs, values: Values) -> tuple[Machine, Architecture]:
-    """Return what serves the scenario's workload: a chip on its links, and the model."""
-    system, catalogue = inputs.system, inputs.catalogue
-    stored = Stored(*(inputs.text(f"workload.{name}") for name in ("attention_format", "precision", "expert_format", "cache_format")))
-    traits = Traits(*(catalogue.has_part_value(system.chip, name) for name in ("array_rows", "cores_per_device", "dereferences")))
-    hardware = machine(system.chip, links_of_system(inputs, values), values, family_of(catalogue, system.chip), stored, traits)
-    model = load_model(catalogue, inputs.text("workload.model"))
-    refuse_beyond_context(model, values, ("workload.input_tokens", "workload.output_tokens"))
-    refuse_no_requests(values)
-    return hardware, model
-
-
-def refuse_beyond_context(model: Architecture, values: Values, paths: tuple[str, ...]) -> None:
-    """Refuse sequences longer than the model was made for."""
-    length = sum(values.input(path).value for path in paths)
-    if length > model.context:
-        raise DataError(f"{' + '.join(paths)} is {length:,.0f} tokens, more than the context of {model.id}, {model.context:,} tokens")
-
-
-def refuse_no_requests(values: Values) -> None:
-    """Refuse a concurrency of zero that somebody asks for; the default of zero means that every batch is searched."""
-    found = values.input("workload.concurrency")
-    if found.value == 0 and Path(found.where).parent.name != "defaults":
-        raise DataError(f"{found.where}: workload.concurrency is 0: no requests in flight serve nothing; leave it out to search every batch")
-
-
-def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
-    """Train the scenario's model on all chips of its cluster."""
-    from tco.performance.training.critical_batch import notes_on_batch  # a serving scenario starts without the training room
-    from tco.performance.training.job import CHOICES, Precision, job_of, of_devices, practice
-    from tco.performance.training.result import train
-
-    system, catalogue = inputs.system, inputs.catalogue
-    family, precision = family_of(catalogue, system.chip), Precision(inputs.text("workload.precision"), inputs.text("workload.backward_precision"))
-    texts = {path: inputs.text(path) for path in CHOICES}
-    model = load_model(catalogue, inputs.text("workload.model"))
-    refuse_beyond_context(model, values, ("workload.sequence_length",))
-    job = job_of(model, texts, values)
-    reached = practice(system.chip, fabric_scopes(system, values), values, family, precision, route_of(inputs, values))
-    if catalogue.has_part_value(system.chip, "cores_per_device"):
-        reached = of_devices(reached, devices_share(values, system.chip, family))
-    if catalogue.has_part_value(system.chip, "dereferences"):
-        reached = replace(reached, dereferences=values[f"parts.{system.chip}.dereferences"])
-    result = train(job, reached, precision, plan)
-    result.notes += notes_on_batch(values)
-    return result
-
-
-WORKLOADS: dict[str, Callable[[Inputs, Values, Any], Any]] = {"serving": serving_of, "training": training_of}
-
-
 class SystemBill(NamedTuple):
     """The bill of a system without a workload."""
 
@@ -229,17 +168,6 @@ class SystemBill(NamedTuple):
     rebates: list[Rebate]
     date: str
     notes: list[str]
-
-
-def system_inputs(catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]) -> Inputs:  # noqa: A002
-    """Return the inputs of a system by its id, on the headline's site and terms; an unknown id or variant raises `DataError`."""
-    load_system(catalogue, name, variant)
-    return Inputs(catalogue, Scenario(name, name, name, dict(HEADLINE_DOCUMENTS), None, {}, {}, "--set"), dict(set), dict(variant))
-
-
-def plain_inputs(catalogue: Catalogue, set: Mapping[str, str]) -> Inputs:  # noqa: A002
-    """Return the inputs of the headline's site, terms and cluster, for questions that name no system."""
-    return system_inputs(catalogue, HEADLINE_SYSTEM, set, {})
 
 
 def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]) -> SystemBill:  # noqa: A002
@@ -257,70 +185,6 @@ def rebates_of(inputs: Inputs, values: Values, bill: Bill) -> list[Rebate]:
     power = facility_power(bill.power, values["site.pue"])
     agreements = [load_agreement(inputs.catalogue, name) for name in inputs.rebates]
     return [rebate_of(agreement, bill.lines, power, values) for agreement in agreements if agreement.in_force(inputs.date)]
-
-
-def design_network(inputs: Inputs, values: Values) -> Network:
-    """Return the scale-out network of the scenario's cluster, with as many tiers as its size needs, and its frontend."""
-    chip, (switch, port, radix) = f"parts.{inputs.system.chip}", switches_of(inputs, values)
-    chips, design = values["cluster.chips"], network_design(inputs.system)
-    tiers = tiers_needed(values.input("cluster.chips").value, radix, values.input("cluster.oversubscription").value)
-    split = port < values.input(f"parts.{OPTICS[0]}.port_bandwidth").value
-    back = Plan(chips, values[f"{chip}.scale_out_bandwidth"], switch, tiers, design, design == "tor", split)
-    network = scale_out_network(values, back)
-    if values.input(f"{chip}.frontend_bandwidth").value > 0:
-        front = Plan(chips, values[f"{chip}.frontend_bandwidth"], switch, tiers, "tor", False, split, prefix="frontend-")
-        network = summed(Network(tiers, [*network.lines, *scale_out_network(values, front).lines]))
-    return network
-
-
-def switches_of(inputs: Inputs, values: Values) -> tuple[str, float, float]:
-    """Return the switch of the cluster, the rate of its ports, and how many it has."""
-    switch = switch_part(inputs.text("cluster.switch"), list(inputs.catalogue.parts))
-    port = port_rate(inputs.text("cluster.port"), "cluster.port")
-    return switch, port, plain(switch_radix(values.input(f"parts.{switch}.switch_capacity").value, port))
-
-
-def network_design(system: System) -> str:
-    """Return where the first switches of a system's network stand: in the racks, or one leaf for the chips of each rank."""
-    return str(system.network.get("first_tier", "leaf"))
-
-
-def route_of(inputs: Inputs, values: Values) -> Route:
-    """Return the way between scale-up worlds: with a leaf for each rank, only the chips of that rank share its tiers."""
-    design, (_, _, radix) = network_design(inputs.system), switches_of(inputs, values)
-    chips, over = (values.input(f"cluster.{name}").value for name in ("chips", "oversubscription"))
-    ends = math.ceil(chips / inputs.system.chips) if design == "leaf" else chips
-    return Route(design, tiers_needed(max(ends, 1), radix, over))
-
-
-def links_of_system(inputs: Inputs, values: Values) -> Links:
-    """Return what the chips of the scenario's system meet when they communicate."""
-    system = inputs.system
-    scopes = fabric_scopes(system, values)
-    torus = torus_of(system) if system.fabric.get("kind") == "torus" else None
-    if torus or scopes[0].chips == scopes[-1].chips:
-        scopes = scopes[-1:]  # a rack of a torus is one slice among others
-    crossing, shared = crossing_bandwidth(system, values), shares_ports(system)
-    lane = values[f"parts.{system.chip}.lane_bandwidth"] if torus else None
-    beyond = (crossing, shared, torus, lane, port_bandwidth(system, values), tray_of(system))
-    tiers = [Tier(s.scope, s.chips, s.injection, s.all_to_all, s.hops_mean, s.hops_worst, s.balanced, *beyond) for s in scopes]
-    family, route = family_of(inputs.catalogue, system.chip), route_of(inputs, values)
-    switches = "in_network_reduction"
-    reduces = inputs.catalogue.has_part_value(system.chip, switches) and values.input(f"parts.{system.chip}.{switches}").value > 0
-    return links_of(values, system.chip, family, tiers, route, reduces)
-
-
-def port_rate(text: str, key: str) -> float:
-    """Return a port rate in byte/s; what is none raises `DataError` with its key."""
-    try:
-        return parse_quantity(port_text(text), "byte/s")
-    except DataError as error:
-        raise DataError(f"{key}={text}: {error}") from None
-
-
-def port_text(text: str) -> str:
-    """Return a port rate as a quantity: '100G' is '100 Gb/s'."""
-    return f"{text[:-1]} Gb/s" if text[-1:] in "Gg" and text[:-1].replace(".", "").isdigit() else text
 
 
 def collect(values: Values, system: System, cost: Cost, workload: ServingResult | TrainingResult) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tco.figures import figures_of
-from tco.scenario import system_inputs
+from tco.inputs import system_inputs
 from tco.values import as_number
 from tests.cli import tco
 

@@ -25,8 +25,8 @@ def calibrate(
     from tco.cli.load import catalogue_for
     from tco.errors import DataError
     from tco.files import write_atomically
+    from tco.inputs import plain_inputs
     from tco.outputs.table import to_csv
-    from tco.scenario import plain_inputs
     from tco.studies.validation.calibrate import COLUMNS, FREE
     from tco.studies.validation.calibrate import calibrate as fit
     from tco.studies.validation.measured import read_measured

@@ -31,11 +31,12 @@ def collective(
     """Time a collective on a system by every algorithm its fabric allows."""
     from tco.cli.emit import Answer, emit
     from tco.cli.load import catalogue_for
+    from tco.connections import links_of_system
+    from tco.inputs import system_inputs
     from tco.outputs.collectives import HEADER, Measured, candidate_rows, collective_document, collective_tables
     from tco.outputs.document import document
     from tco.outputs.table import significant
     from tco.performance.algorithms import half_rate, timings
-    from tco.scenario import links_of_system, system_inputs
     from tco.units import parse_quantity
     from tco.values import as_number
 

@@ -24,9 +24,9 @@ def fabric(
     from tco.cli.emit import Answer, emit
     from tco.cli.load import catalogue_for
     from tco.hardware.fabric import fabric_scopes
+    from tco.inputs import system_inputs
     from tco.outputs.document import document
     from tco.outputs.fabrics import HEADER, fabric_document, fabric_table, scope_cells
-    from tco.scenario import system_inputs
     from tco.values import as_number
 
     catalogue = catalogue_for(None, data)

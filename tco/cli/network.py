@@ -29,12 +29,13 @@ def network(
     """Size a folded Clos: what it reaches, and the switches, links, optics, watts and dollars of a cluster."""
     from tco.cli.emit import Answer, emit
     from tco.cli.load import catalogue_for
+    from tco.connections import port_rate
     from tco.errors import DataError
     from tco.hardware.clos import network_planes, reach_of, switch_radix, tiers_needed
     from tco.hardware.network import OPTICS, Plan, scale_out_network, switch_part
+    from tco.inputs import plain_inputs
     from tco.outputs.document import document
     from tco.outputs.networks import HEADER, network_cells, network_document, network_table
-    from tco.scenario import plain_inputs, port_rate
     from tco.units import parse_quantity
     from tco.values import as_number
 

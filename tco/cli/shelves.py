@@ -168,8 +168,8 @@ def show_system(
 ) -> None:
     """Show the tree of a system, and what its chip and its scale-up domain offer."""
     from tco.figures import figures_of
+    from tco.inputs import system_inputs
     from tco.outputs.shelf import figures_document, figures_table, system_document, system_table
-    from tco.scenario import system_inputs
     from tco.values import as_number
 
     catalogue = load(data)
@@ -325,8 +325,8 @@ def show_rebate(
 ) -> None:
     """Show an agreement: its terms, what has vested, and what its right is worth at the date (--set terms.date=2026-02)."""
     from tco.economics.rebates import load_agreement, worth_of
+    from tco.inputs import plain_inputs
     from tco.outputs.shelf import rebate_rows
-    from tco.scenario import plain_inputs
     from tco.values import as_number
 
     catalogue = load(data)

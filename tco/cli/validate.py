@@ -28,9 +28,9 @@ def validate(
     """Hold predictions against measurements, each row predicted from its own stated configuration."""
     from tco.cli.emit import Answer, emit
     from tco.cli.load import catalogue_for
+    from tco.inputs import plain_inputs
     from tco.outputs.document import document
     from tco.outputs.validations import SCORE_COLUMNS, row_cells, score_rows, validation_document, validation_tables
-    from tco.scenario import plain_inputs
     from tco.studies.validation.run import validate as score
     from tco.values import as_number
 

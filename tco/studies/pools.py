@@ -10,8 +10,9 @@ from tco.errors import DataError, unknown
 from tco.inputs import HEADLINE_DOCUMENTS, Inputs, Scenario, load_scenario
 from tco.performance.architecture import Architecture
 from tco.performance.machine import Machine
-from tco.scenario import Result, evaluate, server_of
+from tco.scenario import Result, evaluate
 from tco.values import Values, as_number
+from tco.workloads import server_of
 
 
 @dataclass(slots=True)

@@ -11,7 +11,8 @@ import pytest
 from tco.catalog import load_catalogue
 from tco.catalog.systems import load_system
 from tco.hardware.fabric import fabric_scopes
-from tco.scenario import bill_of_system, system_inputs
+from tco.inputs import system_inputs
+from tco.scenario import bill_of_system
 from tco.values import as_number
 
 BARE = [sys.executable, "-c", "pass"]

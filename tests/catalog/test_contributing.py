@@ -10,7 +10,8 @@ import pytest
 from tco.catalog import schema
 from tco.files import data_directory
 from tco.hardware.fabric import fabric_scopes
-from tco.scenario import bill_of_system, system_inputs
+from tco.inputs import system_inputs
+from tco.scenario import bill_of_system
 from tco.values import as_number
 from tests.cli import tco
 

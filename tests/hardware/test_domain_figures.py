@@ -8,7 +8,7 @@ from tco.figures import figures_of
 from tco.hardware.chip import domain_capacity
 from tco.hardware.clos import edge_bandwidth
 from tco.hardware.fabric import fabric_scopes
-from tco.scenario import system_inputs
+from tco.inputs import system_inputs
 from tco.slices import lanes_rate
 from tco.units import convert, parse_quantity
 from tco.values import as_number

@@ -12,7 +12,8 @@ from tco.catalog import load_catalogue
 from tco.hardware.clos import tiers_needed
 from tco.hardware.fabric import fabric_scopes
 from tco.hardware.network import DESIGNS, Plan, scale_out_network
-from tco.scenario import bill_of_system, plain_inputs, system_inputs
+from tco.inputs import plain_inputs, system_inputs
+from tco.scenario import bill_of_system
 from tco.values import as_number
 from tests.chain import again, result
 

@@ -10,7 +10,8 @@ from tco.hardware.clos import MOST_TIERS, reach_of, tiers_needed
 from tco.hardware.fabric import fabric_scopes
 from tco.hardware.network import optic_for
 from tco.hardware.wires import NOT_SCALE_UP, used_lanes
-from tco.scenario import bill_of_system, plain_inputs, system_inputs
+from tco.inputs import plain_inputs, system_inputs
+from tco.scenario import bill_of_system
 from tco.values import as_number
 from tests.cli import tco
 

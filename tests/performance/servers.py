@@ -14,9 +14,9 @@ from tco.performance.machine import Machine
 from tco.performance.operators import Operator
 from tco.performance.requests import Request, request_of
 from tco.performance.serving import PassResult
-from tco.scenario import server_of
 from tco.studies.pools import scenario_named
 from tco.values import as_number
+from tco.workloads import server_of
 
 CATALOGUE: Catalogue = load_catalogue()
 

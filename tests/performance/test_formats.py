@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tco.errors import DataError
+from tco.inputs import plain_inputs
 from tco.performance.engines import DecodePlan, PrefillPlan
 from tco.performance.formats import FORMATS, computed_on
 from tco.performance.machine import notes_on
 from tco.performance.roofline import array_fill, padded_weights
-from tco.scenario import plain_inputs
 from tco.values import as_number
 from tests.cli import tco
 from tests.performance.servers import CATALOGUE, named, over_layers, server

@@ -11,10 +11,12 @@ from typer.testing import CliRunner
 
 from tco.catalog import load_catalogue
 from tco.cli import app
+from tco.connections import links_of_system, route_of
 from tco.files import data_directory
+from tco.inputs import system_inputs
 from tco.performance.algorithms import OPERATIONS, expert_exchange, timings, timings_on
 from tco.performance.links import Group, Links
-from tco.scenario import evaluate, links_of_system, route_of, system_inputs
+from tco.scenario import evaluate
 from tco.values import as_number
 
 CATALOGUE = load_catalogue()

@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tco.connections import links_of_system
 from tco.hardware.fabric import crossing_bandwidth, fabric_scopes
+from tco.inputs import system_inputs
 from tco.performance.algorithms import OPERATIONS, Timing, expert_exchange, timings, timings_on
 from tco.performance.engines import DecodePlan, plan_axes
 from tco.performance.links import Group, Latencies, Links, group_of
 from tco.performance.machine import Machine
-from tco.scenario import links_of_system, system_inputs
 from tco.values import as_number
 from tests.performance.servers import CATALOGUE, Server, server
 

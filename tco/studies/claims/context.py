@@ -13,8 +13,7 @@ from tco.hardware.bill import bill_of_materials
 from tco.hardware.fabric import Scope, fabric_scopes
 from tco.hardware.fabric import lanes as lanes_of
 from tco.hardware.topology import Graph, build
-from tco.inputs import Inputs, load_scenario
-from tco.scenario import plain_inputs, system_inputs
+from tco.inputs import Inputs, load_scenario, plain_inputs, system_inputs
 from tco.slices import lanes_rate
 from tco.trace import recording, walk
 from tco.units import convert

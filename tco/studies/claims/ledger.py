@@ -10,7 +10,7 @@ from tco.catalog import Catalogue
 from tco.catalog.rows import number
 from tco.errors import DataError, unknown
 from tco.files import read_csv
-from tco.scenario import plain_inputs
+from tco.inputs import plain_inputs
 from tco.studies.claims.context import COMPUTED, Claim, Context, Underived
 from tco.units import unit
 from tco.values import as_number

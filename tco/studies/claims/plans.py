@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from tco.connections import links_of_system
 from tco.inputs import Inputs
 from tco.performance.algorithms import cheapest
 from tco.performance.choice import choose_decode, decode_axes
@@ -18,9 +19,10 @@ from tco.performance.requests import request_of
 from tco.performance.serving import decode, decode_rate
 from tco.performance.training.result import TrainingResult
 from tco.performance.workload import ServingResult
-from tco.scenario import links_of_system, run, server_of, serving_of, training_of
+from tco.scenario import run
 from tco.studies.claims.context import Context, Underived, computes
 from tco.values import Values
+from tco.workloads import server_of, serving_of, training_of
 
 LARGE, SMALL, TORUS = "trn3-nl72x2", "trn3-nl32x2", "trn3-nl32x2-3d"
 FEW = {"cluster.chips": "576"}  # four worlds: the utilisation of thousands of chips is within a hundredth, their search takes seconds

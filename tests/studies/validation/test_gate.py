@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tco.catalog import load_catalogue
-from tco.scenario import plain_inputs
+from tco.inputs import plain_inputs
 from tco.studies.validation.measured import read_measured, texts
 from tco.studies.validation.run import PREDICTORS, validate
 from tco.studies.validation.specifications import Specifications

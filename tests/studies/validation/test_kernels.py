@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tco.catalog import load_catalogue
+from tco.inputs import plain_inputs
 from tco.performance import kernel_times
 from tco.performance.kernel_times import FORMATS, Chip, stored_size
 from tco.performance.machine import family_of
-from tco.scenario import plain_inputs
 from tco.studies.validation.kernels import TILED, predict
 from tco.studies.validation.measured import read_measured, texts
 from tco.studies.validation.run import validate

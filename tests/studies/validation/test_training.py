@@ -8,7 +8,7 @@ import pytest
 
 from tco.catalog import load_catalogue
 from tco.errors import DataError
-from tco.scenario import plain_inputs
+from tco.inputs import plain_inputs
 from tco.studies.validation.measured import read_measured, texts
 from tco.studies.validation.specifications import Specifications
 from tco.studies.validation.training import predict
