@@ -14,9 +14,9 @@ import pytest
 
 from tco.formula import REGISTRY
 from tco.hardware.fabric import mean_hops
-from tco.outputs.collectives import bus_bandwidth
 from tco.performance.attention import Attention
 from tco.performance.layers import FeedForward
+from tco.studies.collectives import bus_bandwidth
 from tco.units import convert
 from tests.registry import read_rows
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated
 
 import typer
 
 from tco.cli import app
 from tco.cli.options import Data, Form, Format, Output, Quiet, Settings, Variants, pairs
-from tco.errors import DataError
 
 
 @app.command()
@@ -33,10 +31,11 @@ def collective(
     from tco.cli.load import catalogue_for
     from tco.connections import links_of_system
     from tco.inputs import system_inputs
-    from tco.outputs.collectives import HEADER, Measured, candidate_rows, collective_document, collective_tables
+    from tco.outputs.collectives import HEADER, collective_document, collective_tables
     from tco.outputs.document import document
     from tco.outputs.table import significant
     from tco.performance.algorithms import half_rate, timings
+    from tco.studies.collectives import Measured, candidate_rows, doublings
     from tco.units import parse_quantity
     from tco.values import as_number
 
@@ -69,13 +68,6 @@ def collective(
         output,
         quiet,
     )
-
-
-def doublings(first: float, last: float) -> list[float]:
-    """Return the sizes from one to another, each twice the one before; an end below the start raises `DataError`."""
-    if not 0 < first <= last:
-        raise DataError(f"--to: {last:g} bytes is below --size, {first:g} bytes")
-    return [first * 2**step for step in range(math.floor(math.log2(last / first) + 1e-9) + 1)]
 
 
 def spaced(text: str) -> str:
