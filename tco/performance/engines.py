@@ -69,7 +69,8 @@ def layout_of(plan: PrefillPlan | DecodePlan, links: Links) -> Layout:
 
 def divisors(number: int) -> list[int]:
     """Whole divisors, the smallest first."""
-    return [d for d in range(1, number + 1) if number % d == 0]
+    small = [d for d in range(1, int(number**0.5) + 1) if number % d == 0]
+    return small + [number // d for d in reversed(small) if d * d != number]
 
 
 def stages_of(world: int) -> list[int]:

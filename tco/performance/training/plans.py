@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.performance.architecture import Architecture
+from tco.performance.engines import divisors
 from tco.performance.training.job import Job
 from tco.performance.training.traffic import span
 
@@ -87,12 +88,6 @@ class Block:
 def whole_plan(row: Sequence[Any], schedule: str) -> Plan:
     """Return the plan of a row before any choice is made."""
     return Plan._make((*row, schedule, *Plan._field_defaults.values()))
-
-
-def divisors(number: int) -> list[int]:
-    """Whole divisors, the smallest first."""
-    small = [d for d in range(1, int(number**0.5) + 1) if number % d == 0]
-    return small + [number // d for d in reversed(small) if d * d != number]
 
 
 def slots_of(layers: int, parts: Any) -> Any:

@@ -11,10 +11,11 @@ from tco.performance import closed_loop as loop
 from tco.performance.architecture import Architecture, load_model
 from tco.performance.collectives import latency_scale, scaled_latency, start_with_ends, trips_to_memory
 from tco.performance.forward import forward_pass
-from tco.performance.links import Latencies, Links
-from tco.performance.machine import Machine
+from tco.performance.links import Latencies, Links, link_rate
+from tco.performance.machine import Machine, share_of_rate
+from tco.performance.memory import usable_memory
 from tco.performance.operators import Pass, Shape
-from tco.performance.roofline import exponential_rate
+from tco.performance.roofline import achieved_bandwidth, achieved_rate, exponential_rate
 from tco.performance.serving import held_in_memory
 from tco.studies.validation.measured import column
 from tco.studies.validation.operating_points import Points
@@ -51,23 +52,23 @@ class Engines:
         self.nvidia = self.chips.families == "nvidia"
         self.young = np.asarray(loop.maturity(practice("port_overhead"), practice("port_decline"), points.months[rows] + 2))
         self.links = self.links_of()
-        wide = part("peak_bf16") * practice("gemm_efficiency_bf16")
+        wide = achieved_rate(part("peak_bf16"), practice("gemm_efficiency_bf16"))
         rates = {operand: self.rate(index) for index, operand in enumerate(OPERANDS)}
         stored = [np.array([STORED[form] for form in self.formats[:, index]]) for index in range(3)]
-        core, hbm = wide * practice("attention_share"), part("hbm_bandwidth")
+        core, hbm = share_of_rate(wide, practice("attention_share")), part("hbm_bandwidth")
         self.machine = Machine(
             chip="",
             formats=(),
             attention_gemm=rates["attention"],
             dense_gemm=rates["dense"],
-            expert_gemm=rates["expert"] * self.grouped_share(),
+            expert_gemm=share_of_rate(rates["expert"], self.grouped_share()),
             head_gemm=wide,
             core=core,
-            index=2 * core,
-            recurrent=core * practice("recurrent_share"),
-            bandwidth=hbm * practice("memory_efficiency"),
-            cache_bandwidth=hbm * practice("cache_efficiency"),
-            memory=part("hbm_capacity") * (1 - practice("memory_reserve")),
+            index=share_of_rate(core, 2),
+            recurrent=share_of_rate(core, practice("recurrent_share")),
+            bandwidth=achieved_bandwidth(hbm, practice("memory_efficiency")),
+            cache_bandwidth=achieved_bandwidth(hbm, practice("cache_efficiency")),
+            memory=usable_memory(part("hbm_capacity"), practice("memory_reserve")),
             attention_size=stored[0],
             dense_size=stored[2],
             expert_size=stored[1],
@@ -101,7 +102,8 @@ class Engines:
     def rate(self, index: int) -> Array:
         """Return the rate of large products of an operand."""
         used = self.computed(index)
-        peaks = [self.chips.part(peak) * self.chips.practice(f"gemm_efficiency_{peak.removeprefix('peak_')}") for peak in WIDER]
+        practice = self.chips.practice
+        peaks = [achieved_rate(self.chips.part(peak), practice(f"gemm_efficiency_{peak.removeprefix('peak_')}")) for peak in WIDER]
         return np.select([used == peak for peak in WIDER], peaks)
 
     def grouped_share(self) -> Array:
@@ -139,8 +141,8 @@ class Engines:
             ends=ends,
             reduction=scaled("reduction_latency"),
         )
-        up, out = part("scale_up_bandwidth"), part("scale_out_bandwidth") * practice("link_efficiency")
-        inside, direct = up * practice("link_efficiency"), up * practice("direct_efficiency")
+        up, out = part("scale_up_bandwidth"), link_rate(part("scale_out_bandwidth"), practice("link_efficiency"))
+        inside, direct = link_rate(up, practice("link_efficiency")), link_rate(up, practice("direct_efficiency"))
         domain: Any = part("scale_up_domain")
         return Links(domain, domain, inside, direct, direct, out, out, latencies, reduces=False)
 
