@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue, load_catalogue
-    from tco.scenario import Result, evaluate
+    from tco.chain.scenario import Result, evaluate
 
 __version__ = "0.1.0"
 __all__ = ["Catalogue", "Result", "__version__", "evaluate", "load_catalogue"]
 
-_HOMES = {"Catalogue": "tco.catalog", "load_catalogue": "tco.catalog", "Result": "tco.scenario", "evaluate": "tco.scenario"}
+_HOMES = {"Catalogue": "tco.catalog", "load_catalogue": "tco.catalog", "Result": "tco.chain.scenario", "evaluate": "tco.chain.scenario"}
 
 
 def __getattr__(name: str) -> Any:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import tco
-from tco.formula import REGISTRY, Formula
-from tco.units import parse_quantity
+from tco.foundation.formula import REGISTRY, Formula
+from tco.foundation.units import parse_quantity
 
 GOLDEN = Path(__file__).parent / "golden"
 

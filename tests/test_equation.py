@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tco.equation import Symbol, equation
-from tco.formula import REGISTRY, ceil_ratio, select
+from tco.foundation.equation import Symbol, equation
+from tco.foundation.formula import REGISTRY, ceil_ratio, select
 from tests.registry import FORMULAS
 
 A, B, C = (Symbol("name", name) for name in "abc")

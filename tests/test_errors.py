@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tco.errors import DataError, TcoError, UsageError, nearest, unknown
+from tco.foundation.errors import DataError, TcoError, UsageError, nearest, unknown
 
 
 def test_exit_codes():

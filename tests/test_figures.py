@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from tco.figures import figures_of
-from tco.inputs import system_inputs
-from tco.values import as_number
+from tco.chain.figures import figures_of
+from tco.chain.inputs import system_inputs
+from tco.foundation.values import as_number
 from tests.cli import tco
 
 

@@ -7,9 +7,9 @@ import stat
 
 import pytest
 
-from tco import files
-from tco.errors import DataError, UsageError
-from tco.files import read_csv, read_text, read_toml, write_atomically
+from tco.foundation import files
+from tco.foundation.errors import DataError, UsageError
+from tco.foundation.files import read_csv, read_text, read_toml, write_atomically
 
 
 @pytest.fixture

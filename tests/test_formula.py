@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tco.catalog import load_catalogue
-from tco.formula import REGISTRY, ceil_ratio, formula, greatest, least, normal_cdf, select, total
-from tco.units import unit_table
+from tco.foundation.formula import REGISTRY, ceil_ratio, formula, greatest, least, normal_cdf, select, total
+from tco.foundation.units import unit_table
 from tests.registry import FORMULAS, WRONG, read_rows
 
 NAMES = [found.name for found in FORMULAS]

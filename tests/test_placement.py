@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tco.errors import DataError
-from tco.inputs import Scenario
-from tco.scenario import evaluate
+from tco.chain.inputs import Scenario
+from tco.chain.scenario import evaluate
+from tco.foundation.errors import DataError
 from tests.chain import HEADLINE, again, result
 from tests.cli import tco
 

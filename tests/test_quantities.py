@@ -11,9 +11,9 @@ import re
 
 import pytest
 
-from tco.formula import _State
-from tco.scenario import run
-from tco.units import registry
+from tco.chain.scenario import run
+from tco.foundation.formula import _State
+from tco.foundation.units import registry
 from tests.chain import HEADLINE, inputs_of, result
 from tests.test_readings import OTHER
 

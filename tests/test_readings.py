@@ -11,9 +11,9 @@ import numpy as np
 import pint
 import pytest
 
-from tco.equation import equation
-from tco.trace import recording, walk
-from tco.units import convert, registry, same_unit
+from tco.foundation.equation import equation
+from tco.foundation.trace import recording, walk
+from tco.foundation.units import convert, registry, same_unit
 from tests.registry import FORMULAS, IDS, ROWS
 
 each_row = pytest.mark.parametrize("row", ROWS, ids=IDS)

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from tco.metrics import METRICS
-from tco.scenario import compare, evaluate
-from tco.trace import walk
+from tco.chain.metrics import METRICS
+from tco.chain.scenario import compare, evaluate
+from tco.foundation.trace import walk
 from tests.chain import HEADLINE, again, result
 
 each = pytest.mark.parametrize("name", HEADLINE)

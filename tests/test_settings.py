@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tco.errors import DataError
-from tco.metrics import METRICS
-from tco.scenario import evaluate
-from tco.trace import walk
+from tco.chain.metrics import METRICS
+from tco.chain.scenario import evaluate
+from tco.foundation.errors import DataError
+from tco.foundation.trace import walk
 from tests.chain import again, result
 
 NAME = "trn3-nl72x2"

@@ -6,8 +6,8 @@ import pytest
 
 from tco.catalog import load_catalogue
 from tco.catalog.systems import load_system
-from tco.inputs import load_scenario
-from tco.scenario import evaluate
+from tco.chain.inputs import load_scenario
+from tco.chain.scenario import evaluate
 from tco.studies.pools import scenario_named
 
 CATALOGUE = load_catalogue()

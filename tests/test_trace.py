@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tco.economics.finance import per_chip_hour, yearly_capital
-from tco.formula import _State, greatest, least, total
+from tco.foundation.formula import _State, greatest, least, total
+from tco.foundation.trace import STRUCTURE, Traced, paused, plain, recording, walk
 from tco.hardware.bill import extended_price
-from tco.trace import STRUCTURE, Traced, paused, plain, recording, walk
 
 
 @pytest.fixture

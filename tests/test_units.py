@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tco import units
-from tco.errors import DataError
-from tco.units import convert, parse_quantity, registry, same_unit, unit, unit_table
+from tco.foundation import units
+from tco.foundation.errors import DataError
+from tco.foundation.units import convert, parse_quantity, registry, same_unit, unit, unit_table
 
 TEXTS = sorted(unit_table())
 
@@ -207,5 +207,5 @@ def test_a_quantity_nobody_can_read(text):
 
 
 def test_the_table_needs_no_pint():
-    code = "import sys; from tco.units import convert; convert(1, 'GB', 'byte'); sys.exit('pint' in sys.modules)"
+    code = "import sys; from tco.foundation.units import convert; convert(1, 'GB', 'byte'); sys.exit('pint' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tco.errors import DataError
+from tco.foundation.errors import DataError
+from tco.foundation.provenance import KINDS, SOURCED, Given, Input, bounded, worst
+from tco.foundation.trace import recording
+from tco.foundation.values import Values, as_traced
 from tco.hardware.bill import extended_price
-from tco.provenance import KINDS, SOURCED, Given, Input, bounded, worst
-from tco.trace import recording
-from tco.values import Values, as_traced
 
 CATALOGUE = {"a.x": Input("a.x", 2.0, "USD", 1.0, 3.0, kind="vendor", source="s"), "a.y": Input("a.y", 5.0, "W", kind="assumed", source="s")}
 

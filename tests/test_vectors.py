@@ -12,12 +12,12 @@ import re
 
 import pytest
 
-from tco.formula import REGISTRY
-from tco.hardware.fabric import mean_hops
-from tco.performance.attention import Attention
-from tco.performance.layers import FeedForward
+from tco.fabric.scopes import mean_hops
+from tco.foundation.formula import REGISTRY
+from tco.foundation.units import convert
+from tco.models.attention import Attention
+from tco.models.layers import FeedForward
 from tco.studies.collectives import bus_bandwidth
-from tco.units import convert
 from tests.registry import read_rows
 
 ROWS = read_rows("vectors.csv")

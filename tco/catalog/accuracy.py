@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tco.catalog.catalogue import Catalogue
-from tco.files import read_csv
+from tco.foundation.files import read_csv
 
 ERRORS = ("kind", "left_out", "n", "median_ape", "p90_ape", "spearman", "date")
 CHIPS = ("kind", "part", "n", "median_ape", "p90_ape", "date")

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tco.catalog.rows import ALTERNATIVE, COLUMNS, Attribute, Row, at_date, attribute, attributes, to_input
-from tco.errors import DataError, unknown
-from tco.files import data_directory, read_csv, read_toml, scenario_directory
-from tco.provenance import Input
+from tco.foundation.errors import DataError, unknown
+from tco.foundation.files import data_directory, read_csv, read_toml, scenario_directory
+from tco.foundation.provenance import Input
 
 
 class Source(NamedTuple):

@@ -6,10 +6,10 @@ import math
 from functools import cache
 from typing import Any, NamedTuple
 
-from tco.errors import DataError, nearest, unknown
-from tco.files import data_directory, read_csv
-from tco.provenance import KINDS, Input, bounded
-from tco.units import convert
+from tco.foundation.errors import DataError, nearest, unknown
+from tco.foundation.files import data_directory, read_csv
+from tco.foundation.provenance import KINDS, Input, bounded
+from tco.foundation.units import convert
 
 COLUMNS = ("value", "unit", "low", "high", "as_of", "kind", "source", "note")
 ALTERNATIVE = "alternative"  # in the column `use`: shown beside the chosen row, never used

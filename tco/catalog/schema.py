@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from tco.catalog.catalogue import Catalogue, values_of
 from tco.catalog.rows import ALTERNATIVE, Row, attribute, to_input
 from tco.catalog.systems import load_system
-from tco.errors import DataError, TcoError
-from tco.provenance import KINDS
+from tco.foundation.errors import DataError, TcoError
+from tco.foundation.provenance import KINDS
 
 
 class RowSchema(BaseModel):

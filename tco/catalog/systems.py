@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tco.catalog.catalogue import Catalogue
-from tco.errors import DataError, unknown
+from tco.foundation.errors import DataError, unknown
 
 SYSTEM_KEYS = {
     "name",

@@ -44,7 +44,7 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; an error the user can mend is printed, not raised."""
-        from tco.errors import TcoError
+        from tco.foundation.errors import TcoError
 
         try:
             return super().invoke(ctx)

@@ -25,11 +25,11 @@ def save(
     quiet: Quiet = False,
 ) -> None:
     """Keep the results of scenarios under a name."""
+    from tco.chain.scenario import compare
     from tco.cli.emit import Answer, emit
     from tco.cli.load import HEADLINE, evaluate_all
     from tco.outputs.document import document
     from tco.outputs.table import Table
-    from tco.scenario import compare
     from tco.studies.baseline import baseline_path
     from tco.studies.baseline import save as keep
     from tco.studies.state import state_of
@@ -65,11 +65,11 @@ def check(
     quiet: Quiet = False,
 ) -> None:
     """Compare today's results with the kept ones; exit 1 and say why if any metric moved."""
+    from tco.chain.scenario import compare
     from tco.cli.emit import Answer, emit
     from tco.cli.load import evaluate_all
     from tco.outputs.document import document
     from tco.outputs.drift import HEADER, drift_document, drift_rows, drift_table
-    from tco.scenario import compare
     from tco.studies.baseline import baseline_path, drifts, load
     from tco.studies.state import state_of
 

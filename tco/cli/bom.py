@@ -22,11 +22,11 @@ def bom(
     redact: Redact = False,
 ) -> None:
     """Show the bill of materials of one scale-up world."""
+    from tco.chain.scenario import bill_of_system
     from tco.cli.emit import Answer, emit
     from tco.cli.load import catalogue_for
     from tco.outputs.bills import HEADER, bill_cells, bill_document, bill_table
     from tco.outputs.document import document
-    from tco.scenario import bill_of_system
 
     catalogue = catalogue_for(None, data)
     made = bill_of_system(catalogue, system, pairs(settings, "--set"), pairs(variant, "--variant"))

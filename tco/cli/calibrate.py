@@ -22,15 +22,15 @@ def calibrate(
     quiet: Quiet = False,
 ) -> None:
     """Fit the shared parameters of practice to measurements, and judge them on what was left out."""
+    from tco.chain.inputs import plain_inputs
     from tco.cli.load import catalogue_for
-    from tco.errors import DataError
-    from tco.files import write_atomically
-    from tco.inputs import plain_inputs
+    from tco.foundation.errors import DataError
+    from tco.foundation.files import write_atomically
+    from tco.foundation.values import as_number
     from tco.outputs.table import to_csv
     from tco.studies.validation.calibrate import COLUMNS, FREE
     from tco.studies.validation.calibrate import calibrate as fit
     from tco.studies.validation.measured import read_measured
-    from tco.values import as_number
 
     catalogue = catalogue_for(None, data)
     values = plain_inputs(catalogue, {}).values(as_number)

@@ -27,17 +27,17 @@ def collective(
     quiet: Quiet = False,
 ) -> None:
     """Time a collective on a system by every algorithm its fabric allows."""
+    from tco.chain.connections import links_of_system
+    from tco.chain.inputs import system_inputs
     from tco.cli.emit import Answer, emit
     from tco.cli.load import catalogue_for
-    from tco.connections import links_of_system
-    from tco.inputs import system_inputs
+    from tco.fabric.algorithms import half_rate, timings
+    from tco.foundation.units import parse_quantity
+    from tco.foundation.values import as_number
     from tco.outputs.collectives import HEADER, collective_document, collective_tables
     from tco.outputs.document import document
     from tco.outputs.table import significant
-    from tco.performance.algorithms import half_rate, timings
     from tco.studies.collectives import Measured, candidate_rows, doublings
-    from tco.units import parse_quantity
-    from tco.values import as_number
 
     catalogue = catalogue_for(None, data)
     inputs = system_inputs(catalogue, system, pairs(settings, "--set"), pairs(variant, "--variant"))

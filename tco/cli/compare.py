@@ -21,10 +21,10 @@ def compare(
     quiet: Quiet = False,
 ) -> None:
     """Price and rate scenarios side by side."""
-    from tco import scenario
+    from tco.chain import scenario
+    from tco.chain.metrics import METRICS
     from tco.cli.emit import Answer, emit
     from tco.cli.load import HEADLINE, evaluate_all
-    from tco.metrics import METRICS
     from tco.outputs.comparison import comparison_document, comparison_rows, comparison_table
     from tco.outputs.document import document
 

@@ -51,8 +51,8 @@ def state(name: str, data: Path | None, settings: dict[str, str]) -> dict[str, A
     import json
 
     from tco.cli.load import evaluate_all
-    from tco.errors import DataError
-    from tco.files import read_text
+    from tco.foundation.errors import DataError
+    from tco.foundation.files import read_text
     from tco.studies.state import state_of
 
     if not name.endswith(".json"):

@@ -24,7 +24,7 @@ class Answer(NamedTuple):
 
 def emit(answer: Answer, form: str, output: Path | None, quiet: bool) -> None:
     """Print or write an answer in one of the forms table, csv, json, md."""
-    from tco.files import write_atomically
+    from tco.foundation.files import write_atomically
 
     if form == "json":
         text = to_json(answer.json())

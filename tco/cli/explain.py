@@ -24,14 +24,14 @@ def explain(
     redact: Redact = False,
 ) -> None:
     """Open a number: its equation, its inputs and their sources, down to the catalogue."""
+    from tco.chain.metrics import METRICS
+    from tco.chain.scenario import evaluate
     from tco.cli.emit import Answer, emit
     from tco.cli.load import catalogue_for
-    from tco.errors import DataError, unknown
-    from tco.metrics import METRICS
+    from tco.foundation.errors import DataError, unknown
     from tco.outputs.document import document
     from tco.outputs.explanation import HEADER, explanation_document, explanation_lines, explanation_rows
     from tco.outputs.table import Table
-    from tco.scenario import evaluate
 
     if metric not in METRICS:
         raise unknown("metric", metric, METRICS)

@@ -21,13 +21,13 @@ def fabric(
     quiet: Quiet = False,
 ) -> None:
     """Show what the scale-up fabric gives: injection, hops, bisection, all-to-all."""
+    from tco.chain.inputs import system_inputs
     from tco.cli.emit import Answer, emit
     from tco.cli.load import catalogue_for
-    from tco.hardware.fabric import fabric_scopes
-    from tco.inputs import system_inputs
+    from tco.fabric.scopes import fabric_scopes
+    from tco.foundation.values import as_number
     from tco.outputs.document import document
     from tco.outputs.fabrics import HEADER, fabric_document, fabric_table, scope_cells
-    from tco.values import as_number
 
     catalogue = catalogue_for(None, data)
     inputs = system_inputs(catalogue, system, pairs(settings, "--set"), pairs(variant, "--variant"))

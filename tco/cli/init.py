@@ -38,8 +38,8 @@ my-quote,A quote of mine,,2025-12
 @app.command()
 def init(folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to make.")]) -> None:
     """Make a folder of your own, with an editable scenario and prices laid over the shipped ones."""
-    from tco.errors import UsageError
-    from tco.files import write_atomically
+    from tco.foundation.errors import UsageError
+    from tco.foundation.files import write_atomically
 
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder}: exists and is not an empty folder")

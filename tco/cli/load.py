@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tco.catalog import Catalogue
 
 if TYPE_CHECKING:
-    from tco.scenario import Result
+    from tco.chain.scenario import Result
 
 HEADLINE = ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72")
 
@@ -28,7 +28,7 @@ def evaluate_all(
     names: Sequence[str], data: Path | None, settings: Mapping[str, str], variant: Mapping[str, str] | None = None
 ) -> tuple[Catalogue, list[Result]]:
     """Return the results of some scenarios, and the catalogue of the last; scenarios without own data share one catalogue."""
-    from tco.scenario import evaluate
+    from tco.chain.scenario import evaluate
 
     shared = catalogue_for(None, data)
     results, catalogue = [], shared

@@ -41,7 +41,7 @@ def measure(
     from datetime import datetime
 
     from tco.cli.load import catalogue_for
-    from tco.files import write_atomically
+    from tco.foundation.files import write_atomically
     from tco.outputs.table import to_csv
     from tco.studies.measure.pytorch import choose_device, device_name, load_torch
     from tco.studies.measure.session import Session, collective_session, kernel_session

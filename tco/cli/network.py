@@ -27,17 +27,17 @@ def network(
     quiet: Quiet = False,
 ) -> None:
     """Size a folded Clos: what it reaches, and the switches, links, optics, watts and dollars of a cluster."""
+    from tco.chain.connections import port_rate
+    from tco.chain.inputs import plain_inputs
     from tco.cli.emit import Answer, emit
     from tco.cli.load import catalogue_for
-    from tco.connections import port_rate
-    from tco.errors import DataError
+    from tco.foundation.errors import DataError
+    from tco.foundation.units import parse_quantity
+    from tco.foundation.values import as_number
     from tco.hardware.clos import network_planes, reach_of, switch_radix, tiers_needed
     from tco.hardware.network import OPTICS, Plan, scale_out_network, switch_part
-    from tco.inputs import plain_inputs
     from tco.outputs.document import document
     from tco.outputs.networks import HEADER, network_cells, network_document, network_table
-    from tco.units import parse_quantity
-    from tco.values import as_number
 
     catalogue = catalogue_for(None, data)
     inputs = plain_inputs(catalogue, {"cluster.oversubscription": f"{oversubscription!r}", **pairs(settings, "--set")})

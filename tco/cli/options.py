@@ -34,7 +34,7 @@ Redact = Annotated[bool, typer.Option("--redact", help="Leave out values that co
 
 def pairs(texts: list[str] | None, option: str) -> dict[str, str]:
     """Return KEY=VALUE texts as a mapping; a malformed one raises `UsageError`."""
-    from tco.errors import UsageError
+    from tco.foundation.errors import UsageError
 
     found = {}
     for text in texts or []:

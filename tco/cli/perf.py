@@ -8,7 +8,7 @@ import typer
 
 from tco.cli import app
 from tco.cli.options import Data, Form, Format, Output, Quiet, Settings, Variants, pairs
-from tco.errors import DataError
+from tco.foundation.errors import DataError
 
 
 @app.command()

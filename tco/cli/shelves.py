@@ -118,7 +118,7 @@ parts = add_shelf("parts", "part", part_items, parts_check)
 @parts.command("show")
 def show_part(part: Id, data: Data = None, form: Format = Form.table, output: Output = None, quiet: Quiet = False, redact: Redact = False) -> None:
     """Show every row of a part, the alternatives among them."""
-    from tco.errors import unknown
+    from tco.foundation.errors import unknown
     from tco.outputs.shelf import PART_HEADER, part_cells, part_table, rows_of_part
 
     catalogue = load(data)
@@ -140,8 +140,8 @@ def system_items(catalogue: Catalogue, _: bool) -> list[dict[str, Any]]:
 def systems_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
     """Check every system and variant, its prices included."""
     from tco.catalog import schema
-    from tco.errors import TcoError
-    from tco.scenario import bill_of_system
+    from tco.chain.scenario import bill_of_system
+    from tco.foundation.errors import TcoError
 
     findings = schema.check_systems(catalogue)
     for name in [] if findings else catalogue.ids("systems"):
@@ -167,10 +167,10 @@ def show_system(
     system: Id, variant: Variants = None, data: Data = None, form: Format = Form.table, output: Output = None, quiet: Quiet = False
 ) -> None:
     """Show the tree of a system, and what its chip and its scale-up domain offer."""
-    from tco.figures import figures_of
-    from tco.inputs import system_inputs
+    from tco.chain.figures import figures_of
+    from tco.chain.inputs import system_inputs
+    from tco.foundation.values import as_number
     from tco.outputs.shelf import figures_document, figures_table, system_document, system_table
-    from tco.values import as_number
 
     catalogue = load(data)
     inputs = system_inputs(catalogue, system, {}, pairs(variant, "--variant"))
@@ -184,7 +184,7 @@ def show_system(
 # ---------------------------------------------------------------- models
 def model_items(catalogue: Catalogue, _: bool) -> list[dict[str, Any]]:
     """Return every model with its size."""
-    from tco.performance.architecture import load_model
+    from tco.models.architecture import load_model
 
     models = [load_model(catalogue, name) for name in catalogue.models]
     keys = ("id", "parameters", "active_parameters", "layers", "context", "source")
@@ -193,8 +193,8 @@ def model_items(catalogue: Catalogue, _: bool) -> list[dict[str, Any]]:
 
 def models_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
     """Read every model, and look up where it says its figures come from."""
-    from tco.errors import TcoError, unknown
-    from tco.performance.architecture import load_model
+    from tco.foundation.errors import TcoError, unknown
+    from tco.models.architecture import load_model
 
     findings = []
     for name in catalogue.models:
@@ -214,8 +214,8 @@ models = add_shelf("models", "model", model_items, models_check)
 @models.command("show")
 def show_model(model: Id, data: Data = None, form: Format = Form.table, output: Output = None, quiet: Quiet = False) -> None:
     """Show the shape of a model."""
+    from tco.models.architecture import load_model
     from tco.outputs.shelf import model_document, model_rows
-    from tco.performance.architecture import load_model
 
     catalogue = load(data)
     found = load_model(catalogue, model)
@@ -225,7 +225,7 @@ def show_model(model: Id, data: Data = None, form: Format = Form.table, output: 
 # ---------------------------------------------------------------- scenarios
 def scenario_items(catalogue: Catalogue, _: bool) -> list[dict[str, Any]]:
     """Return every shipped scenario."""
-    from tco.inputs import load_scenario
+    from tco.chain.inputs import load_scenario
 
     found = [load_scenario(catalogue, name) for name in catalogue.scenarios]
     return [{"id": s.name, "title": s.title, "system": s.system, **s.documents} for s in found]
@@ -234,8 +234,8 @@ def scenario_items(catalogue: Catalogue, _: bool) -> list[dict[str, Any]]:
 def scenarios_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
     """Evaluate every scenario."""
     from tco.catalog import schema
-    from tco.errors import TcoError
-    from tco.scenario import evaluate
+    from tco.chain.scenario import evaluate
+    from tco.foundation.errors import TcoError
 
     findings = []
     for name, path in catalogue.scenarios.items():
@@ -253,8 +253,8 @@ scenarios = add_shelf("scenarios", "scenario", scenario_items, scenarios_check)
 @scenarios.command("show")
 def show_scenario(scenario: Id, data: Data = None, form: Format = Form.table, output: Output = None, quiet: Quiet = False) -> None:
     """Show every input a scenario rests on, with its range and source."""
+    from tco.chain.scenario import evaluate
     from tco.cli.load import catalogue_for
-    from tco.scenario import evaluate
 
     catalogue = catalogue_for(scenario, data)
     result = evaluate(scenario, catalogue=catalogue)
@@ -284,7 +284,7 @@ sources = add_shelf("sources", "source", source_items, sources_check)
 @sources.command("show")
 def show_source(source: Id, data: Data = None, form: Format = Form.table, output: Output = None, quiet: Quiet = False) -> None:
     """Show a source and every value that rests on it."""
-    from tco.errors import unknown
+    from tco.foundation.errors import unknown
 
     catalogue = load(data)
     if source not in catalogue.sources:
@@ -324,10 +324,10 @@ def show_rebate(
     agreement: Id, settings: Settings = None, data: Data = None, form: Format = Form.table, output: Output = None, quiet: Quiet = False
 ) -> None:
     """Show an agreement: its terms, what has vested, and what its right is worth at the date (--set terms.date=2026-02)."""
+    from tco.chain.inputs import plain_inputs
     from tco.economics.rebates import load_agreement, worth_of
-    from tco.inputs import plain_inputs
+    from tco.foundation.values import as_number
     from tco.outputs.shelf import rebate_rows
-    from tco.values import as_number
 
     catalogue = load(data)
     found = load_agreement(catalogue, agreement)

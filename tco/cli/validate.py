@@ -26,13 +26,13 @@ def validate(
     quiet: Quiet = False,
 ) -> None:
     """Hold predictions against measurements, each row predicted from its own stated configuration."""
+    from tco.chain.inputs import plain_inputs
     from tco.cli.emit import Answer, emit
     from tco.cli.load import catalogue_for
-    from tco.inputs import plain_inputs
+    from tco.foundation.values import as_number
     from tco.outputs.document import document
     from tco.outputs.validations import SCORE_COLUMNS, row_cells, score_rows, validation_document, validation_tables
     from tco.studies.validation.run import validate as score
-    from tco.values import as_number
 
     catalogue = catalogue_for(None, data)
     inputs = plain_inputs(catalogue, pairs(settings, "--set"))

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 from tco.economics.finance import capital_recovery_factor, per_chip_hour, recoverable_price, yearly_capital, yearly_upkeep
 from tco.economics.rebates import Rebate
 from tco.economics.site import building_price, sidecar_price, yearly_energy, yearly_rent, yearly_staff
-from tco.formula import formula, total
+from tco.foundation.formula import formula, total
+from tco.foundation.provenance import SOURCED, worst
+from tco.foundation.units import USD, Chip, Pure, USDPerChipHour, Watt
+from tco.foundation.values import Values
 from tco.hardware.bill import Bill
 from tco.hardware.network import Network
-from tco.provenance import SOURCED, worst
-from tco.units import USD, Chip, Pure, USDPerChipHour, Watt
-from tco.values import Values
 
 
 @formula(unit="USD", source="tco-model")

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tco.formula import formula, select
-from tco.units import USD, Chip, HourPerYear, PerYear, Pure, USDPerYear, Year
+from tco.foundation.formula import formula, select
+from tco.foundation.units import USD, Chip, HourPerYear, PerYear, Pure, USDPerYear, Year
 
 
 @formula(unit="1/year", source="nrel-atb")

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.catalog import Catalogue
-from tco.errors import DataError, unknown
-from tco.formula import formula, normal_cdf, total
+from tco.foundation.errors import DataError, unknown
+from tco.foundation.formula import formula, normal_cdf, total
+from tco.foundation.provenance import worst
+from tco.foundation.units import USD, Pure, Share, USDPerShare, Watt, Year
+from tco.foundation.values import Values
 from tco.hardware.bill import BillLine
-from tco.provenance import worst
-from tco.units import USD, Pure, Share, USDPerShare, Watt, Year
-from tco.values import Values
 
 KINDS = {
     "share-of-spend": ("share_of_spend",),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tco.formula import formula
-from tco.units import HourPerYear, MonthPerYear, Pure, USDPerWatt, USDPerWattHour, USDPerWattMonth, USDPerWattYear, Watt
+from tco.foundation.formula import formula
+from tco.foundation.units import HourPerYear, MonthPerYear, Pure, USDPerWatt, USDPerWattHour, USDPerWattMonth, USDPerWattYear, Watt
 
 
 @formula(unit="USD", source="tco-model")

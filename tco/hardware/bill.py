@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.systems import Leaf, System
-from tco.errors import DataError
-from tco.formula import formula, total
+from tco.foundation.errors import DataError
+from tco.foundation.formula import formula, total
+from tco.foundation.provenance import worst
+from tco.foundation.units import USD, Pure, Watt
+from tco.foundation.values import Values
 from tco.hardware.silicon import INPUTS as SILICON_INPUTS
 from tco.hardware.silicon import built_up_price
-from tco.provenance import worst
-from tco.units import USD, Pure, Watt
-from tco.values import Values
 
 
 @formula(unit="USD", source="tco-model")

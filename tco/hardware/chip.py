@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tco.formula import formula
-from tco.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, PerSecond, Pure
+from tco.foundation.formula import formula
+from tco.foundation.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, PerSecond, Pure
 
 
 @formula(unit="byte", source="tco-model")

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from tco.errors import DataError
-from tco.formula import ceil_ratio, formula
-from tco.trace import plain
-from tco.units import BytePerSecond, Pure
+from tco.foundation.errors import DataError
+from tco.foundation.formula import ceil_ratio, formula
+from tco.foundation.trace import plain
+from tco.foundation.units import BytePerSecond, Pure
 
 MOST_TIERS = 4
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tco.errors import DataError, unknown
-from tco.formula import formula, total
+from tco.foundation.errors import DataError, unknown
+from tco.foundation.formula import formula, total
+from tco.foundation.provenance import worst
+from tco.foundation.units import USD, Pure, Watt
+from tco.foundation.values import Values
 from tco.hardware.clos import edge_bandwidth, module_ends, tier_links, tier_switches, uplink_bandwidth
-from tco.provenance import worst
-from tco.units import USD, Pure, Watt
-from tco.values import Values
 
 DESIGNS = ("tor", "leaf")
 FIBRE, SHUFFLE, COPPER = "fibre-link", "shuffle-panel", "y-aec-400g"

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tco.formula import formula
-from tco.units import USD, Millimetre, PerSquareMillimetre, Pure, SquareMillimetre
-from tco.values import Values
+from tco.foundation.formula import formula
+from tco.foundation.units import USD, Millimetre, PerSquareMillimetre, Pure, SquareMillimetre
+from tco.foundation.values import Values
 
 INPUTS = (
     "die_area",

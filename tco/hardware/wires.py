@@ -11,9 +11,9 @@ from typing import Any
 
 from tco.catalog import Catalogue
 from tco.catalog.systems import System
-from tco.errors import DataError, unknown
-from tco.hardware.fabric import AXES, count, lanes, number, torus_dimensions, whole_racks
-from tco.values import Values
+from tco.fabric.scopes import AXES, count, lanes, number, torus_dimensions, whole_racks
+from tco.foundation.errors import DataError, unknown
+from tco.foundation.values import Values
 
 NOT_SCALE_UP = ("host", "nic")  # purposes of lanes that are no part of the scale-up fabric
 

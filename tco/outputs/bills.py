@@ -7,10 +7,10 @@ from typing import Any
 
 from tco.catalog.systems import System
 from tco.economics.rebates import Rebate
+from tco.foundation.provenance import SOURCED
 from tco.hardware.bill import Bill, BillLine
 from tco.outputs.document import number
 from tco.outputs.table import Table, significant
-from tco.provenance import SOURCED
 
 HEADER = ("path", "part", "quantity", "unit_price_usd", "extended_usd", "power_w", "kind", "source", "included_in")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tco.metrics import METRICS
+from tco.chain.metrics import METRICS
+from tco.chain.scenario import Result
 from tco.outputs.document import number
 from tco.outputs.table import Table, significant
-from tco.scenario import Result
 
 # What the table prints, in readable units: metric -> (label, unit shown, size of that unit in the metric's own)
 SHOWN: tuple[tuple[str, str, str, float], ...] = (

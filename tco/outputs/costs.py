@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tco.chain.scenario import Result
 from tco.economics.cost import CostLine
+from tco.foundation.provenance import SOURCED
 from tco.outputs.comparison import missing_notes, premise
 from tco.outputs.document import number
 from tco.outputs.table import Table, significant
-from tco.provenance import SOURCED
-from tco.scenario import Result
 
 HEADER = ("path", "asset", "usd", "usd_per_chip_hour", "kind", "sources")
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from tco.catalog import Catalogue
-from tco.equation import equation
+from tco.foundation.equation import equation
+from tco.foundation.provenance import SOURCED
+from tco.foundation.trace import STRUCTURE, Node
 from tco.outputs.document import number
 from tco.outputs.table import significant
-from tco.provenance import SOURCED
-from tco.trace import STRUCTURE, Node
 
 GATHERED = {"total": "sum of {} terms", "least": "least of {} candidates", "greatest": "greatest of {} candidates"}
 STRUCTURE_TITLE = "counts and shapes of the system, the model and the plan"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tco.catalog.systems import System
-from tco.hardware.fabric import Scope
+from tco.fabric.scopes import Scope
 from tco.outputs.bills import variants
 from tco.outputs.document import number
 from tco.outputs.table import Table, significant

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tco.foundation.provenance import SOURCED
 from tco.hardware.network import Network, NetworkLine
 from tco.outputs.document import number
 from tco.outputs.table import Table, significant
-from tco.provenance import SOURCED
 
 HEADER = ("line", "part", "quantity", "price_usd", "power_w", "kind", "source")
 

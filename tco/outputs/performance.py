@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tco.metrics import METRICS
+from tco.chain.metrics import METRICS
+from tco.chain.scenario import Result
 from tco.outputs.comparison import validation
 from tco.outputs.document import number
 from tco.outputs.table import Table, significant
-from tco.performance.axes import Axis
 from tco.performance.profile import lines_of
-from tco.scenario import Result
+from tco.performance.serving.axes import Axis
 from tco.studies.gaps import figures
 
 HEADER = ("phase", "name", "time_us", "share", "bound", "bound_time_us", "of_bound", "flops", "bytes", "launches")

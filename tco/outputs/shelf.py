@@ -9,13 +9,13 @@ from tco.catalog import Catalogue
 from tco.catalog.rows import ALTERNATIVE, Row
 from tco.catalog.systems import System
 from tco.economics.rebates import Agreement, Worth
+from tco.models.architecture import Architecture
+from tco.models.layers import Block
 from tco.outputs.document import number
 from tco.outputs.table import Table, significant
-from tco.performance.architecture import Architecture
-from tco.performance.layers import Block
 
 if TYPE_CHECKING:
-    from tco.figures import Figures
+    from tco.chain.figures import Figures
 
 PART_HEADER = ("part", "attribute", "value", "unit", "low", "high", "as_of", "kind", "source", "use", "note")
 

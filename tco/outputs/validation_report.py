@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tco.errors import DataError, UsageError
-from tco.files import write_atomically
+from tco.foundation.errors import DataError, UsageError
+from tco.foundation.files import write_atomically
 from tco.outputs.table import to_csv, to_markdown
 from tco.outputs.validations import SCORE_COLUMNS, score_rows, validation_tables
 from tco.studies.validation.run import Validation

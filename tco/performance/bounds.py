@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tco.performance.operators import Operator
-from tco.performance.serving import PassResult
+from tco.performance.serving.operators import Operator
+from tco.performance.serving.phases import PassResult
 
 BOUNDS = ("compute", "memory", "link", "latency")
 

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tco.errors import DataError, unknown
-from tco.files import read_text, write_atomically
+from tco.foundation.errors import DataError, unknown
+from tco.foundation.files import read_text, write_atomically
 from tco.studies.difference import Cause, Move, causes, moves
 
 FOLDER = Path("reports") / "baselines"

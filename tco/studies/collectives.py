@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from tco.errors import DataError
-from tco.performance.algorithms import Timing
-from tco.performance.collectives import algorithm_bandwidth, bus_factor
+from tco.fabric.algorithms import Timing
+from tco.fabric.costs import algorithm_bandwidth, bus_factor
+from tco.foundation.errors import DataError
 
 PARTS = ("start", "ends", "steps", "reduction", "wire", "chunks")  # what the time of an algorithm consists of
 PASSES = {"all-reduce": 2.0, "all-gather": 1.0, "reduce-scatter": 1.0, "all-to-all": 1.0}

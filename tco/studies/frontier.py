@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco import metrics as joined
 from tco.catalog import Catalogue
-from tco.performance import disaggregation as apart
-from tco.performance import serving as phases
+from tco.chain import metrics as joined
 from tco.performance.bounds import time_by_bound
-from tco.performance.choice import pass_at, shortfall
-from tco.performance.engines import SEQUENCES, DecodePlan, PrefillPlan, attention_chips, borders_crossed, plan_axes
-from tco.performance.memory import cache_bytes
-from tco.performance.requests import request_of
-from tco.performance.serving import PassResult
+from tco.performance.chip.memory import cache_bytes
+from tco.performance.serving import disaggregation as apart
+from tco.performance.serving import phases
+from tco.performance.serving.phases import PassResult
+from tco.performance.serving.plans import SEQUENCES, DecodePlan, PrefillPlan, attention_chips, borders_crossed, plan_axes
+from tco.performance.serving.requests import request_of
+from tco.performance.serving.search import pass_at, shortfall
 from tco.studies.pools import Pool, pool_of
 
 Array = np.ndarray[Any, Any]

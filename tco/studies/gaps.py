@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tco.metrics import METRICS
+from tco.chain.metrics import METRICS
+from tco.chain.scenario import Result
 from tco.performance.profile import Line, lines_of, shares_of
-from tco.scenario import Result
 
 PHASES = {  # the figures a phase decides; those that are a time fall with it, the others grow
     "step": ("step_s", "mfu", "train_tokens_per_s"),

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tco.catalog import Catalogue
-from tco.errors import DataError, unknown
-from tco.inputs import HEADLINE_DOCUMENTS, Inputs, Scenario, load_scenario
-from tco.performance.architecture import Architecture
-from tco.performance.machine import Machine
-from tco.scenario import Result, evaluate
-from tco.values import Values, as_number
-from tco.workloads import server_of
+from tco.chain.inputs import HEADLINE_DOCUMENTS, Inputs, Scenario, load_scenario
+from tco.chain.scenario import Result, evaluate
+from tco.chain.workloads import server_of
+from tco.foundation.errors import DataError, unknown
+from tco.foundation.values import Values, as_number
+from tco.models.architecture import Architecture
+from tco.performance.chip.machine import Machine
 
 
 @dataclass(slots=True)

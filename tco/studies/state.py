@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tco.scenario import Result
+from tco.chain.scenario import Result
 
 
 def rounded(value: float) -> float:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tco.catalog import load_catalogue
-from tco.inputs import load_scenario
-from tco.scenario import bill_of_system, evaluate
+from tco.chain.inputs import load_scenario
+from tco.chain.scenario import bill_of_system, evaluate
 from tests.chain import HEADLINE
 
 

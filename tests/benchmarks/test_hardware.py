@@ -10,10 +10,10 @@ import pytest
 
 from tco.catalog import load_catalogue
 from tco.catalog.systems import load_system
-from tco.hardware.fabric import fabric_scopes
-from tco.inputs import system_inputs
-from tco.scenario import bill_of_system
-from tco.values import as_number
+from tco.chain.inputs import system_inputs
+from tco.chain.scenario import bill_of_system
+from tco.fabric.scopes import fabric_scopes
+from tco.foundation.values import as_number
 
 BARE = [sys.executable, "-c", "pass"]
 ROUNDS = 12

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tco.catalog import load_catalogue
-from tco.errors import DataError
+from tco.foundation.errors import DataError
 
 HEADER = "part,attribute,value,unit,low,high,as_of,kind,source,note\n"
 SITE = """\

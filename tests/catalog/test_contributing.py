@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tco.catalog import schema
-from tco.files import data_directory
-from tco.hardware.fabric import fabric_scopes
-from tco.inputs import system_inputs
-from tco.scenario import bill_of_system
-from tco.values import as_number
+from tco.chain.inputs import system_inputs
+from tco.chain.scenario import bill_of_system
+from tco.fabric.scopes import fabric_scopes
+from tco.foundation.files import data_directory
+from tco.foundation.values import as_number
 from tests.cli import tco
 
 PAGE = Path(__file__).parents[2] / "CONTRIBUTING.md"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tco.catalog.rows import Row, at_date
-from tco.errors import DataError
+from tco.foundation.errors import DataError
 
 
 def dated(*dates):

@@ -10,9 +10,9 @@ import pytest
 from tco.catalog import schema
 from tco.catalog.rows import attributes
 from tco.catalog.systems import load_system
-from tco.files import data_directory, read_csv
-from tco.performance.architecture import load_model
-from tco.units import unit_table
+from tco.foundation.files import data_directory, read_csv
+from tco.foundation.units import unit_table
+from tco.models.architecture import load_model
 
 DOCUMENTS = {
     "site": "sites",

@@ -6,8 +6,8 @@ import pytest
 
 from tco.catalog import schema
 from tco.catalog.systems import expand, load_system
-from tco.errors import DataError
-from tco.files import read_toml
+from tco.foundation.errors import DataError
+from tco.foundation.files import read_toml
 
 WORLDS = {"trn3-nl32x2": 64, "trn3-nl72x2": 144, "gb200-nvl72": 72, "mi450x-ualoe72": 72}
 

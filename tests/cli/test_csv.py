@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from tco.metrics import METRICS
+from tco.chain.metrics import METRICS
 from tests.cli import document, tco
 
 

@@ -17,7 +17,7 @@ from tco.economics.rebates import (
     warrant_rebate_on_power,
     warrant_rebate_on_spend,
 )
-from tco.errors import DataError
+from tco.foundation.errors import DataError
 from tests.chain import HEADLINE, result
 
 PRICES = st.floats(1, 1000)

@@ -1,4 +1,4 @@
-"""What a graph of chips and switches can carry at most: the oracle of the closed forms in `tco/hardware/fabric.py`.
+"""What a graph of chips and switches can carry at most: the oracle of the closed forms in `tco/fabric/scopes.py`.
 
 The uniform all-to-all rate is a maximum concurrent flow: every chip sends the same demand to every other, all demands grow together
 until a link is full. `all_to_all` states it as one linear program with a flow for every source. `all_to_all_by_symmetry` states the
@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_matrix, csr_matrix
 from scipy.sparse.csgraph import maximum_flow
 
-from tco.hardware.topology import Graph, Node
+from tco.fabric.topology import Graph, Node
 
 Map = Callable[[Node], Node]
 

@@ -6,8 +6,8 @@ import pytest
 
 from tco.catalog import schema
 from tco.catalog.systems import load_system
-from tco.errors import DataError
-from tco.scenario import bill_of_system
+from tco.chain.scenario import bill_of_system
+from tco.foundation.errors import DataError
 from tests.hardware.test_wires import changed
 
 NAME = "trn3-nl72x2"

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from tco.catalog import load_catalogue
 from tco.catalog.systems import System, load_system
-from tco.hardware.fabric import fabric_scopes, torus_of, whole_racks
-from tco.hardware.topology import LARGEST_GRAPH, Node, build
-from tco.inputs import system_inputs
-from tco.slices import Slice, slice_of
-from tco.values import as_number
+from tco.chain.inputs import system_inputs
+from tco.fabric.scopes import fabric_scopes, torus_of, whole_racks
+from tco.fabric.slices import Slice, slice_of
+from tco.fabric.topology import LARGEST_GRAPH, Node, build
+from tco.foundation.values import as_number
 from tests.hardware.flows import Map, all_to_all, all_to_all_by_symmetry, between
 from tests.registry import read_rows
 

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tco.catalog import load_catalogue
+from tco.chain.inputs import plain_inputs, system_inputs
+from tco.chain.scenario import bill_of_system
+from tco.fabric.scopes import fabric_scopes
+from tco.foundation.values import as_number
 from tco.hardware.clos import tiers_needed
-from tco.hardware.fabric import fabric_scopes
 from tco.hardware.network import DESIGNS, Plan, scale_out_network
-from tco.inputs import plain_inputs, system_inputs
-from tco.scenario import bill_of_system
-from tco.values import as_number
 from tests.chain import again, result
 
 GENERATIONS = (

@@ -6,17 +6,17 @@ from functools import cache
 from typing import NamedTuple
 
 from tco.catalog import Catalogue, load_catalogue
-from tco.inputs import Inputs
-from tco.performance import serving
-from tco.performance.architecture import Architecture
-from tco.performance.engines import DecodePlan, PrefillPlan
-from tco.performance.machine import Machine
-from tco.performance.operators import Operator
-from tco.performance.requests import Request, request_of
-from tco.performance.serving import PassResult
+from tco.chain.inputs import Inputs
+from tco.chain.workloads import server_of
+from tco.foundation.values import as_number
+from tco.models.architecture import Architecture
+from tco.performance.chip.machine import Machine
+from tco.performance.serving import phases as serving
+from tco.performance.serving.operators import Operator
+from tco.performance.serving.phases import PassResult
+from tco.performance.serving.plans import DecodePlan, PrefillPlan
+from tco.performance.serving.requests import Request, request_of
 from tco.studies.pools import scenario_named
-from tco.values import as_number
-from tco.workloads import server_of
 
 CATALOGUE: Catalogue = load_catalogue()
 

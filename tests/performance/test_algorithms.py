@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tco.connections import links_of_system
-from tco.inputs import system_inputs
-from tco.performance.algorithms import OPERATIONS, VAST, candidates, half_rate
-from tco.values import as_number
+from tco.chain.connections import links_of_system
+from tco.chain.inputs import system_inputs
+from tco.fabric.algorithms import OPERATIONS, VAST, candidates, half_rate
+from tco.foundation.values import as_number
 
 SYSTEMS = ["h100-hgx8", "gb200-nvl72", "trn2-nl32x2-3d", "trn3-nl72x2", "mi300x-8", "tpuv7-cube64"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tco.catalog import load_catalogue
-from tco.performance.architecture import load_model
+from tco.models.architecture import load_model
 
 CATALOGUE = load_catalogue()
 TABLE = Path(__file__).parents[1] / "golden" / "models.csv"

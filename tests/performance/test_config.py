@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tco.catalog import load_catalogue
-from tco.errors import DataError
-from tco.performance.architecture import READERS, load_model
+from tco.foundation.errors import DataError
+from tco.models.architecture import READERS, load_model
 
 CATALOGUE = load_catalogue()
 LLAMA = json.loads(CATALOGUE.models["llama-3-8b"].read_text(encoding="utf-8"))

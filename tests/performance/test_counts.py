@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tco.performance.engines import DecodePlan, PrefillPlan
-from tco.performance.flops import flops_per_token
+from tco.performance.chip.flops import flops_per_token
 from tco.performance.profile import lines_of
+from tco.performance.serving.plans import DecodePlan, PrefillPlan
 from tests.performance.servers import server
 
 LENGTH = 4096

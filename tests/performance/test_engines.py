@@ -7,10 +7,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tco.performance.algorithms import expert_exchange, one_shot, reach
-from tco.performance.axes import axes_of
-from tco.performance.choice import choose_decode
-from tco.performance.engines import (
+from tco.chain.scenario import evaluate
+from tco.fabric.algorithms import expert_exchange, one_shot, reach
+from tco.fabric.links import Group
+from tco.performance.serving.axes import axes_of
+from tco.performance.serving.phases import cached_numbers
+from tco.performance.serving.plans import (
     CONTEXT_PARALLEL,
     CUTS,
     LARGEST,
@@ -28,9 +30,7 @@ from tco.performance.engines import (
     plans_of,
     stages_of,
 )
-from tco.performance.links import Group
-from tco.performance.serving import cached_numbers
-from tco.scenario import evaluate
+from tco.performance.serving.search import choose_decode
 from tco.studies.pools import scenario_named
 from tests.cli import document
 from tests.performance.servers import CATALOGUE, named, over_layers, server

@@ -3,9 +3,9 @@
 import pytest
 
 from tco.catalog import load_catalogue
-from tco.performance.architecture import load_model
-from tco.performance.flops import chunk_keys, flops_per_token, reached_keys
-from tco.trace import recording
+from tco.foundation.trace import recording
+from tco.models.architecture import load_model
+from tco.performance.chip.flops import chunk_keys, flops_per_token, reached_keys
 
 CATALOGUE = load_catalogue()
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tco.errors import DataError
-from tco.inputs import plain_inputs
-from tco.performance.engines import DecodePlan, PrefillPlan
-from tco.performance.formats import FORMATS, computed_on
-from tco.performance.machine import notes_on
-from tco.performance.roofline import array_fill, padded_weights
-from tco.values import as_number
+from tco.chain.inputs import plain_inputs
+from tco.foundation.errors import DataError
+from tco.foundation.values import as_number
+from tco.performance.chip.formats import FORMATS, computed_on
+from tco.performance.chip.machine import notes_on
+from tco.performance.chip.roofline import array_fill, padded_weights
+from tco.performance.serving.plans import DecodePlan, PrefillPlan
 from tests.cli import tco
 from tests.performance.servers import CATALOGUE, named, over_layers, server
 

@@ -10,14 +10,14 @@ import pytest
 from typer.testing import CliRunner
 
 from tco.catalog import load_catalogue
+from tco.chain.connections import links_of_system, route_of
+from tco.chain.inputs import system_inputs
+from tco.chain.scenario import evaluate
 from tco.cli import app
-from tco.connections import links_of_system, route_of
-from tco.files import data_directory
-from tco.inputs import system_inputs
-from tco.performance.algorithms import OPERATIONS, expert_exchange, timings, timings_on
-from tco.performance.links import Group, Links
-from tco.scenario import evaluate
-from tco.values import as_number
+from tco.fabric.algorithms import OPERATIONS, expert_exchange, timings, timings_on
+from tco.fabric.links import Group, Links
+from tco.foundation.files import data_directory
+from tco.foundation.values import as_number
 
 CATALOGUE = load_catalogue()
 RUN = CliRunner()

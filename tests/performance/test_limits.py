@@ -12,12 +12,12 @@ import math
 import pytest
 from scipy.optimize import brentq
 
-from tco.performance.collectives import wire_time
-from tco.performance.layers import FeedForward
-from tco.performance.roofline import machine_balance, overlapped_time, passing_flops, repeated
-from tco.performance.traffic import message_bytes, per_rank
+from tco.fabric.costs import wire_time
+from tco.fabric.slices import lanes_rate
+from tco.models.layers import FeedForward
+from tco.performance.chip.messages import message_bytes, per_rank
+from tco.performance.chip.roofline import machine_balance, overlapped_time, passing_flops, repeated
 from tco.performance.training.memory import sharded_bytes
-from tco.slices import lanes_rate
 from tests.registry import read_rows
 
 ROWS = {row["id"]: row for row in read_rows("limits.csv")}

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tco.connections import links_of_system
-from tco.hardware.fabric import crossing_bandwidth, fabric_scopes
-from tco.inputs import system_inputs
-from tco.performance.algorithms import OPERATIONS, Timing, expert_exchange, timings, timings_on
-from tco.performance.engines import DecodePlan, plan_axes
-from tco.performance.links import Group, Latencies, Links, group_of
-from tco.performance.machine import Machine
-from tco.values import as_number
+from tco.chain.connections import links_of_system
+from tco.chain.inputs import system_inputs
+from tco.fabric.algorithms import OPERATIONS, Timing, expert_exchange, timings, timings_on
+from tco.fabric.links import Group, Latencies, Links, group_of
+from tco.fabric.scopes import crossing_bandwidth, fabric_scopes
+from tco.foundation.values import as_number
+from tco.performance.chip.machine import Machine
+from tco.performance.serving.plans import DecodePlan, plan_axes
 from tests.performance.servers import CATALOGUE, Server, server
 
 FABRICS = {

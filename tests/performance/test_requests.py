@@ -7,8 +7,8 @@ from functools import cache
 import pytest
 
 from tco.catalog import load_catalogue
-from tco.errors import DataError
-from tco.scenario import evaluate
+from tco.chain.scenario import evaluate
+from tco.foundation.errors import DataError
 from tests.chain import result
 
 NAME = "gb200-nvl72"

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tco.catalog import load_catalogue
-from tco.connections import links_of_system
-from tco.hardware.topology import Graph
-from tco.inputs import load_scenario, system_inputs
-from tco.performance.algorithms import OPERATIONS, cheapest, expert_exchange
-from tco.performance.links import Links, group_of, links_for
-from tco.scenario import evaluate
-from tco.slices import Slice, Torus, slice_of, slices_of
-from tco.values import as_number
+from tco.chain.connections import links_of_system
+from tco.chain.inputs import load_scenario, system_inputs
+from tco.chain.scenario import evaluate
+from tco.fabric.algorithms import OPERATIONS, cheapest, expert_exchange
+from tco.fabric.links import Links, group_of, links_for
+from tco.fabric.slices import Slice, Torus, slice_of, slices_of
+from tco.fabric.topology import Graph
+from tco.foundation.values import as_number
 from tests.hardware.flows import all_to_all, between
 
 CATALOGUE = load_catalogue()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tco.errors import DataError
+from tco.foundation.errors import DataError
 from tco.studies.baseline import baseline_path, drifts, load, save
 from tco.studies.state import state_of
 from tests.chain import again

@@ -8,10 +8,10 @@ import zlib
 import pytest
 from typer.testing import CliRunner
 
+from tco.chain.scenario import evaluate
 from tco.cli import app
-from tco.errors import DataError
-from tco.files import data_directory
-from tco.scenario import evaluate
+from tco.foundation.errors import DataError
+from tco.foundation.files import data_directory
 from tco.studies.claims import check_claims
 from tco.studies.claims.context import COMPUTED, Context
 from tco.studies.claims.ledger import finding, read_ledger, to_claim, verdict

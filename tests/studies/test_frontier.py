@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tco.catalog import load_catalogue
-from tco.errors import DataError
+from tco.foundation.errors import DataError
 from tco.studies.frontier import Frontier, frontier_of, frontiers_of, grid_of, undominated
 from tco.studies.pools import Pool, pool_of
 from tests.chain import HEADLINE

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from tco.performance.attention import Attention
-from tco.performance.flops import keys_met
-from tco.performance.layers import StateMixer
-from tco.performance.products import keys_and_values, projections
-from tco.performance.roofline import attention_flops, attention_scores, repeated
+from tco.models.attention import Attention
+from tco.models.layers import StateMixer
+from tco.models.products import keys_and_values, projections
+from tco.performance.chip.flops import keys_met
+from tco.performance.chip.roofline import attention_flops, attention_scores, repeated
 from tco.performance.training import compute
 from tco.performance.training.builder import Builder
 from tco.performance.training.items import FULL, SELECTIVE, Item, Part

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tco.performance.axes import Axis
 from tco.performance.profile import Line
+from tco.performance.serving.axes import Axis
 from tco.performance.training.items import Work
 from tco.performance.training.job import Job, Practice
 from tco.performance.training.plans import Plan

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.formula import total
-from tco.performance.roofline import gemm_flops, repeated
-from tco.performance.traffic import exposed_time, stream_time
+from tco.foundation.formula import total
+from tco.performance.chip.messages import exposed_time, stream_time
+from tco.performance.chip.roofline import gemm_flops, repeated
 from tco.performance.training import compute
 from tco.performance.training.items import FULL, Item, Part, Shape, Work
 from tco.performance.training.job import Job, Practice, Products

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tco.formula import formula
-from tco.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, PerSecond, Pure, Second, Watt, WattPerFLOPPerSecond
+from tco.foundation.formula import formula
+from tco.foundation.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, PerSecond, Pure, Second, Watt, WattPerFLOPPerSecond
 
 
 @formula(unit="", source="tco-model")

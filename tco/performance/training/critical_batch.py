@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from tco.formula import formula
-from tco.trace import plain
-from tco.units import Pure
-from tco.values import Values
+from tco.foundation.formula import formula
+from tco.foundation.trace import plain
+from tco.foundation.units import Pure
+from tco.foundation.values import Values
 
 PATH = "workload.critical_batch"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tco.formula import select
-from tco.performance.layers import FeedForward
-from tco.performance.moe import group_tokens, permute_passes
-from tco.performance.products import up_and_down
+from tco.foundation.formula import select
+from tco.models.layers import FeedForward
+from tco.models.products import up_and_down
+from tco.performance.chip.moe import group_tokens, permute_passes
 from tco.performance.training import compute
 from tco.performance.training.builder import Builder
 from tco.performance.training.items import FULL

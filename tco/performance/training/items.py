@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tco.formula import total
+from tco.foundation.formula import total
 
 NEVER, SELECTIVE, FULL = 0, 1, 2  # the least recomputation that does an item's forward part again
 TIERS = ("inside", "across")  # of the fabric: inside a scale-up domain, across domains

@@ -8,16 +8,16 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from tco.errors import DataError, unknown
-from tco.performance.architecture import Architecture
-from tco.performance.formats import element_size
-from tco.performance.links import Route, link_rate, network_of
-from tco.performance.machine import share_of_rate
-from tco.performance.memory import usable_memory
-from tco.performance.roofline import achieved_bandwidth, exponential_rate
+from tco.fabric.links import Route, link_rate, network_of
+from tco.foundation.errors import DataError, unknown
+from tco.foundation.trace import plain
+from tco.models.architecture import Architecture
+from tco.performance.chip.formats import element_size
+from tco.performance.chip.machine import share_of_rate
+from tco.performance.chip.memory import usable_memory
+from tco.performance.chip.roofline import achieved_bandwidth, exponential_rate
 from tco.performance.training.compute import sustained_clock, sustained_rate
 from tco.performance.training.traffic import Fabric, Scope, fabric_of
-from tco.trace import plain
 
 
 class Format(NamedTuple):

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tco.formula import formula
-from tco.units import Byte, Pure
+from tco.foundation.formula import formula
+from tco.foundation.units import Byte, Pure
 
 
 @formula(unit="byte", source="rajbhandari2020")

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.performance.architecture import Architecture
-from tco.performance.engines import divisors
+from tco.models.architecture import Architecture
+from tco.performance.serving.plans import divisors
 from tco.performance.training.job import Job
 from tco.performance.training.traffic import span
 

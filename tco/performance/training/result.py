@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tco.formula import total
-from tco.performance.axes import Axis
-from tco.performance.flops import flops_per_token
+from tco.foundation.formula import total
+from tco.foundation.trace import Traced, plain
+from tco.performance.chip.flops import flops_per_token
 from tco.performance.profile import Line, Report
+from tco.performance.serving.axes import Axis
 from tco.performance.training import schedule
 from tco.performance.training.axes import axes_of
 from tco.performance.training.items import AGAIN, Item, Work
@@ -18,7 +19,6 @@ from tco.performance.training.job import Job, Practice, Precision
 from tco.performance.training.plans import Plan, describe
 from tco.performance.training.search import Found, search
 from tco.performance.training.step import MicroBatch, Pipe, Step, evaluate_plan, hides, slots
-from tco.trace import Traced, plain
 
 
 @dataclass(slots=True)

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.formula import select, total
-from tco.performance.architecture import Architecture
-from tco.performance.traffic import exposed_time
+from tco.foundation.formula import select, total
+from tco.models.architecture import Architecture
+from tco.performance.chip.messages import exposed_time
 from tco.performance.training import memory, schedule
 from tco.performance.training.compute import smooth_maximum
 from tco.performance.training.items import TIERS, Shape, Work

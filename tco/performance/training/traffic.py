@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from tco.formula import formula, select
-from tco.performance.collectives import scope_latency
-from tco.performance.links import link_rate
-from tco.units import Byte, BytePerSecond, Pure, Second
+from tco.fabric.costs import scope_latency
+from tco.fabric.links import link_rate
+from tco.foundation.formula import formula, select
+from tco.foundation.units import Byte, BytePerSecond, Pure, Second
 
 
 class Scope(Protocol):

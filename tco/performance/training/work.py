@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tco.formula import select
-from tco.performance.architecture import Architecture, Block
+from tco.foundation.formula import select
+from tco.models.architecture import Architecture, Block
 from tco.performance.training import compute
 from tco.performance.training.attention_work import attention, mixer
 from tco.performance.training.builder import Builder, Operand

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tco.hardware.chip import systolic_peak
-from tco.performance.architecture import load_model
-from tco.performance.roofline import block_scaled_size, machine_balance
+from tco.models.architecture import load_model
+from tco.performance.chip.roofline import block_scaled_size, machine_balance
 from tco.studies.claims.context import Context, computes
 
 

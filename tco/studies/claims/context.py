@@ -8,16 +8,16 @@ from typing import NamedTuple, TypeVar
 
 from tco.catalog import Catalogue
 from tco.catalog.systems import System
-from tco.errors import DataError, unknown
+from tco.chain.inputs import Inputs, load_scenario, plain_inputs, system_inputs
+from tco.fabric.scopes import Scope, fabric_scopes
+from tco.fabric.scopes import lanes as lanes_of
+from tco.fabric.slices import lanes_rate
+from tco.fabric.topology import Graph, build
+from tco.foundation.errors import DataError, unknown
+from tco.foundation.trace import recording, walk
+from tco.foundation.units import convert
+from tco.foundation.values import Values, as_number, as_traced
 from tco.hardware.bill import bill_of_materials
-from tco.hardware.fabric import Scope, fabric_scopes
-from tco.hardware.fabric import lanes as lanes_of
-from tco.hardware.topology import Graph, build
-from tco.inputs import Inputs, load_scenario, plain_inputs, system_inputs
-from tco.slices import lanes_rate
-from tco.trace import recording, walk
-from tco.units import convert
-from tco.values import Values, as_number, as_traced
 
 Found = TypeVar("Found")
 

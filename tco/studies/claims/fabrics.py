@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
-from tco.hardware.fabric import ring_neighbours
-from tco.slices import lanes_rate
+from tco.fabric.scopes import ring_neighbours
+from tco.fabric.slices import lanes_rate
 from tco.studies.claims.context import Context, computes
 
 SPARE = "plane_spare"

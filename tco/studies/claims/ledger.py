@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.rows import number
-from tco.errors import DataError, unknown
-from tco.files import read_csv
-from tco.inputs import plain_inputs
+from tco.chain.inputs import plain_inputs
+from tco.foundation.errors import DataError, unknown
+from tco.foundation.files import read_csv
+from tco.foundation.units import unit
+from tco.foundation.values import as_number
 from tco.studies.claims.context import COMPUTED, Claim, Context, Underived
-from tco.units import unit
-from tco.values import as_number
 
 HOLDS, OFF, CONTRADICTS, NOT_DERIVABLE = VERDICTS = ("holds", "off", "contradicts", "not-derivable")
 RELATIONS = ("equal", "at-most", "at-least")

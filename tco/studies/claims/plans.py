@@ -8,21 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from tco.connections import links_of_system
-from tco.inputs import Inputs
-from tco.performance.algorithms import cheapest
-from tco.performance.choice import choose_decode, decode_axes
-from tco.performance.engines import PrefillPlan, attention_chips, layout_of
-from tco.performance.formats import computed_on
-from tco.performance.links import Links
-from tco.performance.requests import request_of
-from tco.performance.serving import decode, decode_rate
+from tco.chain.connections import links_of_system
+from tco.chain.inputs import Inputs
+from tco.chain.scenario import run
+from tco.chain.workloads import server_of, serving_of, training_of
+from tco.fabric.algorithms import cheapest
+from tco.fabric.links import Links
+from tco.foundation.values import Values
+from tco.performance.chip.formats import computed_on
+from tco.performance.serving.phases import decode, decode_rate
+from tco.performance.serving.plans import PrefillPlan, attention_chips, layout_of
+from tco.performance.serving.requests import request_of
+from tco.performance.serving.result import ServingResult
+from tco.performance.serving.search import choose_decode, decode_axes
 from tco.performance.training.result import TrainingResult
-from tco.performance.workload import ServingResult
-from tco.scenario import run
 from tco.studies.claims.context import Context, Underived, computes
-from tco.values import Values
-from tco.workloads import server_of, serving_of, training_of
 
 LARGE, SMALL, TORUS = "trn3-nl72x2", "trn3-nl32x2", "trn3-nl32x2-3d"
 FEW = {"cluster.chips": "576"}  # four worlds: the utilisation of thousands of chips is within a hundredth, their search takes seconds

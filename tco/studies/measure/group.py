@@ -16,7 +16,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from tco.errors import DataError
+from tco.foundation.errors import DataError
 from tco.studies.measure.machine import Meter
 from tco.studies.measure.pytorch import load_torch, number_format
 from tco.studies.measure.run import Effort, Operation, Outcome, Timing, measure

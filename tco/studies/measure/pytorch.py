@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tco.errors import DataError
+from tco.foundation.errors import DataError
 from tco.studies.measure.machine import Meter, processor_name
 from tco.studies.measure.run import Operation
 from tco.studies.measure.sweeps import STREAMS, Kernel

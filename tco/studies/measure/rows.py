@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tco.performance.collectives import bus_factor
-from tco.performance.roofline import attention_flops, gemm_flops
+from tco.fabric.costs import bus_factor
+from tco.performance.chip.roofline import attention_flops, gemm_flops
 from tco.studies.measure.run import Outcome, Timing
 from tco.studies.measure.sweeps import NUMBER_SIZES, Collective, Kernel
 

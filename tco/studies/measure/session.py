@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tco.errors import DataError
+from tco.foundation.errors import DataError
 from tco.studies.measure.group import library_name, measure_group
 from tco.studies.measure.machine import Meter
 from tco.studies.measure.pytorch import TorchKernels

@@ -16,12 +16,12 @@ import pandas as pd
 
 from tco.catalog import Catalogue
 from tco.catalog.rows import attribute
+from tco.foundation.values import Values
 from tco.studies.validation import fit as fitting
 from tco.studies.validation.measured import texts
 from tco.studies.validation.run import PREDICTORS
 from tco.studies.validation.score import Prediction, scores
 from tco.studies.validation.specifications import Specifications
-from tco.values import Values
 
 SHARED_BY_GPUS = (
     *("launch_time", "cache_efficiency", "grouped_share_bf16", "grouped_share_fp8", "residual_passes", "host_sglang", "host_vllm"),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tco.performance import collectives as cost
+from tco.fabric import costs as cost
 from tco.studies.validation.measured import base_skips, column, texts
 from tco.studies.validation.score import Prediction
 from tco.studies.validation.specifications import Specifications

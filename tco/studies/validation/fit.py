@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from tco.catalog.rows import attribute
+from tco.foundation.values import Values
 from tco.studies.validation.score import Prediction, scores
 from tco.studies.validation.specifications import Specifications
-from tco.values import Values
 
 Array = np.ndarray[Any, Any]
 Predictor = Callable[[pd.DataFrame, Specifications], Prediction]

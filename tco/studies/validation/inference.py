@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tco.performance import closed_loop as loop
-from tco.performance.architecture import Architecture, load_model
-from tco.performance.collectives import latency_scale, scaled_latency, start_with_ends, trips_to_memory
-from tco.performance.forward import forward_pass
-from tco.performance.links import Latencies, Links, link_rate
-from tco.performance.machine import Machine, share_of_rate
-from tco.performance.memory import usable_memory
-from tco.performance.operators import Pass, Shape
-from tco.performance.roofline import achieved_bandwidth, achieved_rate, exponential_rate
-from tco.performance.serving import held_in_memory
+from tco.fabric.costs import latency_scale, scaled_latency, start_with_ends, trips_to_memory
+from tco.fabric.links import Latencies, Links, link_rate
+from tco.models.architecture import Architecture, load_model
+from tco.performance.chip.machine import Machine, share_of_rate
+from tco.performance.chip.memory import usable_memory
+from tco.performance.chip.roofline import achieved_bandwidth, achieved_rate, exponential_rate
+from tco.performance.serving import closed_loop as loop
+from tco.performance.serving.forward import forward_pass
+from tco.performance.serving.operators import Pass, Shape
+from tco.performance.serving.phases import held_in_memory
 from tco.studies.validation.measured import column
 from tco.studies.validation.operating_points import Points
 from tco.studies.validation.score import Prediction

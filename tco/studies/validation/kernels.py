@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tco.performance import kernel_times
-from tco.performance.kernel_times import Chip
+from tco.performance.chip import kernel_times
+from tco.performance.chip.kernel_times import Chip
 from tco.studies.validation.measured import base_skips, column, texts
 from tco.studies.validation.score import Prediction
 from tco.studies.validation.specifications import Specifications

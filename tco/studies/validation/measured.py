@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tco.errors import DataError, unknown
+from tco.foundation.errors import DataError, unknown
 
 LARGEST_FILE = 256 * 2**20  # bytes; a larger one is no table of measurements
 LARGEST_PACKED = LARGEST_FILE // 16  # of a compressed one

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
-from tco.files import read_csv
-from tco.performance.architecture import load_model
+from tco.foundation.files import read_csv
+from tco.models.architecture import load_model
 from tco.studies.validation.measured import base_skips, column, texts
 from tco.studies.validation.specifications import Specifications
 

@@ -11,12 +11,12 @@ import pandas as pd
 
 from tco.catalog import Catalogue
 from tco.catalog.accuracy import errors_of
-from tco.errors import DataError, unknown
+from tco.foundation.errors import DataError, unknown
+from tco.foundation.values import Values
 from tco.studies.validation import collectives, inference, kernels, training
 from tco.studies.validation.measured import read_measured, texts
 from tco.studies.validation.score import Prediction, scorecard
 from tco.studies.validation.specifications import Specifications
-from tco.values import Values
 
 PREDICTORS: dict[str, Callable[[pd.DataFrame, Specifications], Prediction]] = {
     "kernels": kernels.predict,

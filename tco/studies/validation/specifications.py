@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from tco.catalog import Catalogue
-from tco.files import read_csv
-from tco.performance.machine import family_of
-from tco.values import Values
+from tco.foundation.files import read_csv
+from tco.foundation.values import Values
+from tco.performance.chip.machine import family_of
 
 
 @dataclass

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tco.performance.architecture import Architecture, load_model
-from tco.performance.flops import flops_per_token
+from tco.models.architecture import Architecture, load_model
+from tco.performance.chip.flops import flops_per_token
 from tco.performance.training.job import FORMATS, Job, Practice, Products, practice_in, products
 from tco.performance.training.memory import recomputed_share
 from tco.performance.training.plans import Plan

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tco.errors import DataError
-from tco.performance.architecture import load_model
+from tco.foundation.errors import DataError
+from tco.models.architecture import load_model
 from tco.performance.training.plans import parts_allowed
 from tco.studies.validation.measured import base_skips, column, texts
 from tco.studies.validation.operating_points import model_ids

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tco.catalog import Catalogue, load_catalogue
-from tco.hardware.fabric import fabric_scopes
-from tco.inputs import Inputs, load_scenario
-from tco.performance.architecture import load_model
-from tco.performance.machine import family_of
+from tco.chain.inputs import Inputs, load_scenario
+from tco.fabric.scopes import fabric_scopes
+from tco.foundation.values import as_number
+from tco.models.architecture import load_model
+from tco.performance.chip.machine import family_of
 from tco.performance.training.job import CHOICES, Job, Practice, Precision, job_of, practice
 from tco.performance.training.plans import RECOMPUTE, Block, Plan, whole_plan
-from tco.values import as_number
 
 CATALOGUE: Catalogue = load_catalogue()
 A100 = "train-gpt3-175b-a100x64"

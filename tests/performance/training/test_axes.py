@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tco.catalog import load_catalogue
+from tco.chain.scenario import evaluate
 from tco.performance.training.plans import whole_plan
-from tco.scenario import evaluate
 
 
 def test_axes_of_a_plan_by_hand():

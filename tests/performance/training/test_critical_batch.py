@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tco.chain.scenario import evaluate
 from tco.performance.training.critical_batch import steps_over_least, tokens_over_least
-from tco.scenario import evaluate
 from tests.performance.training.jobs import CATALOGUE
 
 SCENARIO = "train-gpt3-175b-a100x64"

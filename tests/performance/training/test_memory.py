@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tco.performance.architecture import Architecture, Attention, Block, FeedForward
+from tco.models.architecture import Architecture, Attention, Block, FeedForward
 from tco.performance.training.plans import Plan
 from tco.performance.training.step import evaluate_plan
 from tests.performance.training.jobs import MEGATRON, job

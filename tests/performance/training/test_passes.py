@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tco.errors import DataError
+from tco.chain.scenario import evaluate
+from tco.foundation.errors import DataError
 from tco.performance.training.search import search
 from tco.performance.training.step import evaluate_plan
-from tco.scenario import evaluate
 from tests.performance.training.jobs import A100, CATALOGUE, MEGATRON, job
 
 TRN3, GB200 = "llama-3.1-405b-training-trn3-nl72x2", "llama-3.1-405b-training-gb200-nvl72"

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from tco.chain.scenario import evaluate
 from tco.cli import app
 from tco.performance.profile import lines_of
 from tco.performance.training.job import Precision
 from tco.performance.training.plans import Plan
 from tco.performance.training.step import evaluate_plan
-from tco.scenario import evaluate
 from tests.performance.training.jobs import A100, CATALOGUE, MEGATRON, job, small
 
 TRAINING = [name for name in CATALOGUE.scenarios if "train" in name]

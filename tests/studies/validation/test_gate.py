@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from tco.catalog import load_catalogue
-from tco.inputs import plain_inputs
+from tco.chain.inputs import plain_inputs
+from tco.foundation.values import as_number
 from tco.studies.validation.measured import read_measured, texts
 from tco.studies.validation.run import PREDICTORS, validate
 from tco.studies.validation.specifications import Specifications
-from tco.values import as_number
 
 ROOT = Path(__file__).parents[3]
 MAY_RISE = {"median_ape": 0.01, "p90_ape": 0.03}

@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tco.catalog import load_catalogue
-from tco.inputs import plain_inputs
-from tco.performance import kernel_times
-from tco.performance.kernel_times import FORMATS, Chip, stored_size
-from tco.performance.machine import family_of
+from tco.chain.inputs import plain_inputs
+from tco.foundation.trace import recording
+from tco.foundation.values import as_number, as_traced
+from tco.performance.chip import kernel_times
+from tco.performance.chip.kernel_times import FORMATS, Chip, stored_size
+from tco.performance.chip.machine import family_of
 from tco.studies.validation.kernels import TILED, predict
 from tco.studies.validation.measured import read_measured, texts
 from tco.studies.validation.run import validate
 from tco.studies.validation.specifications import Specifications
-from tco.trace import recording
-from tco.values import as_number, as_traced
 
 HEADER = "source_id,accelerator,op,kernel_source,dtype,m,n,k,groups,batch,seq_q,seq_kv,heads_q,heads_kv,head_dim,causal,tp,time_us,tflops,gb_s,notes"
 LAYERS = "hidden 8192, ffn 28672, 64/8 heads"

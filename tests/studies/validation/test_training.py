@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 
 from tco.catalog import load_catalogue
-from tco.errors import DataError
-from tco.inputs import plain_inputs
+from tco.chain.inputs import plain_inputs
+from tco.foundation.errors import DataError
+from tco.foundation.values import as_number
 from tco.studies.validation.measured import read_measured, texts
 from tco.studies.validation.specifications import Specifications
 from tco.studies.validation.training import predict
 from tco.studies.validation.training_rows import format_of, interleaves, targets, usable_domain
-from tco.values import as_number
 
 CATALOGUE = load_catalogue()
 PUBLISHED = """\

@@ -1,0 +1,1 @@
+"""One scenario in, one result out."""

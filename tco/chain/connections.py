@@ -1,0 +1,81 @@
+"""What joins the chips of a scenario: the scale-out network it buys, and the links its collectives meet."""
+
+from __future__ import annotations
+
+import math
+
+from tco.catalog.systems import System
+from tco.chain.inputs import Inputs
+from tco.fabric.links import Links, Route, Tier, links_of
+from tco.fabric.scopes import crossing_bandwidth, fabric_scopes, port_bandwidth, shares_ports, torus_of, tray_of
+from tco.foundation.errors import DataError
+from tco.foundation.trace import plain
+from tco.foundation.units import parse_quantity
+from tco.foundation.values import Values
+from tco.hardware.clos import switch_radix, tiers_needed
+from tco.hardware.network import OPTICS, Network, Plan, scale_out_network, summed, switch_part
+from tco.performance.chip.machine import family_of
+
+
+def design_network(inputs: Inputs, values: Values) -> Network:
+    """Return the scale-out network of the scenario's cluster, with as many tiers as its size needs, and its frontend."""
+    chip, (switch, port, radix) = f"parts.{inputs.system.chip}", switches_of(inputs, values)
+    chips, design = values["cluster.chips"], network_design(inputs.system)
+    tiers = tiers_needed(values.input("cluster.chips").value, radix, values.input("cluster.oversubscription").value)
+    split = port < values.input(f"parts.{OPTICS[0]}.port_bandwidth").value
+    back = Plan(chips, values[f"{chip}.scale_out_bandwidth"], switch, tiers, design, design == "tor", split)
+    network = scale_out_network(values, back)
+    if values.input(f"{chip}.frontend_bandwidth").value > 0:
+        front = Plan(chips, values[f"{chip}.frontend_bandwidth"], switch, tiers, "tor", False, split, prefix="frontend-")
+        network = summed(Network(tiers, [*network.lines, *scale_out_network(values, front).lines]))
+    return network
+
+
+def switches_of(inputs: Inputs, values: Values) -> tuple[str, float, float]:
+    """Return the switch of the cluster, the rate of its ports, and how many it has."""
+    switch = switch_part(inputs.text("cluster.switch"), list(inputs.catalogue.parts))
+    port = port_rate(inputs.text("cluster.port"), "cluster.port")
+    return switch, port, plain(switch_radix(values.input(f"parts.{switch}.switch_capacity").value, port))
+
+
+def network_design(system: System) -> str:
+    """Return where the first switches of a system's network stand: in the racks, or one leaf for the chips of each rank."""
+    return str(system.network.get("first_tier", "leaf"))
+
+
+def route_of(inputs: Inputs, values: Values) -> Route:
+    """Return the way between scale-up worlds: with a leaf for each rank, only the chips of that rank share its tiers."""
+    design, (_, _, radix) = network_design(inputs.system), switches_of(inputs, values)
+    chips, over = (values.input(f"cluster.{name}").value for name in ("chips", "oversubscription"))
+    ends = math.ceil(chips / inputs.system.chips) if design == "leaf" else chips
+    return Route(design, tiers_needed(max(ends, 1), radix, over))
+
+
+def links_of_system(inputs: Inputs, values: Values) -> Links:
+    """Return what the chips of the scenario's system meet when they communicate."""
+    system = inputs.system
+    scopes = fabric_scopes(system, values)
+    torus = torus_of(system) if system.fabric.get("kind") == "torus" else None
+    if torus or scopes[0].chips == scopes[-1].chips:
+        scopes = scopes[-1:]  # a rack of a torus is one slice among others
+    crossing, shared = crossing_bandwidth(system, values), shares_ports(system)
+    lane = values[f"parts.{system.chip}.lane_bandwidth"] if torus else None
+    beyond = (crossing, shared, torus, lane, port_bandwidth(system, values), tray_of(system))
+    tiers = [Tier(s.scope, s.chips, s.injection, s.all_to_all, s.hops_mean, s.hops_worst, s.balanced, *beyond) for s in scopes]
+    family, route = family_of(inputs.catalogue, system.chip), route_of(inputs, values)
+    switches = "in_network_reduction"
+    reduces = inputs.catalogue.has_part_value(system.chip, switches) and values.input(f"parts.{system.chip}.{switches}").value > 0
+    return links_of(values, system.chip, family, tiers, route, reduces)
+
+
+def port_rate(text: str, key: str) -> float:
+    """Return a port rate in byte/s; what is none raises `DataError` with its key."""
+    try:
+        return parse_quantity(port_text(text), "byte/s")
+    except DataError as error:
+        raise DataError(f"{key}={text}: {error}") from None
+
+
+def port_text(text: str) -> str:
+    """Return a port rate as a quantity: '100G' is '100 Gb/s'."""
+    return f"{text[:-1]} Gb/s" if text[-1:] in "Gg" and text[:-1].replace(".", "").isdigit() else text

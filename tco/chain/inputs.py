@@ -1,0 +1,295 @@
+"""What a scenario names, and how an input path finds its value: scenario over system variant over catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from tco.catalog import Catalogue
+from tco.catalog.rows import attributes
+from tco.catalog.systems import System, load_system
+from tco.foundation.errors import DataError, unknown
+from tco.foundation.provenance import Given, Input
+from tco.foundation.values import Reader, Values, as_number
+from tco.hardware.bill import offers
+from tco.hardware.wires import refuse_bad_wires
+
+GROUPS = ("parts", "site", "terms", "workload", "cluster", "rebates", "shares", "performance", "metrics", "system")
+DOCUMENTS = {"site": "sites", "terms": "terms", "workload": "workloads", "cluster": "clusters"}
+TEXTS = {  # inputs that are no numbers, and the key of the document that holds them
+    "terms.date": "date",
+    "terms.perspective": "perspective",
+    "site.tenure": "tenure",
+    "site.cooling": "cooling",
+    "workload.kind": "kind",
+    "workload.model": "model",
+    "workload.precision": "precision",
+    "workload.backward_precision": "backward_precision",
+    "workload.attention_format": "attention_format",
+    "workload.expert_format": "expert_format",
+    "workload.cache_format": "cache_format",
+    "workload.attention": "attention",
+    "workload.dropout": "dropout",
+    "workload.expert_kernels": "expert_kernels",
+    "workload.trained": "trained",
+    "cluster.switch": "switch",
+    "cluster.port": "port",
+}
+DEFAULTS = {"serving": "workload", "training": "training"}  # what a kind of workload asks for unless its own file says otherwise
+FOLLOWS = {  # texts that follow another where they are not given
+    "workload.backward_precision": "workload.precision",
+    "workload.attention_format": "workload.precision",
+    "workload.expert_format": "workload.precision",
+    "workload.cache_format": "workload.precision",
+}
+HEADLINE_SYSTEM = "gb200-nvl72"
+HEADLINE_DOCUMENTS = {
+    "site": "us-hyperscale",
+    "terms": "hyperscaler-2025-12",
+    "workload": "deepseek-v3-8k-1k",
+    "cluster": "tor-100g-16k",
+}
+SCENARIO_KEYS = {"title", "system", "site", "terms", "workload", "cluster", "rebates", "variant", "set", "note"}
+
+
+class Scenario(NamedTuple):
+    """A scenario as its file states it."""
+
+    name: str
+    title: str
+    system: str
+    documents: dict[str, str]  # site, terms, workload, cluster -> id
+    rebates: tuple[str, ...] | None  # None: those the system's file names
+    variant: dict[str, str]
+    settings: dict[str, str]
+    where: str
+
+
+def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
+    """Read a scenario of the catalogue by name, or a file by path."""
+    path, known = Path(name), catalogue.scenarios
+    if str(name) in known:
+        path = known[str(name)]
+    elif path.suffix != ".toml" and not path.exists():
+        raise unknown("scenario", str(name), known)
+    document = catalogue.toml(path)
+    for key in document:
+        if key not in SCENARIO_KEYS:
+            raise unknown("key", key, SCENARIO_KEYS, str(path))
+    for key in ("system", *DOCUMENTS):
+        if not isinstance(document.get(key), str):
+            raise DataError(f"{path}: the key {key!r} is missing; it names one of {', '.join(catalogue.ids(DOCUMENTS.get(key, 'systems')))}")
+    for key in ("variant", "set"):
+        table = document.get(key, {})
+        if not isinstance(table, dict) or not all(isinstance(value, str) for value in table.values()):
+            raise DataError(f'{path}: [{key}] takes texts, such as "site.electricity_price" = "0.09 USD/kWh"')
+    rebates = document.get("rebates")
+    if rebates is not None and not isinstance(rebates, list):
+        raise DataError(f"{path}: rebates takes a list of ids")
+    return Scenario(
+        path.stem,
+        str(document.get("title", path.stem)),
+        document["system"],
+        {group: document[group] for group in DOCUMENTS},
+        None if rebates is None else tuple(map(str, rebates)),
+        document.get("variant", {}),
+        document.get("set", {}),
+        str(path),
+    )
+
+
+@dataclass(slots=True)
+class Inputs:
+    """Resolves the paths of one scenario."""
+
+    catalogue: Catalogue
+    scenario: Scenario
+    settings: dict[str, str]
+    variant: dict[str, str]
+    system: System = field(init=False)
+    found: dict[str, Input] = field(init=False, default_factory=dict)
+    texts: dict[str, str] = field(init=False, default_factory=dict)
+    texts_used: dict[str, str] = field(init=False, default_factory=dict)
+    given: dict[str, Given] = field(init=False, default_factory=dict)
+    notes: list[str] = field(init=False, default_factory=list)
+    shared: dict[str, Input] = field(init=False, default_factory=dict)  # of the date, with every scenario of the catalogue
+    judged: set[str] = field(init=False, default_factory=set)  # inputs the shape of the tree rests on
+
+    def __post_init__(self) -> None:
+        scenario = self.scenario = self.scenario._replace(documents=self.scenario.documents | self.chosen_documents())
+        variant = {**scenario.variant, **self.variant}
+        self.system = load_system(self.catalogue, scenario.system, variant)
+        wanted = {path: Given(text, self.system.source, "analyst", self.system.where) for path, text in self.system.settings.items()}
+        wanted |= {path: Given(text, f"set by the scenario {scenario.name}", "assumed", scenario.where) for path, text in scenario.settings.items()}
+        wanted |= {path: Given(text) for path, text in self.settings.items()}
+        for group, name in scenario.documents.items():
+            self.read(group, name)
+        if defaults := DEFAULTS.get(self.texts.get("workload.kind", "")):
+            self.found = {**self.catalogue.document_inputs("defaults", defaults, "file", "workload"), **self.found}
+        for path, given in wanted.items():
+            self.place(path, given)
+        self.shared = self.catalogue.once(("dated", self.date), dict)
+        values = self.values(as_number)
+        if self.system.alternatives:
+            self.system = load_system(self.catalogue, scenario.system, variant, self.cheapest(values))
+        refuse_bad_wires(self.system, self.catalogue, values)
+        self.judged = set(values.inputs)
+
+    def chosen_documents(self) -> dict[str, str]:
+        """Return the documents that settings name in place of the scenario's, as `workload=reasoning` does."""
+        chosen = {group: text for group, text in self.settings.items() if group in DOCUMENTS}
+        self.settings = {path: text for path, text in self.settings.items() if path not in chosen}
+        return chosen
+
+    def cheapest(self, values: Values) -> dict[str, str]:
+        """Return the part for each place of the tree with alternatives, and note what was chosen among."""
+        chosen = {}
+        for place, (best, *others) in offers(self.system, values, self.catalogue).items():
+            chosen[place] = best.part
+            if others:
+                rest = ", ".join(f"{other.quantity:g} {other.part} {other.price:,.0f}" for other in others)
+                self.notes.append(f"{place}: {best.quantity:g} {best.part} at {best.price:,.0f} USD, the cheapest at {self.date}; {rest}")
+        return chosen
+
+    def read(self, group: str, name: str) -> None:
+        """Take in the values and texts of one document."""
+        _, document = self.catalogue.document(DOCUMENTS[group], name, group)
+        self.found |= self.catalogue.document_inputs(DOCUMENTS[group], name, group, group)
+        for path, key in TEXTS.items():
+            if path.startswith(group + ".") and key in document:
+                self.texts[path] = str(document[key])
+
+    def place(self, path: str, given: Given) -> None:
+        """Take in one setting: a text where the input is one, else a quantity for later."""
+        if path in TEXTS:
+            self.texts[path] = given.text
+        elif path.partition(".")[0] not in GROUPS:
+            raise unknown("input path", path, self.known_paths(), "--set")
+        else:
+            self.given[path] = given
+
+    def text(self, path: str) -> str:
+        """Return an input that is a text."""
+        if path not in self.texts:
+            if path in FOLLOWS:
+                return self.text(FOLLOWS[path])
+            group = path.partition(".")[0]
+            raise DataError(f"{self.scenario.documents[group]}: {path} is missing in data/{DOCUMENTS[group]}")
+        self.texts_used[path] = self.texts[path]
+        return self.texts[path]
+
+    @property
+    def rebates(self) -> tuple[str, ...]:
+        """The agreements that give something back."""
+        return self.system.rebates if self.scenario.rebates is None else self.scenario.rebates
+
+    @property
+    def date(self) -> str:
+        """The date prices hold for."""
+        return self.text("terms.date")
+
+    @property
+    def kind(self) -> str:
+        """What the workload does."""
+        kind = self.text("workload.kind")
+        if kind not in ("serving", "training"):
+            raise unknown("kind of workload", kind, ("serving", "training"), "workload.kind")
+        return kind
+
+    @property
+    def tenure(self) -> str:
+        """Whether the owner builds the site or rents it."""
+        tenure = self.text("site.tenure")
+        if tenure not in ("own", "colocation"):
+            raise unknown("tenure", tenure, ("own", "colocation"), "site.tenure")
+        return tenure
+
+    @property
+    def cooling(self) -> str:
+        """What takes the heat out of the site's halls."""
+        cooling = self.text("site.cooling")
+        if cooling not in ("air", "liquid"):
+            raise unknown("cooling", cooling, ("air", "liquid"), "site.cooling")
+        return cooling
+
+    def values(self, read: Reader) -> Values:
+        """Return the mapping of all inputs, in one reading."""
+        return Values(self.resolve, read, self.given, bounds, self.unit_of)
+
+    def resolve(self, path: str) -> Input:
+        """Return the catalogue's input for a path; an unknown path or a missing value raises `DataError`."""
+        found = self.found.get(path)
+        if found is not None:
+            return found
+        found = self.shared.get(path)
+        if found is None:
+            found = self.dated(path)
+            if found is None:
+                return self.documented(path)
+            self.shared[path] = found
+        return found
+
+    def dated(self, path: str) -> Input | None:
+        """Return the input of a path that the catalogue holds by date or by family; None for those of documents."""
+        group, *middle, last = path.split(".")
+        name = ".".join(middle)
+        if group == "parts" and name:
+            return self.catalogue.part_input(name, last, self.date)
+        if group == "shares" and name:
+            return self.catalogue.share_price(name, self.date)
+        if group == "rebates" and last == "vested":
+            return self.catalogue.vested(name, self.date)
+        if group == "performance" and (name, last) in self.catalogue.calibration_rows:
+            return self.catalogue.practice(name, last)
+        return None
+
+    def documented(self, path: str) -> Input:
+        """Return the input of a path that a document of its own holds; any other path raises `DataError`."""
+        group, name = path.partition(".")[0], path.partition(".")[2].rpartition(".")[0]
+        if group in ("performance", "rebates") and name:
+            self.found |= self.catalogue.document_inputs(group, name, group, f"{group}.{name}")
+            if path in self.found:
+                return self.found[path]
+        raise unknown("input path", path, self.known_paths())
+
+    def unused(self, values: Values) -> list[str]:
+        """Return the paths the user has set to no effect; a path that is no input at all raises `DataError`."""
+        return [path for path in values.check_given(self.is_known) if path not in self.judged and path in self.settings]
+
+    def unit_of(self, path: str) -> str:
+        """Return the unit of an input that is set, whether or not the catalogue has a value for it."""
+        group, _, rest = path.partition(".")
+        found = attributes().get((group, rest.rpartition(".")[2]))
+        return found.unit if found and self.is_known(path) else self.resolve(path).unit
+
+    def known_paths(self) -> list[str]:
+        """Return the paths of documents and parts, for the nearest name."""
+        return [*self.found, *TEXTS, *(f"parts.{part}.{name}" for part, name in self.catalogue.part_rows)]
+
+    def is_known(self, path: str) -> bool:
+        """Say whether a path is an input, even if this scenario does not rest on it."""
+        group, _, rest = path.partition(".")
+        name, _, last = rest.rpartition(".")
+        if group == "parts":
+            return name in self.catalogue.parts and (group, last) in attributes()
+        return path in self.found or (not name and (group, last) in attributes())
+
+
+def system_inputs(catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]) -> Inputs:  # noqa: A002
+    """Return the inputs of a system by its id, on the headline's site and terms; an unknown id or variant raises `DataError`."""
+    load_system(catalogue, name, variant)
+    return Inputs(catalogue, Scenario(name, name, name, dict(HEADLINE_DOCUMENTS), None, {}, {}, "--set"), dict(set), dict(variant))
+
+
+def plain_inputs(catalogue: Catalogue, set: Mapping[str, str]) -> Inputs:  # noqa: A002
+    """Return the inputs of the headline's site, terms and cluster, for questions that name no system."""
+    return system_inputs(catalogue, HEADLINE_SYSTEM, set, {})
+
+
+def bounds(path: str) -> tuple[float, float]:
+    """Return the smallest and largest value an input may take; derived values must not be negative."""
+    group, _, rest = path.partition(".")
+    found = attributes().get((group, rest.rpartition(".")[2]))
+    return (found.minimum, found.maximum) if found else (0.0, 1e30)

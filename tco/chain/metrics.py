@@ -1,0 +1,142 @@
+"""The metrics a result carries, in the order tables print them, and the formulas that join cost and performance."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tco.foundation.formula import formula
+from tco.foundation.units import (
+    BytePerSecond,
+    BytePerTerabyte,
+    Chip,
+    FLOPPerPetaflop,
+    FLOPPerSecond,
+    Pure,
+    SecondPerHour,
+    TokenPerMillion,
+    TokenPerSecond,
+    TokenPerSecondPerChip,
+    TokenPerTrillion,
+    USDPerChipHour,
+    USDPerMillionTokens,
+    WattPerChip,
+    WattPerMegawatt,
+)
+
+
+class Metric(NamedTuple):
+    """A metric: its unit (the suffix of its name says the same) and what it is."""
+
+    unit: str
+    label: str
+
+
+METRICS: dict[str, Metric] = {
+    "chips": Metric("chip", "chips in one scale-up world"),
+    "racks": Metric("rack", "racks of one scale-up world"),
+    "capex_usd": Metric("USD", "IT price of one world, rebates apart"),
+    "capex_usd_per_chip": Metric("USD/chip", "IT price per chip, rebates apart"),
+    "rebate_usd_per_chip": Metric("USD/chip", "supplier rebates per chip"),
+    "network_usd_per_chip": Metric("USD/chip", "scale-out network per chip"),
+    "it_power_w_per_chip": Metric("W/chip", "provisioned IT power per chip"),
+    "facility_power_w_per_chip": Metric("W/chip", "power of the site per chip"),
+    "peak_facility_power_w_per_chip": Metric("W/chip", "power of the site per chip at the worst hour"),
+    "energy_usd_per_chip_hour": Metric("USD/chip/h", "energy per chip-hour"),
+    "tco_gross_usd_per_chip_hour": Metric("USD/chip/h", "cost per chip-hour before rebates"),
+    "tco_usd_per_chip_hour": Metric("USD/chip/h", "cost per installed chip and calendar hour"),
+    "tco_usd_per_used_chip_hour": Metric("USD/chip/h", "cost per used chip-hour"),
+    "peak_bf16_flop_per_s": Metric("FLOP/s", "dense BF16 peak per chip"),
+    "peak_fp8_flop_per_s": Metric("FLOP/s", "dense FP8 peak per chip"),
+    "peak_fp4_flop_per_s": Metric("FLOP/s", "dense FP4 peak per chip"),
+    "hbm_bytes": Metric("byte", "HBM per chip"),
+    "hbm_byte_per_s": Metric("byte/s", "HBM bandwidth per chip"),
+    "scale_up_byte_per_s": Metric("byte/s", "scale-up bandwidth per chip and direction"),
+    "scale_out_byte_per_s": Metric("byte/s", "scale-out bandwidth per chip and direction"),
+    "usd_per_peak_fp8_pflop_hour": Metric("USD/chip/h/(PFLOP/s)", "cost of a dense FP8 PFLOP/s for an hour"),
+    "usd_per_hbm_tb_per_s_hour": Metric("USD/chip/h/(TB/s)", "cost of a TB/s of HBM for an hour"),
+    "output_tokens_per_s_per_chip": Metric("token/s/chip", "output tokens per second and chip"),
+    "input_tokens_per_s_per_chip": Metric("token/s/chip", "input tokens per second and chip"),
+    "tokens_per_s_per_user": Metric("token/s", "tokens per second each user gets"),
+    "ttft_s": Metric("s", "time to first token, without queueing"),
+    "tpot_s": Metric("s", "time per output token"),
+    "step_s": Metric("s", "time of a training step"),
+    "mfu": Metric("", "model FLOPs utilisation"),
+    "train_tokens_per_s": Metric("token/s", "tokens a second of the training job"),
+    "exposed_communication": Metric("", "share of a training step that waits for links"),
+    "pipeline_bubble": Metric("", "share of a training step that pipeline stages idle"),
+    "host_floor": Metric("", "share of a training step that waits for the host's launches"),
+    "usd_per_million_output_tokens": Metric("USD/Mtoken", "whole cost per million output tokens"),
+    "usd_per_million_input_tokens": Metric("USD/Mtoken", "prefill's cost per million input tokens"),
+    "usd_per_million_tokens": Metric("USD/Mtoken", "whole cost per million tokens, in and out"),
+    "tokens_per_s_per_facility_mw": Metric("token/s/MW", "output tokens per second and MW of site power"),
+    "train_usd_per_trillion_tokens": Metric("USD/Ttoken", "cost of training on a trillion tokens"),
+    "goodput": Metric("", "share of the time that makes progress"),
+    "perf_per_tco_vs_baseline": Metric("", "baseline's cost per output token over this one's"),
+}
+
+
+@formula(unit="USD/Mtoken", source="tco-contract")
+def usd_per_million(
+    used_hour: USDPerChipHour,
+    rate: TokenPerSecondPerChip,
+    share: Pure,
+    seconds_per_hour: SecondPerHour = 3600,
+    tokens_per_million: TokenPerMillion = 1e6,
+) -> Any:
+    """Cost of a million tokens: share x cost of a used chip-hour / (3,600 x tokens per second and chip) x 1e6."""
+    return share * used_hour / (rate * seconds_per_hour) * tokens_per_million
+
+
+@formula(unit="USD/Ttoken", source="tco-contract")
+def usd_per_trillion(
+    used_hour: USDPerChipHour,
+    chips: Pure,
+    rate: TokenPerSecond,
+    one_chip: Chip = 1,
+    seconds_per_hour: SecondPerHour = 3600,
+    tokens_per_trillion: TokenPerTrillion = 1e12,
+) -> Any:
+    """Cost of training on a trillion tokens: cost of a used chip-hour x chips / (3,600 x tokens a second) x 1e12."""
+    return used_hour * chips * one_chip / (rate * seconds_per_hour) * tokens_per_trillion
+
+
+@formula(unit="token/s/chip", source="tco-contract")
+def all_tokens(output: TokenPerSecondPerChip, input_tokens: TokenPerSecondPerChip) -> Any:
+    """Tokens in and out per second and chip: output + input."""
+    return output + input_tokens
+
+
+@formula(unit="token/s/MW", source="tco-contract")
+def tokens_per_megawatt(rate: TokenPerSecondPerChip, facility: WattPerChip, watt_per_megawatt: WattPerMegawatt = 1e6) -> Any:
+    """Output tokens per second and megawatt of site power: R / P_facility."""
+    return rate / facility * watt_per_megawatt
+
+
+@formula(unit="USD/chip/h/(PFLOP/s)", source="tco-contract")
+def usd_per_petaflop_hour(cost: USDPerChipHour, peak: FLOPPerSecond, flop_per_petaflop: FLOPPerPetaflop = 1e15) -> Any:
+    """Cost of a dense PFLOP/s for an hour: c / peak."""
+    return cost / peak * flop_per_petaflop
+
+
+@formula(unit="USD/chip/h/(TB/s)", source="tco-contract")
+def usd_per_bandwidth_hour(cost: USDPerChipHour, bandwidth: BytePerSecond, byte_per_terabyte: BytePerTerabyte = 1e12) -> Any:
+    """Cost of a TB/s of HBM for an hour: c / bandwidth."""
+    return cost / bandwidth * byte_per_terabyte
+
+
+@formula(unit="", source="tco-contract")
+def perf_per_tco(baseline: USDPerMillionTokens, own: USDPerMillionTokens) -> Any:
+    """Performance per cost against a baseline: c_baseline / c_own, each the cost per output token."""
+    return baseline / own
+
+
+@formula(unit="USD/chip/h", source="tco-contract")
+def hour_of_both_pools(decode: USDPerChipHour, prefill: USDPerChipHour, prefill_share: Pure) -> Any:
+    """Cost of a used chip-hour of two pools that may be different systems: c = (1 - s) c_decode + s c_prefill."""
+    return (1 - prefill_share) * decode + prefill_share * prefill
+
+
+@formula(unit="W/chip", source="tco-contract")
+def power_of_both_pools(decode: WattPerChip, prefill: WattPerChip, prefill_share: Pure) -> Any:
+    """Site power a chip of two pools that may be different systems: P = (1 - s) P_decode + s P_prefill."""
+    return (1 - prefill_share) * decode + prefill_share * prefill

@@ -1,0 +1,33 @@
+"""Where a system may stand: whether the site takes its rack, and what an air-cooled hall adds to a liquid-cooled one."""
+
+from __future__ import annotations
+
+from tco.chain.inputs import Inputs
+from tco.foundation.errors import DataError
+from tco.foundation.values import as_number
+from tco.hardware.bill import Bill
+
+SIDECAR = "cdu-sidecar"  # takes the heat of a liquid-cooled rack into the air of the hall
+
+
+def needs_sidecar(inputs: Inputs) -> bool:
+    """Say whether liquid-cooled racks are to stand where only air cools."""
+    return inputs.system.cooling == "liquid" and inputs.cooling == "air"
+
+
+def place(inputs: Inputs, bill: Bill) -> list[str]:
+    """Return notes on how the racks of a bill stand in the site; a rack beyond what a position takes raises `DataError`."""
+    values = inputs.values(as_number)
+    site, system, power = inputs.scenario.documents["site"], inputs.system, float(bill.power)
+    most = values.input("site.rack_kw_max").value
+    inputs.judged |= set(values.inputs)
+    rack = power / system.racks
+    if rack > most * (1 + 1e-9):
+        raise DataError(
+            f"{site}: a rack position takes {most / 1e3:g} kW (site.rack_kw_max), a rack of {system.id} draws "
+            f"{power / 1e3:.1f} kW / {system.racks:g} = {rack / 1e3:.1f} kW; take another site or set site.rack_kw_max"
+        )
+    if not needs_sidecar(inputs):
+        return []
+    price = values.input(f"parts.{SIDECAR}.price_per_power").value
+    return [f"{site} is cooled by air: each rack of {system.id} takes a liquid-to-air sidecar, {rack / 1e3:.1f} kW at {price * 1e3:,.0f} USD/kW"]

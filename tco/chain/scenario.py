@@ -1,0 +1,252 @@
+"""One scenario in, one result out: the whole chain on one page.
+
+parts -> bill -> fabric and network -> site -> money, and roofline, collectives, plans -> tokens per second; the two meet in
+dollars per million tokens. The same chain is read as numbers to answer and as a trace to explain.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tco.catalog import Catalogue, load_catalogue
+from tco.catalog.accuracy import Standing, order_of, standing
+from tco.catalog.systems import System
+from tco.chain import metrics as joined
+from tco.chain.connections import design_network
+from tco.chain.inputs import Inputs, Scenario, load_scenario, system_inputs
+from tco.chain.metrics import METRICS
+from tco.chain.placement import SIDECAR, needs_sidecar, place
+from tco.chain.workloads import WORKLOADS
+from tco.economics.cost import Cost, CostLine, cost_of_world, power_per_chip, shares_by_kind
+from tco.economics.rebates import Rebate, load_agreement, rebate_of
+from tco.economics.site import facility_power
+from tco.foundation.errors import DataError
+from tco.foundation.provenance import Input
+from tco.foundation.trace import Trace, plain, recording
+from tco.foundation.values import Values, as_number, as_traced
+from tco.hardware.bill import Bill, bill_of_materials
+from tco.hardware.network import Network
+from tco.performance.profile import Report, report_of, shares_of
+from tco.performance.serving.result import ServingResult
+
+if TYPE_CHECKING:
+    from tco.performance.serving.axes import Axis
+    from tco.performance.training.result import TrainingResult
+
+
+@dataclass(slots=True)
+class Result:
+    """What a scenario comes to: metrics by name, cost lines, bill, and the inputs all of it rests on."""
+
+    scenario: str
+    title: str
+    system: str
+    perspective: str
+    metrics: dict[str, float | None]
+    notes: list[str]
+    lines: list[CostLine]
+    bill: Bill
+    rebates: list[Rebate]
+    serving: ServingResult | TrainingResult | None
+    shares: dict[str, float]
+    bounds: dict[str, dict[str, float]]  # phase -> share of its time by bound
+    inputs: dict[str, Input]
+    texts: dict[str, str]
+    standing: Standing  # how well the same model does on measurements of this kind and chip
+    order: str  # how often it puts two systems in the right order
+    report: Report  # how the plan was found, and where the time of its phases goes
+    plan: Any = None
+    nodes: dict[str, Any] = field(default_factory=dict)  # traced metrics, when a trace was asked for
+
+    @property
+    def axes(self) -> list[Axis]:
+        """Where the axes of the plan lie on the fabric."""
+        return self.serving.axes if self.serving else []
+
+    def to_frame(self) -> Any:
+        """Return metric, value and unit as a pandas data frame."""
+        import pandas as pd
+
+        rows = [(name, value, METRICS[name].unit) for name, value in self.metrics.items()]
+        return pd.DataFrame(rows, columns=["metric", "value", "unit"]).set_index("metric")
+
+
+class Chain(NamedTuple):
+    """Everything one reading of the chain makes."""
+
+    system: System
+    bill: Bill
+    network: Network
+    rebates: list[Rebate]
+    cost: Cost
+    serving: ServingResult | TrainingResult
+    metrics: dict[str, Any]
+
+
+def evaluate(
+    scenario: str | Path | Scenario,
+    set: Mapping[str, str] | None = None,  # noqa: A002 - the name users know from the command line
+    plan: Any = None,
+    *,
+    catalogue: Catalogue | None = None,
+    variant: Mapping[str, str] | None = None,
+    trace: bool = False,
+) -> Result:
+    """Evaluate a scenario: a name, a path or a `Scenario`. `set` replaces inputs by path, `plan` fixes the plan that is searched otherwise.
+
+    With `trace` the result also carries the traced metrics. Raises `DataError` for anything wrong in the data.
+    """
+    catalogue = catalogue or load_catalogue()
+    found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
+    inputs = Inputs(catalogue, found, dict(set or {}), dict(variant or {}))
+    values = inputs.values(as_number)
+    began = time.perf_counter()
+    chain = run(inputs, values, plan)
+    report = report_of(chain.serving, time.perf_counter() - began)
+    notes = [
+        *inputs.notes,
+        *place(inputs, chain.bill),
+        *(f"{path} is set, but nothing in this scenario rests on it" for path in inputs.unused(values)),
+    ]
+    measured = "training" if inputs.kind == "training" else "inference"
+    if chain.serving.reason:
+        metric = "step_s" if measured == "training" else "output_tokens_per_s_per_chip"
+        notes.append(f"{metric}: {chain.serving.reason}")
+    result = Result(
+        scenario=found.name,
+        title=found.title,
+        system=chain.system.id,
+        perspective=inputs.text("terms.perspective"),
+        metrics={name: None if (value := chain.metrics.get(name)) is None else float(value) for name in METRICS},
+        notes=[*notes, *chain.serving.notes],
+        lines=chain.cost.lines,
+        bill=chain.bill,
+        rebates=chain.rebates,
+        serving=chain.serving,
+        shares=shares_by_kind(chain.cost.lines),
+        bounds={phase: shares_of(result) for phase, result in chain.serving.phases().items()},
+        inputs=values.inputs,
+        texts=inputs.texts_used,
+        standing=catalogue.once(("standing", measured, chain.system.chip), lambda: standing(catalogue, measured, chain.system.chip)),
+        order=catalogue.once(("order", measured), lambda: order_of(catalogue, measured)),
+        report=report,
+        plan=chain.serving.plan,
+    )
+    if trace:
+        with recording() as recorder:
+            result.nodes = {name: v.node for name, v in traced_metrics(inputs, recorder, result.plan).items() if v is not None and hasattr(v, "node")}
+    return result
+
+
+def traced_metrics(inputs: Inputs, recorder: Trace, plan: Any) -> dict[str, Any]:
+    """Return every metric as a traced value, with the plan fixed."""
+    return run(inputs, inputs.values(as_traced(recorder)), plan).metrics
+
+
+def run(inputs: Inputs, values: Values, plan: Any = None) -> Chain:
+    """Walk the chain once, in whatever reading `values` is."""
+    catalogue, system = inputs.catalogue, inputs.system
+    chips = system.chips
+    bill = bill_of_materials(system, values, catalogue)
+    network = design_network(inputs, values)
+    rebates = rebates_of(inputs, values, bill)
+    cost = cost_of_world(values, bill, network, rebates, chips, inputs.tenure, SIDECAR if needs_sidecar(inputs) else None)
+    workload = WORKLOADS[inputs.kind](inputs, values, plan)
+    return Chain(system, bill, network, rebates, cost, workload, collect(values, system, cost, workload))
+
+
+class SystemBill(NamedTuple):
+    """The bill of a system without a workload."""
+
+    system: System
+    bill: Bill
+    rebates: list[Rebate]
+    date: str
+    notes: list[str]
+
+
+def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]) -> SystemBill:  # noqa: A002
+    """Return the bill of a system by its id, on the headline's site and terms."""
+    inputs = system_inputs(catalogue, name, set, variant)
+    values = inputs.values(as_number)
+    bill = bill_of_materials(inputs.system, values, catalogue)
+    rebates = rebates_of(inputs, values, bill)
+    notes = [*inputs.notes, *(f"{path} is set, but this bill does not rest on it" for path in inputs.unused(values))]
+    return SystemBill(inputs.system, bill, rebates, inputs.date, notes)
+
+
+def rebates_of(inputs: Inputs, values: Values, bill: Bill) -> list[Rebate]:
+    """Return the rebates of the scenario's agreements, or of those its system's owner holds."""
+    power = facility_power(bill.power, values["site.pue"])
+    agreements = [load_agreement(inputs.catalogue, name) for name in inputs.rebates]
+    return [rebate_of(agreement, bill.lines, power, values) for agreement in agreements if agreement.in_force(inputs.date)]
+
+
+def collect(values: Values, system: System, cost: Cost, workload: ServingResult | TrainingResult) -> dict[str, Any]:
+    """Return every metric that can be computed, each named so that a user may set it."""
+    part = f"parts.{system.chip}"
+    found: dict[str, Any] = {"chips": system.chips, "racks": system.racks}
+
+    def name(metric: str, compute: Callable[[], Any]) -> Any:
+        found[metric] = values.derived(f"metrics.{metric}", METRICS[metric].unit, compute)
+        return found[metric]
+
+    name("capex_usd", lambda: cost.capex)
+    name("capex_usd_per_chip", lambda: cost.capex_per_chip)
+    name("rebate_usd_per_chip", lambda: cost.rebate_per_chip)
+    name("network_usd_per_chip", lambda: cost.network_per_chip)
+    name("it_power_w_per_chip", lambda: cost.it_power_per_chip)
+    site_power = name("facility_power_w_per_chip", lambda: power_per_chip(facility_power(cost.it_power, values["site.pue"]), system.chips))
+    name("peak_facility_power_w_per_chip", lambda: power_per_chip(facility_power(cost.it_power, values["site.pue_peak"]), system.chips))
+    name("energy_usd_per_chip_hour", lambda: cost.energy)
+    name("tco_gross_usd_per_chip_hour", lambda: cost.gross_per_chip_hour)
+    hour = name("tco_usd_per_chip_hour", lambda: cost.per_chip_hour)
+    used = name("tco_usd_per_used_chip_hour", lambda: cost.used(hour))
+    for metric, attribute in (
+        ("peak_bf16_flop_per_s", "peak_bf16"),
+        ("peak_fp8_flop_per_s", "peak_fp8"),
+        ("peak_fp4_flop_per_s", "peak_fp4"),
+        ("hbm_bytes", "hbm_capacity"),
+        ("hbm_byte_per_s", "hbm_bandwidth"),
+        ("scale_up_byte_per_s", "scale_up_bandwidth"),
+        ("scale_out_byte_per_s", "scale_out_bandwidth"),
+    ):
+        found[metric] = values[f"{part}.{attribute}"]
+    if plain(found["peak_fp8_flop_per_s"]) > 0:
+        name("usd_per_peak_fp8_pflop_hour", lambda: joined.usd_per_petaflop_hour(hour, found["peak_fp8_flop_per_s"]))
+    name("usd_per_hbm_tb_per_s_hour", lambda: joined.usd_per_bandwidth_hour(hour, found["hbm_byte_per_s"]))
+    for metric, value in workload.rates.items():
+        name(metric, partial(plain_value, value))
+    if "train_tokens_per_s" in found:
+        name("train_usd_per_trillion_tokens", lambda: joined.usd_per_trillion(used, values["cluster.chips"], found["train_tokens_per_s"]))
+    elif isinstance(workload, ServingResult) and "output_tokens_per_s_per_chip" in found:
+        out, into = found["output_tokens_per_s_per_chip"], found["input_tokens_per_s_per_chip"]
+        name("usd_per_million_output_tokens", lambda: joined.usd_per_million(used, out, 1.0))
+        name("usd_per_million_input_tokens", lambda: joined.usd_per_million(used, into, workload.prefill_share))
+        name("usd_per_million_tokens", lambda: joined.usd_per_million(used, joined.all_tokens(out, into), 1.0))
+        name("tokens_per_s_per_facility_mw", lambda: joined.tokens_per_megawatt(out, site_power))
+    return found
+
+
+def plain_value(value: Any) -> Any:
+    """Return a value that is already computed."""
+    return value
+
+
+def compare(results: list[Result], baseline: str | None = None) -> str:
+    """Fill in `perf_per_tco_vs_baseline` of every result and return the name of the baseline."""
+    names = [result.scenario for result in results]
+    chosen = baseline or ("gb200-nvl72" if "gb200-nvl72" in names else names[0])
+    if chosen not in names:
+        raise DataError(f"--baseline {chosen}: not among the compared scenarios ({', '.join(names)})")
+    base = next(result for result in results if result.scenario == chosen).metrics["usd_per_million_output_tokens"]
+    for result in results:
+        own = result.metrics["usd_per_million_output_tokens"]
+        if base is not None and own is not None:
+            result.metrics["perf_per_tco_vs_baseline"] = float(joined.perf_per_tco(base, own))
+    return chosen

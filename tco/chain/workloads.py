@@ -1,0 +1,76 @@
+"""What the chips of a scenario do: serve or train a model, on what their system and its connections give them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tco.chain.connections import links_of_system, route_of
+from tco.chain.inputs import Inputs
+from tco.fabric.scopes import fabric_scopes
+from tco.foundation.errors import DataError
+from tco.foundation.values import Values
+from tco.models.architecture import Architecture, load_model
+from tco.performance.chip.machine import Machine, Stored, Traits, devices_share, family_of, machine
+from tco.performance.serving.result import ServingResult, serve
+
+if TYPE_CHECKING:
+    from tco.performance.training.result import TrainingResult
+
+
+def serving_of(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
+    """Serve the scenario's workload on engines that lie in a scale-up world or span several."""
+    return serve(*server_of(inputs, values), values, plan)
+
+
+def server_of(inputs: Inputs, values: Values) -> tuple[Machine, Architecture]:
+    """Return what serves the scenario's workload: a chip on its links, and the model."""
+    system, catalogue = inputs.system, inputs.catalogue
+    stored = Stored(*(inputs.text(f"workload.{name}") for name in ("attention_format", "precision", "expert_format", "cache_format")))
+    traits = Traits(*(catalogue.has_part_value(system.chip, name) for name in ("array_rows", "cores_per_device", "dereferences")))
+    hardware = machine(system.chip, links_of_system(inputs, values), values, family_of(catalogue, system.chip), stored, traits)
+    model = load_model(catalogue, inputs.text("workload.model"))
+    refuse_beyond_context(model, values, ("workload.input_tokens", "workload.output_tokens"))
+    refuse_no_requests(values)
+    return hardware, model
+
+
+def refuse_beyond_context(model: Architecture, values: Values, paths: tuple[str, ...]) -> None:
+    """Refuse sequences longer than the model was made for."""
+    length = sum(values.input(path).value for path in paths)
+    if length > model.context:
+        raise DataError(f"{' + '.join(paths)} is {length:,.0f} tokens, more than the context of {model.id}, {model.context:,} tokens")
+
+
+def refuse_no_requests(values: Values) -> None:
+    """Refuse a concurrency of zero that somebody asks for; the default of zero means that every batch is searched."""
+    found = values.input("workload.concurrency")
+    if found.value == 0 and Path(found.where).parent.name != "defaults":
+        raise DataError(f"{found.where}: workload.concurrency is 0: no requests in flight serve nothing; leave it out to search every batch")
+
+
+def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
+    """Train the scenario's model on all chips of its cluster."""
+    from tco.performance.training.critical_batch import notes_on_batch  # a serving scenario starts without the training room
+    from tco.performance.training.job import CHOICES, Precision, job_of, of_devices, practice
+    from tco.performance.training.result import train
+
+    system, catalogue = inputs.system, inputs.catalogue
+    family, precision = family_of(catalogue, system.chip), Precision(inputs.text("workload.precision"), inputs.text("workload.backward_precision"))
+    texts = {path: inputs.text(path) for path in CHOICES}
+    model = load_model(catalogue, inputs.text("workload.model"))
+    refuse_beyond_context(model, values, ("workload.sequence_length",))
+    job = job_of(model, texts, values)
+    reached = practice(system.chip, fabric_scopes(system, values), values, family, precision, route_of(inputs, values))
+    if catalogue.has_part_value(system.chip, "cores_per_device"):
+        reached = of_devices(reached, devices_share(values, system.chip, family))
+    if catalogue.has_part_value(system.chip, "dereferences"):
+        reached = replace(reached, dereferences=values[f"parts.{system.chip}.dereferences"])
+    result = train(job, reached, precision, plan)
+    result.notes += notes_on_batch(values)
+    return result
+
+
+WORKLOADS: dict[str, Callable[[Inputs, Values, Any], Any]] = {"serving": serving_of, "training": training_of}

@@ -1,0 +1,1 @@
+"""Scale-up scopes, slices, links, collectives and the algorithms of their libraries."""

@@ -1,0 +1,284 @@
+"""Costs of collectives as formulas: bytes on the wire, latency of the steps, and the pipelined sum of both.
+
+A group has `ranks` chips in `domains` scale-up domains; what crosses a domain's border is spread over its chips. Inside and outside
+work on different chunks at the same time, so the slower of the two sets the pace. `size` is the whole buffer, as nccl-tests counts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tco.foundation.formula import ceil_ratio, formula, select
+from tco.foundation.units import Byte, BytePerSecond, PerSecond, Pure, Second
+
+
+@formula(unit="", source="tco-calibration")
+def latency_scale(clock: PerSecond, dies: Pure, die_factor: Pure, reference_clock: PerSecond) -> Any:
+    """On-chip latency against the reference chip: inverse clock, times a factor where fences cross dies: s = f_ref / f x (1 or phi)."""
+    return reference_clock / clock * select(dies > 1, die_factor, 1.0)
+
+
+@formula(unit="s", source="tco-calibration")
+def scaled_latency(latency: Second, scale: Pure, ratio: Pure = 1) -> Any:
+    """A latency of the reference chip on another: alpha = alpha_ref s x ratio."""
+    return latency * scale * ratio
+
+
+@formula(unit="s", source="tco-model")
+def trips_to_memory(trip: Second, in_memory: Pure) -> Any:
+    """Time between HBM and what sends and receives, at both ends of a collective: e = 2 t m, m the share of the ends that lie in HBM."""
+    return 2 * trip * in_memory
+
+
+@formula(unit="s", source="tco-model")
+def start_with_ends(start: Second, ends: Second) -> Any:
+    """Start of a collective with its trips to memory: l = start + e."""
+    return start + ends
+
+
+@formula(unit="s", source="tco-model")
+def reducing_latency(latency: Second, steps: Pure, reduction: Second) -> Any:
+    """Latency of a collective some of whose steps add up what arrives: l + n r."""
+    return latency + steps * reduction
+
+
+@formula(unit="byte/s", source="tco-model")
+def mesh_injection(bandwidth: BytePerSecond, point_to_point: Pure, ranks: Pure, domain: Pure) -> Any:
+    """What a rank injects: all its links behind a switch, on a mesh only those to ranks in use: B min(1, (Y-1)/(D-1))."""
+    return bandwidth * select(point_to_point > 0.5, np.minimum(np.maximum(ranks - 1, 1) / np.maximum(domain - 1, 1), 1.0), 1.0)
+
+
+@formula(unit="byte", source="thakur2005")
+def ring_bytes(size: Byte, ranks: Pure, passes: Pure) -> Any:
+    """Bytes through a rank's links in a ring: M p (N-1)/N; one pass gathers or scatters, two reduce to all."""
+    return passes * (ranks - 1) / ranks * size
+
+
+@formula(unit="byte", source="nccl-tuning")
+def in_network_bytes(size: Byte, ranks: Pure) -> Any:
+    """Bytes through a rank's links when the switch reduces: M (1 + 1/N)."""
+    return size * (1 + 1 / ranks)
+
+
+@formula(unit="byte", source="thakur2005")
+def one_shot_bytes(size: Byte, ranks: Pure) -> Any:
+    """Bytes a rank reads when each takes the whole buffer of every other: M (N-1)."""
+    return size * (ranks - 1)
+
+
+@formula(unit="byte", source="thakur2005")
+def one_shot_crossing(size: Byte, ranks: Pure, per_domain: Pure) -> Any:
+    """Bytes a rank reads from other domains when each takes the whole buffer of every other: M (N-Y)."""
+    return size * (ranks - per_domain)
+
+
+@formula(unit="byte", source="thakur2005")
+def outer_share(size: Byte, domains: Pure, per_domain: Pure, passes: Pure) -> Any:
+    """Bytes of a rank that cross domains, each chip taking its part: M p (X-1)/X / Y."""
+    return passes * (domains - 1) / domains / per_domain * size
+
+
+@formula(unit="byte", source="bruck1997")
+def inner_exchange(size: Byte, ranks: Pure, per_domain: Pure) -> Any:
+    """Bytes of an all-to-all a rank keeps in its domain: M (Y-1)/N."""
+    return size * (per_domain - 1) / ranks
+
+
+@formula(unit="byte", source="bruck1997")
+def outer_exchange(size: Byte, ranks: Pure, per_domain: Pure, passes: Pure = 1) -> Any:
+    """Bytes a rank sends to other domains where each part goes straight to its place, once a pass: M p (N-Y)/N."""
+    return size * passes * (ranks - per_domain) / ranks
+
+
+@formula(unit="byte", source="hockney1994")
+def crossing_bytes(size: Byte, domains: Pure) -> Any:
+    """Bytes of a point-to-point transfer that leave the domain: all of them or none."""
+    return size * np.minimum(domains - 1, 1)
+
+
+@formula(unit="byte", source="chan2007")
+def broadcast_crossing(size: Byte, domains: Pure, per_domain: Pure) -> Any:
+    """Bytes of a rank that cross domains when all get the whole buffer, passed from domain to domain: M min(X - 1, 1) / Y."""
+    return size * np.minimum(domains - 1, 1) / per_domain
+
+
+@formula(unit="byte", source="hockney1994")
+def staying_bytes(size: Byte, domains: Pure) -> Any:
+    """Bytes of a point-to-point transfer that stay in the domain: none of them or all."""
+    return size * (1 - np.minimum(domains - 1, 1))
+
+
+@formula(unit="byte/s", source="tco-model")
+def outside_rate(ranks: Pure, world: Pure, crossing: BytePerSecond, network: BytePerSecond) -> Any:
+    """Rate between domains: the world's own lanes while the group fits it, else the network."""
+    return select(ranks > world, network, crossing)
+
+
+@formula(unit="s", source="tco-model")
+def outside_step(ranks: Pure, world: Pure, crossing: Second, network: Second) -> Any:
+    """Latency of a step between domains: of the world's own lanes while the group fits it, else of the network."""
+    return select(ranks > world, network, crossing)
+
+
+@formula(unit="s", source="tco-model")
+def reaching_step(per_domain: Pure, paired: Second, forwarded: Second) -> Any:
+    """Latency of a step to other domains: between paired places while each domain holds one rank, else forwarded to the farthest."""
+    return select(per_domain > 1, forwarded, paired)
+
+
+@formula(unit="s", source="tco-model")
+def scope_latency(extent: Pure, rack: Pure, near: Second, far: Second) -> Any:
+    """Latency of a round on the smallest scale-up scope that holds a group: that of the rack if n <= its chips, else of the world."""
+    return select(extent <= rack, near, far)
+
+
+@formula(unit="s", source="hockney1994")
+def wire_time(inner: Byte, inner_rate: BytePerSecond, outer: Byte, outer_rate: BytePerSecond) -> Any:
+    """Time on the wire of both tiers at once: w = max(Q_in/B_in, Q_out/B_out)."""
+    return np.maximum(inner / inner_rate, outer / outer_rate)
+
+
+@formula(unit="s", source="tco-model")
+def shared_wire_time(inner: Byte, inner_rate: BytePerSecond, outer: Byte, outer_rate: BytePerSecond, shared: Pure) -> Any:
+    """Time on the wire where what leaves the domain passes the same ports: w = max((Q_in + Q_out)/B_in, Q_out/B_out); shared is 1 or 0."""
+    return np.maximum((inner + shared * outer) / inner_rate, outer / outer_rate)
+
+
+@formula(unit="s", source="tco-calibration")
+def pipelined_time(latency: Second, wire: Second, chunk: Second) -> Any:
+    """A transfer cut into the best number of chunks: t = l + w + 2 sqrt(c w)."""
+    return latency + wire + 2 * np.sqrt(chunk * wire)
+
+
+@formula(unit="s", source="hockney1994")
+def direct_time(latency: Second, wire: Second) -> Any:
+    """A single transfer: t = l + w."""
+    return latency + wire
+
+
+@formula(unit="byte", source="hockney1994")
+def half_rate_size(latency: Second, rate: BytePerSecond, size: Byte, time: Second) -> Any:
+    """Size that takes twice its wire time, from the time t of any size S: M = B (x + sqrt(x^2 + l))^2, x = (t - l - S/B) / (2 sqrt(S/B)).
+
+    x is the root of the time a chunk costs; a transfer in one piece has none, and M = l B.
+    """
+    chunks = np.maximum(time - latency - size / rate, 0) / (2 * np.sqrt(size / rate))
+    return rate * (chunks + np.sqrt(chunks**2 + latency)) ** 2
+
+
+@formula(unit="s", source="thakur2005")
+def ring_latency(start: Second, passes: Pure, ranks: Pure, domains: Pure, step: Second, outer_step: Second) -> Any:
+    """Latency of a ring: l = start + p ((N - X) alpha_in + (X - 1) alpha_out)."""
+    return start + passes * ((ranks - domains) * step + (domains - 1) * outer_step)
+
+
+@formula(unit="s", source="sanders2009")
+def tree_latency(start: Second, passes: Pure, per_domain: Pure, board: Pure, domains: Pure, step: Second, outer_step: Second) -> Any:
+    """Latency of a tree: a chain inside a board, binary above: l = start + p ((c - 1 + log2(Y/c)) alpha_in + log2(X) alpha_out)."""
+    chain = np.minimum(per_domain, board)
+    inside = chain - 1 + np.ceil(np.log2(per_domain / chain) - 1e-9)
+    return start + passes * (inside * step + np.ceil(np.log2(domains) - 1e-9) * outer_step)
+
+
+@formula(unit="s", source="thakur2005")
+def halving_latency(start: Second, passes: Pure, per_domain: Pure, domains: Pure, step: Second, outer_step: Second) -> Any:
+    """Latency of recursive halving or doubling: l = start + p (log2(Y) alpha_in + log2(X) alpha_out)."""
+    return start + passes * (np.ceil(np.log2(per_domain) - 1e-9) * step + np.ceil(np.log2(domains) - 1e-9) * outer_step)
+
+
+@formula(unit="s", source="nccl-tuning")
+def in_network_latency_of(start: Second, extra: Second, domains: Pure, outer_step: Second) -> Any:
+    """Latency of a reduction in the switch: l = start + switch + 2 log2(X) alpha_out."""
+    return start + extra + 2 * np.ceil(np.log2(domains) - 1e-9) * outer_step
+
+
+@formula(unit="s", source="tco-model")
+def direct_latency(start: Second, phases: Pure, ranks: Pure, domains: Pure, step: Second, outer_step: Second) -> Any:
+    """Latency of direct exchanges, all at once in each phase: l = start + phases (alpha_in if a domain holds several, alpha_out if crossed)."""
+    return start + phases * (np.minimum(ranks - domains, 1) * step + np.minimum(domains - 1, 1) * outer_step)
+
+
+@formula(unit="s", source="tco-model")
+def forwarded_latency(start: Second, phases: Pure, ranks: Pure, domains: Pure, step: Second, outer_step: Second) -> Any:
+    """Latency of direct exchanges forwarded by what lies on the way: l = start + phases max(alpha_in, alpha_out if domains are crossed)."""
+    return start + phases * np.maximum(np.minimum(ranks - domains, 1) * step, np.minimum(domains - 1, 1) * outer_step)
+
+
+@formula(unit="s", source="bruck1997")
+def exchange_latency(start: Second, ranks: Pure, domains: Pure, step: Second, outer_step: Second) -> Any:
+    """Latency of an all-to-all: l = start + log2(N) alpha_in, and one alpha_out if domains are crossed."""
+    return start + np.log2(ranks) * step + np.minimum(domains - 1, 1) * outer_step
+
+
+@formula(unit="s", source="chan2007")
+def torus_latency(start: Second, passes: Pure, steps: Pure, step: Second) -> Any:
+    """Latency of bucket rings over the dimensions of a torus: l = start + p sum(d_i - 1) alpha."""
+    return start + passes * steps * step
+
+
+@formula(unit="s", source="chan2007")
+def bucket_time(size: Byte, ring: Pure, before: Pure, passes: Pure, link: BytePerSecond, closed: Pure = 1) -> Any:
+    """Wire time of one dimension of a sequential bucket: p (d-1)/d x M / prod(d before) / (n B), n = 2 on a closed ring, 1 on a line or a pair."""
+    return passes * (ring - 1) / ring * size / before / (np.maximum(np.minimum(ring - 1, 1 + closed), 1) * link)
+
+
+@formula(unit="byte", source="deepep")
+def token_bytes(hidden: Pure, element: Byte, scale: Byte, block: Pure) -> Any:
+    """Bytes of one token on the wire with its block scales: h (b + s / block)."""
+    return hidden * (element + scale / block)
+
+
+@formula(unit="byte", source="deepep")
+def scattered_bytes(tokens: Pure, active: Pure, token: Byte, share: Pure) -> Any:
+    """Bytes of tokens sent once for each expert: T k b x share of the places."""
+    return active * token * share * tokens
+
+
+@formula(unit="byte", source="deepep")
+def deduplicated_bytes(tokens: Pure, places: Pure, token: Byte, share: Pure) -> Any:
+    """Bytes of tokens sent once to each distinct place: T U b x share of the places."""
+    return places * token * share * tokens
+
+
+@formula(unit="", source="tco-model")
+def distinct_places(places: Pure, active: Pure) -> Any:
+    """Distinct places the k experts of a token fall on: U (1 - (1 - 1/U)^k)."""
+    return places * (1 - (1 - 1 / places) ** active)
+
+
+@formula(unit="s", source="deepep")
+def copy_time(tokens: Pure, token: Byte, places: Pure, cores: Pure, core_rate: BytePerSecond) -> Any:
+    """Time some cores need to read a token once and write its copies: T b (1 + U) / (n_SM r)."""
+    return tokens * token * (1 + places) / (cores * core_rate)
+
+
+@formula(unit="s", source="tco-model")
+def crossing_step(step: Second, domains: Pure) -> Any:
+    """Latency of a step to another domain, zero where there is none: alpha min(X - 1, 1)."""
+    return step * np.minimum(domains - 1, 1)
+
+
+@formula(unit="s", source="deepep")
+def expert_exchange_time(kernels: Pure, kernel: Second, network: Second, wire: Second, copying: Second) -> Any:
+    """Expert dispatch or combine: t = n kernels + network step + max(wire, copying)."""
+    return kernels * kernel + network + np.maximum(wire, copying)
+
+
+@formula(unit="", source="nccl-tests")
+def bus_factor(ranks: Pure, passes: Pure) -> Any:
+    """Bus bandwidth over algorithm bandwidth: p (N-1)/N; one for a broadcast by definition."""
+    return passes * (ranks - 1) / ranks
+
+
+@formula(unit="byte/s", source="nccl-tests")
+def algorithm_bandwidth(size: Byte, time: Second) -> Any:
+    """Bytes of the buffer over the time: M / t."""
+    return size / time
+
+
+@formula(unit="", source="tco-model")
+def domains_of(ranks: Pure, per_domain: Pure) -> Any:
+    """Scale-up domains a group needs: ceil(N / Y)."""
+    return ceil_ratio(ranks, per_domain)

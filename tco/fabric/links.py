@@ -1,0 +1,248 @@
+"""What a group of chips meets when it communicates: two tiers of links and the latencies of its family.
+
+Inside is the smallest scope that every link of the fabric serves alike (a rack, a server, a torus); outside is what joins such
+domains: the lanes between paired racks, or the network. Group sizes are plain numbers or arrays; rates and latencies are values.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from tco.fabric.costs import latency_scale, scaled_latency, scope_latency, start_with_ends, trips_to_memory
+from tco.fabric.slices import Torus, lanes_rate, slice_all_to_all, slices_of
+from tco.foundation.formula import formula
+from tco.foundation.trace import plain
+from tco.foundation.units import Byte, BytePerSecond, Pure, Second
+from tco.foundation.values import Values
+
+
+@formula(unit="byte/s", source="tco-model")
+def link_rate(bandwidth: BytePerSecond, link_efficiency: Pure) -> Any:
+    """Rate large messages reach on the links of a tier: B = bandwidth x efficiency."""
+    return bandwidth * link_efficiency
+
+
+@formula(unit="byte/s", source="tco-model")
+def scale_out_rate(bandwidth: BytePerSecond, efficiency: Pure, design: Pure, oversubscription: Pure, uplinks: Pure) -> Any:
+    """Rate large messages reach on the network: B = bandwidth x efficiency x design / max(s, 1)^u, u tiers of uplinks on the way."""
+    return bandwidth * efficiency * design / np.maximum(oversubscription, 1) ** uplinks
+
+
+class Readable(Protocol):
+    """Values by path."""
+
+    def __getitem__(self, path: str, /) -> Any:
+        """Return the value of a path."""
+
+
+class Route(NamedTuple):
+    """How traffic between worlds passes the scale-out network: its design, and the tiers up to the switch where both ends meet."""
+
+    design: str
+    tiers: int
+
+    @property
+    def switches(self) -> int:
+        """Switches on the way up and down."""
+        return 2 * self.tiers - 1
+
+
+def network_of(values: Readable, route: Route, bandwidth: Any, efficiency: Any, step: Any) -> tuple[Any, Any]:
+    """Return rate and step latency of the scale-out network for a chip, from what its links and a single switch reach."""
+    design, passed = values[f"performance.network.{route.design}_efficiency"], values["cluster.oversubscription"]
+    rate = scale_out_rate(bandwidth, efficiency, design, passed, route.tiers - 1)
+    return rate, step_over_hops(step, values["performance.network.switch_latency"], route.switches)
+
+
+class Tier(NamedTuple):
+    """One scope of the fabric as the hardware describes it."""
+
+    scope: str
+    chips: int
+    injection: Any
+    all_to_all: Any
+    hops: Any  # on average
+    farthest: Any  # hops between the two chips that are farthest apart
+    balanced: bool
+    crossing: Any = None  # bandwidth a chip has to other domains of the same world
+    shared: bool = False  # what crosses passes the ports that serve the inside, and a switch in either domain
+    torus: Torus | None = None
+    lane: Any = None  # bandwidth of a lane of the torus
+    port: Any = None  # bandwidth of a switch port that the lanes of a chip enter
+    tray: tuple[int, float] = (0, 0.0)  # chips of a tray and hops between them, where trays have links of their own
+
+
+class Latencies(NamedTuple):
+    """Latencies of a family at the clock of a chip."""
+
+    start: Any  # with the trips to memory at both ends
+    step: Any  # inside the domain
+    far_step: Any  # to its farthest chip
+    chunk: Any
+    network_step: Any
+    crossing_step: Any  # to the chip or switch paired with one's own in another domain of the world
+    in_network: Any
+    direct_start: Any
+    expert_kernel: Any
+    ends: Any = 0.0  # trips to memory, as the starts and the kernel hold them
+    reduction: Any = 0.0  # added to a step that adds up
+    forwarded_step: Any = None  # to the farthest chip of the world, forwarded on the way
+    near_step: Any = None  # a step to a neighbour
+    hop: Any = None  # what a device on the way adds
+
+
+class Links(NamedTuple):
+    """Rates and latencies of a system's fabric and network, for groups of any size."""
+
+    domain: int  # chips of the inside tier
+    world: int  # chips that the outside tier joins without the network
+    inside: Any  # rate of rings and trees
+    direct: Any  # rate of kernels that reach peer memory directly
+    spread: Any  # rate a chip reaches when all talk to all inside a domain
+    crossing: Any  # rate to other domains of the world
+    network: Any  # rate to other worlds
+    latencies: Latencies
+    reduces: bool  # the switches add up
+    shared: bool = False  # lanes to other domains of the world are those that serve the inside
+    torus: Torus | None = None  # a group that does not fill it takes a slice
+    lane: Any = None  # rate of a lane of the torus in rings
+    exchange_lane: Any = None  # the same when all talk to all
+    rings: tuple[tuple[Any, Any, Any], ...] = ()  # a slice: size, link rate and whether it is closed, of each dimension
+    steps: Any = 0  # of bucket rings over all dimensions
+    hops: Any = 0  # mean devices between two chips of a domain
+    world_hops: Any = 0  # of a world
+    pair_hops: Any = 0  # between the two chips that the lanes across the border join
+    tray: tuple[int, float] = (0, 0.0)  # chips of a tray, and devices between them
+
+
+class Group(NamedTuple):
+    """Ranks of a collective, the domains they stand in, and how many stand in each."""
+
+    ranks: Any
+    domains: Any
+    per_domain: Any
+
+
+def group_of(links: Links, ranks: Any) -> Group:
+    """Return how a group of consecutive ranks falls on the domains of the inside tier."""
+    domains = np.ceil(np.asarray(ranks) / links.domain - 1e-9)
+    return Group(ranks, domains, ranks / domains)
+
+
+def links_for(links: Links, group: Group) -> Links:
+    """Return the links a group meets: on a torus those of the slice it takes, in a tray those of its chips, elsewhere all."""
+    t = links.latencies
+    if links.torus is None:
+        if not links.tray[0]:
+            return links
+        step, far = (scope_latency(group.per_domain, links.tray[0], t.near_step, step) for step in (t.step, t.far_step))
+        return links._replace(latencies=t._replace(step=step, far_step=far))
+    part = slices_of(links.torus, group.per_domain)
+    size, directions, width = part.narrow
+    rings = tuple((ring, lanes_rate(lanes, links.lane), closed) for (ring, closed), lanes in zip(part.rings, links.torus.lanes, strict=True))
+    return links._replace(
+        inside=lanes_rate(part.injection, links.lane),
+        spread=slice_all_to_all(size, directions, lanes_rate(width, links.exchange_lane), part.chips),
+        latencies=t._replace(
+            step=step_over_hops(t.near_step, t.hop, part.hops),
+            far_step=step_over_hops(t.near_step, t.hop, part.farthest),
+        ),
+        rings=rings,
+        steps=part.steps,
+    )
+
+
+def hops_between(links: Links, group: Group) -> float | None:
+    """Return the mean devices between the chips of one group; None where they reach each other through the scale-out network."""
+    if group.ranks > links.world:
+        return None
+    if group.domains > 1:
+        return float(plain(links.pair_hops if group.per_domain <= 1 else links.world_hops))
+    if links.torus:
+        return float(slices_of(links.torus, group.per_domain).hops)
+    return links.tray[1] if group.per_domain <= links.tray[0] else float(plain(links.hops))
+
+
+@formula(unit="s", source="hockney1994")
+def step_over_hops(step: Second, hop_latency: Second, hops: Pure) -> Any:
+    """Latency of a step over more devices than the one switch the family's step was measured on: alpha + (hops - 1) alpha_hop."""
+    return step + np.maximum(hops - 1, 0) * hop_latency
+
+
+@formula(unit="s", source="tco-model")
+def forwarding_hop(hop_latency: Second, unit: Byte, port: BytePerSecond) -> Any:
+    """What a switch on the way adds that takes a unit in before it sends it on: alpha_hop + u / B_port."""
+    return hop_latency + unit / port
+
+
+SWITCHES_ACROSS = 2  # one in either domain
+
+
+def latencies_of(values: Values, chip: str, family: str, inner: Tier, world: Tier, network_step: Any) -> Latencies:
+    """Return a family's latencies at the clock of a chip."""
+    prior, part = f"performance.{family}", f"parts.{chip}"
+    scale = latency_scale(
+        values[f"{part}.max_clock"], values[f"{part}.dies"], values[f"{prior}.die_latency_factor"], values[f"{prior}.reference_clock"]
+    )
+
+    def scaled(name: str, ratio: Any = 1.0) -> Any:
+        return scaled_latency(values[f"{prior}.{name}"], scale, ratio)
+
+    near, hop = scaled("collective_step"), values[f"{prior}.hop_latency"]
+    if inner.port is not None:
+        hop = forwarding_hop(hop, values[f"{prior}.forwarded_unit"], inner.port)
+    launch, ends = scaled("collective_start"), trips_to_memory(scaled("endpoint_latency"), values[f"{prior}.endpoint_in_memory"])
+    return Latencies(
+        start=start_with_ends(launch, ends),
+        step=step_over_hops(near, hop, inner.hops),
+        far_step=step_over_hops(near, hop, inner.farthest),
+        chunk=scaled("collective_chunk"),
+        network_step=network_step,
+        crossing_step=step_over_hops(near, hop, SWITCHES_ACROSS) if world.shared else near,
+        in_network=values[f"{prior}.in_network_latency"],
+        direct_start=start_with_ends(scaled_latency(launch, values[f"{prior}.direct_start_ratio"]), ends),
+        expert_kernel=start_with_ends(scaled("expert_kernel_latency"), ends),
+        ends=ends,
+        reduction=scaled("reduction_latency"),
+        forwarded_step=step_over_hops(near, hop, world.farthest) if world.chips > inner.chips else None,
+        near_step=near,
+        hop=hop,
+    )
+
+
+def links_of(values: Values, chip: str, family: str, tiers: list[Tier], route: Route, reduces: bool) -> Links:
+    """Return what the chips of a system meet, from the scopes of its fabric."""
+    inner, world, prior = tiers[0], tiers[-1], f"performance.{family}"
+    efficiency, direct = values[f"{prior}.link_efficiency"], values[f"{prior}.direct_efficiency"]
+    network, step = network_of(values, route, values[f"parts.{chip}.scale_out_bandwidth"], efficiency, values[f"{prior}.network_step"])
+
+    def balanced(rate: Any) -> Any:
+        return rate if inner.balanced else balanced_rate(rate, values[f"{prior}.load_balance"])
+
+    return Links(
+        domain=inner.chips,
+        world=world.chips,
+        inside=link_rate(inner.injection, efficiency),
+        direct=link_rate(inner.injection, direct),
+        spread=link_rate(balanced(inner.all_to_all), direct),
+        crossing=network if world.crossing is None else link_rate(world.crossing, efficiency),
+        network=network,
+        latencies=latencies_of(values, chip, family, inner, world, step),
+        reduces=reduces,
+        shared=world.shared,
+        torus=inner.torus,
+        lane=None if inner.torus is None else link_rate(inner.lane, efficiency),
+        exchange_lane=None if inner.torus is None else link_rate(balanced(inner.lane), direct),
+        hops=inner.hops,
+        world_hops=world.hops,
+        pair_hops=SWITCHES_ACROSS if world.shared else 0,
+        tray=inner.tray,
+    )
+
+
+@formula(unit="byte/s", source="tco-model")
+def balanced_rate(bound: BytePerSecond, load_balance: Pure) -> Any:
+    """All-to-all rate that routing over several paths reaches of the fabric's bound: R = bound x load balance."""
+    return bound * load_balance

@@ -1,0 +1,372 @@
+"""The scale-up fabric: injection, hops, bisection and the uniform all-to-all rate, in closed form.
+
+Bandwidths are per direction. A hop is one intermediate device, a switch or a forwarding chip; means are over distinct pairs. Only
+active lanes count. Racks, trays, planes, dimensions and chips are structure; lane rates are values. The same figures follow from
+the graph of `topology.py`, and the tests hold the two together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tco.catalog.systems import System
+from tco.fabric.slices import Torus, lanes_rate, slice_all_to_all, slice_cut, slice_of
+from tco.foundation.errors import DataError, unknown
+from tco.foundation.formula import formula, least, total
+from tco.foundation.units import BytePerSecond, Pure
+from tco.foundation.values import Values
+
+
+@formula(unit="", source="dally2004")
+def ring_mean_distance(size: Pure) -> Any:
+    """Mean links between two places of a ring, a place and itself included: floor(d^2/4) / d."""
+    return np.floor(size * size / 4) / size
+
+
+@formula(unit="", source="dally2004")
+def ring_diameter(size: Pure) -> Any:
+    """Most links between two places of a ring: floor(d/2)."""
+    return np.floor(size / 2)
+
+
+@formula(unit="", source="dally2004")
+def ring_neighbours(size: Pure) -> Any:
+    """Neighbours a place of a ring has: min(d - 1, 2)."""
+    return np.minimum(size - 1, 2)
+
+
+@formula(unit="", source="dally2004")
+def mean_over_distinct(mean: Pure, chips: Pure) -> Any:
+    """Mean over distinct pairs from the mean over all ordered pairs: m N / (N - 1)."""
+    return mean * chips / (chips - 1)
+
+
+@formula(unit="", source="tco-model")
+def intermediate_devices(links: Pure) -> Any:
+    """Hops of a path of some links: links - 1."""
+    return links - 1
+
+
+@formula(unit="byte/s", source="dally2004")
+def ring_all_to_all(size: Pure, link: BytePerSecond, chips: Pure) -> Any:
+    """All-to-all rate one dimension of a torus allows under balanced minimal routing.
+
+    R = min(d-1, 2) B d / floor(d^2/4) x (N-1)/N, which is 8 B/d (N-1)/N for even d >= 4 and 2 B (N-1)/N for d = 2.
+    """
+    return np.minimum(size - 1, 2) * link * size / np.floor(size * size / 4) * (chips - 1) / chips
+
+
+@formula(unit="byte/s", source="dally2004")
+def ring_cut(size: Pure, link: BytePerSecond, chips: Pure) -> Any:
+    """Bandwidth per direction across the middle of one dimension of a torus: min(d-1, 2) (N/d) B."""
+    return np.minimum(size - 1, 2) * chips / size * link
+
+
+@formula(unit="byte/s", source="dally2004")
+def half_injection(chips: Pure, injection: BytePerSecond) -> Any:
+    """Bisection of a fabric that carries whatever half its chips inject: N/2 B."""
+    return chips / 2 * injection
+
+
+@formula(unit="byte/s", source="dally2004")
+def mesh_bisection(chips: Pure, link: BytePerSecond) -> Any:
+    """Bisection of a full mesh: (N/2)^2 B_link."""
+    return (chips / 2) ** 2 * link
+
+
+@formula(unit="byte/s", source="dally2004")
+def served_rate(bandwidth: BytePerSecond, destinations: Pure, chips: Pure) -> Any:
+    """Uniform all-to-all rate of a chip whose traffic to some of the others must pass a bandwidth: R = B (N-1) / k."""
+    return bandwidth * (chips - 1) / destinations
+
+
+@formula(unit="byte/s", source="tco-model")
+def joint_bandwidth(one: BytePerSecond, other: BytePerSecond) -> Any:
+    """Bandwidth of two groups of lanes that may share a load: B = B_1 + B_2."""
+    return one + other
+
+
+@formula(unit="byte/s", source="dally2004")
+def cut_all_to_all(chips: Pure, crossing_bandwidth: BytePerSecond, groups: Pure) -> Any:
+    """All-to-all rate that the cut between equal groups allows: R = B_c (N-1)/(N (g-1)/g)."""
+    return crossing_bandwidth * (chips - 1) / (chips * (groups - 1) / groups)
+
+
+@formula(unit="byte/s", source="dally2004")
+def rack_cut(chips: Pure, groups: Pure, crossing_bandwidth: BytePerSecond) -> Any:
+    """Bandwidth per direction between two halves of the racks when every chip has its own link across: N/g B_c."""
+    return chips / groups * crossing_bandwidth
+
+
+AXES = "xyzw"  # dimensions of a torus, as fabric.lanes names them
+
+
+@dataclass(slots=True)
+class Scope:
+    """One scope of the fabric: its chips and what the lanes give."""
+
+    scope: str
+    chips: int
+    injection: Any
+    hops_mean: Any
+    hops_worst: Any
+    bisection: Any
+    all_to_all: Any
+    lanes: dict[str, float]
+    balanced: bool  # one path between any two chips: no load balancing needed
+
+
+def fabric_scopes(system: System, values: Values) -> list[Scope]:
+    """Return rack and world of a system's scale-up fabric; a single rack's two scopes are alike."""
+    kind = str(system.fabric.get("kind"))
+    if kind not in KINDS:
+        raise unknown("fabric.kind", kind, KINDS, system.where)
+    if system.chips < 2 and kind != "star":
+        raise DataError(f"{system.where}: a {kind} joins two chips or more, the tree holds {system.chips:g} {system.chip}")
+    scopes = KINDS[kind](system, values)
+    if len(scopes) == 1:
+        whole = scopes[0]
+        whole.scope = "world"
+        rack = Scope("rack", *(getattr(whole, name) for name in Scope.__slots__ if name != "scope"))
+        return [rack, whole]
+    return scopes
+
+
+def lanes(system: System, name: str) -> float:
+    """Return the active lanes of a chip on one medium."""
+    try:
+        return float(system.fabric["lanes"][name])
+    except (KeyError, TypeError, ValueError):
+        raise DataError(f"{system.where}: fabric.lanes.{name} is missing; expected a number of lanes") from None
+
+
+def number(system: System, name: str) -> float:
+    """Return a number the fabric section states."""
+    value = system.fabric.get(name)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise DataError(f"{system.where}: fabric.{name} is {value!r}, expected a number")
+    return float(value)
+
+
+def count(system: System, name: str) -> int:
+    """Return a whole number of one or more that the fabric section states."""
+    value = number(system, name)
+    if value < 1 or value != int(value):
+        raise DataError(f"{system.where}: fabric.{name} is {value:g}, expected a whole number of 1 or more")
+    return int(value)
+
+
+def whole_racks(system: System) -> int:
+    """Return the racks a fabric of two tiers spans, one or a pair; a world of half a rack stands in one."""
+    racks = max(1.0, system.racks)
+    if racks not in (1, 2) or system.chips % racks:
+        kind = system.fabric.get("kind")
+        raise DataError(f"{system.where}: a {kind} fabric joins one rack or two equal ones, here are {system.chips:g} chips in {racks:g} racks")
+    return int(racks)
+
+
+def star(system: System, values: Values) -> list[Scope]:
+    """One layer of switches that every chip reaches on every lane."""
+    rate, chips = values[f"parts.{system.chip}.scale_up_bandwidth"], int(system.chips)
+    return [Scope("world", chips, rate, 1.0, 1.0, half_injection(chips, rate), rate, dict(system.fabric.get("lanes", {})), True)]
+
+
+def two_star(system: System, values: Values) -> list[Scope]:
+    """Two racks of switches, each chip on those of its own rack, the switches paired across."""
+    rate, chips, racks = values[f"parts.{system.chip}.scale_up_bandwidth"], int(system.chips), whole_racks(system)
+    if racks == 1:
+        return star(system, values)
+    across = lanes_rate(number(system, "cross_share"), rate)
+    inside = chips // racks
+    world = least("world_all_to_all", [rate, cut_all_to_all(chips, across, racks)])
+    mean = ((inside - 1) * 1.0 + (chips - inside) * 2.0) / (chips - 1)
+    wires = dict(system.fabric.get("lanes", {}))
+    return [
+        Scope("rack", inside, rate, 1.0, 1.0, half_injection(inside, rate), rate, wires, True),
+        Scope("world", chips, rate, mean, 2.0, rack_cut(chips, racks, across), world, wires, True),
+    ]
+
+
+def mesh(system: System, values: Values) -> list[Scope]:
+    """Every chip wired to every other."""
+    chips, rate = int(system.chips), values[f"parts.{system.chip}.scale_up_bandwidth"]
+    link = lanes_rate(1 / (chips - 1), rate)
+    return [Scope("world", chips, rate, 0.0, 0.0, mesh_bisection(chips, link), rate, dict(system.fabric.get("lanes", {})), True)]
+
+
+def torus_dimensions(system: System) -> list[tuple[int, float]]:
+    """Return (size, lanes a link) of each dimension that has more than one place."""
+    sizes = system.fabric.get("dims")
+    if not isinstance(sizes, list) or len(sizes) > len(AXES) or not all(isinstance(size, int) and size > 0 for size in sizes):
+        raise DataError(f"{system.where}: fabric.dims is {sizes!r}, expected the sizes of at most {len(AXES)} dimensions, such as [4, 4, 4]")
+    if math.prod(sizes) != system.chips:
+        raise DataError(f"{system.where}: a torus of {' x '.join(map(str, sizes))} holds {math.prod(sizes)} chips, the tree holds {system.chips:g}")
+    return [(size, lanes(system, axis)) for size, axis in zip(sizes, AXES, strict=False) if size > 1]
+
+
+def torus(system: System, values: Values) -> list[Scope]:
+    """Rings in every dimension, chips forwarding for each other."""
+    rate, chips = values[f"parts.{system.chip}.lane_bandwidth"], int(system.chips)
+    sizes = torus_dimensions(system)
+    links = [(size, lanes_rate(per_link, rate)) for size, per_link in sizes]
+    injection = total("torus_injection", [lanes_rate(ring_neighbours(size), link) for size, link in links])
+    distance = mean_over_distinct(total("mean_distance", [ring_mean_distance(size) for size, _ in sizes]), chips)
+    return [
+        *torus_rack(system, rate),
+        Scope(
+            "world",
+            chips,
+            injection,
+            intermediate_devices(distance),
+            intermediate_devices(total("diameter", [ring_diameter(size) for size, _ in sizes])),
+            least("bisection", [ring_cut(size, link, chips) for size, link in links]),
+            least("torus_all_to_all", [ring_all_to_all(size, link, chips) for size, link in links]),
+            dict(system.fabric["lanes"]),
+            False,
+        ),
+    ]
+
+
+def torus_of(system: System) -> Torus:
+    """Return the structure of a torus, with the block whose multiples its optical switches close into tori of their own."""
+    dimensions, block = torus_dimensions(system), system.fabric.get("block", [])
+    if not isinstance(block, list) or (block and (len(block) != len(dimensions) or not all(isinstance(size, int) and size > 0 for size in block))):
+        raise DataError(f"{system.where}: fabric.block is {block!r}, expected a size for each of the {len(dimensions)} dimensions, such as [4, 4, 4]")
+    return Torus(tuple(size for size, _ in dimensions), tuple(width for _, width in dimensions), tuple(block))
+
+
+def torus_rack(system: System, rate: Any) -> list[Scope]:
+    """Return the scope of one rack where the torus spans several: the slice that its chips are."""
+    if system.racks <= 1:
+        return []
+    part = slice_of(torus_of(system), math.ceil(system.chips / system.racks))
+    spanned = [(size, n, lanes_rate(width, rate)) for size, n, width in zip(part.sizes, part.directions, part.lanes, strict=True) if size > 1]
+    return [
+        Scope(
+            "rack",
+            part.chips,
+            lanes_rate(part.mean_injection, rate),
+            part.hops_mean,
+            float(part.hops_worst),
+            least("rack_bisection", [slice_cut(size, n, link, part.chips) for size, n, link in spanned]),
+            least("rack_all_to_all", [slice_all_to_all(size, n, link, part.chips) for size, n, link in spanned]),
+            dict(system.fabric["lanes"]),
+            False,
+        )
+    ]
+
+
+def two_level(system: System, values: Values) -> list[Scope]:
+    """Trays of chips, planes of switches in the rack, and a direct link of each chip to its pair in the other rack."""
+    rate = values[f"parts.{system.chip}.lane_bandwidth"]
+    racks, chips = whole_racks(system), int(system.chips)
+    inside, tray_chips, planes = chips // racks, count(system, "chips_per_tray"), count(system, "planes")
+    if inside % tray_chips or tray_chips % planes or tray_chips < 2:
+        raise DataError(f"{system.where}: {inside} chips a rack do not divide into trays of {tray_chips} over {planes} planes")
+    plane, tray = (lanes_rate(lanes(system, name), rate) for name in ("plane", "tray"))
+    injection = lanes_rate(lanes(system, "plane") + lanes(system, "tray"), rate)
+    in_rack = {name: lanes(system, name) for name in ("tray", "plane")}
+    spare = {"plane_spare": lanes(system, "plane_spare")} if "plane_spare" in system.fabric["lanes"] else {}
+    shape = (inside, tray_chips, planes, number(system, "tray_hops"))
+    cut = half_injection(inside, plane)
+    rate_of = partial(two_level_rates, inside, tray_chips, planes, plane, tray, bool(shape[-1]))
+    rate_inside = least("rack_all_to_all", rate_of(1))
+    rack = Scope("rack", inside, injection, mean_hops(1, *shape), worst_hops(1, *shape), cut, rate_inside, in_rack | spare, False)
+    if racks == 1:
+        return [rack]
+    cross = lanes_rate(lanes(system, "cross_rack"), rate)
+    world = Scope(
+        "world",
+        chips,
+        values[f"parts.{system.chip}.scale_up_bandwidth"],
+        mean_hops(racks, *shape),
+        worst_hops(racks, *shape),
+        rack_cut(chips, racks, cross),
+        least("world_all_to_all", [*rate_of(racks), cut_all_to_all(chips, cross, racks)]),
+        in_rack | {"cross_rack": lanes(system, "cross_rack")} | spare,
+        False,
+    )
+    return [rack, world]
+
+
+def two_level_rates(inside: int, tray_chips: int, planes: int, plane: Any, tray: Any, tray_switched: bool, racks: int) -> list[Any]:
+    """Return the all-to-all rate each group of lanes allows; the least of them is what balanced routing reaches.
+
+    Traffic to other trays passes a plane once. Traffic to other planes passes the tray once, to a chip on the right plane; without a
+    tray switch only the links to those chips serve. The chips of one's own tray and plane may be reached either way.
+    """
+    per_plane, chips = tray_chips // planes, racks * inside
+    other_trays, other_planes, beside = inside - tray_chips, inside - inside // planes, per_plane - 1
+    to_planes = tray if tray_switched else lanes_rate((tray_chips - per_plane) / (tray_chips - 1), tray)
+    rates = [served_rate(plane, racks * other_trays, chips)] if other_trays else []
+    if planes > 1:
+        rates.append(served_rate(to_planes, racks * other_planes, chips))
+    if beside:
+        shared = tray if tray_switched else lanes_rate(beside / (tray_chips - 1), tray)
+        served = other_trays + beside + (other_planes if tray_switched else 0)
+        rates.append(served_rate(joint_bandwidth(plane, shared), racks * served, chips))
+    return rates
+
+
+def mean_hops(racks: int, in_rack: int, tray_chips: int, planes: int, tray_hops: float) -> float:
+    """Mean intermediate devices between distinct chips of a two-level fabric: counted exactly over the classes of pairs.
+
+    Inside a tray a pair is `tray_hops` switches apart, or one plane switch if that is nearer and both are on one plane.
+    In another tray it is one switch on the same plane; on another plane the tray link and its chip are passed as well. The
+    other rack adds the paired chip.
+    """
+    per_plane = tray_chips / planes  # chips of one tray that share a plane
+    trays = in_rack // tray_chips
+    same_tray = min(tray_hops, 1.0) * (per_plane - 1) + tray_hops * (tray_chips - per_plane)
+    other_tray = (trays - 1) * (per_plane * 1.0 + (tray_chips - per_plane) * (2.0 + tray_hops))
+    inside = same_tray + other_tray  # sum over the other chips of the own rack
+    across = (racks - 1) * (inside + (in_rack - 1))  # every pair but the direct one passes the paired chip
+    return (inside + across) / (racks * in_rack - 1)
+
+
+def worst_hops(racks: int, in_rack: int, tray_chips: int, planes: int, tray_hops: float) -> float:
+    """Most intermediate devices between two chips of a two-level fabric."""
+    inside = (2.0 + tray_hops if planes > 1 else 1.0) if in_rack > tray_chips else tray_hops
+    return inside + (1.0 if racks > 1 else 0.0)
+
+
+KINDS: dict[str, Callable[[System, Values], list[Scope]]] = {
+    "star": star,
+    "two-star": two_star,
+    "mesh": mesh,
+    "torus": torus,
+    "two-level": two_level,
+}
+
+
+def crossing_bandwidth(system: System, values: Values) -> Any:
+    """Return the bandwidth of a chip to the other racks of its world; None where the fabric has no such tier."""
+    kind = system.fabric.get("kind")
+    if kind not in ("two-level", "two-star") or whole_racks(system) == 1:
+        return None
+    if kind == "two-level":
+        return lanes_rate(lanes(system, "cross_rack"), values[f"parts.{system.chip}.lane_bandwidth"])
+    return lanes_rate(number(system, "cross_share"), values[f"parts.{system.chip}.scale_up_bandwidth"])
+
+
+def port_bandwidth(system: System, values: Values) -> Any:
+    """Return the bandwidth of a switch port that lanes of a chip enter; None where the file states no width."""
+    if "port_lanes" not in system.fabric:
+        return None
+    return lanes_rate(count(system, "port_lanes"), values[f"parts.{system.chip}.lane_bandwidth"])
+
+
+def tray_of(system: System) -> tuple[int, float]:
+    """Return the chips of a tray and the devices between them; none where trays have no links of their own."""
+    return (count(system, "chips_per_tray"), number(system, "tray_hops")) if system.fabric.get("kind") == "two-level" else (0, 0.0)
+
+
+def shares_ports(system: System) -> bool:
+    """Say whether what goes to the other rack leaves a chip by the lanes that serve its own."""
+    return system.fabric.get("kind") == "two-star" and whole_racks(system) > 1

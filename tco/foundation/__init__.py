@@ -1,0 +1,1 @@
+"""What everything stands on: units, formulas, the trace, where a number comes from."""

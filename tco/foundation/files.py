@@ -1,0 +1,110 @@
+"""Finding and reading files: the data folder, CSV and TOML, with errors that name file, line and key."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tco.foundation.errors import DataError
+
+LARGEST_FILE = 64 * 2**20  # bytes; a larger data file is a mistake
+
+
+@cache
+def data_directory() -> Path:
+    """Return the folder `data/`: inside the installed package, or beside it in a checkout."""
+    return _shipped("data")
+
+
+@cache
+def scenario_directory() -> Path:
+    """Return the folder `scenarios/`: inside the installed package, or beside it in a checkout."""
+    return _shipped("scenarios")
+
+
+def _shipped(name: str) -> Path:
+    package = Path(__file__).resolve().parents[1]
+    inside = package / name
+    return inside if inside.is_dir() else package.parent / name
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a UTF-8 file; a folder, a binary or an unreadable file raises `DataError`."""
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise DataError(f"{path}: larger than {LARGEST_FILE // 2**20} MiB, expected a data file")
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise DataError(f"{path}: is a folder, expected a file") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8 text (byte {error.start}), expected a text file") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+
+def read_csv(path: Path, columns: Sequence[str], optional: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield (line number, row) of a CSV file that has `columns`, and may have the `optional` ones."""
+    text = read_text(path)
+    if "\0" in text:
+        raise DataError(f"{path}: holds NUL bytes, expected CSV text")
+    reader = csv.reader(text.splitlines(keepends=True), strict=True)
+    try:
+        header = next(reader, None)
+        if header is None:
+            raise DataError(f"{path}: is empty, expected the columns {', '.join(columns)}")
+        missing = [name for name in columns if name not in header]
+        surplus = [name for name in header if name not in columns and name not in optional]
+        if missing or surplus or len(set(header)) != len(header):
+            fault = f"lacks column {missing[0]!r}" if missing else f"has the unexpected column {surplus[0]!r}" if surplus else "repeats a column"
+            raise DataError(f"{path}:1: {fault}, expected {', '.join(columns)}")
+        for cells in reader:
+            if not cells:
+                continue
+            if len(cells) != len(header):
+                raise DataError(f"{path}:{reader.line_num}: {len(cells)} cells, expected {len(header)} ({', '.join(header)})")
+            yield reader.line_num, dict(zip(header, cells, strict=True))
+    except csv.Error as error:
+        raise DataError(f"{path}:{reader.line_num}: broken CSV ({error})") from None
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return a TOML file as a dictionary; an empty or broken file raises `DataError`."""
+    import tomllib
+
+    text = read_text(path)
+    if not text.strip():
+        raise DataError(f"{path}: is empty, expected TOML")
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"{path}: broken TOML: {error}") from None
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write a file under a temporary name and move it into place, so that nothing is ever half-written."""
+    import os
+    import tempfile
+
+    from tco.foundation.errors import UsageError
+
+    try:
+        if path.is_dir():
+            raise UsageError(f"{path}: is a folder, expected a file name to write")
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(content if isinstance(content, bytes) else content.encode("utf-8"))
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(name, 0o666 & ~mask)  # mkstemp makes private files; an output is an ordinary one
+            os.replace(name, path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written ({error.strerror or error})") from None

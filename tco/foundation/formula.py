@@ -1,0 +1,153 @@
+"""Formulas: plain functions of numbers, written once and read as number, array, quantity or trace.
+
+A formula may use only `+ - * / **`, comparisons inside `select`, `np.maximum minimum sqrt exp log log2 ceil floor`, and the
+helpers of this module. It is elementwise and branch-free, so the same code serves a float, a million draws, a pint quantity
+and the symbols its equation is printed from. Its parameters and its result carry units; arithmetic between formulas is not
+allowed: while a trace is recorded, one formula call is one node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, Protocol, TypeVar
+
+import numpy as np
+
+from tco.foundation import units
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+REGISTRY: dict[str, Formula] = {}
+
+
+class Recorder(Protocol):
+    """What a trace offers while it is recorded (`tco.foundation.trace`)."""
+
+    def call(self, formula: Formula, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Call a formula and keep a node of it."""
+
+    def gather(self, operation: str, name: str, terms: Sequence[Any]) -> Any:
+        """Keep a node of a sum, a least or a greatest."""
+
+
+class Formula:
+    """What is known of a formula: name, unit of the result, units of the parameters, defaults, source and text."""
+
+    def __init__(self, function: Callable[..., Any], unit: str, source: str) -> None:
+        self.function = function
+        self.name = function.__name__
+        self.unit = unit
+        self.source = source
+        self.text = (function.__doc__ or "").strip()
+        annotations = function.__annotations__
+        code = function.__code__
+        names = code.co_varnames[: code.co_argcount]
+        self.parameters: dict[str, str] = {name: getattr(units, annotations[name]).__metadata__[0] for name in names}
+        given = function.__defaults__ or ()
+        self.defaults: dict[str, float] = dict(zip(names[len(names) - len(given) :], given, strict=True))
+
+
+class _State:
+    """The recorder in use, if any: the one flag a formula call tests."""
+
+    recorder: Recorder | None = None
+
+
+def formula(unit: str, source: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Register a function as a formula with the unit of its result and the id of its source."""
+
+    def register(function: Callable[P, R]) -> Callable[P, R]:
+        record = Formula(function, unit, source)
+        if record.name in REGISTRY:
+            raise ValueError(f"formula {record.name!r} is defined twice")
+        REGISTRY[record.name] = record
+
+        def call(*arguments: P.args, **named: P.kwargs) -> R:
+            recorder = _State.recorder
+            if recorder is None:
+                return function(*arguments, **named)
+            result: R = recorder.call(record, arguments, named)
+            return result
+
+        call.__doc__, call.__name__, call.__module__ = function.__doc__, function.__name__, function.__module__
+        call.__wrapped__ = function  # type: ignore[attr-defined]
+        return call
+
+    return register
+
+
+def total(name: str, terms: Sequence[Any]) -> Any:
+    """Sum of any number of terms of one unit, as a single node: total = sum of terms."""
+    if _State.recorder is not None:
+        return _State.recorder.gather("total", name, terms)
+    result: Any = 0.0
+    for term in terms:
+        result = result + term
+    return result
+
+
+def least(name: str, candidates: Sequence[Any]) -> Any:
+    """The smallest of several candidates of one unit, as a single node: the choice of the cheapest algorithm."""
+    if _State.recorder is not None:
+        return _State.recorder.gather("least", name, candidates)
+    result = candidates[0]
+    for candidate in candidates[1:]:
+        result = np.minimum(result, candidate)
+    return result
+
+
+def greatest(name: str, candidates: Sequence[Any]) -> Any:
+    """The largest of several candidates of one unit, as a single node: the bound that binds."""
+    if _State.recorder is not None:
+        return _State.recorder.gather("greatest", name, candidates)
+    result = candidates[0]
+    for candidate in candidates[1:]:
+        result = np.maximum(result, candidate)
+    return result
+
+
+def select(condition: Any, yes: Any, no: Any) -> Any:
+    """Return `yes` where the condition holds, else `no`. Both are evaluated: guard divisors."""
+    if condition is True or condition is False or isinstance(condition, np.bool_):
+        return yes if condition else no
+    if hasattr(condition, "select"):  # a symbol
+        return condition.select(yes, no)
+    return np.where(condition, yes, no)
+
+
+def ceil_ratio(numerator: Any, denominator: Any) -> Any:
+    """How many of `denominator` cover `numerator`: ceil(a/b - 1e-9), safe from falling off the cliff by rounding."""
+    return np.ceil(numerator / denominator - 1e-9)
+
+
+# Hart's rational form of the upper tail of the normal distribution (1968, algorithm 5666), from the highest power down.
+_TAIL_OVER = (0.0352624965998911, 0.700383064443688, 6.37396220353165, 33.912866078383, 112.079291497871, 221.213596169931, 220.206867912376)
+_TAIL_UNDER = (
+    0.0883883476483184,
+    1.75566716318264,
+    16.064177579207,
+    86.7807322029461,
+    296.564248779674,
+    637.333633378831,
+    793.826512519948,
+    440.413735824752,
+)
+
+
+def normal_cdf(x: Any) -> Any:
+    """Cumulative distribution of the standard normal, to 1e-14: Hart's rational form, a continued fraction beyond 7.07."""
+    if hasattr(x, "select"):  # a symbol
+        return x.apply("normal_cdf")
+    z = np.maximum(x, -x)
+    near = np.minimum(z, 7.07)
+    over: Any = 0.0
+    for coefficient in _TAIL_OVER:
+        over = over * near + coefficient
+    under: Any = 0.0
+    for coefficient in _TAIL_UNDER:
+        under = under * near + coefficient
+    far = np.minimum(np.maximum(z, 7.07), 37.0)
+    fraction = far + 1 / (far + 2 / (far + 3 / (far + 4 / (far + 0.65))))
+    tail = np.exp(-z * z / 2) * select(z < 7.07, over / under, 1 / (fraction * np.sqrt(2 * np.pi)))
+    return select(x >= 0, 1 - tail, tail)

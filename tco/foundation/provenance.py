@@ -1,0 +1,56 @@
+"""Where a number comes from: kinds, inputs with their range and source, settings that replace them."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from tco.foundation.errors import DataError
+
+# From the firmest to the weakest; a line carries the worst kind it rests on.
+KINDS = ("measured", "vendor", "filing", "analyst", "press", "derived", "estimate", "assumed")
+SOURCED = frozenset(("measured", "vendor", "filing", "analyst", "press", "derived"))
+
+
+def worst(kinds: list[str]) -> str:
+    """Return the weakest of several kinds; nothing at all counts as derived."""
+    return max(kinds, key=KINDS.index, default="derived")
+
+
+class Input(NamedTuple):
+    """A number and where it comes from. `value`, `low` and `high` are in `unit`, the unit the formulas take."""
+
+    path: str
+    value: float
+    unit: str
+    low: float | None = None
+    high: float | None = None
+    as_of: str = ""
+    kind: str = "assumed"
+    source: str = ""
+    note: str = ""
+    shown: tuple[float, str] | None = None  # value and unit as the catalogue or the user writes them
+    where: str = ""  # file:line or file:key
+    overlay: bool = False  # a person's own number
+
+
+class Given(NamedTuple):
+    """A setting that replaces an input: by the user, by a scenario, or by a variant of a system."""
+
+    text: str
+    source: str = "set by the user"
+    kind: str = "assumed"
+    where: str = "--set"
+
+
+def bounded(given: Input, minimum: float, maximum: float) -> Input:
+    """Return the input if its value lies within the bounds of its attribute; else raise `DataError`."""
+    for name, number in (("value", given.value), ("low", given.low), ("high", given.high)):
+        if number is not None and not (math.isfinite(number) and minimum <= number <= maximum):
+            unit = given.unit or "1"
+            raise DataError(f"{given.where}: {given.path}: {name} {number:g} {unit} is outside {minimum:g} to {maximum:g} {unit}")
+    if given.low is not None and given.low > given.value:
+        raise DataError(f"{given.where}: {given.path}: low {given.low:g} is above the value {given.value:g}")
+    if given.high is not None and given.high < given.value:
+        raise DataError(f"{given.where}: {given.path}: high {given.high:g} is below the value {given.value:g}")
+    return given

@@ -1,0 +1,175 @@
+"""The tracing reading: values that remember how they were made, and the graph they form.
+
+While a trace is recorded every formula call opens one node. A traced value refuses arithmetic outside a formula, so whatever
+reaches a result without a node cannot pass unseen; it also refuses to be a bool, a float or an int.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from tco.foundation.formula import Formula, _State, greatest, least, total
+from tco.foundation.units import same_unit
+
+STRUCTURE = "structure"  # the source of a count that the system, model or plan itself states
+
+
+class Node:
+    """One number of the graph: a leaf of the catalogue, a formula call, or a sum."""
+
+    __slots__ = ("formula", "inputs", "kind", "name", "note", "operation", "path", "shown", "source", "unit", "value")
+
+    def __init__(self, name: str, value: Any, unit: str, source: str) -> None:
+        self.name = name
+        self.value = value
+        self.unit = unit
+        self.source = source
+        self.formula: Formula | None = None
+        self.operation: str | None = None  # "total", "least" or "greatest" of the inputs
+        self.inputs: list[tuple[str, Node]] = []
+        self.path: str | None = None  # the input path `--set` takes
+        self.kind: str | None = None
+        self.note: str = ""
+        self.shown: tuple[float, str] | None = None  # value and unit as the catalogue writes them
+
+    @property
+    def is_leaf(self) -> bool:
+        """Say whether nothing lies below this node."""
+        return not self.inputs
+
+
+class Traced:
+    """A value and the node that made it."""
+
+    __slots__ = ("node", "value")
+
+    def __init__(self, value: Any, node: Node) -> None:
+        self.value = value
+        self.node = node
+
+    def _refuse(self, *_: Any) -> Any:
+        raise TypeError(f"arithmetic on the traced value {self.node.name!r} outside a formula")
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
+    __pow__ = __rpow__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+    __bool__ = __float__ = __int__ = __index__ = _refuse
+    __array_ufunc__ = None
+
+    def __array_function__(self, *_: Any) -> Any:
+        self._refuse()
+
+
+class Trace:
+    """The recorder: makes a node of every formula call and every gathering of terms."""
+
+    def __init__(self) -> None:
+        self._coefficients: dict[tuple[str, str], Node] = {}
+
+    def leaf(self, name: str, value: Any, unit: str, source: str, kind: str, path: str | None = None) -> Traced:
+        """Return a traced value with nothing below it."""
+        node = Node(name, value, unit, source)
+        node.kind, node.path = kind, path
+        return Traced(value, node)
+
+    def call(self, formula: Formula, arguments: tuple[Any, ...], named: dict[str, Any]) -> Traced:
+        """Call the formula on plain values and return the result with its node."""
+        given = dict(zip(formula.parameters, arguments, strict=False)) | named
+        plain: dict[str, Any] = {}
+        node = Node(formula.name, None, formula.unit, formula.source)
+        node.formula = formula
+        for name, unit in formula.parameters.items():
+            if name in given:
+                argument = given[name]
+                if isinstance(argument, Traced):
+                    if not same_unit(argument.node.unit, unit):
+                        raise TypeError(f"{formula.name}({name}) takes {unit!r}, got {argument.node.name!r} in {argument.node.unit!r}")
+                    plain[name] = argument.value
+                    node.inputs.append((name, argument.node))
+                else:
+                    plain[name] = argument
+                    node.inputs.append((name, self._structural(name, argument, unit)))
+            else:
+                plain[name] = formula.defaults[name]
+                node.inputs.append((name, self._coefficient(formula, name, unit)))
+        node.value = formula.function(**plain)
+        return Traced(node.value, node)
+
+    def gather(self, operation: str, name: str, terms: Sequence[Any]) -> Any:
+        """Return the sum, the least or the greatest of the terms as one node; of plain numbers, or of nothing, the plain number it is."""
+        gathering = {"total": total, "least": least, "greatest": greatest}[operation]
+        traced = [term for term in terms if isinstance(term, Traced)]
+        if not traced:
+            with paused():
+                return gathering(name, terms)
+        unit = traced[0].node.unit
+        node = Node(name, None, unit, STRUCTURE)
+        node.operation = operation
+        values = []
+        for position, term in enumerate(terms):
+            if isinstance(term, Traced):
+                if not same_unit(term.node.unit, unit):
+                    raise TypeError(f"{name} gathers {unit!r} and {term.node.unit!r}")
+                node.inputs.append((term.node.path or term.node.name, term.node))
+                values.append(term.value)
+            else:
+                node.inputs.append((f"term_{position + 1}", self._structural(f"term_{position + 1}", term, unit)))
+                values.append(term)
+        with paused():
+            result = gathering(name, values)
+        node.value = result
+        return Traced(result, node)
+
+    def _structural(self, name: str, value: Any, unit: str) -> Node:
+        node = Node(name, value, unit, STRUCTURE)
+        node.kind = "derived"
+        return node
+
+    def _coefficient(self, formula: Formula, name: str, unit: str) -> Node:
+        node = self._coefficients.get((formula.name, name))
+        if node is None:
+            node = Node(name, formula.defaults[name], unit, formula.source)
+            node.kind = "derived"
+            self._coefficients[formula.name, name] = node
+        return node
+
+
+@contextmanager
+def recording() -> Iterator[Trace]:
+    """Record a trace while the block runs."""
+    trace, before = Trace(), _State.recorder
+    _State.recorder = trace
+    try:
+        yield trace
+    finally:
+        _State.recorder = before
+
+
+@contextmanager
+def paused() -> Iterator[None]:
+    """Leave the recording for a moment, to compute on plain values."""
+    before = _State.recorder
+    _State.recorder = None
+    try:
+        yield
+    finally:
+        _State.recorder = before
+
+
+def plain(value: Any) -> Any:
+    """Return the number behind a traced value; any other value as it is."""
+    return value.value if isinstance(value, Traced) else value
+
+
+def walk(root: Node) -> Iterator[Node]:
+    """Yield every node of the graph below and including `root`, each once."""
+    seen: set[int] = set()
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield node
+        stack.extend(inner for _, inner in reversed(node.inputs))

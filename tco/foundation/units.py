@@ -1,0 +1,175 @@
+"""Units: the names used in annotations, the committed unit table, and the pint registry behind it.
+
+Reading a catalogue uses the table `data/units.csv` (unit text -> factor to base units and dimension), so that no command has
+to import pint. The table is generated from our own unit file `data/units.txt` by `python -m tco.foundation.units`, and a test proves
+the two equal. pint itself is imported only for a unit text the table lacks, and by the tests of the formulas.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from tco.foundation.errors import DataError, nearest
+from tco.foundation.files import data_directory, read_csv
+
+if TYPE_CHECKING:
+    import pint
+
+# A formula takes whatever its reading gives: a float, an array, a quantity, a symbol. The annotation carries its unit.
+Pure = Annotated[Any, ""]
+Second = Annotated[Any, "s"]
+Hour = Annotated[Any, "h"]
+Year = Annotated[Any, "year"]
+PerSecond = Annotated[Any, "1/s"]
+HourPerYear = Annotated[Any, "h/year"]
+SecondPerHour = Annotated[Any, "s/h"]
+PerYear = Annotated[Any, "1/year"]
+FLOP = Annotated[Any, "FLOP"]
+FLOPPerSecond = Annotated[Any, "FLOP/s"]
+FLOPPerByte = Annotated[Any, "FLOP/byte"]
+Byte = Annotated[Any, "byte"]
+BytePerSecond = Annotated[Any, "byte/s"]
+Token = Annotated[Any, "token"]
+TokenPerSecond = Annotated[Any, "token/s"]
+TokenPerSecondPerChip = Annotated[Any, "token/s/chip"]
+TokenPerChip = Annotated[Any, "token/chip"]
+TokenPerJoule = Annotated[Any, "token/J"]
+TokenPerMillion = Annotated[Any, "token/Mtoken"]
+TokenPerTrillion = Annotated[Any, "token/Ttoken"]
+TokenPerSecondPerMegawatt = Annotated[Any, "token/s/MW"]
+WattPerMegawatt = Annotated[Any, "W/MW"]
+FLOPPerPetaflop = Annotated[Any, "FLOP/PFLOP"]
+BytePerTerabyte = Annotated[Any, "byte/TB"]
+USDPerPetaflopHour = Annotated[Any, "USD/chip/h/(PFLOP/s)"]
+USDPerTerabyteHour = Annotated[Any, "USD/chip/h/(TB/s)"]
+Chip = Annotated[Any, "chip"]
+Rack = Annotated[Any, "rack"]
+Watt = Annotated[Any, "W"]
+WattPerFLOPPerSecond = Annotated[Any, "W/(FLOP/s)"]
+WattPerChip = Annotated[Any, "W/chip"]
+USD = Annotated[Any, "USD"]
+USDPerYear = Annotated[Any, "USD/year"]
+USDPerHour = Annotated[Any, "USD/h"]
+USDPerChip = Annotated[Any, "USD/chip"]
+USDPerWattYear = Annotated[Any, "USD/W/year"]
+USDPerChipHour = Annotated[Any, "USD/chip/h"]
+USDPerWattHour = Annotated[Any, "USD/Wh"]
+USDPerWatt = Annotated[Any, "USD/W"]
+USDPerWattMonth = Annotated[Any, "USD/W/month"]
+MonthPerYear = Annotated[Any, "month/year"]
+USDPerMillionTokens = Annotated[Any, "USD/Mtoken"]
+USDPerShare = Annotated[Any, "USD/share"]
+Share = Annotated[Any, "share"]
+SharePerWatt = Annotated[Any, "share/W"]
+SquareMillimetre = Annotated[Any, "mm^2"]
+Millimetre = Annotated[Any, "mm"]
+PerSquareMillimetre = Annotated[Any, "1/mm^2"]
+
+
+class Unit(NamedTuple):
+    """What a unit text means: its factor to the base units and its dimension in one spelling."""
+
+    factor: float
+    dimension: str
+
+
+@cache
+def unit_table() -> dict[str, Unit]:
+    """Return the committed table: unit text -> factor and dimension."""
+    rows = read_csv(data_directory() / "units.csv", ("unit", "factor", "dimension"))
+    return {row["unit"]: Unit(float(row["factor"]), row["dimension"]) for _, row in rows}
+
+
+@cache
+def registry() -> pint.UnitRegistry[Any]:
+    """Return the pint registry of `data/units.txt`. Slow to import: for tests and unknown unit texts only."""
+    import pint
+
+    return pint.UnitRegistry(str(data_directory() / "units.txt"), auto_reduce_dimensions=True, cache_folder=None)
+
+
+@cache
+def unit(text: str) -> Unit:
+    """Return factor and dimension of a unit text; a text that is no unit raises `DataError` with the nearest one."""
+    found = unit_table().get(text)
+    return found if found is not None else from_registry(text)
+
+
+def from_registry(text: str) -> Unit:
+    """Return factor and dimension of a unit text as pint reads it; pint passes over marks such as '#', ',' or '?', which are refused."""
+    wrong = DataError(f"{text!r} is not a unit{nearest(text, unit_table())}")
+    if not all(mark.isalnum() or mark in " */^()%.-" for mark in text):
+        raise wrong
+    try:
+        base = registry().Quantity(1, text).to_base_units()
+    except Exception as error:  # pint raises many kinds, AssertionError and tokenizer errors among them
+        raise wrong from error
+    return Unit(float(base.magnitude), dimension_text({name: float(str(power)) for name, power in base.dimensionality.items()}))
+
+
+def dimension_text(powers: Mapping[str, float]) -> str:
+    """Return a dimension in one spelling, such as '[currency] / [chip] / [time]'; the order of pint's own depends on what it read before."""
+
+    def factor(name: str) -> str:
+        power = abs(powers[name])
+        return name if power == 1 else f"{name} ** {power:g}"
+
+    above = " * ".join(factor(name) for name in sorted(powers) if powers[name] > 0)
+    below = "".join(f" / {factor(name)}" for name in sorted(powers) if powers[name] < 0)
+    return (above or "1") + below if powers else "dimensionless"
+
+
+def convert(value: float, source: str, target: str) -> float:
+    """Return `value`, given in unit `source`, in unit `target`; a different dimension raises `DataError`."""
+    if source == target:
+        return value
+    have, want = unit(source), unit(target)
+    if have.dimension != want.dimension:
+        raise DataError(f"unit {source or '1'!r} is {have.dimension}, expected {target or 'a pure number'!r} ({want.dimension})")
+    if have.factor == want.factor:
+        return value
+    ratio = want.factor / have.factor  # dividing by a whole ratio keeps 0.09 USD/kWh exact where a product would not
+    return value / ratio if ratio >= 1 else value * (have.factor / want.factor)
+
+
+def same_unit(one: str, other: str) -> bool:
+    """Say whether two unit texts mean the same unit: one dimension and one size."""
+    if one == other:
+        return True
+    a, b = unit(one), unit(other)
+    return a.dimension == b.dimension and math.isclose(a.factor, b.factor, rel_tol=1e-12)
+
+
+def parse_quantity(text: str, target: str) -> float:
+    """Return the number of a text such as '0.083 USD/kWh' in unit `target`.
+
+    A bare number is taken as pure, so it is accepted only where `target` is dimensionless. Raises `DataError`.
+    """
+    number, _, unit_text = text.strip().partition(" ")
+    if number.endswith("%") and not unit_text:
+        number, unit_text = number[:-1], "%"
+    try:
+        value = float(number)
+    except ValueError:
+        raise DataError(f"{text!r} does not begin with a number; expected a value like '1.5 {target}'".rstrip(" '") + "'") from None
+    if not math.isfinite(value):
+        raise DataError(f"{text!r} is not a finite number")
+    return convert(value, unit_text.strip(), target)
+
+
+def table_rows() -> list[tuple[str, float, str]]:
+    """Return the table anew from pint, for every unit text of the committed table."""
+    return [(text, *from_registry(text)) for text in sorted(unit_table())]
+
+
+def main() -> None:
+    """Rewrite `data/units.csv` from `data/units.txt`; add a line with a new unit text first."""
+    lines = ["unit,factor,dimension", *(f"{text},{factor!r},{dimension}" for text, factor, dimension in table_rows())]
+    (data_directory() / "units.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

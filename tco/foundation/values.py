@@ -1,0 +1,106 @@
+"""The one mapping every quantity comes from: `values[path]`. The mapping alone chooses the reading.
+
+A path is a dotted name such as `parts.trn3.tdp` or `site.electricity_price`. What it gives is a float, an array, a quantity or
+a traced leaf. Derived values are named too: `values.derived(path, unit, compute)` computes one, unless the user has set that
+path; then the given value cuts off whatever lay below it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tco.foundation.errors import DataError, unknown
+from tco.foundation.provenance import Given, Input, bounded
+from tco.foundation.trace import Trace, Traced
+from tco.foundation.units import parse_quantity
+
+Reader = Callable[[Input], Any]
+
+
+def as_number(given: Input) -> float:
+    """The number reading."""
+    return given.value
+
+
+def as_traced(trace: Trace) -> Reader:
+    """The traced reading: every input becomes a leaf of the trace."""
+
+    def read(given: Input) -> Traced:
+        leaf = trace.leaf(given.path, given.value, given.unit, given.source, given.kind, given.path)
+        leaf.node.shown, leaf.node.note = given.shown, given.note
+        return leaf
+
+    return read
+
+
+class Values(dict[str, Any]):
+    """Inputs by path, resolved on first use, with the user's settings over the catalogue."""
+
+    def __init__(
+        self,
+        resolve: Callable[[str], Input],
+        read: Reader = as_number,
+        given: Mapping[str, Given] | None = None,
+        bounds: Callable[[str], tuple[float, float]] = lambda _: (-math.inf, math.inf),
+        unit_of: Callable[[str], str] | None = None,
+    ) -> None:
+        super().__init__()
+        self.resolve = resolve
+        self.unit_of = unit_of or (lambda path: resolve(path).unit)
+        self.bounds = bounds
+        self.read = read
+        self.given = dict(given or {})
+        self.inputs: dict[str, Input] = {}  # every input used, for baselines and diffs
+        self.derived_units: dict[str, str] = {}  # every derived path met
+
+    def __missing__(self, path: str) -> Any:
+        found = self.input(path)
+        value = self[path] = self.read(found)
+        return value
+
+    def input(self, path: str) -> Input:
+        """Return the input behind a path, with its provenance; an unknown path raises `DataError`."""
+        found = self.inputs.get(path)
+        if found is None:
+            given = self.given.get(path)
+            found = self.resolve(path) if given is None else self.override(path, self.unit_of(path), given)
+            self.inputs[path] = found
+        return found
+
+    def override(self, path: str, unit: str, given: Given) -> Input:
+        """Return the input a setting gives for a path, checked for unit, finiteness and the bounds of its attribute."""
+        try:
+            value = parse_quantity(given.text, unit)
+        except DataError as error:
+            raise DataError(f"{path}={given.text}: {error}") from None
+        number, _, unit_text = given.text.strip().partition(" ")
+        shown = (float(number), unit_text.strip()) if not number.endswith("%") else (value, unit)
+        made = Input(path, value, unit, value, value, "", given.kind, given.source, "", shown, given.where)
+        return bounded(made, *self.bounds(path))
+
+    def has(self, path: str) -> bool:
+        """Say whether the user has set this path."""
+        return path in self.given
+
+    def derived(self, path: str, unit: str, compute: Callable[[], Any]) -> Any:
+        """Return the value of a named derived quantity: computed, or what the user has set instead."""
+        self.derived_units[path] = unit
+        if path in self.given:
+            if path not in self.inputs:
+                self.inputs[path] = self.override(path, unit, self.given[path])
+                self[path] = self.read(self.inputs[path])
+            return self[path]
+        value = compute()
+        if isinstance(value, Traced) and value.node.path is None:
+            value.node.path = path
+        return value
+
+    def check_given(self, known: Callable[[str], bool]) -> list[str]:
+        """Return the set paths that had no effect; a path that is no input at all raises `DataError`."""
+        unused = [path for path in self.given if path not in self.inputs]
+        for path in unused:
+            if not known(path):
+                raise unknown("input path", path, [*self.inputs, *self.derived_units], "--set")
+        return unused

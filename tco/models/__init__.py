@@ -1,0 +1,1 @@
+"""Architectures of models, read from their config.json: layers, attention, experts, products."""

@@ -1,0 +1,104 @@
+"""Model architectures, read from the `config.json` that Hugging Face publishes for a model.
+
+An architecture is structure: whole numbers that say which operators exist and how large they are.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tco.catalog import Catalogue
+from tco.foundation.errors import unknown
+from tco.models.attention import Attention
+from tco.models.config import Config, Layout, read_config
+from tco.models.families import (
+    read_dbrx,
+    read_gemma2,
+    read_glm4,
+    read_gpt2,
+    read_gpt_oss,
+    read_llama,
+    read_llama4,
+    read_minimax,
+    read_mixtral,
+    read_qwen2,
+    read_qwen3,
+    read_qwen3_moe,
+)
+from tco.models.hybrids import read_deepseek, read_deepseek4, read_nemotron, read_parametric, read_qwen35
+from tco.models.layers import Block, FeedForward, StateMixer
+from tco.models.model import Architecture
+
+__all__ = ["READERS", "Architecture", "Attention", "Block", "FeedForward", "Layout", "StateMixer", "architecture", "load_model"]
+
+READERS = {
+    "dbrx": read_dbrx,
+    "deepseek_v2": read_deepseek,
+    "deepseek_v3": read_deepseek,
+    "deepseek_v32": read_deepseek,
+    "deepseek_v4": read_deepseek4,
+    "gemma2": read_gemma2,
+    "glm4_moe": read_glm4,
+    "glm_moe_dsa": read_deepseek,
+    "gpt2": read_gpt2,
+    "gpt_oss": read_gpt_oss,
+    "kimi_k2": read_deepseek,
+    "kimi_k25": read_deepseek,
+    "llama": read_llama,
+    "llama4": read_llama4,
+    "llama4_text": read_llama4,
+    "minimax_m2": read_minimax,
+    "mistral": read_llama,
+    "mixtral": read_mixtral,
+    "nemotron_h": read_nemotron,
+    "parametric-moe": read_parametric,
+    "qwen2": read_qwen2,
+    "qwen3": read_qwen3,
+    "qwen3_5_moe": read_qwen35,
+    "qwen3_5_moe_text": read_qwen35,
+    "qwen3_moe": read_qwen3_moe,
+    "qwen3_next": read_qwen35,
+}
+
+
+def load_model(catalogue: Catalogue, name: str) -> Architecture:
+    """Return the architecture of a model of the catalogue, or of a `config.json` a path leads to."""
+    path = Path(name)
+    if path.suffix == ".json" or path.is_dir():
+        path = path / "config.json" if path.is_dir() else path
+        return architecture(read_config(path), path.resolve().parent.name, str(path))
+    if name not in catalogue.models:
+        raise unknown("model", name, catalogue.models)
+    path = catalogue.models[name]
+    found: Architecture = catalogue.once(path, lambda: architecture(read_config(path), name, str(path)))
+    return found
+
+
+def architecture(content: dict[str, Any], name: str, where: str) -> Architecture:
+    """Return the architecture a config describes; a model type not known here raises `DataError` by name.
+
+    A model that also sees or hears keeps its language model in `text_config`; the rest is left out.
+    """
+    config = Config(content, where)
+    kind = config.text("model_type")
+    if kind not in READERS:
+        raise unknown("model_type", kind, READERS, where)
+    inner = config
+    if config.has("text_config"):
+        inner = config.section("text_config")
+        inner.content.setdefault("tie_word_embeddings", content.get("tie_word_embeddings"))
+    made = READERS[kind](inner)
+    return Architecture(
+        name,
+        made.hidden,
+        made.vocabulary,
+        made.tied,
+        made.context,
+        made.blocks,
+        config.text("_source"),
+        config.text("_note"),
+        made.positions,
+        made.others,
+        made.prediction_layers,
+    )

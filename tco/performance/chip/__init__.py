@@ -1,0 +1,1 @@
+"""What one chip reaches: formats, rates, memory, kernels."""

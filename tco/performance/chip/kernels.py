@@ -1,0 +1,84 @@
+"""Times of single kernels as formulas: products cut into tiles over many small cores, conversions of activations, passes over rows.
+
+A core takes one tile of the result at a time; tiles run in waves over all cores, and the last wave may be nearly empty.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tco.foundation.formula import ceil_ratio, formula, select
+from tco.foundation.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, PerSecond, Pure, Second
+
+
+@formula(unit="FLOP/s", source="tco-model")
+def computing_peak(narrow: FLOPPerSecond, wide: FLOPPerSecond) -> Any:
+    """Peak that computes a format: its own where the chip has one, else that of the next wider format: P."""
+    return select(narrow > 0, narrow, wide)
+
+
+@formula(unit="FLOP/s", source="tco-calibration")
+def core_rate(peak: FLOPPerSecond, efficiency: Pure, cores: Pure) -> Any:
+    """Rate of products on one busy core: r = P e / n."""
+    return peak * efficiency / cores
+
+
+@formula(unit="byte/s", source="tco-calibration")
+def core_load_rate(per_clock: Byte, clock: PerSecond) -> Any:
+    """Rate at which one core loads: L = b f."""
+    return per_clock * clock
+
+
+@formula(unit="", source="cutlass")
+def tiles_of(rows: Pure, columns: Pure, tile_rows: Pure, tile_columns: Pure) -> Any:
+    """Tiles that cover a result: ceil(m / t_m) ceil(n / t_n)."""
+    return ceil_ratio(rows, tile_rows) * ceil_ratio(columns, tile_columns)
+
+
+@formula(unit="s", source="tco-calibration")
+def tile_step(
+    tile_rows: Pure,
+    tile_columns: Pure,
+    rate: FLOPPerSecond,
+    input_size: Byte,
+    weight_size: Byte,
+    load: BytePerSecond,
+    latency: Second,
+    flop_per_mac: FLOP = 2,
+) -> Any:
+    """Time of a tile for each element of the inner side: max(2 t_m t_n / r, (t_m a + t_n w) / L, latency)."""
+    computing = flop_per_mac * tile_rows * tile_columns / rate
+    loading = (tile_rows * input_size + tile_columns * weight_size) / load
+    return np.maximum(np.maximum(computing, loading), latency)
+
+
+@formula(unit="s", source="cutlass")
+def waves_time(tiles: Pure, splits: Pure, cores: Pure, inner: Pure, step: Second, reduction: Second) -> Any:
+    """Time of all waves when the inner side is split s ways, with the sum of the parts after it: ceil(tiles s / n) k / s step + reduction."""
+    return ceil_ratio(tiles * splits, cores) * inner / splits * step + reduction
+
+
+@formula(unit="s", source="scaling-book")
+def padded_time(rows: Pure, columns: Pure, inner: Pure, block: Pure, rate: FLOPPerSecond, flop_per_mac: FLOP = 2) -> Any:
+    """Time of a product on a few large matrix units, every side rounded up to whole blocks: 2 ceil(m) ceil(k) ceil(n) / P."""
+    return flop_per_mac * ceil_ratio(rows, block) * ceil_ratio(columns, block) * ceil_ratio(inner, block) * block**3 / rate
+
+
+@formula(unit="byte", source="tco-model")
+def quantising_size(reads: Pure, wide: Byte, stored: Byte) -> Any:
+    """Traffic of turning one activation into a narrow format, read once for its scale and once to cast unless one pass does both: r b + b_q."""
+    return reads * wide + stored
+
+
+@formula(unit="s", source="tco-calibration")
+def row_time(width: Pure, passes: Pure, element_size: Byte, load: BytePerSecond) -> Any:
+    """Time one core takes for a row, however few there are: t = p w b / L."""
+    return passes * width * element_size / load
+
+
+@formula(unit="byte", source="tco-calibration")
+def uncached_bytes(bytes_moved: Byte, cache: Byte, kept: Pure) -> Any:
+    """Traffic that reaches memory when the cache still holds what the kernel before it wrote: Q - k min(Q, C)."""
+    return bytes_moved - kept * np.minimum(bytes_moved, cache)

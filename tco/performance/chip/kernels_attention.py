@@ -1,0 +1,72 @@
+"""Times of attention kernels as formulas: fused attention over whole prompts, and one query against a long cache."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tco.foundation.formula import ceil_ratio, formula, select
+from tco.foundation.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, PerSecond, Pure, Second
+
+
+@formula(unit="", source="flashattention3")
+def flash_scores(sequences: Pure, heads: Pure, queries: Pure, keys: Pure, causal: Pure, tile: Pure) -> Any:
+    """Scores computed: b h q (k (1 - c/2) + c tile/2); a causal mask (c = 1) halves them but for half of each tile on the diagonal."""
+    return sequences * heads * queries * (keys * (1 - causal / 2) + causal * tile / 2)
+
+
+@formula(unit="s", source="flashattention3")
+def score_product_time(scores: Pure, score_width: Pure, value_width: Pure, rate: FLOPPerSecond, flop_per_mac: FLOP = 2) -> Any:
+    """Time of both products of attention: 2 s (d_qk + d_v) / P."""
+    return flop_per_mac * scores * (score_width + value_width) / rate
+
+
+@formula(unit="s", source="flashattention3")
+def softmax_time(scores: Pure, cost: Pure, exponentials: PerSecond) -> Any:
+    """Time of the softmax on the exponential units: s x slots per score / E."""
+    return scores * cost / exponentials
+
+
+@formula(unit="s", source="flashattention3")
+def flash_core_time(products: Second, softmax: Second, asynchronous: Pure) -> Any:
+    """Time of the core: (a^4 + b^4)^(1/4) where matrix units work beside the others, else a + b."""
+    return select(asynchronous > 0.5, (products**4 + softmax**4) ** 0.25, products + softmax)
+
+
+@formula(unit="s", source="tco-calibration")
+def tail_time(exposed: Pure, core: Second, scores: Pure, cores: Pure, tile: Pure, keys: Pure) -> Any:
+    """Exposed part of the longest block, a tile of queries that sees all keys: x t / (s / n) x tile x k."""
+    return exposed * core / scores * cores * tile * keys
+
+
+@formula(unit="byte", source="flashattention3")
+def flash_bytes(
+    sequences: Pure, queries: Pure, keys: Pure, heads: Pure, kv_heads: Pure, score_width: Pure, value_width: Pure, element_size: Byte
+) -> Any:
+    """Traffic of queries, keys, values and results: b (q h + k h_kv) (d_qk + d_v) bytes."""
+    return sequences * (queries * heads + keys * kv_heads) * (score_width + value_width) * element_size
+
+
+@formula(unit="s", source="tco-calibration")
+def preparation_time(preparation: Second, sequences: Pure, heads: Pure, queries: Pure, tile: Pure, cores: Pure) -> Any:
+    """Rotary embedding, cache write and casts of all tiles of queries: p b h ceil(q / tile) / n."""
+    return preparation * sequences * heads * ceil_ratio(queries, tile) / cores
+
+
+@formula(unit="", source="flashdecoding")
+def decode_blocks(sequences: Pure, kv_heads: Pure, keys: Pure, chunk: Pure, most: Pure) -> Any:
+    """Blocks that share the cache, each head's keys split into chunks: b h_kv min(max(k / chunk, 1), most)."""
+    return sequences * kv_heads * np.minimum(np.maximum(keys / chunk, 1), most)
+
+
+@formula(unit="s", source="tco-calibration")
+def decode_core_time(blocks: Pure, cores: Pure, block_time: Second, bytes_moved: Byte, load: BytePerSecond) -> Any:
+    """Time the cores take for their blocks: max(n_b / n, 1) (t_b + Q / n_b / L)."""
+    return np.maximum(blocks / cores, 1) * (block_time + bytes_moved / blocks / load)
+
+
+@formula(unit="s", source="tco-calibration")
+def decode_vector_time(flops: FLOP, peak: FLOPPerSecond, efficiency: Pure, group: Pure, widest: Pure, single: Pure) -> Any:
+    """Time on the vector units where no matrix kernel fits: F / (P e) for groups of queries wider than `widest`, and for lone ones if single = 1."""
+    return flops / (peak * efficiency) * select(group > widest, 1, select(group <= 1, single, 0))

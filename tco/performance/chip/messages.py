@@ -1,0 +1,70 @@
+"""Small formulas that several operators share: messages, passes over the hidden state, launches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tco.foundation.formula import formula
+from tco.foundation.units import Byte, BytePerSecond, Pure, Second
+
+
+@formula(unit="", source="tco-model")
+def per_rank(tokens: Pure, ranks: Pure) -> Any:
+    """Tokens of one of some equal parts: T / N."""
+    return tokens / ranks
+
+
+@formula(unit="", source="tco-model")
+def attended_keys(keys: Pure, reach: Pure) -> Any:
+    """Keys a query attends to where it reaches r at most: min(k, r)."""
+    return np.minimum(keys, reach)
+
+
+@formula(unit="byte", source="tco-model")
+def message_bytes(tokens: Pure, hidden: Pure, element_size: Byte) -> Any:
+    """Hidden states of a pass: M = T h b."""
+    return tokens * hidden * element_size
+
+
+@formula(unit="byte", source="tco-calibration")
+def hidden_pass_bytes(tokens: Pure, hidden: Pure, passes: Pure, element_size: Byte) -> Any:
+    """Traffic of elementwise passes over the hidden state of some tokens: Q = T h p b."""
+    return hidden * passes * element_size * tokens
+
+
+@formula(unit="s", source="tco-model")
+def stream_time(bytes_moved: Byte, bandwidth: BytePerSecond) -> Any:
+    """Time of moving data: t = Q / B."""
+    return bytes_moved / bandwidth
+
+
+@formula(unit="s", source="tco-calibration")
+def kernel_time(kernels: Pure, launch_time: Second) -> Any:
+    """Start, tail and drain of dependent kernels: t = n t_1."""
+    return kernels * launch_time
+
+
+@formula(unit="s", source="tco-calibration")
+def added_latency(time: Second, wait: Second) -> Any:
+    """A collective inside an engine's step, where ranks also wait for each other: t + wait."""
+    return time + wait
+
+
+@formula(unit="", source="tco-model")
+def exposed_exchange(computing: Second, exchanging: Second, overlap: Pure) -> Any:
+    """Share of some exchanges that compute does not hide, half of the tokens computing while the other half exchanges: 1 - h min(C / X, 1)."""
+    return 1 - overlap * np.minimum(computing / np.maximum(exchanging, 1e-12 * computing), 1)
+
+
+@formula(unit="s", source="tco-model")
+def exposed_time(time: Second, count: Pure, share: Pure) -> Any:
+    """Time some equal collectives add to the step: n t x."""
+    return time * count * share
+
+
+@formula(unit="s", source="tco-model")
+def only_if_shared(time: Second, ranks: Pure) -> Any:
+    """Time of a collective, zero for a group of one: t min(N-1, 1)."""
+    return time * np.minimum(ranks - 1, 1)

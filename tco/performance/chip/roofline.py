@@ -1,0 +1,118 @@
+"""Roofline formulas of single operators: work, traffic, time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tco.foundation.formula import ceil_ratio, formula
+from tco.foundation.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, PerSecond, Pure, Second
+
+
+@formula(unit="FLOP", source="scaling-book")
+def gemm_flops(tokens: Pure, inner: Pure, outer: Pure, flop_per_mac: FLOP = 2) -> Any:
+    """Work of a matrix product of (tokens x inner) and (inner x outer): F = 2 m k n."""
+    return flop_per_mac * tokens * inner * outer
+
+
+@formula(unit="FLOP", source="scaling-book")
+def attention_flops(queries: Pure, keys: Pure, heads: Pure, score_width: Pure, value_width: Pure, flop_per_mac: FLOP = 2) -> Any:
+    """Work of scores and values: F = 2 q k H (d_qk + d_v); `keys` is the mean number of keys a query sees."""
+    return flop_per_mac * (score_width + value_width) * heads * queries * keys
+
+
+@formula(unit="byte", source="scaling-book")
+def attention_bytes(sequences: Pure, cached_tokens: Pure, cached_numbers: Pure, cache_size: Byte) -> Any:
+    """Cache read by the attention core: Q = B L_kv x numbers per token x bytes per number."""
+    return cached_numbers * cache_size * sequences * cached_tokens
+
+
+@formula(unit="byte/s", source="tco-model")
+def achieved_bandwidth(bandwidth: BytePerSecond, memory_efficiency: Pure) -> Any:
+    """Bandwidth that long streams reach: BW = peak x efficiency."""
+    return bandwidth * memory_efficiency
+
+
+@formula(unit="FLOP/s", source="tco-model")
+def achieved_rate(peak: FLOPPerSecond, gemm_efficiency: Pure) -> Any:
+    """Rate that large products reach: P = dense peak x efficiency."""
+    return peak * gemm_efficiency
+
+
+@formula(unit="s", source="tco-model")
+def repeated(time: Second, layers: Pure) -> Any:
+    """Time of an operator over all layers that have it: t = n t_1."""
+    return time * layers
+
+
+@formula(unit="FLOP/byte", source="williams2009")
+def machine_balance(peak: FLOPPerSecond, bandwidth: BytePerSecond) -> Any:
+    """Intensity at which computing takes as long as moving: I = P / B."""
+    return peak / bandwidth
+
+
+@formula(unit="byte", source="ocp-mx")
+def block_scaled_size(element_size: Byte, scale_size: Byte, block: Pure) -> Any:
+    """Size of a number whose block shares a scale: b = element + scale / block."""
+    return element_size + scale_size / block
+
+
+@formula(unit="s", source="tco-calibration")
+def overlapped_time(flops: FLOP, bytes_moved: Byte, compute_rate: FLOPPerSecond, bandwidth: BytePerSecond) -> Any:
+    """Time of an operator whose computing and moving overlap imperfectly: t = sqrt((F/P)^2 + (Q/B)^2)."""
+    return np.sqrt((flops / compute_rate) ** 2 + (bytes_moved / bandwidth) ** 2)
+
+
+@formula(unit="FLOP", source="scaling-book")
+def passing_flops(weights: Pure, tokens: Pure, flop_per_mac: FLOP = 2) -> Any:
+    """Work of passing tokens through some weights: F = 2 w m."""
+    return flop_per_mac * weights * tokens
+
+
+@formula(unit="byte", source="scaling-book")
+def weight_traffic(weights: Pure, weight_size: Byte) -> Any:
+    """Weights read from memory once: Q = w b."""
+    return weights * weight_size
+
+
+@formula(unit="1/s", source="flashattention3")
+def exponential_rate(cores: Pure, per_clock: Pure, clock: PerSecond, sustained: Pure) -> Any:
+    """Exponentials a chip computes per second: cores x per clock and core x clock x sustained share."""
+    return cores * per_clock * clock * sustained
+
+
+@formula(unit="", source="flashattention3")
+def attention_scores(queries: Pure, keys: Pure, heads: Pure) -> Any:
+    """Scores of attention: q k H."""
+    return queries * keys * heads
+
+
+@formula(unit="s", source="flashattention3")
+def softmax_engine_time(scores: Pure, exponentials: PerSecond, operations: Pure, vector_rate: FLOPPerSecond, flop_per_operation: FLOP = 1) -> Any:
+    """Time of the softmax of some scores on the engines beside the matrix units: max(s / E, s o / V)."""
+    return np.maximum(scores / exponentials, scores * operations * flop_per_operation / vector_rate)
+
+
+@formula(unit="s", source="tco-model")
+def overlapped_beside(flops: FLOP, bytes_moved: Byte, compute_rate: FLOPPerSecond, bandwidth: BytePerSecond, beside: Second) -> Any:
+    """Time of an operator with work on other engines beside the matrix units: t = sqrt(max(F/P, t_beside)^2 + (Q/B)^2)."""
+    return np.sqrt(np.maximum(flops / compute_rate, beside) ** 2 + (bytes_moved / bandwidth) ** 2)
+
+
+@formula(unit="", source="aws-nki-trn2")
+def array_fill(weights: Pure, tokens: Pure, padded: Pure, moving: Pure) -> Any:
+    """Share of a systolic array's work that is useful: w T / (w_padded max(T, T_min)); fewer moving rows than that wait for the weights."""
+    return weights / padded * (tokens / np.maximum(tokens, moving))
+
+
+@formula(unit="", source="aws-nki-trn2")
+def padded_weights(inner: Pure, outer: Pure, rows: Pure, joined_rows: Pure, columns: Pure) -> Any:
+    """Weights with the padding of arrays that work joined along the sum or side by side, whichever pads less.
+
+    w = min(ceil(k / r_j) r_j ceil(n / c) c, ceil(k / r) r ceil(n / m) m), m = c r_j / r.
+    """
+    beside = columns * joined_rows / rows
+    joined = ceil_ratio(inner, joined_rows) * joined_rows * ceil_ratio(outer, columns) * columns
+    apart = ceil_ratio(inner, rows) * rows * ceil_ratio(outer, beside) * beside
+    return np.minimum(joined, apart)

@@ -1,0 +1,1 @@
+"""Serving: operators, passes, plans, the closed loop of requests."""

@@ -1,0 +1,59 @@
+"""Where the axes of a chosen plan lie on the fabric: chips, domains, devices on the way, and what a step moves along each."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tco.fabric.links import Group, Links, group_of, hops_between
+from tco.performance.serving.phases import PassResult
+from tco.performance.serving.plans import DecodePlan, PrefillPlan, layout_of
+
+COLLECTIVES = {  # operators that serve an axis
+    "tensor": ("all-reduce",),
+    "context": ("context sums", "context gather"),
+    "experts": ("dispatch", "combine"),
+    "expert parts": ("expert all-reduce",),
+    "stages": ("stage transfer",),
+}
+
+
+class Axis(NamedTuple):
+    """An axis of a plan: its ranks, the domains they stand in, mean devices between them, bytes a chip hands over in a step, time."""
+
+    phase: str
+    name: str
+    ranks: int
+    domains: int
+    hops: float | None  # none through the scale-out network
+    bytes: float
+    time_s: float
+
+
+def groups_of(plan: DecodePlan | PrefillPlan, links: Links) -> dict[str, Group]:
+    """Return the group of every axis of a plan."""
+    lies, tensor, context = layout_of(plan, links), float(plan.tensor_parallel), float(plan.context_parallel)
+    joint = tensor * (context if isinstance(plan, DecodePlan) else 1.0)  # in decode the chips that split a sequence join its all-reduce
+    near = group_of(links, joint)
+    across = float(lies.domains) if lies.crossing else float(near.domains)
+    apart = float(lies.domains) if lies.crossing else min(float(group_of(links, tensor * context).domains), context)
+    experts = float(lies.stage / (lies.replicas * lies.copies))
+    return {
+        "tensor": Group(joint, across, joint / across),
+        "context": Group(context, apart, context / apart),
+        "experts": group_of(links, experts),
+        "expert parts": Group(float(lies.copies), float(lies.copies), 1.0),
+        "stages": Group(float(plan.pipeline_parallel), float(plan.pipeline_parallel), 1.0),
+    }
+
+
+def axes_of(phase: str, plan: DecodePlan | PrefillPlan, links: Links, made: PassResult) -> list[Axis]:
+    """Return the axes of a pass along which chips exchange anything."""
+    found = []
+    for name, group in groups_of(plan, links).items():
+        parts = [operator for operator in made.operators if operator.name in COLLECTIVES[name] and float(operator.time) > 0]
+        if not parts:
+            continue
+        moved = sum(float(operator.bytes) * float(operator.layers) for operator in parts)
+        hops = None if name == "stages" else hops_between(links, group)
+        found.append(Axis(phase, name, int(group.ranks), int(group.domains), hops, moved, sum(float(operator.time) for operator in parts)))
+    return found

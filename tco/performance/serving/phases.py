@@ -1,0 +1,247 @@
+"""Serving: decode and prefill passes over arrays of plans, what they hold in memory, and the rates that follow.
+
+Prefill and decode run on pools of the same system, in the proportion the workload asks for; every chip counts.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.fabric.costs import direct_time
+from tco.foundation.formula import formula, total
+from tco.foundation.trace import plain
+from tco.foundation.units import Pure, Second, Token, TokenPerChip, TokenPerSecondPerChip
+from tco.models.architecture import Architecture
+from tco.models.products import numbers_of, projections
+from tco.performance.chip.machine import Machine
+from tco.performance.chip.memory import cache_bytes, memory_in_use, weight_bytes
+from tco.performance.chip.messages import exposed_exchange, exposed_time, message_bytes, per_rank, stream_time
+from tco.performance.chip.roofline import repeated
+from tco.performance.serving import requests as asked
+from tco.performance.serving.attention_operators import gather_keys
+from tco.performance.serving.forward import forward_pass
+from tco.performance.serving.operators import Operator, Pass, Shape
+from tco.performance.serving.plans import CUTS, DecodePlan, PrefillPlan, layout_of
+from tco.performance.serving.requests import Request
+
+
+@formula(unit="", source="tco-model")
+def mean_context(input_tokens: Pure, output_tokens: Pure) -> Any:
+    """Cached tokens a decode step meets on average: L = input + output / 2."""
+    return input_tokens + output_tokens / 2
+
+
+@formula(unit="", source="tco-model")
+def full_context(input_tokens: Pure, output_tokens: Pure) -> Any:
+    """Cached tokens of a sequence at its end: L = input + output."""
+    return input_tokens + output_tokens
+
+
+@formula(unit="", source="tco-model")
+def causal_keys(input_tokens: Pure) -> Any:
+    """Keys a query of a prompt sees on average under the causal mask: L = input / 2."""
+    return input_tokens / 2
+
+
+@formula(unit="token/s/chip", source="scaling-book")
+def decode_rate(sequences: Pure, chips: Pure, step_time: Second, one_token: TokenPerChip = 1) -> Any:
+    """Output tokens per second and decoding chip, the chips of an attention group sharing B sequences: D = B / (n t_step)."""
+    return sequences / chips * one_token / step_time
+
+
+@formula(unit="token/s/chip", source="scaling-book")
+def prefill_rate(input_tokens: Pure, chips: Pure, prefill_time: Second, one_token: TokenPerChip = 1) -> Any:
+    """Input tokens per second and prefilling chip, the chips of an attention group sharing a prompt: P = L / (n t_prefill)."""
+    return input_tokens / chips * one_token / prefill_time
+
+
+@formula(unit="token/s", source="scaling-book")
+def tokens_per_user(step_time: Second, one_token: Token = 1) -> Any:
+    """Tokens per second one user gets: 1 / t_step."""
+    return one_token / step_time
+
+
+@formula(unit="token/s/chip", source="scaling-book")
+def output_rate(decode: TokenPerSecondPerChip, prefill: TokenPerSecondPerChip, input_tokens: Pure, output_tokens: Pure) -> Any:
+    """Output tokens per second and chip of both pools: R = 1 / (1/D + (I/O)/P)."""
+    return 1 / (1 / decode + input_tokens / output_tokens / prefill)
+
+
+@formula(unit="token/s/chip", source="scaling-book")
+def input_rate(output: TokenPerSecondPerChip, input_tokens: Pure, output_tokens: Pure) -> Any:
+    """Input tokens per second and chip of both pools: R I/O."""
+    return output * input_tokens / output_tokens
+
+
+@formula(unit="", source="scaling-book")
+def prefill_share(decode: TokenPerSecondPerChip, prefill: TokenPerSecondPerChip, input_tokens: Pure, output_tokens: Pure) -> Any:
+    """Share of the chips that prefill: s = (I/O)/P / (1/D + (I/O)/P)."""
+    return input_tokens / output_tokens / prefill / (1 / decode + input_tokens / output_tokens / prefill)
+
+
+@formula(unit="s", source="tco-model")
+def time_to_first_token(prefill_time: Second, step_time: Second) -> Any:
+    """Time to the first token without queueing: t_prefill + t_step."""
+    return prefill_time + step_time
+
+
+class PassResult(NamedTuple):
+    """One pass: its time, what it holds in HBM, and its operators."""
+
+    time: Any
+    memory: Any
+    operators: list[Operator]
+    per_token: Any = None  # time of one token of a sequence, in decode
+
+
+def cached_numbers(model: Architecture, tensor_parallel: Any, context_parallel: Any = 1) -> tuple[Any, Any]:
+    """Return the numbers one chip caches over all layers: those that grow with each token, and those a sequence keeps (windows, states)."""
+    growing: Any = 0
+    kept: Any = 0
+    for attention, layers in model.attentions.items():
+        # the latent cache is held whole by every tensor-parallel rank; key-value heads are split
+        split = context_parallel * (1 if attention.latent else np.minimum(tensor_parallel, attention.kv_heads))
+        numbers = layers * (attention.cached + attention.index_dim) / split
+        if attention.window:
+            kept = kept + numbers * attention.window
+        else:
+            growing = growing + numbers
+    return growing, kept + sum(layers * mixer.held for mixer, layers in model.mixers.items()) / tensor_parallel
+
+
+def caches_of(machine: Machine, model: Architecture, shape: Shape, context: Any) -> Any:
+    """Return the caches of one chip."""
+    growing, kept = cached_numbers(model, shape.tensor_parallel, shape.context_parallel)
+    return cache_bytes(shape.sequences, context, growing, kept, machine.cache_size)
+
+
+def held_in_memory(machine: Machine, model: Architecture, shape: Shape, context: Any, offload: Any = None, stages: Any = 1) -> Any:
+    """Return the HBM a chip needs for its weights and its caches; experts come in whole numbers a group: 256 over 144 are two each.
+
+    The share `offload` of the caches is kept in host memory. Ranks that split sequences hold all projections of attention. A stage
+    holds its part of the layers for the sequences of all stages, so that its caches are those of all layers and its own sequences.
+    """
+    whole = spread = 0.0
+    for block in model.blocks:
+        if block.feed_forward.experts:
+            whole += block.layers * block.feed_forward.experts
+            spread = spread + block.layers * np.ceil(block.feed_forward.experts / shape.expert_parallel) * shape.expert_parallel
+    share = spread / whole if whole else 1.0
+    experts = model.expert_parameters
+    whole_on_each = sum(layers * numbers_of(projections(a, model.hidden, 1).values()) for a, layers in model.attentions.items())
+    shared = whole_on_each + (model.parameters - experts - whole_on_each) / shape.context_parallel
+    weights = weight_bytes(
+        shared, experts * share, shape.tensor_parallel * stages, shape.expert_chips * stages, machine.attention_size, machine.expert_size
+    )
+    cache = caches_of(machine, model, shape, context)
+    return memory_in_use(weights, cache if offload is None else asked.cache_in_hbm(cache, offload))
+
+
+def decode_shape(machine: Machine, plan: DecodePlan, request: Request) -> Shape:
+    """Return what a decode step computes and where."""
+    lies = layout_of(plan, machine.links)
+    return Shape(
+        lies.stage,
+        plan.tensor_parallel,
+        lies.stage / (lies.replicas * lies.copies),
+        plan.sequences if request.drafts is None else asked.verified_tokens(plan.sequences, request.drafts),
+        mean_context(request.prompt, request.answer),
+        plan.sequences,
+        decode=True,
+        context_parallel=plan.context_parallel,
+        domains=lies.domains,
+        replicas=lies.replicas,
+        copies=lies.copies,
+        crossing=lies.crossing,
+    )
+
+
+def decode_memory(machine: Machine, model: Architecture, plan: DecodePlan, request: Request) -> Any:
+    """Return the HBM a decoding chip needs at the end of its sequences."""
+    context = full_context(request.prompt, request.answer)
+    return held_in_memory(machine, model, decode_shape(machine, plan, request), context, request.offload, plan.pipeline_parallel)
+
+
+def decode(machine: Machine, model: Architecture, plan: DecodePlan, request: Request) -> PassResult:
+    """One decode step of every plan."""
+    shape = decode_shape(machine, plan, request)
+    tokens = shape.tokens
+    operators = staged(machine, model, plan, tokens, forward_pass(Pass(machine, model, shape), tokens))
+    time = per_token = total("decode_step_time", [*(operator.time for operator in operators), machine.overhead])
+    if request.drafts is not None:
+        drafting = asked.drafting_time(time, request.drafts, request.draft_cost)
+        operators.append(Operator("drafting", drafting, 1, 0.0, 0.0, machine.core, machine.bandwidth, drafting))
+        time = per_token = total("drafted_step_time", [time, drafting])
+    if request.offload is not None:
+        moved = asked.cache_with_host(caches_of(machine, model, shape, shape.keys), request.offload)
+        exposed = asked.exposed_host_transfer(moved, request.host_link, time)
+        operators.append(Operator("cache from host", exposed, 1, None, moved, None, request.host_link, 0.0, True))
+        time = per_token = total("offloaded_step_time", [time, exposed])
+    if request.drafts is not None:
+        per_token = asked.time_per_token(time, asked.accepted_tokens(request.drafts, request.acceptance))
+    context = full_context(request.prompt, request.answer)
+    memory = held_in_memory(machine, model, shape, context, request.offload, plan.pipeline_parallel)
+    return PassResult(time, memory, operators, per_token)
+
+
+def prefill(machine: Machine, model: Architecture, plan: PrefillPlan, request: Request) -> PassResult:
+    """One prompt through every plan; what a prefix cache holds is read, not computed.
+
+    Ranks that split a prompt work as groups of their own, each on a part of equal work, and gather the keys and values of all parts.
+    """
+    fresh, keys, read = request.prompt, causal_keys(request.prompt), None
+    if request.cache_hit is not None:
+        fresh, read = asked.fresh_tokens(request.prompt, request.cache_hit), request.prompt
+        keys = asked.keys_behind_prefix(request.prompt, fresh)
+    splits = bool(np.any(np.asarray(plan.context_parallel) > 1))
+    if splits:
+        fresh, read = per_rank(fresh, plan.context_parallel), request.prompt
+    lies = layout_of(plan, machine.links)
+    shape = Shape(
+        lies.stage,
+        plan.tensor_parallel,
+        lies.stage / (lies.replicas * lies.copies),
+        fresh,
+        keys,
+        1,
+        decode=False,
+        read=read,
+        domains=lies.domains,
+        replicas=lies.replicas,
+        copies=lies.copies,
+        crossing=lies.crossing * np.equal(plan.cut, CUTS.index("tensor")),
+    )
+    made = Pass(machine, model, shape)
+    if splits:
+        gather_keys(made, plan.context_parallel, lies.crossing, request.prompt)
+    operators = beside_compute(machine, staged(machine, model, plan, fresh, forward_pass(made, 1)))
+    time = total("prefill_time", [*(operator.time for operator in operators), machine.overhead])
+    return PassResult(time, held_in_memory(machine, model, shape, request.prompt, stages=plan.pipeline_parallel), operators)
+
+
+def beside_compute(machine: Machine, operators: list[Operator]) -> list[Operator]:
+    """Return the operators of a prompt with that part of its exchanges that collectives' own cores do not hide."""
+    if not np.any(plain(machine.exchange_overlap)):
+        return operators
+    computing = total("computing", [operator.time for operator in operators if not operator.link])
+    exchanging = total("exchanging", [operator.time for operator in operators if operator.link])
+    if not np.any(plain(exchanging)):
+        return operators
+    share = exposed_exchange(computing, exchanging, machine.exchange_overlap)
+    return [operator._replace(time=exposed_time(operator.time, 1, share)) if operator.link else operator for operator in operators]
+
+
+def staged(machine: Machine, model: Architecture, plan: DecodePlan | PrefillPlan, tokens: Any, operators: list[Operator]) -> list[Operator]:
+    """Return the operators of a pass with the transfers between its pipeline stages, each of which fills a world of its own."""
+    if not np.any(np.asarray(plan.pipeline_parallel) > 1):
+        return operators
+    links = machine.links
+    size = message_bytes(per_rank(tokens, plan.tensor_parallel), model.hidden, machine.activation_size)  # each rank sends its part
+    one = direct_time(links.latencies.network_step, stream_time(size, links.network))
+    times = repeated(one, plan.pipeline_parallel - 1)
+    return [
+        *operators,
+        Operator("stage transfer", times, plan.pipeline_parallel - 1, None, size, None, links.network, links.latencies.network_step, True),
+    ]

@@ -1,0 +1,137 @@
+"""The plans of a serving engine: how its chips divide into attention groups, experts and pipeline stages, and what crosses racks.
+
+An attention group of tensor x context parallel chips holds some sequences; groups stand side by side in a pipeline stage, whose
+experts are spread over all of its chips. Where a stage spans several domains of a scale-up world, one axis lies across their border.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.fabric.links import Links
+from tco.models.architecture import Architecture
+
+SEQUENCES = (*range(1, 9), *(part << step for step in range(1, 8) for part in range(5, 9)))  # per attention group: steps of a quarter or less
+TENSOR_PARALLEL = (1, 2, 4, 8, 16)
+CONTEXT_PARALLEL = (2, 4, 8)
+LEAST_CONTEXT = 16384  # tokens a rank holds at least: below, splitting a sequence is not worth its collectives
+STAGES = (2, 4, 8)
+LARGEST = 144  # chips of an engine that spans worlds: the widest published decode unit
+CUTS = ("experts", "tensor", "context")  # what lies across the domains: experts flat over all, or a set (or part) of them in each
+
+
+class PrefillPlan(NamedTuple):
+    """Chips of an engine and how they divide; each attention group works on one prompt. Numbers or arrays."""
+
+    chips: Any
+    tensor_parallel: Any
+    context_parallel: Any = 1
+    pipeline_parallel: Any = 1
+    cut: Any = 0  # place in CUTS
+
+
+class DecodePlan(NamedTuple):
+    """Chips of an engine, how they divide, and the sequences each attention group decodes. Numbers or arrays."""
+
+    chips: Any
+    tensor_parallel: Any
+    context_parallel: Any
+    pipeline_parallel: Any
+    cut: Any
+    sequences: Any
+
+
+class Layout(NamedTuple):
+    """How a plan lies on the domains of a fabric: structure that the operators of a pass rest on. Numbers or arrays."""
+
+    stage: Any  # chips of a pipeline stage
+    domains: Any  # that a stage stands in
+    replicas: Any  # sets of experts in a stage
+    copies: Any  # domains that work on all tokens, each with its part of every expert
+    crossing: Any  # 1 where attention groups lie across the domains
+
+
+def attention_chips(plan: PrefillPlan | DecodePlan) -> Any:
+    """Return the chips that share a sequence's attention."""
+    return plan.tensor_parallel * plan.context_parallel
+
+
+def layout_of(plan: PrefillPlan | DecodePlan, links: Links) -> Layout:
+    """Return how a plan lies on the fabric."""
+    stage = plan.chips / plan.pipeline_parallel
+    domains = np.ceil(stage / links.domain - 1e-9)
+    tensor, context = np.equal(plan.cut, CUTS.index("tensor")), np.equal(plan.cut, CUTS.index("context"))
+    return Layout(stage, domains, 1 + (domains - 1) * context, 1 + (domains - 1) * tensor, 1 * (tensor | context))
+
+
+def divisors(number: int) -> list[int]:
+    """Whole divisors, the smallest first."""
+    small = [d for d in range(1, int(number**0.5) + 1) if number % d == 0]
+    return small + [number // d for d in reversed(small) if d * d != number]
+
+
+def stages_of(world: int) -> list[int]:
+    """Chips a pipeline stage may have: parts of a world, or two, four and more worlds joined by the network."""
+    sizes, wider = divisors(world), 2 * world
+    while wider <= LARGEST:
+        sizes.append(wider)
+        wider *= 2
+    return sizes
+
+
+@lru_cache(maxsize=256)
+def plans_of(world: int, domain: int, heads: int, sparse: bool, parts: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """Return chips, tensor, context and pipeline parallel and cut of every plan, a row each; `parts` are those a sequence may be split into.
+
+    A dense model has no experts to spread, so a stage is one attention group. A stage that fills its world may be one of several. Where
+    a stage spans domains, splitting sequences is one way to cross their border, even if they are short.
+    """
+    rows = []
+    for stage in stages_of(world):
+        domains = -(-stage // domain) if stage <= world and sparse else 1
+        for ranks in sorted({*parts, domains}):
+            for tensor in TENSOR_PARALLEL if sparse else (stage // ranks,):
+                group = tensor * ranks
+                if not group or stage % group or heads % tensor:
+                    continue
+                cuts = [0] * (ranks in parts)
+                if domains > 1 and group < stage:
+                    cuts += [CUTS.index("tensor")] * (tensor % domains == 0 and ranks in parts)
+                    cuts += [CUTS.index("context")] * (ranks % domains == 0)
+                for cut in cuts:
+                    depths = (1, *STAGES) if stage == world and not cut else (1,)
+                    rows += [(stage * depth, tensor, ranks, depth, cut) for depth in depths if depth == 1 or stage * depth <= LARGEST]
+    return np.array(rows, dtype=float)
+
+
+def plan_axes(model: Architecture, links: Links, context: float) -> PrefillPlan:
+    """Return every plan of an engine for sequences of `context` tokens, each axis a column; zero leaves sequences whole."""
+    heads = max(block.attention.heads for block in model.blocks)
+    sparse = any(block.feed_forward.experts for block in model.blocks)
+    parts = (1, *(ranks for ranks in CONTEXT_PARALLEL if context >= ranks * LEAST_CONTEXT))
+    table = plans_of(int(links.world), int(links.domain), heads, sparse, parts)
+    if not context:
+        table = table[table[:, PrefillPlan._fields.index("context_parallel")] == 1]
+    return PrefillPlan(*(table[:, at : at + 1] for at in range(table.shape[1])))
+
+
+def borders_crossed(plan: DecodePlan, links: Links) -> np.ndarray[Any, Any]:
+    """Return what lies across the domains of a world in each row of plans: "nothing", one of CUTS, or "network" beyond a world."""
+    stage, cut = (plan.chips / plan.pipeline_parallel).ravel(), np.take(CUTS, np.asarray(plan.cut, dtype=int).ravel())
+    return np.select([stage <= links.domain, stage <= links.world], ["nothing", cut], "network")
+
+
+def describe(plan: DecodePlan, links: Links) -> dict[str, Any]:
+    """Return a decode plan in the names reports use."""
+    lies = layout_of(plan, links)
+    return {
+        "tp": int(plan.tensor_parallel),
+        "pp": int(plan.pipeline_parallel),
+        "dp": int(lies.stage / attention_chips(plan)),
+        "ep": int(lies.stage / (lies.replicas * lies.copies)),
+        "cp": int(plan.context_parallel),
+        "batch": int(plan.sequences * plan.chips / attention_chips(plan)),
+    }

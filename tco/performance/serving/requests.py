@@ -1,0 +1,100 @@
+"""What a serving workload asks of the engine: lengths, prompts found in a prefix cache, drafted tokens, caches kept with the host.
+
+What a workload leaves at zero takes no part in the model: its formulas are not called.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.foundation.formula import formula, select
+from tco.foundation.units import Byte, BytePerSecond, Pure, Second
+from tco.foundation.values import Values
+
+
+class Request(NamedTuple):
+    """The workload's inputs; None where it does without."""
+
+    prompt: Any
+    answer: Any
+    cache_hit: Any = None
+    drafts: Any = None
+    acceptance: Any = None
+    draft_cost: Any = None
+    offload: Any = None
+    host_link: Any = None
+
+
+def request_of(values: Values) -> Request:
+    """Return what the workload of a scenario asks for."""
+    made = Request(values["workload.input_tokens"], values["workload.output_tokens"])
+    if values.input("workload.cache_hit").value > 0:
+        made = made._replace(cache_hit=values["workload.cache_hit"])
+    if values.input("workload.draft_tokens").value > 0:
+        made = made._replace(
+            drafts=values["workload.draft_tokens"], acceptance=values["workload.spec_acceptance"], draft_cost=values["workload.draft_cost"]
+        )
+    if values.input("workload.kv_offload").value > 0:
+        made = made._replace(offload=values["workload.kv_offload"], host_link=values["performance.training.host_link_bandwidth"])
+    return made
+
+
+def notes_on_request(request: Request) -> list[str]:
+    """Say what a workload's inputs leave out."""
+    return [] if request.cache_hit is None else ["workload.cache_hit: the memory that keeps the prefixes is not charged"]
+
+
+@formula(unit="", source="tco-model")
+def fresh_tokens(input_tokens: Pure, cache_hit: Pure) -> Any:
+    """Prompt tokens that no prefix cache holds: I (1 - h), at least the last one."""
+    return np.maximum(input_tokens * (1 - cache_hit), 1)
+
+
+@formula(unit="", source="tco-model")
+def keys_behind_prefix(input_tokens: Pure, fresh: Pure) -> Any:
+    """Keys a fresh token sees on average under the causal mask, the prefix before it: L = I - fresh / 2."""
+    return input_tokens - fresh / 2
+
+
+@formula(unit="", source="leviathan2023")
+def accepted_tokens(draft_tokens: Pure, acceptance: Pure) -> Any:
+    """Tokens a step of speculative decoding yields, each draft accepted with one chance: (1 - a^(k + 1)) / (1 - a); k + 1 where a is one."""
+    return select(acceptance > 0.999999, draft_tokens + 1, (1 - acceptance ** (draft_tokens + 1)) / (1 - np.minimum(acceptance, 0.999999)))
+
+
+@formula(unit="", source="leviathan2023")
+def verified_tokens(sequences: Pure, draft_tokens: Pure) -> Any:
+    """Tokens a step computes: the drafts of every sequence and one more, B (k + 1)."""
+    return sequences * (draft_tokens + 1)
+
+
+@formula(unit="s", source="leviathan2023")
+def drafting_time(step: Second, draft_tokens: Pure, draft_cost: Pure) -> Any:
+    """Time to draft before each step, one token after another: k c t_step."""
+    return draft_tokens * draft_cost * step
+
+
+@formula(unit="s", source="leviathan2023")
+def time_per_token(step: Second, accepted: Pure) -> Any:
+    """Time per token where a step yields several: t_step / accepted."""
+    return step / accepted
+
+
+@formula(unit="byte", source="tco-model")
+def cache_with_host(cache: Byte, offload: Pure) -> Any:
+    """Cache of one chip that host memory holds, and that every step brings in: C f."""
+    return cache * offload
+
+
+@formula(unit="byte", source="tco-model")
+def cache_in_hbm(cache: Byte, offload: Pure) -> Any:
+    """Cache of one chip that stays in its HBM: C (1 - f)."""
+    return cache * (1 - offload)
+
+
+@formula(unit="s", source="tco-model")
+def exposed_host_transfer(moved: Byte, host_link: BytePerSecond, step: Second) -> Any:
+    """Time by which a step waits for the cache from host memory, all of it but the step itself hidden: max(Q / B - t_step, 0)."""
+    return np.maximum(moved / host_link - step, 0)

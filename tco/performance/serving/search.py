@@ -1,0 +1,105 @@
+"""The choice among plans of a serving engine: the most tokens per chip that fit memory and meet the target."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.foundation.trace import plain
+from tco.models.architecture import Architecture
+from tco.performance.chip.machine import Machine
+from tco.performance.serving.operators import Operator
+from tco.performance.serving.phases import PassResult, decode, decode_rate, full_context, prefill, prefill_rate, tokens_per_user
+from tco.performance.serving.plans import SEQUENCES, DecodePlan, PrefillPlan, attention_chips, plan_axes
+from tco.performance.serving.requests import Request
+
+
+class Choice(NamedTuple):
+    """The plan chosen among many: how many there were, how many fit, and how far the runner-up lies behind."""
+
+    plan: Any
+    plans: int
+    feasible: int
+    margin: float | None
+    made: Any = None  # the chosen plan's pass
+    reason: str = ""  # why none fits
+    best: Any = None  # best rate of each row of plans
+    axes: Any = None  # the plans
+
+
+Place = tuple[int, int]  # of a plan among the rows and columns of a search
+
+
+def at(quantity: Any, place: Place) -> Any:
+    """Return one plan's value of a quantity, which may be one for all plans, or for a whole row or column of them."""
+    if not isinstance(quantity, np.ndarray) or not quantity.ndim:
+        return quantity
+    rows, columns = quantity.shape
+    return quantity[place[0] if rows > 1 else 0, place[1] if columns > 1 else 0]
+
+
+def pass_at(result: PassResult, place: Place) -> PassResult:
+    """Return one plan's pass out of those of many."""
+    operators = [Operator(*(at(value, place) for value in operator)) for operator in result.operators]
+    return PassResult(at(result.time, place), at(result.memory, place), operators, at(result.per_token, place))
+
+
+def choose_best(score: Any, fits: Any, meets: Any, axes: Any, result: PassResult) -> Choice:
+    """Return the plan with the best score among those that fit memory and meet the target."""
+    score, fits, meets = np.broadcast_arrays(score, fits, meets)
+    feasible = fits & meets
+    count = int(np.count_nonzero(feasible))
+    if not count:
+        return Choice(None, score.size, 0, None)
+    grid = np.where(feasible, score, 0.0)
+    ranked = grid.ravel()
+    best = int(ranked.argmax())
+    margin = None
+    if count > 1:
+        second = np.partition(ranked, -2)[-2]
+        margin = float(ranked[best] / second - 1)
+    place = divmod(best, score.shape[1])
+    plan = axes._make(float(at(axis, place)) for axis in axes)
+    return Choice(plan, score.size, count, margin, pass_at(result, place), best=grid.max(axis=1), axes=axes)
+
+
+def decode_axes(machine: Machine, model: Architecture, request: Request) -> PrefillPlan:
+    """Return every way an engine that decodes may divide, each axis a column."""
+    return plan_axes(model, machine.links, full_context(request.prompt, request.answer))
+
+
+def choose_decode(machine: Machine, model: Architecture, request: Request, interactivity: float, axes: PrefillPlan | None = None) -> Choice:
+    """Search decode plans, those of the given axes or all, for the most tokens per chip at no less than `interactivity` tokens/s a user."""
+    plan = DecodePlan(*(axes or decode_axes(machine, model, request)), np.array([SEQUENCES], dtype=float))
+    result = decode(machine, model, plan, request)
+    fits, fast = result.memory <= machine.memory, tokens_per_user(result.per_token) >= interactivity
+    rate = decode_rate(plan.sequences, attention_chips(plan), result.per_token)
+    choice = choose_best(rate, fits, fast, plan, result)
+    if choice.plan is None:
+        return choice._replace(reason=too_slow(result, fits, interactivity) if np.any(fits) else shortfall(result.memory, machine))
+    return choice
+
+
+def choose_prefill(machine: Machine, model: Architecture, request: Request, ttft: float) -> Choice:
+    """Search the prefill plans for the most tokens per chip at no more than `ttft` seconds a prompt (zero: no limit)."""
+    plan = plan_axes(model, machine.links, request.prompt)
+    result = prefill(machine, model, plan, request)
+    fits, soon = result.memory <= machine.memory, result.time <= (ttft or np.inf)
+    choice = choose_best(prefill_rate(request.prompt, attention_chips(plan), result.time), fits, soon, plan, result)
+    if choice.plan is None:
+        late = f"the quickest prefill takes {float(np.min(result.time)):.3g} s, more than the {ttft:g} s allowed"
+        return choice._replace(reason=late if np.any(fits) else shortfall(result.memory, machine))
+    return choice
+
+
+def shortfall(memory: Any, machine: Machine) -> str:
+    """Say by how much the leanest plan is too large."""
+    need, have = float(np.min(memory)), plain(machine.memory)
+    return f"the model does not fit: the leanest plan needs {need / 1e9:.1f} GB a chip, {have / 1e9:.1f} GB are usable"
+
+
+def too_slow(result: PassResult, fits: Any, interactivity: float) -> str:
+    """Say how much the quickest plan that fits gives a user."""
+    quickest = float(np.min(np.where(np.broadcast_to(fits, np.shape(result.time)), result.per_token, np.inf)))
+    return f"the quickest plan that fits gives {1 / quickest:.1f} tokens/s a user, {interactivity:g} are asked for"
