@@ -69,6 +69,10 @@ class Values(dict[str, Any]):
             self.inputs[path] = found
         return found
 
+    def structure(self, path: str) -> float:
+        """Return an input as a plain number to decide which parts, operators or formats exist: the only way to do so."""
+        return self.input(path).value
+
     def override(self, path: str, unit: str, given: Given) -> Input:
         """Return the input a setting gives for a path, checked for unit, finiteness and the bounds of its attribute."""
         try:

@@ -44,11 +44,20 @@ class Specifications:
         return self.gather(f"performance.{name}", self.families, lambda family: self.values[f"performance.{family}.{name}"])
 
     def gather(self, key: str, ids: np.ndarray[Any, Any], read: Any) -> np.ndarray[Any, Any]:
-        """Return one value for each row, read once for each id."""
+        """Return one value for each row, read once for each id; a value that is a column of sets gives an array of (sets, rows)."""
         if key not in self.found:
-            table = {one: float(read(one)) if one else np.nan for one in set(ids)}
-            self.found[key] = np.array([table[one] for one in ids])
+            known = sorted(set(ids))
+            table = [np.asarray(read(one), dtype=float) if one else np.array(np.nan) for one in known]
+            spread = np.concatenate([np.broadcast_to(one.reshape(-1, 1), (max(each.size for each in table), 1)) for one in table], axis=1)
+            gathered = spread[:, np.searchsorted(known, ids.astype(str))]
+            self.found[key] = gathered if len(gathered) > 1 else gathered[0]
         return self.found[key]
+
+    @property
+    def sets(self) -> tuple[int, ...]:
+        """Shape in front of the rows of what is predicted: how many sets of parameters are asked for at once; empty for one."""
+        most = max((np.size(value) for value in self.values.values() if isinstance(value, np.ndarray)), default=1)
+        return (most,) if most > 1 else ()
 
     def rows(self, chosen: np.ndarray[Any, Any]) -> Specifications:
         """Return the specifications of some rows."""
