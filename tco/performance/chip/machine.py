@@ -1,22 +1,37 @@
-"""What a chip and its links reach in practice: rates by operand, latencies and memory, from the catalogue's values.
+"""What a chip and its links reach in practice under a serving engine: kernels, formats, memory, gaps and waits, from the catalogue's values.
 
-Every field may be a number, an array (many chips or formats at once) or a traced value.
+One construction for a scenario, a trace and measured rows: every field may be a number, an array or a traced value. Kernels take the
+parameters of the kernel file; the engine has those a kernel cannot show, under its own name; what all engines share stands under `serving`.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
 
 from tco.catalog import Catalogue
 from tco.fabric.links import Links
 from tco.foundation.errors import unknown
 from tco.foundation.formula import formula, select
-from tco.foundation.units import FLOPPerSecond, Pure
-from tco.foundation.values import Values
+from tco.foundation.units import FLOPPerSecond, Pure, Second
 from tco.performance.chip.formats import FORMATS, NARROWEST_CACHE, WIDE, Computed, computed_on, element_size
 from tco.performance.chip.memory import usable_memory
 from tco.performance.chip.moe import permute_passes
-from tco.performance.chip.roofline import achieved_bandwidth, achieved_rate, exponential_rate
+from tco.performance.chip.products import Chip, Operands, chip_of, operands
+from tco.performance.chip.roofline import exponential_rate
+
+class Readable(Protocol):
+    """Values by path, some of which decide structure."""
+
+    def __getitem__(self, path: str, /) -> Any:
+        """Return the value of a path."""
+
+    def structure(self, path: str) -> float:
+        """Return an input as a plain number."""
+
+
+SHARED = "serving"  # owner of what every engine has in common
 
 
 @formula(unit="FLOP/s", source="tco-calibration")
@@ -31,59 +46,65 @@ def device_efficiency(cores_per_device: Pure, cores: Pure, whole_chip: Pure) -> 
     return select(cores_per_device >= cores, whole_chip, 1)
 
 
-def devices_share(values: Values, chip: str, family: str) -> Any:
+@formula(unit="s", source="tco-calibration")
+def aged(time: Second, age: Pure) -> Any:
+    """A gap or a wait under software of some age: t a."""
+    return time * age
+
+
+@formula(unit="", source="tco-calibration")
+def maturity(overhead: Pure, decline: Pure, months: Pure) -> Any:
+    """Gaps and waits of a port over those of one that has grown up, m months after the chip's release: 1 + y exp(-r m)."""
+    return 1 + overhead * np.exp(-decline * np.maximum(months, 0))
+
+
+def devices_share(values: Readable, chip: str, family: str) -> Any:
     """Return the efficiency of a chip whose cores form logical devices."""
     part = f"parts.{chip}"
     return device_efficiency(values[f"{part}.cores_per_device"], values[f"{part}.cores"], values[f"performance.{family}.whole_chip_efficiency"])
 
 
-class Array(NamedTuple):
-    """Systolic array of a core: rows that sum, in 16 bits and joined for narrow formats, and columns."""
-
-    rows: Any
-    joined_rows: Any
-    columns: Any
-    least_moving: Any  # rows that pass while the next weights load
+WAITS = ("collective_wait", "exchange_wait", "network_wait")
 
 
 class Machine(NamedTuple):
-    """One chip of a system at one set of number formats."""
+    """One chip of a system at one set of number formats, under one engine."""
 
     chip: str
-    formats: tuple[Computed, ...]  # of attention projections, dense parts and experts; none where every field is an array of chips
-    attention_gemm: Any
-    dense_gemm: Any
-    expert_gemm: Any
-    head_gemm: Any
-    core: Any
-    index: Any
-    recurrent: Any
-    bandwidth: Any
-    cache_bandwidth: Any
+    family: str  # whose kernels it shares
+    engine: str  # whose host time and habits it has
+    formats: tuple[Computed, Computed, Computed]  # of attention projections, dense parts and experts
+    operands: tuple[Operands, ...]  # of the same, and of products in 16 bits
+    core: Computed  # the products of attention
+    kernels: Chip
+    bandwidth: Any  # that long streams reach
+    row_bandwidth: Any  # that elementwise kernels reach
+    exponentials: Any
     memory: Any
     attention_size: Any
-    dense_size: Any
     expert_size: Any
-    head_size: Any
     activation_size: Any
     dispatch_size: Any
     cache_size: Any
-    launch: Any
-    overhead: Any
+    launch: Any  # gap before each kernel of a step
+    overhead: Any  # host time of a step that no kernel hides
     collective_wait: Any
     exchange_wait: Any
-    passes: Any
+    network_wait: Any
+    elementwise: Any  # traffic of elementwise kernels over that of the least passes
     permutes: Any
     imbalance: Any
-    expert_engine: Any
-    exponentials: Any
-    vector: Any
-    softmax_operations: Any
     exchange_overlap: Any  # share of a prompt's exchanges that compute hides
     links: Links
-    unpacking: Any = None  # vector operations a number that software unpacks
-    array: Array | None = None  # large systolic arrays; chips with many small cores have none
-    family: str = ""  # whose practical parameters it shares; none where every field is an array of chips
+    values: Readable  # counts and habits that single operators ask for
+
+    def shared(self, name: str) -> Any:
+        """Return a parameter that all engines share."""
+        return self.values[f"performance.{SHARED}.{name}"]
+
+    def habit(self, name: str) -> Any:
+        """Return a parameter of the engine."""
+        return self.values[f"performance.{self.engine}.{name}"]
 
 
 def family_of(catalogue: Catalogue, chip: str) -> str:
@@ -108,83 +129,71 @@ class Traits(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """Formats the weights of attention projections, dense parts and experts are stored in, and the format of caches."""
+    """Formats the weights of attention projections, dense parts and experts are stored in, of caches, and of the products of attention."""
 
     attention: str
     dense: str
     experts: str
     cache: str
+    core: str = "bf16"
 
 
-def machine(chip: str, links: Links, values: Values, family: str, stored: Stored, traits: Traits) -> Machine:
-    """Return what a chip on some links reaches with weights in some formats."""
-    prior, part = f"performance.{family}", f"parts.{chip}"
-    dense = computed_on(values, chip, stored.dense, "workload.precision")
+def machine(
+    chip: str, links: Links, values: Readable, family: str, stored: Stored, traits: Traits, engine: str, months: Any = None
+) -> Machine:
+    """Return what a chip on some links reaches with weights in some formats, under an engine.
+
+    `months` is how long after the chip's release its software was written; None stands for software that has grown up.
+    """
+    prior, part, own, shared = f"performance.{family}", f"parts.{chip}", f"performance.{engine}", f"performance.{SHARED}"
     formats = (
         computed_on(values, chip, stored.attention, "workload.attention_format"),
-        dense,
+        computed_on(values, chip, stored.dense, "workload.precision"),
         computed_on(values, chip, stored.experts, "workload.expert_format"),
     )
     if stored.cache not in FORMATS:
         raise unknown("cache format", stored.cache, FORMATS, "workload.cache_format")
-
+    core = computed_on(values, chip, stored.core, "workload.attention_core_format")
+    wide = computed_on(values, chip, "bf16", "workload.precision")
     share = devices_share(values, chip, family) if traits.logical else None
-
-    def reached(rate: Any) -> Any:
-        return rate if share is None else share_of_rate(rate, share)
-
-    def rate(peak: str, efficiency: str) -> Any:
-        return reached(achieved_rate(values[f"{part}.{peak}"], values[f"{prior}.gemm_efficiency_{efficiency}"]))
-
-    rates = [rate(form.peak, form.efficiency) for form in formats]
-    wide = rate("peak_bf16", "bf16")
-    core = share_of_rate(wide, values[f"{prior}.attention_share"])
-    activation = element_size(WIDE)
-    permutes = values[f"{prior}.expert_passes"]
+    kernels = chip_of(values, chip, family, not traits.systolic, share)
+    permutes = values[f"{shared}.expert_passes"]
     if traits.dereferencing:
         permutes = permute_passes(permutes, values[f"{part}.dereferences"])
-    hbm = values[f"{part}.hbm_bandwidth"]
-    hbm = hbm if share is None else achieved_bandwidth(hbm, share)
-    sizes = [element_size(FORMATS[name].bits) for name in stored[:3]]
-    wire = max(FORMATS[stored.dense].bits, NARROWEST_CACHE)
+    activation, wire = element_size(WIDE), max(FORMATS[stored.dense].bits, NARROWEST_CACHE)
+    waits = [values[path] for path in (f"{prior}.launch_time", f"{own}.host_time", *(f"{prior}.{name}" for name in WAITS))]
+    if months is not None:
+        age = maturity(values[f"{prior}.port_overhead"], values[f"{prior}.port_decline"], months)
+        waits = [aged(wait, age) for wait in waits]
+        links = links._replace(latencies=links.latencies._make(None if one is None else aged(one, age) for one in links.latencies))
     return Machine(
         chip=chip,
+        family=family,
+        engine=engine,
         formats=formats,
-        attention_gemm=rates[0],
-        dense_gemm=rates[1],
-        expert_gemm=share_of_rate(rates[2], values[f"{prior}.grouped_share_{formats[2].efficiency}"]),
-        head_gemm=wide,
+        operands=tuple(operands(kernels, form) for form in (*formats, wide)),
         core=core,
-        index=share_of_rate(core, 2),  # the indexer computes in FP8
-        recurrent=share_of_rate(core, values[f"{prior}.recurrent_share"]),
-        bandwidth=achieved_bandwidth(hbm, values[f"{prior}.memory_efficiency"]),
-        cache_bandwidth=achieved_bandwidth(hbm, values[f"{prior}.cache_efficiency"]),
-        memory=usable_memory(values[f"{part}.hbm_capacity"], values[f"{prior}.memory_reserve"]),
-        attention_size=sizes[0],
-        dense_size=sizes[1],
-        expert_size=sizes[2],
-        head_size=activation,
+        kernels=kernels,
+        bandwidth=kernels.bandwidth("stream_efficiency"),
+        row_bandwidth=kernels.bandwidth("row_efficiency"),
+        exponentials=exponential_rate(values[f"{part}.cores"], values[f"{part}.exponentials_per_clock"], values[f"{part}.clock"], 1.0),
+        memory=usable_memory(values[f"{part}.hbm_capacity"], values[f"{own}.memory_reserve"]),
+        attention_size=element_size(FORMATS[stored.attention].bits),
+        expert_size=element_size(FORMATS[stored.experts].bits),
         activation_size=activation,
         dispatch_size=element_size(wire),
         cache_size=element_size(max(FORMATS[stored.cache].bits, NARROWEST_CACHE)),
-        launch=values[f"{prior}.launch_time"],
-        overhead=values[f"{prior}.step_overhead"],
-        collective_wait=values[f"{prior}.collective_wait"],
-        exchange_wait=values[f"{prior}.exchange_wait"],
-        passes=values[f"{prior}.residual_passes"],
+        launch=waits[0],
+        overhead=waits[1],
+        collective_wait=waits[2],
+        exchange_wait=waits[3],
+        network_wait=waits[4],
+        elementwise=values[f"{shared}.elementwise_traffic"],
         permutes=permutes,
-        imbalance=values[f"{prior}.expert_imbalance"],
-        expert_engine=1.0,
-        exponentials=exponential_rate(values[f"{part}.cores"], values[f"{part}.exponentials_per_clock"], values[f"{part}.clock"], 1.0),
-        vector=values[f"{part}.peak_vector"],
-        softmax_operations=values[f"{prior}.softmax_operations"],
+        imbalance=values[f"{shared}.expert_imbalance"],
         exchange_overlap=values[f"{prior}.exchange_overlap"],
         links=links,
-        unpacking=values[f"{prior}.unpacking_operations"] if any(form.unpacked for form in formats) else None,
-        array=Array(*(values[f"{part}.{name}"] for name in ("array_rows", "mx_array_rows", "array_columns", "array_least_moving")))
-        if traits.systolic
-        else None,
-        family=family,
+        values=values,
     )
 
 

@@ -68,3 +68,21 @@ def exposed_time(time: Second, count: Pure, share: Pure) -> Any:
 def only_if_shared(time: Second, ranks: Pure) -> Any:
     """Time of a collective, zero for a group of one: t min(N-1, 1)."""
     return time * np.minimum(ranks - 1, 1)
+
+
+@formula(unit="", source="tco-calibration")
+def layer_kernels(kernels: Pure, layers: Pure) -> Any:
+    """Dependent kernels of a part of all layers that have it: n l."""
+    return kernels * layers
+
+
+@formula(unit="", source="tco-calibration")
+def engine_passes(passes: Pure, traffic: Pure) -> Any:
+    """Passes through memory that an engine makes, of those the least kernels make: p f."""
+    return passes * traffic
+
+
+@formula(unit="s", source="tco-calibration")
+def wait_beyond(time: Second, wait: Second, beyond: Pure) -> Any:
+    """A collective whose ranks reach beyond their scale-up world (1, else 0), where they also wait for the network: t + b w."""
+    return time + beyond * wait

@@ -7,46 +7,75 @@ from typing import Any
 import numpy as np
 
 from tco.fabric.links import Group
+from tco.foundation.formula import total
 from tco.models.attention import Attention
 from tco.models.layers import StateMixer
-from tco.models.products import projections
-from tco.performance.chip.messages import attended_keys, message_bytes, per_rank
-from tco.performance.chip.roofline import attention_bytes, attention_flops, attention_scores, passing_flops, softmax_engine_time
-from tco.performance.serving.operators import KERNELS, Pass
+from tco.models.products import keys_and_values, projections
+from tco.performance.chip import kernels_attention as kernel
+from tco.performance.chip.machine import share_of_rate
+from tco.performance.chip.messages import attended_keys, message_bytes, per_rank, stream_time
+from tco.performance.chip.roofline import attention_bytes, attention_flops, attention_scores, computing_time, passing_flops, smooth_maximum
+from tco.performance.serving.operators import ATTENTION, Pass
 
 SUM_BYTES = 8  # largest score and sum of exponentials of a query and head, each in FP32
 INDEX_BYTES = 4  # one FP32 scale beside an indexer key
 STATE_BYTES = 2 * 4  # a recurrent state is read and written in FP32
+ROTARY_PASSES = 2  # queries, keys and values are read and written
+OVERLAP = 4  # sharpness of the smooth maximum, as the kernel file has it
 
 
 def attention(made: Pass, layers: int, a: Attention) -> None:
     """Add projections, core and, for sparse attention, the indexer."""
     machine, shape = made.machine, made.shape
-    kind = KERNELS["latent" if a.latent else "grouped"]
-    sides = projections(a, made.model.hidden, shape.tensor_parallel).values()
-    made.weights("attention projections", layers, sides, shape.tokens, machine.attention_size, machine.attention_gemm, kind, made.forms[0])
+    kind = "sparse" if a.top_tokens else "latent" if a.latent else "grouped"
+    sides = projections(a, made.model.hidden, shape.tensor_parallel)
+    made.products("attention projections", layers, sides.values(), shape.tokens, ATTENTION, kind)
+    width = a.heads / shape.tensor_parallel * a.qk_dim + (a.cached if a.latent else keys_and_values(a, shape.tensor_parallel))
+    made.elementwise("rotary and cache", layers, shape.tokens, width, ROTARY_PASSES)
     reach = min(filter(None, (a.window, a.top_tokens)), default=0)
     keys = attended_keys(shape.keys, reach) if reach else shape.keys
     if splits_context(made):
         keys = per_rank(keys, shape.context_parallel)
-    pair, cached = core_widths(made, a)
-    heads = np.ceil(a.heads / shape.tensor_parallel)
-    flops = attention_flops(shape.tokens, keys, heads, pair, 0)
-    scores = attention_scores(shape.tokens, keys, heads)
-    softmax = softmax_engine_time(scores, machine.exponentials, machine.softmax_operations, machine.vector)
     read = keys
     if not shape.decode:
         read = per_rank(shape.tokens, shape.sequences) if shape.read is None else shape.read
-    moved = attention_bytes(shape.sequences, read, cached, machine.cache_size)
-    made.add("attention core", layers, flops, moved, machine.core, machine.cache_bandwidth, beside=softmax)
+    attention_core(made, layers, a, keys, read)
     if a.top_tokens:
         scanned = per_rank(shape.keys, shape.context_parallel) if splits_context(made) else shape.keys
         every = scanned if shape.decode else read
         scored = attention_flops(shape.tokens, scanned, a.index_heads, a.index_dim, 0)
         index = attention_bytes(shape.sequences, every, a.index_dim + INDEX_BYTES, 1.0)
-        made.add("indexer", layers, scored, index, machine.index, machine.cache_bandwidth, KERNELS["sparse"])
+        peak = "peak_fp8" if machine.values.structure(f"{machine.kernels.parts}.peak_fp8") > 0 else "peak_bf16"
+        rate = machine.kernels.rate(peak, f"flash_efficiency_{peak.removeprefix('peak_')}")
+        time = smooth_maximum(kernel.score_product_time(attention_scores(shape.tokens, scanned, a.index_heads), a.index_dim, 0, rate),
+                              stream_time(index, machine.bandwidth), OVERLAP)
+        made.core("indexer", layers, time, scored, index, rate)
     if splits_context(made):
         join_context(made, layers, a)
+
+
+def attention_core(made: Pass, layers: int, a: Attention, keys: Any, read: Any) -> None:
+    """Add the core: fused attention over prompts, or the query of each sequence against its cache."""
+    machine, shape, chip = made.machine, made.shape, made.machine.kernels
+    wide, cached = core_widths(made, a)
+    heads = np.ceil(a.heads / shape.tensor_parallel)
+    scores = attention_scores(shape.tokens, keys, heads)
+    rate = chip.rate(machine.core.peak, f"flash_efficiency_{machine.core.efficiency}")
+    moved = attention_bytes(shape.sequences, read, cached, machine.cache_size)
+    flops = attention_flops(shape.tokens, keys, heads, wide, 0)
+    softmax = kernel.softmax_time(scores, chip.practice("softmax_cost"), machine.exponentials)
+    computing = kernel.flash_core_time(kernel.score_product_time(scores, wide, 0, rate), softmax, chip.part("asynchronous_matrix"))
+    streaming = stream_time(moved, machine.bandwidth)
+    if not shape.decode:
+        time = total("attention", (computing, streaming))
+    else:
+        time = smooth_maximum(computing, streaming, OVERLAP)
+        if chip.tiled:
+            groups = 1 if a.latent else np.maximum(a.kv_heads / shape.tensor_parallel, 1)
+            blocks = kernel.decode_blocks(shape.sequences, groups, keys, machine.shared("decode_chunk"), chip.practice("decode_splits"))
+            on_cores = kernel.decode_core_time(blocks, chip.part("cores"), chip.practice("decode_block_time"), moved, chip.load("core_load"))
+            time = smooth_maximum(time, on_cores, OVERLAP)
+    made.core("attention core", layers, time, flops, moved, rate)
 
 
 def splits_context(made: Pass) -> bool:
@@ -88,11 +117,13 @@ def core_widths(made: Pass, a: Attention) -> tuple[int, Any]:
 def recurrence(made: Pass, layers: int, mixer: StateMixer) -> None:
     """Add a state-space or linear-attention layer: projections, and the state read, changed and written."""
     machine, shape = made.machine, made.shape
-    hidden, form = made.model.hidden, made.forms[0]
-    sides = ((hidden, mixer.projected / shape.tensor_parallel), (mixer.inner / shape.tensor_parallel, hidden))
-    kernels = KERNELS["recurrent"]
-    made.weights("recurrent projections", layers, sides, shape.tokens, machine.attention_size, machine.attention_gemm, kernels, form)
-    state = mixer.state_numbers / shape.tensor_parallel
+    hidden, parallel = made.model.hidden, shape.tensor_parallel
+    sides = ((hidden, mixer.projected / parallel), (mixer.inner / parallel, hidden))
+    made.products("recurrent projections", layers, sides, shape.tokens, ATTENTION, "recurrent")
+    made.elementwise("convolution and gates", layers, shape.tokens, mixer.projected / parallel, ROTARY_PASSES)
+    state = mixer.state_numbers / parallel
     flops = passing_flops(mixer.passes * state, shape.tokens)
     moved = attention_bytes(shape.sequences, 1, state, float(STATE_BYTES))
-    made.add("recurrence", layers, flops, moved, machine.recurrent, machine.cache_bandwidth)
+    rate = share_of_rate(machine.kernels.rate("peak_bf16", "flash_efficiency_bf16"), machine.shared("recurrent_share"))
+    time = smooth_maximum(stream_time(moved, machine.bandwidth), computing_time(flops, rate), OVERLAP)
+    made.core("recurrence", layers, time, flops, moved, rate)

@@ -1,7 +1,7 @@
 """A serving engine in a closed loop: some requests in flight, each new one sent when one ends.
 
-Decoding sequences wait for the prompts of the others; the batch that runs, the time per token and the rate settle together in a few
-rounds. In disaggregated serving prompts run on a pool of their own, whose rate is a second limit.
+Decoding sequences wait for the prompts of the others; the batch that runs, the time per token and the rate settle together. Prompts
+run on the engine's own chips, between the steps, or on a pool of their own, whose rate is a second limit.
 """
 
 from __future__ import annotations
@@ -11,19 +11,61 @@ from typing import Any
 import numpy as np
 
 from tco.foundation.formula import formula
-from tco.foundation.units import PerSecond, Pure, Second
+from tco.foundation.units import Byte, PerSecond, Pure, Second, TokenPerChip
+
+
+@formula(unit="", source="little1961")
+def requests_of_engine(concurrency: Pure, engines: Pure) -> Any:
+    """Requests in flight of one of some equal engines: C / n."""
+    return concurrency / engines
+
+
+@formula(unit="", source="tco-model")
+def sequences_held(memory: Byte, empty: Byte, one: Byte) -> Any:
+    """Sequences whose caches a chip's memory holds beside the weights: max(M - M_0, 0) / m."""
+    return np.maximum(memory - empty, 0) / one
+
+
+@formula(unit="", source="tco-model")
+def running_sequences(flight: Pure, held: Pure, groups: Pure) -> Any:
+    """Sequences an engine runs at a time, those beyond what its memory holds waiting before it: min(C, g n), at least one a group in use."""
+    return np.minimum(flight, groups * np.maximum(held, 1))
+
+
+@formula(unit="", source="tco-model")
+def group_sequences(running: Pure, groups: Pure) -> Any:
+    """Sequences of an attention group in use: max(B / g, 1)."""
+    return np.maximum(running / groups, 1)
+
+
+@formula(unit="", source="tco-calibration")
+def prompts_together(budget: Pure, tokens: Pure, flight: Pure, groups: Pure, bunching: Pure) -> Any:
+    """Prompts of a group in one pass: what its budget of tokens holds, no more than wait: min(b / T, 1 + x (max(C / g, 1) - 1))."""
+    return np.minimum(budget / tokens, 1 + bunching * (np.maximum(flight / groups, 1) - 1))
+
+
+@formula(unit="", source="tco-model")
+def groups_in_use(groups: Pure, flight: Pure) -> Any:
+    """Attention groups that have a prompt to read: min(g, max(C, 1))."""
+    return np.minimum(groups, np.maximum(flight, 1))
 
 
 @formula(unit="s", source="tco-calibration")
-def engine_step(forward: Second, draft_share: Pure, host: Second, accepted: Pure) -> Any:
-    """Time per token of an engine's step: (t_forward (1 + draft) + t_host) / accepted."""
-    return (forward * (1 + draft_share) + host) / accepted
+def engine_prompt_time(batch_time: Second, filled: Pure) -> Any:
+    """Engine time of one prompt where each attention group reads one and some groups stand idle: t = t_batch / filled."""
+    return batch_time / filled
 
 
 @formula(unit="s", source="tco-calibration")
-def waiting_for_prompts(running: Pure, prefill_time: Second, aggregated: Pure) -> Any:
-    """Prefill work of the other requests that one request meets: (B - 1) t_prefill, nothing where prompts have their own pool."""
-    return aggregated * np.maximum(running - 1, 0) * prefill_time
+def first_prompt_time(batch_time: Second, busy: Pure, groups: Pure, start: Second) -> Any:
+    """Time of a request's own prompt and what lies outside the engine: t_batch x share of groups with a prompt + start."""
+    return batch_time * busy / groups + start
+
+
+@formula(unit="s", source="tco-calibration")
+def waiting_for_prompts(running: Pure, prefill_time: Second) -> Any:
+    """Prefill work of the other requests that one request meets: (B - 1) t_prefill."""
+    return np.maximum(running - 1, 0) * prefill_time
 
 
 @formula(unit="s", source="tco-calibration")
@@ -39,10 +81,21 @@ def first_token_time(first: Second, step: Second, waiting: Second, interference:
 
 
 @formula(unit="1/s", source="little1961")
-def request_rate(running: Pure, first: Second, output_tokens: Pure, per_token: Second, pool: Second) -> Any:
-    """Requests per second of an engine: 1 / max(cycle / B, pool), cycle = TTFT + (O - 1) TPOT, the two limits joined by a 4-norm."""
-    cycle = (first + (output_tokens - 1) * per_token) / running
-    return 1 / (cycle**4 + pool**4) ** 0.25
+def request_rate(running: Pure, first: Second, output_tokens: Pure, per_token: Second) -> Any:
+    """Requests per second of an engine: B / (TTFT + (O - 1) TPOT)."""
+    return running / (first + (output_tokens - 1) * per_token)
+
+
+@formula(unit="s", source="tco-model")
+def pool_time(prompt_time: Second, engines: Pure, readers: Pure) -> Any:
+    """Time between the prompts that a pool of readers hands to each engine: t n / n_p."""
+    return prompt_time * engines / readers
+
+
+@formula(unit="1/s", source="little1961")
+def fed_request_rate(rate: PerSecond, pool: Second, sharpness: Pure) -> Any:
+    """Rate of an engine that a pool feeds, both limits joined smoothly: (r^-p + t^p)^(-1/p)."""
+    return rate / (1 + (rate * pool) ** sharpness) ** (1 / sharpness)
 
 
 @formula(unit="", source="little1961")
@@ -57,7 +110,31 @@ def settled_batch(batch: Pure, target: Pure, most: Pure) -> Any:
     return np.sqrt(batch * np.minimum(np.maximum(target, 1), most))
 
 
-@formula(unit="", source="tco-calibration")
-def maturity(overhead: Pure, decline: Pure, months: Pure) -> Any:
-    """Overhead of a young port: 1 + y exp(-r m), m months since November 2025, at most ten."""
-    return 1 + overhead * np.exp(-decline * np.maximum(np.minimum(months, 10), 0))
+@formula(unit="s", source="little1961")
+def wait_before_engine(flight: Pure, running: Pure, rate: PerSecond) -> Any:
+    """Time a request waits for a place in an engine: max(C - B, 0) / r."""
+    return np.maximum(flight - running, 0) / rate
+
+
+@formula(unit="token/s/chip", source="little1961")
+def closed_loop_rate(rate: PerSecond, output_tokens: Pure, chips: Pure, steady: Pure, one_token: TokenPerChip = 1) -> Any:
+    """Output tokens per second and chip of a closed loop as measured over its run: s r O / N."""
+    return steady * rate * output_tokens * one_token / chips
+
+
+@formula(unit="", source="tco-model")
+def time_reading(rate: PerSecond, prompt_time: Second) -> Any:
+    """Share of its time an engine reads prompts: r t, at most one."""
+    return np.minimum(rate * prompt_time, 1)
+
+
+@formula(unit="", source="tco-model")
+def chips_apart(chips: Pure, engines: Pure, reading: Pure, readers: Pure) -> Any:
+    """Chips for each engine that decodes, those that read for it among them: N + N_p n_p / n."""
+    return chips + reading * readers / engines
+
+
+@formula(unit="", source="tco-model")
+def share_reading(reading: Pure, readers: Pure, engines: Pure, chips: Pure) -> Any:
+    """Share of the chips that read prompts: N_p n_p / (n N_all)."""
+    return reading * readers / engines / chips

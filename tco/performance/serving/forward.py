@@ -9,12 +9,10 @@ import numpy as np
 from tco.fabric.algorithms import all_reduce, reach
 from tco.fabric.links import Group, group_of
 from tco.foundation.formula import least
-from tco.performance.chip.messages import added_latency, hidden_pass_bytes, kernel_time, message_bytes, only_if_shared
+from tco.performance.chip.messages import message_bytes, only_if_shared
 from tco.performance.serving.attention_operators import attention, recurrence
 from tco.performance.serving.expert_operators import feed_forward
-from tco.performance.serving.operators import KERNELS, Operator, Pass
-
-LOOKUP_PASSES = 2  # a row of the embedding is read and written
+from tco.performance.serving.operators import HEAD, Operator, Pass
 
 
 def reduce(made: Pass, layers: int) -> None:
@@ -26,14 +24,14 @@ def reduce(made: Pass, layers: int) -> None:
     group = Group(ranks, domains, ranks / domains)
     met = reach(machine.links, group)
     quickest = least("all-reduce", [timing.time for timing in all_reduce(met, size).values()])
-    time = added_latency(quickest, machine.collective_wait)
+    time = made.waited(quickest, machine.collective_wait, ranks)
     made.collective("all-reduce", layers * (1.0 + (made.groups <= 1.001)), only_if_shared(time, ranks), size, met.links.inside)
 
 
 def forward_pass(made: Pass, logits_tokens: Any) -> list[Operator]:
     """Return all operators of a pass, the output head computed for `logits_tokens`."""
     machine, model, shape = made.machine, made.model, made.shape
-    made.stream("embedding", 1, hidden_pass_bytes(shape.tokens, model.hidden, LOOKUP_PASSES, machine.activation_size))
+    made.elementwise("embedding", 1, shape.tokens, model.hidden, machine.shared("embedding_passes"))
     for kind, layers in model.attentions.items():
         attention(made, layers, kind)
     for mixer, layers in model.mixers.items():
@@ -41,9 +39,7 @@ def forward_pass(made: Pass, logits_tokens: Any) -> list[Operator]:
     for part, layers in model.feed_forwards.items():
         feed_forward(made, layers, part)
     reduce(made, model.layers)
-    made.stream("norms and residuals", model.layers, hidden_pass_bytes(shape.tokens, model.hidden, machine.passes, machine.activation_size))
-    head = ((model.hidden, model.vocabulary / shape.attention_chips),)
-    made.weights("output head", 1, head, logits_tokens, machine.head_size, machine.head_gemm, KERNELS["head"])
-    launches = kernel_time(made.kernels, machine.launch)
-    made.operators.append(Operator("launches", launches, 1, 0.0, 0.0, machine.core, machine.bandwidth, launches))
+    made.elementwise("norms and residuals", model.layers, shape.tokens, model.hidden, machine.shared("residual_passes"))
+    made.products("output head", 1, ((model.hidden, model.vocabulary / shape.attention_chips),), logits_tokens, HEAD, "head")
+    made.launches()
     return made.operators

@@ -1,7 +1,7 @@
-"""The operators of a pass on one chip, for arrays of plans, chips or number formats: what each rests on, and how its time follows.
+"""The operators of a pass on one chip, for arrays of plans or rows: what each rests on, and how its time follows.
 
-Which operators exist is structure: it follows from the architecture and the pass. How long each takes is formulas of values. Axes of
-the plan (tokens, tensor parallel, group sizes) are plain numbers or arrays that broadcast against each other.
+Which operators exist is structure: it follows from the architecture and the pass. How long each takes is formulas of values: products
+by the kernel model that kernels and training share. Axes of the plan (tokens, tensor parallel, group sizes) are numbers or arrays.
 """
 
 from __future__ import annotations
@@ -9,20 +9,31 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tco.fabric.algorithms import gather, reach
 from tco.fabric.links import Group
 from tco.foundation.errors import DataError
 from tco.foundation.formula import total
 from tco.models.model import Architecture
-from tco.models.products import Side, numbers_of
-from tco.performance.chip import moe
-from tco.performance.chip.formats import Computed, unpacking_time
-from tco.performance.chip.machine import Machine, share_of_rate
-from tco.performance.chip.messages import added_latency, only_if_shared, stream_time
-from tco.performance.chip.roofline import array_fill, overlapped_beside, overlapped_time, padded_weights, passing_flops, repeated, weight_traffic
+from tco.models.products import Side
+from tco.performance.chip.formats import FORMATS, WIDE
+from tco.performance.chip.kernels import quantising_size
+from tco.performance.chip.machine import Machine
+from tco.performance.chip.messages import (
+    added_latency,
+    engine_passes,
+    hidden_pass_bytes,
+    kernel_time,
+    layer_kernels,
+    only_if_shared,
+    stream_time,
+    wait_beyond,
+)
+from tco.performance.chip.products import Operands, Product, product
+from tco.performance.chip.roofline import repeated
 
-# Dependent kernels of one layer and of the head, counted from the operator graph of current serving engines.
-KERNELS = {"grouped": 5, "latent": 11, "sparse": 14, "recurrent": 11, "dense": 4, "experts": 7, "shared": 3, "head": 10}
+ATTENTION, DENSE, EXPERTS, HEAD = range(4)  # places of operands in a machine
 
 
 class Operator(NamedTuple):
@@ -74,6 +85,28 @@ class Shape(NamedTuple):
         return self.group / self.replicas
 
 
+class Kinds:
+    """Plans of a search that look alike to an operator: each kind is computed once, then handed to all its plans."""
+
+    def __init__(self, *axes: Any) -> None:
+        columns = [np.asarray(axis, dtype=float) for axis in axes]
+        self.first: Any = None
+        if any(column.ndim == 2 and len(column) > 1 for column in columns):
+            rows = np.broadcast_arrays(*columns)
+            code = rows[0].ravel().copy()
+            for row in rows[1:]:
+                code = code * 4096 + row.ravel()  # axes are whole numbers below
+            _, self.first, self.back = np.unique(code, return_index=True, return_inverse=True)
+
+    def one_each(self, value: Any) -> Any:
+        """Return a value of every plan for one plan of each kind."""
+        return value if self.first is None or np.ndim(value) < 2 or len(value) == 1 else value[self.first]
+
+    def for_all(self, value: Any) -> Any:
+        """Return a value of one plan of each kind for every plan."""
+        return value if self.first is None or np.ndim(value) < 2 or len(value) == 1 else value[self.back]
+
+
 class Pass:
     """Collects the operators of one forward pass on one chip."""
 
@@ -82,59 +115,82 @@ class Pass:
             raise DataError(f"{model.id}: serving is not modelled for attention over a compressed cache")
         self.machine, self.model, self.shape = machine, model, shape
         self.groups = shape.group / shape.attention_chips
+        self.alike = Kinds(shape.tensor_parallel, shape.context_parallel)  # to all but experts and collectives
         self.operators: list[Operator] = []
-        self.kernels = 0
+        self.kernels: list[Any] = []
 
-    def add(
-        self, name: str, layers: Any, flops: Any, moved: Any, rate: Any, bandwidth: Any, kernels: int = 0, beside: Any = None, factor: Any = None
-    ) -> None:
-        """Add an operator that computes and moves, `beside` the matrix units on other engines too; its kernels are counted for the launches."""
-        one = overlapped_time(flops, moved, rate, bandwidth) if beside is None else overlapped_beside(flops, moved, rate, bandwidth, beside)
-        one = one if factor is None else moe.engine_factor(one, factor)
-        self.kernels += kernels * layers
-        self.operators.append(Operator(name, repeated(one, layers), layers, flops, moved, rate, bandwidth, 0.0, beside=beside, kernels=kernels))
+    def count(self, kind: str, layers: Any) -> Any:
+        """Count the kernels that a part of all its layers starts."""
+        kernels = self.machine.shared(f"kernels_{kind}")
+        self.kernels.append(layer_kernels(kernels, layers))
+        return kernels
 
-    def weights(
-        self, name: str, layers: Any, sides: Collection[Side], tokens: Any, size: Any, rate: Any, kernels: int = 0, form: Computed | None = None
-    ) -> None:
-        """Add matrix products of tokens with weights of some sides, each inner x outer."""
-        weights, machine = numbers_of(sides), self.machine
-        filled = self.filled(rate, sides, weights, tokens, form)
-        unpacking = self.unpacking(weights, form)
-        self.add(name, layers, passing_flops(weights, tokens), weight_traffic(weights, size), filled, machine.bandwidth, kernels, unpacking)
+    def products(self, name: str, layers: Any, sides: Collection[Side], tokens: Any, place: int, kernels: str = "", kinds: Kinds | None = None) -> None:
+        """Add matrix products of tokens with weights of some sides, each inner x outer, and the casts of their activations."""
+        made, kinds = self.machine.operands[place], kinds or self.alike
+        tokens = kinds.one_each(tokens)
+        found = [product(made, tokens, kinds.one_each(outer), kinds.one_each(inner)) for inner, outer in sides]
+        casts = [cast for inner, _ in sides for cast in self.casting(place, tokens, kinds.one_each(inner))]
+        self.summed(name, layers, found, casts, made, kernels, kinds)
 
-    def filled(self, rate: Any, sides: Collection[Side], weights: Any, tokens: Any, form: Computed | None) -> Any:
-        """Return the rate that products reach on systolic arrays they may not fill; elsewhere the rate."""
-        array = self.machine.array
-        if array is None:
-            return rate
-        joined = array.rows if form is None or form.peak == "peak_bf16" else array.joined_rows
-        padded = total("padded_weights_of_a_layer", [padded_weights(inner, outer, array.rows, joined, array.columns) for inner, outer in sides])
-        return share_of_rate(rate, array_fill(weights, tokens, padded, array.least_moving))
+    def grouped(self, name: str, layers: Any, sides: Collection[Side], tokens: Any, reached: Any, load: Any, kernels: str) -> None:
+        """Add the products of experts: so many reached, so many tokens each."""
+        made = self.machine.operands[EXPERTS]._replace(latency=0.0)  # many tiles in flight hide the latency along the inner side
+        found = [product(made, tokens, outer, inner, reached) for inner, outer in sides]
+        casts = [cast for inner, _ in sides for cast in self.casting(EXPERTS, load, inner)]
+        self.summed(name, layers, found, casts, made, kernels, Kinds())
 
-    def unpacking(self, weights: Any, form: Computed | None) -> Any:
-        """Return the time the vector units take to unpack some weights, None where the matrix units take them as they are."""
+    def summed(self, name: str, layers: Any, found: list[Product], casts: list[Any], made: Operands, kernels: str, kinds: Kinds) -> None:
+        """Add an operator of several products."""
+        one = kinds.for_all(total(name, [*(part.time for part in found), *casts]))
+        flops, moved = (kinds.for_all(total(name, [getattr(part, field) for part in found])) for field in ("flops", "bytes"))
+        beside = None
+        started = self.count(kernels, layers) if kernels else 0
+        self.operators.append(Operator(name, repeated(one, layers), layers, flops, moved, made.rate, made.stream, 0.0, False, beside, started))
+
+    def casting(self, place: int, tokens: Any, inner: Any) -> list[Any]:
+        """Return the time of casting activations to the format of some products; nothing where they stay wide."""
         machine = self.machine
-        return unpacking_time(weights, machine.unpacking, machine.vector) if form is not None and form.unpacked else None
+        if place == HEAD or FORMATS[machine.formats[place].activations].bits >= WIDE:
+            return []
+        size = quantising_size(1, machine.activation_size, machine.operands[place].input_size)
+        return [stream_time(hidden_pass_bytes(tokens, inner, machine.elementwise, size), machine.row_bandwidth)]
 
-    @property
-    def forms(self) -> tuple[Computed | None, ...]:
-        """Formats of attention projections, dense parts and experts."""
-        return self.machine.formats or (None, None, None)
+    def core(self, name: str, layers: Any, time: Any, flops: Any, moved: Any, rate: Any, kernels: str = "") -> None:
+        """Add an operator whose time is known."""
+        started = self.count(kernels, layers) if kernels else 0
+        self.operators.append(Operator(name, repeated(time, layers), layers, flops, moved, rate, self.machine.bandwidth, 0.0, kernels=started))
 
     def stream(self, name: str, layers: Any, moved: Any) -> None:
         """Add elementwise passes, which only move data."""
         machine = self.machine
-        time = repeated(stream_time(moved, machine.bandwidth), layers)
-        self.operators.append(Operator(name, time, layers, 0.0, moved, machine.core, machine.bandwidth, 0.0))
+        time = repeated(stream_time(moved, machine.row_bandwidth), layers)
+        self.operators.append(Operator(name, time, layers, 0.0, moved, machine.operands[HEAD].rate, machine.row_bandwidth, 0.0))
+
+    def elementwise(self, name: str, layers: Any, tokens: Any, width: Any, passes: Any) -> None:
+        """Add elementwise passes over some numbers a token, with what engines move beyond the least."""
+        self.stream(name, layers, hidden_pass_bytes(tokens, width, engine_passes(passes, self.machine.elementwise), self.machine.activation_size))
 
     def collective(self, name: str, layers: Any, time: Any, size: Any, rate: Any) -> None:
         """Add a collective that moves `size` bytes a chip."""
         latency = self.machine.links.latencies.start
         self.operators.append(Operator(name, repeated(time, layers), layers, None, size, None, rate, latency, True))
 
+    def waited(self, time: Any, wait: Any, ranks: Any) -> Any:
+        """Return the time of a collective with what its ranks wait for each other, and longer where they reach beyond their world."""
+        machine = self.machine
+        beyond = np.asarray(ranks) > machine.links.world
+        time = added_latency(time, wait)
+        return wait_beyond(time, machine.network_wait, 1.0 * beyond) if np.any(beyond) else time
+
     def gather(self, name: str, layers: Any, group: Group, size: Any) -> None:
         """Add an all-gather of `size` bytes over some chips."""
         met = reach(self.machine.links, group)
-        time = added_latency(gather(met, size).time, self.machine.collective_wait)
+        time = self.waited(gather(met, size).time, self.machine.collective_wait, group.ranks)
         self.collective(name, layers, only_if_shared(time, group.ranks), size, met.links.inside)
+
+    def launches(self) -> None:
+        """Add the gaps before the kernels counted so far."""
+        machine, wide = self.machine, self.machine.operands[HEAD]
+        time = kernel_time(total("kernels", self.kernels), machine.launch)
+        self.operators.append(Operator("launches", time, 1, 0.0, 0.0, wide.rate, machine.bandwidth, time))

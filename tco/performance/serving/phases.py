@@ -87,6 +87,18 @@ def time_to_first_token(prefill_time: Second, step_time: Second) -> Any:
     return prefill_time + step_time
 
 
+@formula(unit="s", source="tco-model")
+def reading_time(time: Second, per_prompt: Second) -> Any:
+    """Time until a prompt is read: its pass, or all passes over its parts: max(t, t / n)."""
+    return np.maximum(time, per_prompt)
+
+
+@formula(unit="", source="tco-model")
+def prompts_of_a_pass(budget: Pure, tokens: Pure) -> Any:
+    """Prompts of an attention group that a pass of some tokens holds, below one where it holds a part of one: n = b / T."""
+    return budget / tokens
+
+
 class PassResult(NamedTuple):
     """One pass: its time, what it holds in HBM, and its operators."""
 
@@ -94,6 +106,7 @@ class PassResult(NamedTuple):
     memory: Any
     operators: list[Operator]
     per_token: Any = None  # time of one token of a sequence, in decode
+    per_prompt: Any = None  # time of one prompt of an attention group, in prefill
 
 
 def cached_numbers(model: Architecture, tensor_parallel: Any, context_parallel: Any = 1) -> tuple[Any, Any]:
@@ -145,7 +158,7 @@ def decode_shape(machine: Machine, plan: DecodePlan, request: Request) -> Shape:
     return Shape(
         lies.stage,
         plan.tensor_parallel,
-        lies.stage / (lies.replicas * lies.copies),
+        lies.experts,
         plan.sequences if request.drafts is None else asked.verified_tokens(plan.sequences, request.drafts),
         mean_context(request.prompt, request.answer),
         plan.sequences,
@@ -162,6 +175,13 @@ def decode_memory(machine: Machine, model: Architecture, plan: DecodePlan, reque
     """Return the HBM a decoding chip needs at the end of its sequences."""
     context = full_context(request.prompt, request.answer)
     return held_in_memory(machine, model, decode_shape(machine, plan, request), context, request.offload, plan.pipeline_parallel)
+
+
+def sequence_memory(machine: Machine, model: Architecture, plan: DecodePlan, request: Request) -> Any:
+    """Return the HBM a decoding chip needs for one sequence of its group half way through its answer, as those in flight are on average."""
+    shape = decode_shape(machine, plan._replace(sequences=1.0), request)
+    cache = caches_of(machine, model, shape, mean_context(request.prompt, request.answer))
+    return cache if request.offload is None else asked.cache_in_hbm(cache, request.offload)
 
 
 def decode(machine: Machine, model: Architecture, plan: DecodePlan, request: Request) -> PassResult:
@@ -186,39 +206,52 @@ def decode(machine: Machine, model: Architecture, plan: DecodePlan, request: Req
     return PassResult(time, memory, operators, per_token)
 
 
-def prefill(machine: Machine, model: Architecture, plan: PrefillPlan, request: Request) -> PassResult:
-    """One prompt through every plan; what a prefix cache holds is read, not computed.
-
-    Ranks that split a prompt work as groups of their own, each on a part of equal work, and gather the keys and values of all parts.
-    """
+def prefill_shape(machine: Machine, plan: PrefillPlan, request: Request, prompts: Any) -> Shape:
+    """Return what a pass over some prompts of every group computes and where; what a prefix cache holds is read, not computed."""
     fresh, keys, read = request.prompt, causal_keys(request.prompt), None
     if request.cache_hit is not None:
         fresh, read = asked.fresh_tokens(request.prompt, request.cache_hit), request.prompt
         keys = asked.keys_behind_prefix(request.prompt, fresh)
-    splits = bool(np.any(np.asarray(plan.context_parallel) > 1))
-    if splits:
+    if np.any(np.asarray(plan.context_parallel) > 1):
         fresh, read = per_rank(fresh, plan.context_parallel), request.prompt
+    if prompts is None:
+        prompts = prompts_of_a_pass(machine.habit("token_budget"), fresh)
     lies = layout_of(plan, machine.links)
-    shape = Shape(
+    return Shape(
         lies.stage,
         plan.tensor_parallel,
-        lies.stage / (lies.replicas * lies.copies),
-        fresh,
+        lies.experts,
+        asked.tokens_of_a_pass(fresh, prompts),
         keys,
-        1,
+        prompts,
         decode=False,
-        read=read,
+        read=fresh if read is None else read,
         domains=lies.domains,
         replicas=lies.replicas,
         copies=lies.copies,
         crossing=lies.crossing * np.equal(plan.cut, CUTS.index("tensor")),
     )
-    made = Pass(machine, model, shape)
-    if splits:
-        gather_keys(made, plan.context_parallel, lies.crossing, request.prompt)
-    operators = beside_compute(machine, staged(machine, model, plan, fresh, forward_pass(made, 1)))
+
+
+def prefill_memory(machine: Machine, model: Architecture, plan: PrefillPlan, request: Request, prompts: Any = 1.0) -> Any:
+    """Return the HBM a chip needs that reads some prompts a group."""
+    shape = prefill_shape(machine, plan, request, prompts)._replace(sequences=asked.prompts_held(prompts))
+    return held_in_memory(machine, model, shape, request.prompt, stages=plan.pipeline_parallel)
+
+
+def prefill(machine: Machine, model: Architecture, plan: PrefillPlan, request: Request, prompts: Any = None) -> PassResult:
+    """One pass over prompts of every attention group of a plan.
+
+    A pass takes `prompts` of them: unless said, as many as its budget of tokens holds, or a part of a longer one. Ranks that split a
+    prompt work as groups of their own, each on a part of equal work, and gather the keys and values of all parts.
+    """
+    shape = prefill_shape(machine, plan, request, prompts)
+    prompts, made = shape.sequences, Pass(machine, model, shape)
+    if np.any(np.asarray(plan.context_parallel) > 1):
+        gather_keys(made, plan.context_parallel, layout_of(plan, machine.links).crossing, request.prompt)
+    operators = beside_compute(machine, staged(machine, model, plan, shape.tokens, forward_pass(made, prompts)))
     time = total("prefill_time", [*(operator.time for operator in operators), machine.overhead])
-    return PassResult(time, held_in_memory(machine, model, shape, request.prompt, stages=plan.pipeline_parallel), operators)
+    return PassResult(time, prefill_memory(machine, model, plan, request, prompts), operators, per_prompt=asked.prompt_time(time, prompts))
 
 
 def beside_compute(machine: Machine, operators: list[Operator]) -> list[Operator]:

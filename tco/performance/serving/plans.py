@@ -31,6 +31,7 @@ class PrefillPlan(NamedTuple):
     context_parallel: Any = 1
     pipeline_parallel: Any = 1
     cut: Any = 0  # place in CUTS
+    expert_parallel: Any = 0  # groups of chips that hold whole experts, each chip of a group a part of every one; 0: a group a chip
 
 
 class DecodePlan(NamedTuple):
@@ -42,6 +43,16 @@ class DecodePlan(NamedTuple):
     pipeline_parallel: Any
     cut: Any
     sequences: Any
+    expert_parallel: Any = 0
+
+
+class ServingPlan(NamedTuple):
+    """The plans of both phases, and how many engines of each there are where a number of requests is in flight."""
+
+    decode: DecodePlan
+    prefill: PrefillPlan
+    engines: Any = None  # that decode; none where pools are as large as they need
+    readers: Any = None  # that read prompts on a pool of their own; none where each engine reads its own
 
 
 class Layout(NamedTuple):
@@ -52,6 +63,7 @@ class Layout(NamedTuple):
     replicas: Any  # sets of experts in a stage
     copies: Any  # domains that work on all tokens, each with its part of every expert
     crossing: Any  # 1 where attention groups lie across the domains
+    experts: Any  # groups the experts of a set are spread over
 
 
 def attention_chips(plan: PrefillPlan | DecodePlan) -> Any:
@@ -64,7 +76,19 @@ def layout_of(plan: PrefillPlan | DecodePlan, links: Links) -> Layout:
     stage = plan.chips / plan.pipeline_parallel
     domains = np.ceil(stage / links.domain - 1e-9)
     tensor, context = np.equal(plan.cut, CUTS.index("tensor")), np.equal(plan.cut, CUTS.index("context"))
-    return Layout(stage, domains, 1 + (domains - 1) * context, 1 + (domains - 1) * tensor, 1 * (tensor | context))
+    replicas, copies = 1 + (domains - 1) * context, 1 + (domains - 1) * tensor
+    experts = np.where(np.asarray(plan.expert_parallel) > 0, plan.expert_parallel, stage / (replicas * copies))
+    return Layout(stage, domains, replicas, copies, 1 * (tensor | context), experts)
+
+
+def decoding(axes: PrefillPlan, sequences: Any) -> DecodePlan:
+    """Return engines that decode so many sequences an attention group."""
+    return DecodePlan(axes.chips, axes.tensor_parallel, axes.context_parallel, axes.pipeline_parallel, axes.cut, sequences, axes.expert_parallel)
+
+
+def reading(plan: DecodePlan) -> PrefillPlan:
+    """Return the same engine reading prompts."""
+    return PrefillPlan(plan.chips, plan.tensor_parallel, plan.context_parallel, plan.pipeline_parallel, plan.cut, plan.expert_parallel)
 
 
 def divisors(number: int) -> list[int]:
@@ -115,7 +139,7 @@ def plan_axes(model: Architecture, links: Links, context: float) -> PrefillPlan:
     table = plans_of(int(links.world), int(links.domain), heads, sparse, parts)
     if not context:
         table = table[table[:, PrefillPlan._fields.index("context_parallel")] == 1]
-    return PrefillPlan(*(table[:, at : at + 1] for at in range(table.shape[1])))
+    return PrefillPlan(*(table[:, at : at + 1] for at in range(table.shape[1])), np.zeros((len(table), 1)))
 
 
 def borders_crossed(plan: DecodePlan, links: Links) -> np.ndarray[Any, Any]:
@@ -131,7 +155,7 @@ def describe(plan: DecodePlan, links: Links) -> dict[str, Any]:
         "tp": int(plan.tensor_parallel),
         "pp": int(plan.pipeline_parallel),
         "dp": int(lies.stage / attention_chips(plan)),
-        "ep": int(lies.stage / (lies.replicas * lies.copies)),
+        "ep": int(lies.experts),
         "cp": int(plan.context_parallel),
         "batch": int(plan.sequences * plan.chips / attention_chips(plan)),
     }

@@ -30,13 +30,13 @@ class Request(NamedTuple):
 def request_of(values: Values) -> Request:
     """Return what the workload of a scenario asks for."""
     made = Request(values["workload.input_tokens"], values["workload.output_tokens"])
-    if values.input("workload.cache_hit").value > 0:
+    if values.structure("workload.cache_hit") > 0:
         made = made._replace(cache_hit=values["workload.cache_hit"])
-    if values.input("workload.draft_tokens").value > 0:
+    if values.structure("workload.draft_tokens") > 0:
         made = made._replace(
             drafts=values["workload.draft_tokens"], acceptance=values["workload.spec_acceptance"], draft_cost=values["workload.draft_cost"]
         )
-    if values.input("workload.kv_offload").value > 0:
+    if values.structure("workload.kv_offload") > 0:
         made = made._replace(offload=values["workload.kv_offload"], host_link=values["performance.training.host_link_bandwidth"])
     return made
 
@@ -56,6 +56,24 @@ def fresh_tokens(input_tokens: Pure, cache_hit: Pure) -> Any:
 def keys_behind_prefix(input_tokens: Pure, fresh: Pure) -> Any:
     """Keys a fresh token sees on average under the causal mask, the prefix before it: L = I - fresh / 2."""
     return input_tokens - fresh / 2
+
+
+@formula(unit="", source="tco-model")
+def tokens_of_a_pass(fresh: Pure, prompts: Pure) -> Any:
+    """Tokens of an attention group in a pass over n prompts, or a part of one: T n."""
+    return fresh * prompts
+
+
+@formula(unit="", source="tco-model")
+def prompts_held(prompts: Pure) -> Any:
+    """Prompts whose caches a group holds while it reads n of them, or a part of one: max(n, 1)."""
+    return np.maximum(prompts, 1)
+
+
+@formula(unit="s", source="tco-model")
+def prompt_time(time: Second, prompts: Pure) -> Any:
+    """Time for one prompt where a pass takes n of them: t / n."""
+    return time / prompts
 
 
 @formula(unit="", source="leviathan2023")

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tco.fabric.links import Links
+from tco.foundation.errors import DataError
 from tco.foundation.values import Values
 from tco.models.architecture import Architecture
 from tco.performance.chip.machine import Machine, notes_on
 from tco.performance.serving import phases
+from tco.performance.serving.given import AxesGiven, axes_given
+from tco.performance.serving.loaded import under_load
 from tco.performance.serving.phases import PassResult
-from tco.performance.serving.plans import CUTS, DecodePlan, PrefillPlan, attention_chips, borders_crossed, describe
+from tco.performance.serving.plans import CUTS, ServingPlan, attention_chips, borders_crossed, describe, plan_axes
 from tco.performance.serving.requests import Request, notes_on_request, request_of
-from tco.performance.serving.search import Choice, choose_decode, choose_prefill
+from tco.performance.serving.search import Choice, choose_decode, choose_prefill, choose_under_load
 
 if TYPE_CHECKING:
     from tco.performance.serving.axes import Axis
-
-
-class ServingPlan(NamedTuple):
-    """The plans of both phases."""
-
-    decode: DecodePlan
-    prefill: PrefillPlan
 
 
 @dataclass(slots=True)
@@ -38,6 +35,7 @@ class ServingResult:
     choices: dict[str, Choice] = field(default_factory=dict)
     links: Links | None = None  # that the plans lie on
     reason: str = ""
+    fits: Any = None  # whether the plan of every row fits memory, where rows are asked for
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -52,8 +50,8 @@ class ServingResult:
 
         if self.plan is None or self.links is None:
             return []
-        plans = self.plan._asdict()
-        return [axis for phase, made in self.phases().items() for axis in axes_of(phase, plans[phase], self.links, made)]
+        plan, links = self.plan, self.links
+        return [axis for phase, made in self.phases().items() for axis in axes_of(phase, getattr(plan, phase), links, made)]
 
     @property
     def cuts(self) -> dict[str, float]:
@@ -69,57 +67,71 @@ class ServingResult:
         return {name: made for name, made in (("decode", self.decode), ("prefill", self.prefill)) if made is not None}
 
 
-def search_plans(machine: Machine, model: Architecture, request: Request, values: Values) -> dict[str, Choice]:
-    """Search both phases' plans under the workload's targets."""
-    return {
-        "decode": choose_decode(machine, model, request, values["workload.interactivity"]),
-        "prefill": choose_prefill(machine, model, request, values["workload.ttft"]),
+def serve(machine: Machine, model: Architecture, values: Values, plan: ServingPlan | Mapping[str, str] | None) -> ServingResult:
+    """Evaluate a serving workload with a plan as an evaluation found it, with the axes of one that a user gives, or with the best of a search."""
+    if isinstance(plan, ServingPlan):
+        return evaluated(machine, model, values, plan)
+    request, axes = request_of(values), None if plan is None else axes_given(model, machine.links, plan)
+    found = searched(machine, model, request, values, axes)
+    if found.plan is None and plan is not None:
+        raise DataError(f"--plan {','.join(f'{key}={text}' for key, text in plan.items())}: {found.reason}")
+    found.notes = [*notes_on(machine), *notes_on_request(request)]
+    return found
+
+
+def searched(machine: Machine, model: Architecture, request: Request, values: Values, axes: AxesGiven | None) -> ServingResult:
+    """Search the plans of some axes, or all, under the workload's targets."""
+    if values.structure("workload.concurrency") > 0:
+        every = plan_axes(model, machine.links, 0) if axes is None or axes.decode is None else axes.decode
+        before, counts = None, (None, None) if axes is None else (axes.engines, axes.readers)
+        if axes is not None and axes.readers is not None:
+            ready = choose_prefill(machine, model, request, values["workload.ttft"], axes.prefill)
+            if ready.plan is None:
+                return ServingResult(None, choices={"prefill": ready}, reason=f"no prefill plan: {ready.reason}")
+            before = ready.plan
+        choice, found, made = choose_under_load(machine, model, request, values, every, before, counts)
+        if found is None or made is None:
+            return ServingResult(None, choices={"decode": choice}, reason=f"no plan: {choice.reason}")
+        return ServingResult(found, made.rates, made.prefill_share, made.decode, made.prefill, {"decode": choice}, machine.links)
+    decode_axes, prefill_axes, sequences = (None, None, None) if axes is None else (axes.decode, axes.prefill, axes.sequences)
+    choices = {
+        "decode": choose_decode(machine, model, request, values["workload.interactivity"], decode_axes, sequences),
+        "prefill": choose_prefill(machine, model, request, values["workload.ttft"], prefill_axes),
     }
+    failed = {phase: choice.reason for phase, choice in choices.items() if choice.plan is None}
+    if failed:
+        return ServingResult(None, choices=choices, reason="; ".join(f"no {phase} plan: {why}" for phase, why in failed.items()))
+    plan = ServingPlan(choices["decode"].plan, choices["prefill"].plan)
+    return pooled(machine, plan, request, choices["decode"].made, choices["prefill"].made, choices)
 
 
-def serve(machine: Machine, model: Architecture, values: Values, plan: ServingPlan | None) -> ServingResult:
-    """Evaluate a serving workload with a fixed plan, or with the best plan of a search."""
-    if values.input("workload.concurrency").value > 0:
-        return serve_together(machine, model, values, plan)
+def evaluated(machine: Machine, model: Architecture, values: Values, plan: ServingPlan) -> ServingResult:
+    """Evaluate a serving workload with a plan."""
     request = request_of(values)
     notes = [*notes_on(machine), *notes_on_request(request)]
-    prompt, answer = request.prompt, request.answer
-    choices: dict[str, Choice] = {}
-    if plan is None:
-        choices = search_plans(machine, model, request, values)
-        failed = {phase: choice.reason for phase, choice in choices.items() if choice.plan is None}
-        if failed:
-            reason = "; ".join(f"no {phase} plan: {why}" for phase, why in failed.items())
-            return ServingResult(None, choices=choices, reason=reason, notes=notes)
-        plan, decode, prefill = ServingPlan(choices["decode"].plan, choices["prefill"].plan), choices["decode"].made, choices["prefill"].made
+    if values.structure("workload.concurrency") > 0:
+        made = under_load(machine, model, plan, request, values)
+        found = ServingResult(plan, made.rates, made.prefill_share, made.decode, made.prefill, {}, machine.links, fits=made.fits)
     else:
         decode, prefill = phases.decode(machine, model, plan.decode, request), phases.prefill(machine, model, plan.prefill, request)
+        found = pooled(machine, plan, request, decode, prefill, {})
+    found.notes = notes
+    return found
+
+
+def pooled(
+    machine: Machine, plan: ServingPlan, request: Request, decode: PassResult, prefill: PassResult, choices: dict[str, Choice]
+) -> ServingResult:
+    """Return what two pools give in the proportion the workload asks for: the limit of the closed loop in which none waits for the other."""
+    prompt, answer = request.prompt, request.answer
     made = phases.decode_rate(plan.decode.sequences, attention_chips(plan.decode), decode.per_token)
-    read = phases.prefill_rate(prompt, attention_chips(plan.prefill), prefill.time)
+    read = phases.prefill_rate(prompt, attention_chips(plan.prefill), prefill.per_prompt)
     output = phases.output_rate(made, read, prompt, answer)
     rates = {
         "output_tokens_per_s_per_chip": output,
         "input_tokens_per_s_per_chip": phases.input_rate(output, prompt, answer),
         "tokens_per_s_per_user": phases.tokens_per_user(decode.per_token),
-        "ttft_s": phases.time_to_first_token(prefill.time, decode.time),
+        "ttft_s": phases.time_to_first_token(phases.reading_time(prefill.time, prefill.per_prompt), decode.time),
         "tpot_s": decode.per_token,
     }
-    share = phases.prefill_share(made, read, prompt, answer)
-    return ServingResult(plan, rates, share, decode, prefill, choices, machine.links, notes=notes)
-
-
-def serve_together(machine: Machine, model: Architecture, values: Values, plan: ServingPlan | None) -> ServingResult:
-    """Evaluate a workload whose prompts and answers share the chips, at its requests in flight."""
-    from tco.performance.serving import aggregated  # a workload on pools of their own starts without it
-
-    request, choices = request_of(values), {}
-    notes = [*notes_on(machine), *notes_on_request(request)]
-    if plan is None:
-        choices["decode"] = aggregated.choose(machine, model, request, values)
-        chosen = choices["decode"].plan
-        if chosen is None:
-            return ServingResult(None, choices=choices, reason=f"no plan: {choices['decode'].reason}", notes=notes)
-        plan = ServingPlan(chosen, aggregated.read_on(chosen))
-    rates, decode, prefill = aggregated.evaluate(machine, model, plan.decode, request, values)
-    share = rates.pop("prefill_share")
-    return ServingResult(plan, rates, share, decode, prefill, choices, machine.links, notes=notes)
+    return ServingResult(plan, rates, phases.prefill_share(made, read, prompt, answer), decode, prefill, choices, machine.links)

@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.foundation.trace import plain
+from tco.foundation.values import Values
 from tco.models.architecture import Architecture
 from tco.performance.chip.machine import Machine
 from tco.performance.serving.operators import Operator
-from tco.performance.serving.phases import PassResult, decode, decode_rate, full_context, prefill, prefill_rate, tokens_per_user
-from tco.performance.serving.plans import SEQUENCES, DecodePlan, PrefillPlan, attention_chips, plan_axes
+from tco.performance.serving.phases import PassResult, decode, decode_rate, full_context, prefill, prefill_rate, reading_time, tokens_per_user
+from tco.performance.serving.loaded import Loaded, plan_under_load, under_load
+from tco.performance.serving.plans import SEQUENCES, PrefillPlan, ServingPlan, attention_chips, decoding, plan_axes, reading
 from tco.performance.serving.requests import Request
 
 
@@ -42,7 +44,7 @@ def at(quantity: Any, place: Place) -> Any:
 def pass_at(result: PassResult, place: Place) -> PassResult:
     """Return one plan's pass out of those of many."""
     operators = [Operator(*(at(value, place) for value in operator)) for operator in result.operators]
-    return PassResult(at(result.time, place), at(result.memory, place), operators, at(result.per_token, place))
+    return PassResult(*(at(value, place) for value in result[:2]), operators, at(result.per_token, place), at(result.per_prompt, place))
 
 
 def choose_best(score: Any, fits: Any, meets: Any, axes: Any, result: PassResult) -> Choice:
@@ -69,9 +71,11 @@ def decode_axes(machine: Machine, model: Architecture, request: Request) -> Pref
     return plan_axes(model, machine.links, full_context(request.prompt, request.answer))
 
 
-def choose_decode(machine: Machine, model: Architecture, request: Request, interactivity: float, axes: PrefillPlan | None = None) -> Choice:
+def choose_decode(
+    machine: Machine, model: Architecture, request: Request, interactivity: float, axes: PrefillPlan | None = None, sequences: Any = None
+) -> Choice:
     """Search decode plans, those of the given axes or all, for the most tokens per chip at no less than `interactivity` tokens/s a user."""
-    plan = DecodePlan(*(axes or decode_axes(machine, model, request)), np.array([SEQUENCES], dtype=float))
+    plan = decoding(axes or decode_axes(machine, model, request), np.array([SEQUENCES], dtype=float) if sequences is None else sequences)
     result = decode(machine, model, plan, request)
     fits, fast = result.memory <= machine.memory, tokens_per_user(result.per_token) >= interactivity
     rate = decode_rate(plan.sequences, attention_chips(plan), result.per_token)
@@ -81,16 +85,47 @@ def choose_decode(machine: Machine, model: Architecture, request: Request, inter
     return choice
 
 
-def choose_prefill(machine: Machine, model: Architecture, request: Request, ttft: float) -> Choice:
-    """Search the prefill plans for the most tokens per chip at no more than `ttft` seconds a prompt (zero: no limit)."""
-    plan = plan_axes(model, machine.links, request.prompt)
+def choose_prefill(machine: Machine, model: Architecture, request: Request, ttft: float, axes: PrefillPlan | None = None) -> Choice:
+    """Search prefill plans, those given or all, for the most tokens per chip at no more than `ttft` seconds a prompt (zero: no limit)."""
+    plan = axes or plan_axes(model, machine.links, request.prompt)
     result = prefill(machine, model, plan, request)
-    fits, soon = result.memory <= machine.memory, result.time <= (ttft or np.inf)
-    choice = choose_best(prefill_rate(request.prompt, attention_chips(plan), result.time), fits, soon, plan, result)
+    fits, soon = result.memory <= machine.memory, reading_time(result.time, result.per_prompt) <= (ttft or np.inf)
+    choice = choose_best(prefill_rate(request.prompt, attention_chips(plan), result.per_prompt), fits, soon, plan, result)
     if choice.plan is None:
         late = f"the quickest prefill takes {float(np.min(result.time)):.3g} s, more than the {ttft:g} s allowed"
         return choice._replace(reason=late if np.any(fits) else shortfall(result.memory, machine))
     return choice
+
+
+def choose_under_load(
+    machine: Machine, model: Architecture, request: Request, values: Values, axes: PrefillPlan, prefill: PrefillPlan | None, counts: tuple[Any, Any]
+) -> tuple[Choice, ServingPlan | None, Loaded | None]:
+    """Search engines of some axes for the most tokens per chip with the requests in flight; `counts` are engines and those that read for them.
+
+    Without a number of engines they fill a world.
+    """
+    engines = counts[0] if counts[0] is not None else np.maximum(machine.links.world / axes.chips, 1)
+    plans = ServingPlan(decoding(axes, 1.0), axes if prefill is None else prefill, engines, counts[1])
+    found = under_load(machine, model, plans, request, values)
+    limit, interactivity = values["workload.ttft"] or np.inf, values["workload.interactivity"]
+    soon, quick = found.rates["ttft_s"] <= limit, found.rates["tokens_per_s_per_user"] >= interactivity
+    shape = (len(axes.chips), 1)
+    rate, fits, meets = (np.broadcast_to(one, shape) for one in (found.rates["output_tokens_per_s_per_chip"], found.fits, soon & quick))
+    choice = choose_best(rate, fits, meets, decoding(axes, np.ones(shape)), found.decode)
+    if choice.plan is None:
+        best, flight = float(np.max(np.where(fits, found.rates["tokens_per_s_per_user"], 0))), plain(values["workload.concurrency"])
+        reason = (
+            shortfall(found.needed, machine)
+            if not np.any(fits)
+            else f"{flight:g} requests in flight get at most {best:.1f} tokens/s a user, {interactivity:g} are asked for"
+            if not np.any(fits & quick)
+            else f"no engine gives the first token within {limit:g} s at {flight:g} requests in flight"
+        )
+        return choice._replace(reason=reason), None, None
+    one = ServingPlan(choice.plan, reading(choice.plan) if prefill is None else prefill, 1.0, counts[1])
+    one = one._replace(engines=float(np.maximum(machine.links.world / choice.plan.chips, 1)) if counts[0] is None else counts[0])
+    made = under_load(machine, model, one, request, values)
+    return choice, plan_under_load(one, made), made
 
 
 def shortfall(memory: Any, machine: Machine) -> str:

@@ -1,0 +1,102 @@
+"""A plan as a user gives it: some of its axes fixed by name, the rest left to the search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.fabric.links import Links
+from tco.foundation.errors import DataError, unknown
+from tco.models.architecture import Architecture
+from tco.performance.serving.plans import STAGES, TENSOR_PARALLEL, PrefillPlan, attention_chips, layout_of, plan_axes
+
+AXES = ("chips", "tp", "pp", "dp", "ep", "cp")
+PREFIX = "prefill_"  # of the axes of a pool of its own that reads prompts
+KEYS = (*AXES, "batch", "workers", *(PREFIX + name for name in (*AXES, "workers")))
+LARGEST = 2**20  # of any axis
+
+
+class AxesGiven(NamedTuple):
+    """The plans that the given axes leave, and the numbers given beside them."""
+
+    decode: PrefillPlan | None
+    prefill: PrefillPlan | None
+    sequences: Any = None  # of an attention group, for each plan
+    engines: float | None = None
+    readers: float | None = None  # a pool of its own reads prompts
+
+
+def axes_given(model: Architecture, links: Links, plan: Mapping[str, str]) -> AxesGiven:
+    """Return the plans that fit the given axes; an unknown key, a bad value or axes that fit no plan raise `DataError`."""
+    given = {key: whole(key, text) for key, text in plan.items()}
+    own = {key: value for key, value in given.items() if key in AXES}
+    other = {key.removeprefix(PREFIX): value for key, value in given.items() if key.startswith(PREFIX)}
+    readers = float(other.pop("workers", 1)) if other else None
+    decode = plans_with(model, links, own, "") if own else None
+    prefill = plans_with(model, links, other, PREFIX) if other else decode
+    sequences = None
+    if "batch" in given:
+        if decode is None:
+            raise DataError("--plan: batch is given without the chips it is spread over; give tp or chips too")
+        sequences = given["batch"] * attention_chips(decode) / decode.chips
+    engines = given.get("workers", 1 if readers or "chips" in given else None)
+    return AxesGiven(decode, prefill, sequences, None if engines is None else float(engines), readers)
+
+
+def whole(key: str, text: str) -> int:
+    """Return the whole number of one axis."""
+    if key not in KEYS:
+        raise unknown("axis of a serving plan", key, KEYS, "--plan")
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 1 <= value <= LARGEST or value != int(value):
+        raise DataError(f"--plan {key}={text}: expected a whole number from 1 to {LARGEST:,}")
+    return int(value)
+
+
+def plans_with(model: Architecture, links: Links, given: Mapping[str, int], prefix: str) -> PrefillPlan:
+    """Return the plans with some axes given, each axis a column."""
+    if "chips" not in given and {"tp", "dp"} <= set(given):
+        given = {**given, "chips": given["tp"] * given["dp"] * given.get("cp", 1) * given.get("pp", 1)}
+    found = built(model, given) if "chips" in given else searched(model, links, given)
+    groups = found.chips / found.pipeline_parallel / attention_chips(found)
+    wanted = {"tp": found.tensor_parallel, "pp": found.pipeline_parallel, "dp": groups, "cp": found.context_parallel}
+    kept = np.ones(found.chips.shape, dtype=bool)
+    for key, axis in wanted.items():
+        if key in given:
+            kept &= axis == given[key]
+    if "ep" in given:
+        stage = layout_of(found, links).stage
+        kept &= (given["ep"] <= stage) & (stage % given["ep"] == 0)
+    if not kept.any():
+        text = ",".join(f"{prefix}{key}={value}" for key, value in given.items())
+        raise DataError(f"--plan {text}: no plan of {model.id} has these axes: tp x cp x pp divides chips, ep the chips of a stage, tp the heads")
+    table = PrefillPlan(*(np.broadcast_to(axis, kept.shape)[kept[:, 0]] for axis in found))
+    return table._replace(expert_parallel=np.full(table.chips.shape, float(given["ep"]))) if "ep" in given else table
+
+
+def searched(model: Architecture, links: Links, given: Mapping[str, int]) -> PrefillPlan:
+    """Return every plan of the search, sequences split as far as is given."""
+    return plan_axes(model, links, np.inf if "cp" in given else 0)
+
+
+def built(model: Architecture, given: Mapping[str, int]) -> PrefillPlan:
+    """Return the plans of so many chips, which need not be a part of the world."""
+    heads = max((block.attention.heads for block in model.blocks), default=1) or 1
+    sparse = any(block.feed_forward.experts for block in model.blocks)
+    chips, rows = given["chips"], []
+    for depth in (given["pp"],) if "pp" in given else (1, *STAGES):
+        for context in (given.get("cp", 1),):
+            each = chips / depth / context
+            tensors = (given["tp"],) if "tp" in given else (*TENSOR_PARALLEL, *(() if each in TENSOR_PARALLEL else (each,)))
+            for tensor in tensors:
+                whole_groups = each >= 1 and each % tensor == 0
+                if whole_groups and heads % tensor == 0 and (sparse or "tp" in given or tensor == each):
+                    rows.append((chips, tensor, context, depth))
+    table = np.array(rows, dtype=float).reshape(-1, 4)
+    zeros = np.zeros((len(table), 1))
+    return PrefillPlan(*(table[:, at : at + 1] for at in range(4)), zeros, zeros)
