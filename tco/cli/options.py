@@ -43,3 +43,20 @@ def pairs(texts: list[str] | None, option: str) -> dict[str, str]:
             raise UsageError(f"{option} {text!r}: expected {'PATH' if option == '--set' else 'KEY'}=VALUE")
         found[key.strip()] = value.strip()
     return found
+
+
+def axes(text: str | None) -> dict[str, str] | None:
+    """Return the axes of a plan that AXIS=N,... fixes; a malformed one raises `UsageError`."""
+    from tco.foundation.errors import UsageError
+
+    if text is None:
+        return None
+    found: dict[str, str] = {}
+    for one in text.split(","):
+        name, sign, value = (part.strip() for part in one.partition("="))
+        if not (sign and name and value):
+            raise UsageError(f"--plan {text!r}: expected AXIS=N,..., such as tp=8,ep=1,batch=64")
+        if name in found:
+            raise UsageError(f"--plan {text!r}: {name} is given twice")
+        found[name] = value
+    return found
