@@ -25,6 +25,9 @@ Settings = Annotated[
 Variants = Annotated[
     list[str] | None, typer.Option("--variant", metavar="KEY=VALUE", help="Choose a variant of the system, such as switch=gen2. Repeatable.")
 ]
+Axes = Annotated[
+    str | None, typer.Option("--plan", metavar="AXIS=N,...", help="Fix axes of the plan, such as tp=8,ep=1,batch=64; the others are searched.")
+]
 Data = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Your own data folder, laid over the shipped one.")]
 Format = Annotated[Form, typer.Option("--format", help="How the answer is printed.")]
 Output = Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Write to a file instead of stdout.")]

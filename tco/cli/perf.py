@@ -7,16 +7,14 @@ from typing import Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Data, Form, Format, Output, Quiet, Settings, Variants, axes, pairs
+from tco.cli.options import Axes, Data, Form, Format, Output, Quiet, Settings, Variants, axes, pairs
 from tco.foundation.errors import DataError
 
 
 @app.command()
 def perf(
     scenario: Annotated[str, typer.Argument(help="A scenario's name or file, or the id of a system or a chip.")],
-    plan: Annotated[
-        str | None, typer.Option(metavar="AXIS=N,...", help="Fix axes of the plan, such as tp=8,ep=1,batch=64; the others are searched.")
-    ] = None,
+    plan: Axes = None,
     settings: Settings = None,
     variant: Variants = None,
     data: Data = None,
