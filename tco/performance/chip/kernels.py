@@ -49,9 +49,15 @@ def tile_step(
 
 
 @formula(unit="s", source="cutlass")
-def waves_time(tiles: Pure, splits: Pure, cores: Pure, inner: Pure, step: Second, reduction: Second) -> Any:
-    """Time of all waves when the inner side is split s ways, with the sum of the parts after it: ceil(tiles s / n) k / s step + min(s-1, 1) r."""
-    return ceil_ratio(tiles * splits, cores) * (inner / splits * step) + np.minimum(splits - 1, 1) * reduction
+def waves_time(tiles: Pure, cores: Pure, inner: Pure, step: Second) -> Any:
+    """Time of all waves of tiles over the cores: ceil(tiles / n) k step."""
+    return ceil_ratio(tiles, cores) * (inner * step)
+
+
+@formula(unit="s", source="cutlass")
+def split_time(tiles: Pure, cores: Pure, inner: Pure, step: Second, most: Pure, reduction: Second) -> Any:
+    """Time of tiles whose inner side is split up to s ways, so that all cores end together, and of summing: max(tiles / n, 1/s) k step + r."""
+    return np.maximum(tiles / cores, 1 / most) * (inner * step) + reduction
 
 
 @formula(unit="s", source="aws-nki-trn2")
