@@ -30,6 +30,9 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "workload.attention_format": "attention_format",
     "workload.expert_format": "expert_format",
     "workload.cache_format": "cache_format",
+    "workload.attention_core_format": "attention_core_format",
+    "workload.engine": "engine",
+    "workload.software": "software",
     "workload.attention": "attention",
     "workload.dropout": "dropout",
     "workload.expert_kernels": "expert_kernels",
@@ -43,6 +46,11 @@ FOLLOWS = {  # texts that follow another where they are not given
     "workload.attention_format": "workload.precision",
     "workload.expert_format": "workload.precision",
     "workload.cache_format": "workload.precision",
+}
+USUAL = {  # texts that are taken so where nothing says otherwise
+    "workload.attention_core_format": "bf16",
+    "workload.engine": "family",  # the engine of the chip's family
+    "workload.software": "mature",
 }
 HEADLINE_SYSTEM = "gb200-nvl72"
 HEADLINE_DOCUMENTS = {
@@ -213,6 +221,9 @@ class Inputs:
         if path not in self.texts:
             if path in FOLLOWS:
                 return self.text(FOLLOWS[path])
+            if path in USUAL:
+                self.texts_used[path] = USUAL[path]
+                return USUAL[path]
             group = path.partition(".")[0]
             raise DataError(f"{self.scenario.documents[group]}: {path} is missing in data/{DOCUMENTS[group]}")
         self.texts_used[path] = self.texts[path]

@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 from tco.chain.connections import links_of_system, route_of
 from tco.chain.inputs import Inputs
+from tco.chain.practice import engine_of, months_after
 from tco.fabric.scopes import fabric_scopes
 from tco.foundation.errors import DataError
 from tco.foundation.values import Values
 from tco.models.architecture import Architecture, load_model
-from tco.performance.chip.machine import Machine, Stored, Traits, devices_share, family_of, machine
+from tco.performance.chip.machine import Machine, Readable, Stored, Traits, devices_share, family_of, machine
 from tco.performance.serving.result import ServingResult, serve
 
 if TYPE_CHECKING:
     from tco.performance.training.result import TrainingResult
+
+
+STORED = ("attention_format", "precision", "expert_format", "cache_format", "attention_core_format")
 
 
 def serving_of(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
@@ -27,19 +31,26 @@ def serving_of(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
 
 def server_of(inputs: Inputs, values: Values) -> tuple[Machine, Architecture]:
     """Return what serves the scenario's workload: a chip on its links, and the model."""
-    system, catalogue = inputs.system, inputs.catalogue
-    stored = Stored(*(inputs.text(f"workload.{name}") for name in ("attention_format", "precision", "expert_format", "cache_format")))
-    traits = Traits(*(catalogue.has_part_value(system.chip, name) for name in ("array_rows", "cores_per_device", "dereferences")))
-    hardware = machine(system.chip, links_of_system(inputs, values), values, family_of(catalogue, system.chip), stored, traits)
-    model = load_model(catalogue, inputs.text("workload.model"))
+    model = load_model(inputs.catalogue, inputs.text("workload.model"))
     refuse_beyond_context(model, values, ("workload.input_tokens", "workload.output_tokens"))
     refuse_no_requests(values)
-    return hardware, model
+    months = months_after(inputs.text("workload.software"), values, inputs.system.chip)
+    return machine_of(inputs, values, inputs.text, months), model
+
+
+def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], months: Any = None) -> Machine:
+    """Return a system's chip on its links under the engine and the formats that texts name, `months` after the chip came out."""
+    system, catalogue = inputs.system, inputs.catalogue
+    family = family_of(catalogue, system.chip)
+    stored = Stored(*(text(f"workload.{name}") for name in STORED))
+    traits = Traits(*(catalogue.has_part_value(system.chip, name) for name in ("array_rows", "cores_per_device", "dereferences")))
+    engine = engine_of(catalogue, family, text("workload.engine"))
+    return machine(system.chip, links_of_system(inputs, values), values, family, stored, traits, engine, months)
 
 
 def refuse_beyond_context(model: Architecture, values: Values, paths: tuple[str, ...]) -> None:
     """Refuse sequences longer than the model was made for."""
-    length = sum(values.input(path).value for path in paths)
+    length = sum(values.structure(path) for path in paths)
     if length > model.context:
         raise DataError(f"{' + '.join(paths)} is {length:,.0f} tokens, more than the context of {model.id}, {model.context:,} tokens")
 

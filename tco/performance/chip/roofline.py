@@ -134,3 +134,9 @@ def smooth_maximum(one: Second, other: Second, sharpness: Pure) -> Any:
 def conversion_traffic(tokens: Pure, numbers: Pure, conversion_size: Byte) -> Any:
     """Traffic of turning activations into a narrow format: Q = T n b_c."""
     return tokens * numbers * conversion_size
+
+
+@formula(unit="s", source="tco-model")
+def computing_time(flops: FLOP, rate: FLOPPerSecond) -> Any:
+    """Time of some work on engines of a rate: t = F / P."""
+    return flops / rate

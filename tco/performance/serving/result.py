@@ -109,7 +109,7 @@ def evaluated(machine: Machine, model: Architecture, values: Values, plan: Servi
     """Evaluate a serving workload with a plan."""
     request = request_of(values)
     notes = [*notes_on(machine), *notes_on_request(request)]
-    if values.structure("workload.concurrency") > 0:
+    if plan.engines is not None:
         made = under_load(machine, model, plan, request, values)
         found = ServingResult(plan, made.rates, made.prefill_share, made.decode, made.prefill, {}, machine.links, fits=made.fits)
     else:

@@ -1,50 +1,44 @@
 """Reading serving rows: what each states of its engine, its formats, its pools and its load. One rule for all rows.
 
-Attention data parallel and expert parallel are degrees; the raw InferenceX rows state them as flags. Lengths that a benchmark draws
-from 0.8-1.0 of nominal count at 0.9. What a row leaves unstated is the checkpoint's own format, or skips the row with a reason.
+What is read depends on what a row's own columns say, never on who published it. What a row leaves unstated is the checkpoint's own
+format, the software that has grown up, or skips the row with a reason.
 """
 
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
+from tco.chain.practice import month_of
 from tco.foundation.files import read_csv
-from tco.models.architecture import load_model
+from tco.models.architecture import Architecture, load_model
 from tco.studies.validation.measured import base_skips, column, texts
 from tco.studies.validation.specifications import Specifications
 
 Array = np.ndarray[Any, Any]
-PREDICTS_AHEAD = ("deepseek-r1", "qwen3.5-397b-a17b", "glm-5")  # checkpoints that ship layers predicting further tokens
-NATIVE = {"deepseek": "fp8", "kimi-k2.5": "int4", "minimax": "fp8", "gpt-oss": "mxfp4"}  # format of the published checkpoint; else bf16
-ENGINES = (("neuron", "neuron"), ("atom", "atom"), ("sglang", "sglang"), ("vllm", "vllm"), ("trt", "trtllm"), ("tensorrt", "trtllm"))
-RELEASES = {  # months of versions in rows whose own date is only that of an upload
-    "trtllm 1.0.0rc3": "2025-07",
-    "trtllm 1.2.0rc6": "2025-12",
-    "trtllm 1.3.0rc1": "2026-01",
-    "trtllm 1.3.0rc5": "2026-02",
-    "sglang 0.5.1": "2025-08",
-    "sglang 0.5.6": "2025-12",
-    "sglang 0.5.8": "2026-01",
-    "sglang 0.5.9": "2026-02",
-    "vllm 0.12.0": "2025-12",
-    "vllm 0.16.0": "2026-02",
-}
-DRAWN = 0.9  # mean of a length drawn evenly from 0.8-1.0 of nominal
+GROWN = "2026-01"  # sweeps of models that predict ahead say so from then on
+
+
+def rows_of(catalogue: Catalogue, name: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
+    """Return the rows of a table of the catalogue, those of the last folder first."""
+
+    def read() -> list[dict[str, str]]:
+        paths = [path for folder in reversed(catalogue.folders) if (path := folder / f"{name}.csv").is_file()]
+        return [row for path in paths for _, row in read_csv(path, columns)]
+
+    found: list[dict[str, str]] = catalogue.once(("table", name), read)
+    return found
 
 
 def model_ids(catalogue: Catalogue, names: Array) -> Array:
     """Return the model id of every row; empty where the model is unknown."""
-    patterns = [
-        (re.compile(row["pattern"]), row["model"])
-        for folder in catalogue.folders
-        if (folder / "model_names.csv").is_file()
-        for _, row in read_csv(folder / "model_names.csv", ("pattern", "model"))
-    ]
+    patterns = [(re.compile(row["pattern"]), row["model"]) for row in rows_of(catalogue, "model_names", ("pattern", "model"))]
     found = {
         name: name if name in catalogue.models else next((model for pattern, model in patterns if pattern.search(str(name))), "")
         for name in set(names)
@@ -52,38 +46,24 @@ def model_ids(catalogue: Catalogue, names: Array) -> Array:
     return np.array([found[name] for name in names], dtype=object)
 
 
-def engine_of(framework: str) -> str:
-    """Return the family of a serving engine."""
-    text = framework.lower()
-    return next((family for word, family in ENGINES if word in text), "other")
+def software_of(catalogue: Catalogue, framework: str, date: str) -> tuple[str, str]:
+    """Return the engine a framework names (that of the chip's family where it names none) and the date of its software, empty if unstated."""
+    table, text = rows_of(catalogue, "serving_engines", ("pattern", "engine", "version", "date")), framework.lower()
+    engine = next((row["engine"] for row in table if row["pattern"] and re.search(row["pattern"], text)), "family")
+    released = [row["date"] for row in table if row["version"] and re.search(rf"{row['engine']} {re.escape(row['version'])}", text)]
+    text = released[-1] if released else date
+    return engine, text if month_of(text) is not None else ""
 
 
-def months_of(source: str, framework: str, date: str) -> float:
-    """Return the months from January 2026 to the row's software."""
-    text = date
-    if source == "aic_inhouse":
-        text = next((month for version, month in RELEASES.items() if framework.startswith(version)), date)
-    if not re.match(r"\d{4}-\d{2}", text):
-        return 0.0
-    day = int(text[8:10]) if len(text) >= 10 else 15
-    return (int(text[:4]) - 2026) * 12 + int(text[5:7]) - 1 + (day - 15) / 30
-
-
-def formats_of(model: str, precision: str, sparse: bool) -> tuple[str, str, str]:
-    """Return the formats of attention, experts and dense parts: FP4 checkpoints of sparse models keep attention in 8 bits."""
-    native = next((form for start, form in NATIVE.items() if model.startswith(start)), "bf16")
-    text = precision.lower() or native
-    if model.startswith("gpt-oss"):
-        return "bf16", "mxfp4", "bf16"
-    if "int8" in text:
-        return "int8", "int8", "int8"
-    if text == "int4":
-        return "bf16", "int4", "bf16"
-    if "fp4" in text:
-        return ("weight8" if sparse else "nvfp4"), "nvfp4", "nvfp4"
-    if "fp8" in text:
-        return "fp8", "fp8", "fp8"
-    return "bf16", "bf16", "bf16"
+def formats_of(catalogue: Catalogue, model: str, precision: str, sparse: bool) -> tuple[str, str, str]:
+    """Return the formats of attention, experts and dense parts; a dense model's FP4 takes in its attention too."""
+    columns = ("model", "precision", "attention", "experts", "dense", "note")
+    row = next(
+        row
+        for row in rows_of(catalogue, "checkpoint_formats", columns)
+        if fnmatchcase(model, row["model"]) and fnmatchcase(precision.lower(), row["precision"])
+    )
+    return row["attention"] if sparse else row["dense"], row["experts"], row["dense"]
 
 
 class Points:
@@ -91,78 +71,81 @@ class Points:
 
     def __init__(self, table: pd.DataFrame, chips: Specifications) -> None:
         self.table, self.chips, catalogue = table, chips, chips.catalogue
-        names = texts(table, "model")
-        self.models = model_ids(catalogue, names)
-        self.source = texts(table, "source_id").astype(str)
-        framework, date = texts(table, "framework").astype(str), texts(table, "date").astype(str)
-        self.engine = np.array([engine_of(text) for text in framework], dtype=object)
-        self.months = np.array([months_of(*row) for row in zip(self.source, framework, date, strict=True)])
+        self.models = model_ids(catalogue, texts(table, "model"))
+        software = {
+            row: software_of(catalogue, *row) for row in set(zip(texts(table, "framework").astype(str), texts(table, "date").astype(str), strict=True))
+        }
+        found = [software[row] for row in zip(texts(table, "framework").astype(str), texts(table, "date").astype(str), strict=True)]
+        self.engine, self.date = (np.array(part, dtype=object) for part in zip(*found, strict=True))
         self.apart = np.isin(texts(table, "disaggregated").astype(str), ("1", "1.0", "True", "true"))
         prompt, answer = column(table, "isl_tokens"), column(table, "osl_tokens")
-        drawn = np.char.startswith(self.source.astype(str), "inferencex")
-        drawn |= (self.source == "aic_inhouse") & np.isin(prompt, (1024, 8192)) & np.isin(answer, (1024, 8192))
-        self.fixed = ~drawn
-        self.prompt, self.answer = prompt * np.where(drawn, DRAWN, 1.0), answer * np.where(drawn, DRAWN, 1.0)
+        drawn = self.drawn(prompt, answer)
+        self.prompt, self.answer = prompt * drawn, answer * drawn
         self.concurrency, self.gpus = column(table, "concurrency"), column(table, "n_gpus")
-        sparse = {m: any(b.feed_forward.experts for b in load_model(catalogue, m).blocks) for m in set(self.models) - {""}}
-        precision = texts(table, "precision").astype(str)
-        formats = [formats_of(m, p, sparse.get(m, False)) for m, p in zip(self.models, precision, strict=True)]
-        self.formats = np.array(formats, dtype=object).reshape(-1, 3)
-        self.speculative, self.unstated_speculation = self.speculation()
+        sparse = {m: any(b.feed_forward.experts for b in self.model(m).blocks) for m in set(self.models) - {""}}
+        pairs = list(zip(self.models, texts(table, "precision").astype(str), strict=True))
+        formats = {pair: formats_of(catalogue, *pair, sparse.get(pair[0], False)) for pair in set(pairs)}
+        self.formats = np.array([formats[pair] for pair in pairs], dtype=object).reshape(-1, 3)
+        self.speculative, self.unstated_speculation = self.speculation(drawn)
         self.decode, self.prefill = self.pool("decode"), self.pool("prefill")
 
-    def speculation(self) -> tuple[Array, Array]:
+    def model(self, name: str) -> Architecture:
+        """Return the model of a row."""
+        return load_model(self.chips.catalogue, name)
+
+    def drawn(self, prompt: Array, answer: Array) -> Array:
+        """Return the mean of what a benchmark draws its lengths from, over the nominal length."""
+        scenario, share = texts(self.table, "scenario").astype(str), np.ones(len(self.table))
+        for row in rows_of(self.chips.catalogue, "benchmarks", ("scenario", "lengths", "drawn", "note")):
+            lengths = [float(text) for text in row["lengths"].split()]
+            matches = np.array([row["scenario"] in text for text in scenario]) & np.isin(prompt, lengths) & np.isin(answer, lengths)
+            share[matches] = float(row["drawn"])
+        return share
+
+    def speculation(self, drawn: Array) -> tuple[Array, Array]:
         """Return which rows predict several tokens, and for which it is unstated.
 
-        One source's export has no such column: a sweep whose raw rows all predict ahead does, one whose raw rows do not does not, and
+        Exports of a sweep may lack that column: a sweep whose own rows all predict ahead does, one whose rows do not does not, and
         other recent rows of models that ship prediction layers stay unstated.
         """
         stated = texts(self.table, "spec_decoding").astype(str) == "mtp"
-        sweep = pd.DataFrame(
-            {
-                "accelerator": texts(self.table, "accelerator"),
-                "model": self.models,
-                "precision": texts(self.table, "precision"),
-                "engine": self.engine,
-                "date": texts(self.table, "date").astype(str),
-                "apart": self.apart,
-            }
-        )
-        raw = self.source == "inferencex"
-        known = sweep[raw].assign(ahead=stated[raw]).groupby(list(sweep.columns)).ahead.agg(["min", "max"])
-        joined = sweep.merge(known, left_on=list(sweep.columns), right_index=True, how="left")
+        names = ("accelerator", "precision", "date", "scenario")
+        sweep = pd.DataFrame({name: texts(self.table, name).astype(str) for name in names})
+        sweep = sweep.assign(model=self.models, engine=self.engine, apart=self.apart)
         notes = texts(self.table, "notes").astype(str)
-        export = np.isin(self.source, ("inferencex_via_aic", "aic_inhouse")) & np.array(["origin db-dump" not in text for text in notes])
+        export = np.array(["export" in text and "db-dump" not in text for text in notes])
+        known = sweep[~export].assign(ahead=stated[~export]).groupby(list(sweep.columns)).ahead.agg(["min", "max"])
+        joined = sweep.merge(known, left_on=list(sweep.columns), right_index=True, how="left")
         every = export & (joined["min"] == True).to_numpy(bool)  # noqa: E712 - a missing sweep is neither
         none = (joined["max"] == False).to_numpy(bool)  # noqa: E712
-        recent = texts(self.table, "date").astype(str) >= "2026-01"
-        unstated = export & ~self.fixed & np.isin(self.models, PREDICTS_AHEAD) & recent & ~every & ~none
-        return stated | every, unstated
+        recent = texts(self.table, "date").astype(str) >= GROWN
+        ahead = {model: bool(model) and self.model(model).prediction_layers > 0 for model in set(self.models)}
+        predicts = np.array([ahead[model] for model in self.models])
+        return stated | every, export & (drawn < 1) & predicts & recent & ~every & ~none
 
     def pool(self, side: str) -> dict[str, Array]:
         """Return size, workers, attention groups and expert groups of a worker of one side; one pool serves both when aggregated."""
-        flag = self.source == "inferencex"
-
-        def degree(values: Array, size: Array) -> Array:
-            return np.where(flag, np.where(values == 1, size, 1), np.maximum(np.minimum(np.nan_to_num(values, nan=1), size), 1))
-
         chips, workers = column(self.table, f"{side}_gpus"), column(self.table, f"{side}_workers")
         with np.errstate(divide="ignore", invalid="ignore"):
             size = np.where(self.apart, np.where((chips > 0) & (workers > 0), chips / workers, np.nan), self.gpus)
         experts = np.where(self.apart, column(self.table, f"{side}_ep", 1), column(self.table, "ep", 1))
-        groups = np.where(self.apart, column(self.table, f"{side}_dp"), column(self.table, "dp_attention_degree"))
-        if not self.apart.all():
-            stated = pd.to_numeric(pd.Series(texts(self.table, "dp_attention")), errors="coerce").to_numpy(float)
-            groups = np.where(self.apart, groups, stated)
+        stated = pd.to_numeric(pd.Series(texts(self.table, "dp_attention")), errors="coerce").to_numpy(float)
+        groups = np.where(self.apart, column(self.table, f"{side}_dp"), stated)
+        experts = np.minimum(np.maximum(experts, 1), size)
+        # attention data parallel is a degree; where no degrees are stated beside it, one is a flag that goes with experts over all chips
+        flag = np.isnan(column(self.table, "pp")) & (groups == 1) & ((experts == size) | (column(self.table, f"{side}_tp") == 1))
+        degree = np.maximum(np.minimum(np.nan_to_num(groups, nan=1), size), 1)
         return {
             "size": size,
             "workers": np.where(self.apart, workers, 1.0),
-            "groups": degree(groups, size),
-            "experts": np.minimum(np.maximum(experts, 1), size),
+            "groups": np.where(flag, size, degree),
+            "experts": experts,
+            "stated": ~np.isnan(groups),
         }
 
-    def skips(self, target: Array) -> Array:
-        """Return why rows are not scored; empty where they are."""
+    @cached_property
+    def reasons(self) -> Array:
+        """Why rows are not scored whatever the model says; empty where they may be."""
         reasons = base_skips(self.table)
 
         def mark(rows: Array, reason: str) -> None:
@@ -172,10 +155,13 @@ class Points:
         mark(self.chips.parts == "", "unknown-accelerator")
         mark(np.isnan(self.prompt) | np.isnan(self.answer), "unstated lengths")
         mark(np.isnan(self.concurrency) | (self.concurrency <= 0), "unstated concurrency")
-        mark((self.source == "inferencex_blog") & self.apart, "unstated attention parallelism")
         mark(np.isnan(self.gpus) | np.isnan(self.decode["size"]) | np.isnan(self.prefill["size"]), "unstated workers")
-        mark(np.isnan(target), "unstated result")
+        mark(self.apart & ~self.decode["stated"] & ~self.prefill["stated"], "unstated attention parallelism")
         mark(self.unstated_speculation, "unstated speculative decoding")
-        compressed = {m: any(a.compression for a in load_model(self.chips.catalogue, m).attentions) for m in set(self.models) - {""}}
+        known = set(self.models) - {""}
+        compressed = {m: any(a.compression for a in self.model(m).attentions) for m in known}
+        context = {m: self.model(m).context for m in known}
         mark(np.array([compressed.get(m, False) for m in self.models]), "unsupported attention")
+        beyond = np.nan_to_num(self.prompt + self.answer) > np.array([context.get(m, np.inf) for m in self.models])
+        mark(beyond, "unsupported: longer than the model's context")
         return np.array(reasons, dtype=object)

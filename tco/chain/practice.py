@@ -1,0 +1,53 @@
+"""What a workload says of the software that serves it: the engine, and how old it is."""
+
+from __future__ import annotations
+
+import re
+
+from tco.catalog import Catalogue
+from tco.foundation.errors import DataError, unknown
+from tco.foundation.units import parse_quantity
+from tco.foundation.values import Values
+
+MATURE = "mature"  # software that has had its time
+FAMILY = "family"  # the engine of the chip's family
+MONTHS = 12  # of a year
+DAYS = 30  # of a month
+
+
+def engines(catalogue: Catalogue) -> list[str]:
+    """Return the serving engines whose practice the catalogue knows."""
+    return sorted({owner for owner, name in catalogue.calibration_rows if name == "host_time"})
+
+
+def engine_of(catalogue: Catalogue, family: str, name: str) -> str:
+    """Return the id of a serving engine, or the one a family of chips runs unless a workload says otherwise."""
+    if name == FAMILY:
+        paths = [path for folder in catalogue.folders if (path := folder / "performance" / "engines.toml").is_file()]
+        known = catalogue.once("engines", lambda: {key: str(engine) for path in paths for key, engine in catalogue.toml(path).items()})
+        if family not in known:
+            raise unknown("family of chips", family, known, "performance/engines.toml")
+        return str(known[family])
+    every = catalogue.once("engine names", lambda: engines(catalogue))
+    if name not in every:
+        raise unknown("serving engine", name, every, "workload.engine")
+    return name
+
+
+def month_of(text: str) -> float | None:
+    """Return a date such as 2026-02 or 2026-02-15 in months of the calendar; a month without a day stands for its middle."""
+    found = re.fullmatch(r"(\d{4})-(\d{2})(?:-(\d{2}))?", text.strip())
+    return None if found is None else int(found[1]) * MONTHS + int(found[2]) - 1 + (int(found[3]) if found[3] else DAYS / 2) / DAYS
+
+
+def months_after(text: str, values: Values, chip: str) -> float | None:
+    """Return how many months after its chip some software was written: from a date, or as it stands; None where it has grown up."""
+    if text == MATURE:
+        return None
+    month = month_of(text)
+    if month is not None:
+        return month - values.structure(f"parts.{chip}.released") * MONTHS
+    try:
+        return parse_quantity(text, "month")
+    except DataError:
+        raise DataError(f"workload.software={text}: expected a date such as 2026-02, months such as '6 months', or {MATURE}") from None
