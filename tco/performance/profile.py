@@ -95,5 +95,6 @@ def report_of(workload: Any, seconds: float) -> Report:
     plan: dict[str, Any] = {}
     if workload.plan is not None:
         plan = dict(workload.described)
-        plan |= {phase: {name: int(value) for name, value in part._asdict().items()} for phase, part in workload.plan._asdict().items()}
+        parts = {phase: getattr(workload.plan, phase) for phase in ("decode", "prefill")}
+        plan |= {phase: {name: int(value) for name, value in part._asdict().items()} for phase, part in parts.items()}
     return Report(plan, search, None, margins.get("decode"), {}, workload.phases())
