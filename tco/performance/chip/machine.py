@@ -64,6 +64,7 @@ def devices_share(values: Readable, chip: str, family: str) -> Any:
     return device_efficiency(values[f"{part}.cores_per_device"], values[f"{part}.cores"], values[f"performance.{family}.whole_chip_efficiency"])
 
 
+WEIGHTS = {4: "fp4", 8: "fp8", 16: "bf16"}  # of experts, by the bits of a number
 WAITS = ("collective_wait", "exchange_wait", "network_wait")
 
 
@@ -94,6 +95,7 @@ class Machine(NamedTuple):
     elementwise: Any  # traffic of elementwise kernels over that of the least passes
     permutes: Any
     imbalance: Any
+    expert_factor: Any  # time of the engine's grouped kernels over the best
     exchange_overlap: Any  # share of a prompt's exchanges that compute hides
     links: Links
     values: Readable  # counts and habits that single operators ask for
@@ -191,6 +193,7 @@ def machine(
         elementwise=values[f"{shared}.elementwise_traffic"],
         permutes=permutes,
         imbalance=values[f"{shared}.expert_imbalance"],
+        expert_factor=values[f"{own}.expert_factor_{WEIGHTS[int(FORMATS[stored.experts].element)]}"],
         exchange_overlap=values[f"{prior}.exchange_overlap"],
         links=links,
         values=values,

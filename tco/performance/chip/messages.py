@@ -86,3 +86,9 @@ def engine_passes(passes: Pure, traffic: Pure) -> Any:
 def wait_beyond(time: Second, wait: Second, beyond: Pure) -> Any:
     """A collective whose ranks reach beyond their scale-up world (1, else 0), where they also wait for the network: t + b w."""
     return time + beyond * wait
+
+
+@formula(unit="s", source="tco-calibration")
+def rank_wait(wait: Second, ranks: Pure) -> Any:
+    """Time the ranks of a collective wait for the last of them, whose delays are independent: w log2(n)."""
+    return wait * np.log2(np.maximum(ranks, 1))

@@ -27,9 +27,11 @@ from tco.performance.chip.messages import (
     kernel_time,
     layer_kernels,
     only_if_shared,
+    rank_wait,
     stream_time,
     wait_beyond,
 )
+from tco.performance.chip.moe import engine_factor
 from tco.performance.chip.products import Operands, Product, product
 from tco.performance.chip.roofline import repeated
 
@@ -138,7 +140,8 @@ class Pass:
         made = self.machine.operands[EXPERTS]._replace(latency=0.0)  # many tiles in flight hide the latency along the inner side
         found = [product(made, tokens, outer, inner, reached) for inner, outer in sides]
         casts = [cast for inner, _ in sides for cast in self.casting(EXPERTS, load, inner)]
-        self.summed(name, layers, found, casts, made, kernels, Kinds())
+        slower = [one._replace(time=engine_factor(one.time, self.machine.expert_factor)) for one in found]
+        self.summed(name, layers, slower, casts, made, kernels, Kinds())
 
     def summed(self, name: str, layers: Any, found: list[Product], casts: list[Any], made: Operands, kernels: str, kinds: Kinds) -> None:
         """Add an operator of several products."""
@@ -180,7 +183,7 @@ class Pass:
         """Return the time of a collective with what its ranks wait for each other, and longer where they reach beyond their world."""
         machine = self.machine
         beyond = np.asarray(ranks) > machine.links.world
-        time = added_latency(time, wait)
+        time = added_latency(time, rank_wait(wait, ranks))
         return wait_beyond(time, machine.network_wait, 1.0 * beyond) if np.any(beyond) else time
 
     def gather(self, name: str, layers: Any, group: Group, size: Any) -> None:
