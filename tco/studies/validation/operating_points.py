@@ -93,6 +93,13 @@ class Points:
         """Return the model of a row."""
         return load_model(self.chips.catalogue, name)
 
+    def says(self, meaning: str) -> Array:
+        """Return which rows carry a note that means something: how columns of theirs are to be read."""
+        notes = texts(self.table, "notes").astype(str)
+        patterns = [re.compile(row["pattern"]) for row in rows_of(self.chips.catalogue, "row_notes", ("pattern", "meaning")) if row["meaning"] == meaning]
+        known = {text: any(pattern.search(text) for pattern in patterns) for text in set(notes)}
+        return np.array([known[text] for text in notes], dtype=bool)
+
     def drawn(self, prompt: Array, answer: Array) -> Array:
         """Return the mean of what a benchmark draws its lengths from, over the nominal length."""
         scenario, share = texts(self.table, "scenario").astype(str), np.ones(len(self.table))
@@ -112,8 +119,7 @@ class Points:
         names = ("accelerator", "precision", "date", "scenario")
         sweep = pd.DataFrame({name: texts(self.table, name).astype(str) for name in names})
         sweep = sweep.assign(model=self.models, engine=self.engine, apart=self.apart)
-        notes = texts(self.table, "notes").astype(str)
-        export = np.array(["export" in text and "db-dump" not in text for text in notes])
+        export = self.says("no speculation column")
         known = sweep[~export].assign(ahead=stated[~export]).groupby(list(sweep.columns)).ahead.agg(["min", "max"])
         joined = sweep.merge(known, left_on=list(sweep.columns), right_index=True, how="left")
         every = export & (joined["min"] == True).to_numpy(bool)  # noqa: E712 - a missing sweep is neither
@@ -132,8 +138,9 @@ class Points:
         stated = pd.to_numeric(pd.Series(texts(self.table, "dp_attention")), errors="coerce").to_numpy(float)
         groups = np.where(self.apart, column(self.table, f"{side}_dp"), stated)
         experts = np.minimum(np.maximum(experts, 1), size)
-        # attention data parallel is a degree; where no degrees are stated beside it, one is a flag that goes with experts over all chips
-        flag = np.isnan(column(self.table, "pp")) & (groups == 1) & ((experts == size) | (column(self.table, f"{side}_tp") == 1))
+        # attention data parallel is a degree; where nothing says that degrees are stated, one is a flag that goes with experts over all chips
+        degrees = ~np.isnan(column(self.table, "pp")) | self.says("degrees")
+        flag = ~degrees & (groups == 1) & ((experts == size) | (column(self.table, f"{side}_tp") == 1))
         degree = np.maximum(np.minimum(np.nan_to_num(groups, nan=1), size), 1)
         return {
             "size": size,
