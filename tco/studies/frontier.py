@@ -19,7 +19,7 @@ from tco.performance.chip.memory import cache_bytes
 from tco.performance.serving import disaggregation as apart
 from tco.performance.serving import phases
 from tco.performance.serving.phases import PassResult
-from tco.performance.serving.plans import SEQUENCES, DecodePlan, PrefillPlan, attention_chips, borders_crossed, plan_axes
+from tco.performance.serving.plans import SEQUENCES, DecodePlan, PrefillPlan, attention_chips, borders_crossed, decoding, plan_axes
 from tco.performance.serving.requests import request_of
 from tco.performance.serving.search import pass_at, shortfall
 from tco.studies.pools import Pool, pool_of
@@ -100,12 +100,13 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
     values = decode.values
     request, limit = request_of(values), values["workload.ttft"] or np.inf
     prompt, answer = request.prompt, request.answer
-    plan = DecodePlan(*plan_axes(decode.model, decode.machine.links, prompt + answer), np.array([SEQUENCES], dtype=float))
+    plan = decoding(plan_axes(decode.model, decode.machine.links, prompt + answer), np.array([SEQUENCES], dtype=float))
     before = PrefillPlan(*(axis[:, :, None] for axis in plan_axes(prefill.model, prefill.machine.links, prompt)))
     step = phases.decode(decode.machine, decode.model, plan, request)
     ready = phases.prefill(prefill.machine, prefill.model, before, request)
     made = phases.decode_rate(plan.sequences, attention_chips(plan), step.per_token)
-    read = phases.prefill_rate(prompt, attention_chips(before), ready.time)
+    whole_prompt = phases.reading_time(ready.time, ready.per_prompt)
+    read = phases.prefill_rate(prompt, attention_chips(before), ready.per_prompt)
     held, whole = step.memory <= decode.machine.memory, ready.memory <= prefill.machine.memory
     handed: Any = 0.0
     cache: Any = 0.0
@@ -115,12 +116,12 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
         made, read = apart.fed_rate(made, into.network, cache, answer), apart.fed_rate(read, out.network, cache, prompt)
         slower = max(out.latencies.network_step, into.latencies.network_step)
         handed = apart.hand_over_time(cache, attention_chips(before), out.network, attention_chips(plan), into.network, slower)
-        exposed = apart.exposed_hand_over(handed, ready.time, values["performance.network.streamed_share"])
-        first = apart.time_to_first_token_apart(ready.time, exposed, step.time)
+        exposed = apart.exposed_hand_over(handed, whole_prompt, values["performance.network.streamed_share"])
+        first = apart.time_to_first_token_apart(whole_prompt, exposed, step.time)
         soon = first <= limit
     else:
-        first = phases.time_to_first_token(ready.time, step.time)
-        soon = ready.time <= limit
+        first = phases.time_to_first_token(whole_prompt, step.time)
+        soon = whole_prompt <= limit
     rate, share = phases.output_rate(made, read, prompt, answer), phases.prefill_share(made, read, prompt, answer)
     hour = joined.hour_of_both_pools(decode.metric("tco_usd_per_used_chip_hour"), prefill.metric("tco_usd_per_used_chip_hour"), share)
     cost = np.where(held & whole & soon, joined.usd_per_million(hour, rate, 1.0), np.inf)

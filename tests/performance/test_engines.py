@@ -23,6 +23,7 @@ from tco.performance.serving.plans import (
     Layout,
     PrefillPlan,
     attention_chips,
+    decoding,
     describe,
     divisors,
     layout_of,
@@ -119,7 +120,7 @@ def test_long_prompts_have_plans_on_every_fabric(system, model):
     made = server(system, workload__model=model, workload__precision="bf16", workload__input_tokens="130048")
     axes = plan_axes(made.model, made.machine.links, 131072)
     assert axes.context_parallel.max() == 8
-    assert np.all(np.isfinite(made.decode(DecodePlan(*axes, np.array([[1.0]]))).time))
+    assert np.all(np.isfinite(made.decode(decoding(axes, np.array([[1.0]]))).time))
 
 
 # ---------------------------------------------------------------- how they lie on racks
@@ -144,7 +145,7 @@ def test_layout_on_racks_of_72(row, lies):
 def test_a_plan_is_described_by_factors_of_its_chips(system):
     made = server(system, workload__input_tokens="130048")
     axes = plan_axes(made.model, made.machine.links, 131072)
-    plans = [DecodePlan(*(float(column[at, 0]) for column in axes), 8.0) for at in range(len(axes.chips))]
+    plans = [decoding(PrefillPlan(*(float(column[at, 0]) for column in axes)), 8.0) for at in range(len(axes.chips))]
     for plan in plans:
         found = describe(plan, made.machine.links)
         assert found["tp"] * found["dp"] * found["cp"] * found["pp"] == plan.chips

@@ -18,7 +18,7 @@ from tco.fabric.links import Group, Latencies, Links, group_of
 from tco.fabric.scopes import crossing_bandwidth, fabric_scopes
 from tco.foundation.values import as_number
 from tco.performance.chip.machine import Machine
-from tco.performance.serving.plans import DecodePlan, plan_axes
+from tco.performance.serving.plans import DecodePlan, decoding, plan_axes
 from tests.performance.servers import CATALOGUE, Server, server
 
 FABRICS = {
@@ -327,7 +327,7 @@ def plans(system: str) -> tuple[Any, DecodePlan]:
     """Every plan of both phases, a row each, decode at some sequences a group."""
     made = of(system)
     reads, writes = (plan_axes(made.model, made.machine.links, made.request.prompt + tokens) for tokens in (0, made.request.answer))
-    return reads, DecodePlan(*writes, np.array([[1.0, 8.0, 64.0, 512.0]]))
+    return reads, decoding(writes, np.array([[1.0, 8.0, 64.0, 512.0]]))
 
 
 @on_every_server
@@ -356,7 +356,7 @@ def test_many_plans_at_once_take_what_each_takes(system):
         assert float(alone.time) == pytest.approx(float(at_once[1].time[row, 0]), rel=1e-12)
         assert float(alone.memory) == pytest.approx(float(at_once[1].memory[row, 0]), rel=1e-12)
     for row in range(0, len(decode.chips), 5):
-        alone = made.decode(DecodePlan(*(float(axis[row, 0]) for axis in decode[:-1]), float(decode.sequences[0, 2])))
+        alone = made.decode(decode._make(float(axis[row, 0]) for axis in decode._replace(sequences=np.broadcast_to(decode.sequences[0, 2], decode.chips.shape))))
         assert float(alone.time) == pytest.approx(float(at_once[0].time[row, 2]), rel=1e-12)
         assert float(alone.memory) == pytest.approx(float(at_once[0].memory[row, 2]), rel=1e-12)
 
