@@ -76,10 +76,16 @@ def layer_kernels(kernels: Pure, layers: Pure) -> Any:
     return kernels * layers
 
 
-@formula(unit="", source="tco-calibration")
-def engine_passes(passes: Pure, traffic: Pure) -> Any:
-    """Passes through memory that an engine makes, of those the least kernels make: p f."""
-    return passes * traffic
+@formula(unit="byte", source="tco-calibration")
+def elementwise_bytes(tokens: Pure, numbers: Pure, traffic: Pure, element_size: Byte) -> Any:
+    """Traffic of elementwise kernels that move n numbers a token at least: Q = T n f b."""
+    return tokens * numbers * traffic * element_size
+
+
+@formula(unit="", source="tco-model")
+def passed_numbers(width: Pure, passes: Pure, layers: Pure) -> Any:
+    """Numbers a token that some passes of all layers over a width read or write: w p l."""
+    return width * passes * layers
 
 
 @formula(unit="s", source="tco-calibration")

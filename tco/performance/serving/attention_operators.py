@@ -31,7 +31,7 @@ def attention(made: Pass, layers: int, a: Attention) -> None:
     sides = projections(a, made.model.hidden, shape.tensor_parallel)
     made.products("attention projections", layers, sides.values(), shape.tokens, ATTENTION, kind)
     width = a.heads / shape.tensor_parallel * a.qk_dim + (a.cached if a.latent else keys_and_values(a, shape.tensor_parallel))
-    made.elementwise("rotary and cache", layers, shape.tokens, width, ROTARY_PASSES)
+    made.elementwise(layers * width * ROTARY_PASSES)
     reach = min(filter(None, (a.window, a.top_tokens)), default=0)
     keys = attended_keys(shape.keys, reach) if reach else shape.keys
     if splits_context(made):
@@ -120,7 +120,7 @@ def recurrence(made: Pass, layers: int, mixer: StateMixer) -> None:
     hidden, parallel = made.model.hidden, shape.tensor_parallel
     sides = ((hidden, mixer.projected / parallel), (mixer.inner / parallel, hidden))
     made.products("recurrent projections", layers, sides, shape.tokens, ATTENTION, "recurrent")
-    made.elementwise("convolution and gates", layers, shape.tokens, mixer.projected / parallel, ROTARY_PASSES)
+    made.elementwise(layers * mixer.projected / parallel * ROTARY_PASSES)  # convolution and gates
     state = mixer.state_numbers / parallel
     flops = passing_flops(mixer.passes * state, shape.tokens)
     moved = attention_bytes(shape.sequences, 1, state, float(STATE_BYTES))

@@ -7,11 +7,12 @@ import numpy as np
 from tco.fabric.algorithms import expert_exchanges, one_shot, reach
 from tco.fabric.costs import scattered_bytes, token_bytes
 from tco.fabric.links import Group, group_of
+from tco.foundation.formula import total
 from tco.models.layers import FeedForward
 from tco.models.products import up_and_down
 from tco.performance.chip import moe
-from tco.performance.chip.messages import hidden_pass_bytes, message_bytes, only_if_shared, per_rank
-from tco.performance.serving.operators import DENSE, HEAD, Pass
+from tco.performance.chip.messages import elementwise_bytes, hidden_pass_bytes, message_bytes, only_if_shared, per_rank
+from tco.performance.serving.operators import DENSE, EXPERTS, HEAD, Pass
 
 
 def feed_forward(made: Pass, layers: int, f: FeedForward) -> None:
@@ -20,12 +21,12 @@ def feed_forward(made: Pass, layers: int, f: FeedForward) -> None:
     if not f.experts:
         width = f.width / shape.attention_chips
         made.products("feed-forward", layers, up_and_down(f, hidden, width), shape.tokens, DENSE, "dense")
-        made.elementwise("gate", layers, shape.tokens, width, f.matrices)  # both halves are read, their product is written
+        made.elementwise(layers * width * f.matrices)  # both halves are read, their product is written
         return
     if f.shared_width:
         width = f.shared_width / shape.attention_chips
         made.products("shared expert", layers, up_and_down(f, hidden, width), shape.tokens, DENSE, "shared")
-        made.elementwise("gate", layers, shape.tokens, width, f.matrices)
+        made.elementwise(layers * width * f.matrices)
     experts(made, layers, f)
 
 
@@ -42,9 +43,15 @@ def experts(made: Pass, layers: int, f: FeedForward) -> None:
     if shape.decode:
         load = moe.busiest_load(load, shape.expert_parallel, machine.imbalance)
     width = f.width * shape.expert_parallel / shape.expert_chips
-    made.grouped("experts", layers, up_and_down(f, f.latent or made.model.hidden, width), per_rank(load, reached), reached, load, "experts")
-    made.elementwise("gate", layers, load, width, f.matrices)
-    made.stream("permute", layers, hidden_pass_bytes(load, made.model.hidden, machine.permutes, machine.activation_size))
+    sides = up_and_down(f, f.latent or made.model.hidden, width)
+    made.grouped("experts", layers, sides, per_rank(load, reached), reached, "experts")
+    moved = [
+        hidden_pass_bytes(load, made.model.hidden, machine.permutes, machine.activation_size),
+        elementwise_bytes(load, width * f.matrices, machine.elementwise, machine.activation_size),
+    ]
+    if made.casts(EXPERTS):
+        moved.append(made.cast_bytes(EXPERTS, load, sum(inner for inner, _ in sides)))
+    made.stream("permute and gate", layers, total("permute and gate", moved))
     exchange(made, layers, f)
 
 

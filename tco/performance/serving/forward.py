@@ -9,7 +9,7 @@ import numpy as np
 from tco.fabric.algorithms import all_reduce, reach
 from tco.fabric.links import Group, group_of
 from tco.foundation.formula import least
-from tco.performance.chip.messages import message_bytes, only_if_shared
+from tco.performance.chip.messages import message_bytes, only_if_shared, passed_numbers
 from tco.performance.serving.attention_operators import attention, recurrence
 from tco.performance.serving.expert_operators import feed_forward
 from tco.performance.serving.operators import HEAD, Operator, Pass
@@ -31,7 +31,8 @@ def reduce(made: Pass, layers: int) -> None:
 def forward_pass(made: Pass, logits_tokens: Any) -> list[Operator]:
     """Return all operators of a pass, the output head computed for `logits_tokens`."""
     machine, model, shape = made.machine, made.model, made.shape
-    made.elementwise("embedding", 1, shape.tokens, model.hidden, machine.shared("embedding_passes"))
+    made.elementwise(passed_numbers(model.hidden, machine.shared("embedding_passes"), 1))
+    made.elementwise(passed_numbers(model.hidden, machine.shared("residual_passes"), model.layers))
     for kind, layers in model.attentions.items():
         attention(made, layers, kind)
     for mixer, layers in model.mixers.items():
@@ -39,7 +40,6 @@ def forward_pass(made: Pass, logits_tokens: Any) -> list[Operator]:
     for part, layers in model.feed_forwards.items():
         feed_forward(made, layers, part)
     reduce(made, model.layers)
-    made.elementwise("norms and residuals", model.layers, shape.tokens, model.hidden, machine.shared("residual_passes"))
     made.products("output head", 1, ((model.hidden, model.vocabulary / shape.attention_chips),), logits_tokens, HEAD, "head")
-    made.launches()
+    made.finish()
     return made.operators

@@ -22,8 +22,7 @@ from tco.performance.chip.kernels import quantising_size
 from tco.performance.chip.machine import Machine
 from tco.performance.chip.messages import (
     added_latency,
-    engine_passes,
-    hidden_pass_bytes,
+    elementwise_bytes,
     kernel_time,
     layer_kernels,
     only_if_shared,
@@ -109,6 +108,9 @@ class Kinds:
         return value if self.first is None or np.ndim(value) < 2 or len(value) == 1 else value[self.back]
 
 
+NO_KINDS = Kinds()  # every plan is one of its own
+
+
 class Pass:
     """Collects the operators of one forward pass on one chip."""
 
@@ -120,6 +122,8 @@ class Pass:
         self.alike = Kinds(shape.tensor_parallel, shape.context_parallel)  # to all but experts and collectives
         self.operators: list[Operator] = []
         self.kernels: list[Any] = []
+        self.numbers: list[Any] = []  # a token, that elementwise kernels move
+        self.cast: dict[int, list[Any]] = {}  # numbers a token that are cast before products, by their operands
 
     def count(self, kind: str, layers: Any) -> Any:
         """Count the kernels that a part of all its layers starts."""
@@ -127,37 +131,38 @@ class Pass:
         self.kernels.append(layer_kernels(kernels, layers))
         return kernels
 
-    def products(self, name: str, layers: Any, sides: Collection[Side], tokens: Any, place: int, kernels: str = "", kinds: Kinds | None = None) -> None:
-        """Add matrix products of tokens with weights of some sides, each inner x outer, and the casts of their activations."""
-        made, kinds = self.machine.operands[place], kinds or self.alike
-        tokens = kinds.one_each(tokens)
-        found = [product(made, tokens, kinds.one_each(outer), kinds.one_each(inner)) for inner, outer in sides]
-        casts = [cast for inner, _ in sides for cast in self.casting(place, tokens, kinds.one_each(inner))]
-        self.summed(name, layers, found, casts, made, kernels, kinds)
+    def products(self, name: str, layers: Any, sides: Collection[Side], tokens: Any, place: int, kernels: str = "") -> None:
+        """Add matrix products of tokens with weights of some sides, each inner x outer, and note what of their activations is cast."""
+        made, alike = self.machine.operands[place], self.alike
+        tokens = alike.one_each(tokens)
+        found = [product(made, tokens, alike.one_each(outer), alike.one_each(inner)) for inner, outer in sides]
+        if self.casts(place):
+            self.cast.setdefault(place, []).extend(layers * inner for inner, _ in sides)
+        one = alike.for_all(total(name, [part.time for part in found]))
+        self.summed(name, layers, one, found, made, kernels, alike)
 
-    def grouped(self, name: str, layers: Any, sides: Collection[Side], tokens: Any, reached: Any, load: Any, kernels: str) -> None:
+    def grouped(self, name: str, layers: Any, sides: Collection[Side], tokens: Any, reached: Any, kernels: str) -> None:
         """Add the products of experts: so many reached, so many tokens each."""
         made = self.machine.operands[EXPERTS]._replace(latency=0.0)  # many tiles in flight hide the latency along the inner side
         found = [product(made, tokens, outer, inner, reached) for inner, outer in sides]
-        casts = [cast for inner, _ in sides for cast in self.casting(EXPERTS, load, inner)]
-        slower = [one._replace(time=engine_factor(one.time, self.machine.expert_factor)) for one in found]
-        self.summed(name, layers, slower, casts, made, kernels, Kinds())
+        one = engine_factor(total(name, [part.time for part in found]), self.machine.expert_factor)
+        self.summed(name, layers, one, found, made, kernels, NO_KINDS)
 
-    def summed(self, name: str, layers: Any, found: list[Product], casts: list[Any], made: Operands, kernels: str, kinds: Kinds) -> None:
-        """Add an operator of several products."""
-        one = kinds.for_all(total(name, [*(part.time for part in found), *casts]))
+    def summed(self, name: str, layers: Any, one: Any, found: list[Product], made: Operands, kernels: str, kinds: Kinds) -> None:
+        """Add an operator of several products that take some time a layer."""
         flops, moved = (kinds.for_all(total(name, [getattr(part, field) for part in found])) for field in ("flops", "bytes"))
-        beside = None
         started = self.count(kernels, layers) if kernels else 0
-        self.operators.append(Operator(name, repeated(one, layers), layers, flops, moved, made.rate, made.stream, 0.0, False, beside, started))
+        self.operators.append(Operator(name, repeated(one, layers), layers, flops, moved, made.rate, made.stream, 0.0, kernels=started))
 
-    def casting(self, place: int, tokens: Any, inner: Any) -> list[Any]:
-        """Return the time of casting activations to the format of some products; nothing where they stay wide."""
+    def casts(self, place: int) -> bool:
+        """Say whether activations are cast before products."""
+        return place != HEAD and FORMATS[self.machine.formats[place].activations].bits < WIDE
+
+    def cast_bytes(self, place: int, tokens: Any, numbers: Any) -> Any:
+        """Return the traffic of casting some numbers a token to the format of products."""
         machine = self.machine
-        if place == HEAD or FORMATS[machine.formats[place].activations].bits >= WIDE:
-            return []
         size = quantising_size(1, machine.activation_size, machine.operands[place].input_size)
-        return [stream_time(hidden_pass_bytes(tokens, inner, machine.elementwise, size), machine.row_bandwidth)]
+        return elementwise_bytes(tokens, numbers, machine.elementwise, size)
 
     def core(self, name: str, layers: Any, time: Any, flops: Any, moved: Any, rate: Any, kernels: str = "") -> None:
         """Add an operator whose time is known."""
@@ -165,14 +170,23 @@ class Pass:
         self.operators.append(Operator(name, repeated(time, layers), layers, flops, moved, rate, self.machine.bandwidth, 0.0, kernels=started))
 
     def stream(self, name: str, layers: Any, moved: Any) -> None:
-        """Add elementwise passes, which only move data."""
+        """Add elementwise kernels, which only move data."""
         machine = self.machine
         time = repeated(stream_time(moved, machine.row_bandwidth), layers)
         self.operators.append(Operator(name, time, layers, 0.0, moved, machine.operands[HEAD].rate, machine.row_bandwidth, 0.0))
 
-    def elementwise(self, name: str, layers: Any, tokens: Any, width: Any, passes: Any) -> None:
-        """Add elementwise passes over some numbers a token, with what engines move beyond the least."""
-        self.stream(name, layers, hidden_pass_bytes(tokens, width, engine_passes(passes, self.machine.elementwise), self.machine.activation_size))
+    def elementwise(self, numbers: Any) -> None:
+        """Note numbers a token that elementwise kernels read or write, over all layers that have them."""
+        self.numbers.append(numbers)
+
+    def finish(self) -> None:
+        """Add what all layers have in common: elementwise kernels, casts, and the gaps before the kernels counted so far."""
+        machine, wide, tokens = self.machine, self.machine.operands[HEAD], self.shape.tokens
+        moved = [elementwise_bytes(tokens, total("numbers", self.numbers), machine.elementwise, machine.activation_size)]
+        moved += [self.cast_bytes(place, tokens, sum(numbers)) for place, numbers in self.cast.items()]
+        self.stream("elementwise", 1, total("elementwise", moved))
+        time = kernel_time(total("kernels", self.kernels), machine.launch)
+        self.operators.append(Operator("launches", time, 1, 0.0, 0.0, wide.rate, machine.bandwidth, time))
 
     def collective(self, name: str, layers: Any, time: Any, size: Any, rate: Any) -> None:
         """Add a collective that moves `size` bytes a chip."""
@@ -191,9 +205,3 @@ class Pass:
         met = reach(self.machine.links, group)
         time = self.waited(gather(met, size).time, self.machine.collective_wait, group.ranks)
         self.collective(name, layers, only_if_shared(time, group.ranks), size, met.links.inside)
-
-    def launches(self) -> None:
-        """Add the gaps before the kernels counted so far."""
-        machine, wide = self.machine, self.machine.operands[HEAD]
-        time = kernel_time(total("kernels", self.kernels), machine.launch)
-        self.operators.append(Operator("launches", time, 1, 0.0, 0.0, wide.rate, machine.bandwidth, time))
