@@ -16,7 +16,7 @@ from tco.chain.practice import month_of
 from tco.chain.workloads import machine_of
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan
 from tco.performance.serving.result import evaluated
-from tco.studies.validation.commands import axes_text, command_line, written
+from tco.studies.validation.commands import axes_text, command_line
 from tco.studies.validation.measured import column, texts
 from tco.studies.validation.operating_points import Points
 from tco.studies.validation.row_values import RowValues
@@ -25,6 +25,7 @@ from tco.studies.validation.specifications import Specifications
 
 Array = np.ndarray[Any, Any]
 MILLI = 1e3
+ANY = "0.001 token/s"  # a row asks for no interactivity
 LONG_AGO = 1e4  # months: software whose age no row states has grown up
 DRAFTS = {"draft_tokens": "draft_tokens", "spec_acceptance": "draft_acceptance", "draft_cost": "draft_share"}  # input -> what stands in for it
 KEYS = {
@@ -108,6 +109,25 @@ class Asked:
         return found
 
 
+    def settings(self, kind: dict[str, Any], row: int) -> dict[str, Any]:
+        """Return the inputs of a row as a command line sets them."""
+        numbers = self.numbers(kind, np.array([row]), self.chips.values)
+        asked = {path: float(np.ravel(value)[0]) for path, value in numbers.items() if kind["ahead"] or path.rpartition(".")[2] not in DRAFTS}
+        software = {"workload.software": self.points.date[row]} if self.points.date[row] else {}
+        return self.texts(kind) | software | asked | {"workload.interactivity": ANY}
+
+    def commands(self) -> tuple[Array, Array, Array]:
+        """Return the command line that gives the prediction of each row again, the key of its number, and what that times gives it."""
+        command, key, scale = (np.full(len(self.skip), missing, dtype=object) for missing in ("", "", np.nan))
+        for kind, rows in self.groups:
+            for row in rows:
+                command[row] = command_line(["perf", kind["chip"]], {"plan": axes_text(self.axes(row))}, self.settings(kind, row))
+                key[row] = KEYS[self.names[row]]
+                prompt, answer = self.points.prompt[row], self.points.answer[row]
+                scale[row] = {"total_tput_tok_s_per_gpu": (prompt + answer) / answer, "tpot_ms_mean": MILLI}.get(self.names[row], 1.0)
+        return command, key, scale
+
+
 def predict_group(asked: Asked, chips: Specifications, kind: dict[str, Any], rows: Array) -> tuple[dict[str, Array], Array]:
     """Return the predictions of the rows of a group by what they are, and which rows have a plan that fits."""
     inputs: Inputs = asked.inputs[kind["chip"]]
@@ -135,4 +155,4 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
         made, fits = predict_group(asked, chips, kind, rows)
         predicted[..., rows] = np.select([asked.names[rows] == name for name in made], [np.broadcast_to(one, fits.shape) for one in made.values()])
         skip[rows[~fits.reshape(-1, len(rows))[0]]] = "unsupported: the plan does not fit memory"
-    return Prediction(asked.target, predicted, asked.names, skip)
+    return Prediction(asked.target, predicted, asked.names, skip, *(asked.commands() if not chips.sets else ()))
