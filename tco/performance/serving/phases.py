@@ -192,7 +192,7 @@ def decode(machine: Machine, model: Architecture, plan: DecodePlan, request: Req
     time = per_token = total("decode_step_time", [*(operator.time for operator in operators), machine.overhead])
     if request.drafts is not None:
         drafting = asked.drafting_time(time, request.drafts, request.draft_cost)
-        operators.append(Operator("drafting", drafting, 1, 0.0, 0.0, machine.core, machine.bandwidth, drafting))
+        operators.append(Operator("drafting", drafting, 1, 0.0, 0.0, machine.operands[-1].rate, machine.bandwidth, drafting))
         time = per_token = total("drafted_step_time", [time, drafting])
     if request.offload is not None:
         moved = asked.cache_with_host(caches_of(machine, model, shape, shape.keys), request.offload)

@@ -22,6 +22,8 @@ from tco.studies.validation.measured import base_skips, column, texts
 from tco.studies.validation.specifications import Specifications
 
 Array = np.ndarray[Any, Any]
+MILLI = 1e-3
+LARGEST_GAP = 0.3  # between the requests in flight that a row states and those that its rate and its latencies come to
 GROWN = "2026-01"  # sweeps of models that predict ahead say so from then on
 
 
@@ -92,6 +94,14 @@ class Points:
     def model(self, name: str) -> Architecture:
         """Return the model of a row."""
         return load_model(self.chips.catalogue, name)
+
+    def in_flight(self) -> Array:
+        """Return the requests in flight by Little's law, from the rate and the latencies a row states; not a number where it does not."""
+        first, each = (
+            np.where(np.isnan(mean := column(self.table, f"{name}_ms_mean")), column(self.table, f"{name}_ms_median"), mean) for name in ("ttft", "tpot")
+        )
+        rate = column(self.table, "total_tput_tok_s_per_gpu") * self.gpus / (self.prompt + self.answer)
+        return np.asarray(rate * (first + (self.answer - 1) * each) * MILLI)
 
     def says(self, meaning: str) -> Array:
         """Return which rows carry a note that means something: how columns of theirs are to be read."""
@@ -165,6 +175,7 @@ class Points:
         mark(np.isnan(self.gpus) | np.isnan(self.decode["size"]) | np.isnan(self.prefill["size"]), "unstated workers")
         mark(self.apart & ~self.decode["stated"] & ~self.prefill["stated"], "unstated attention parallelism")
         mark(self.unstated_speculation, "unstated speculative decoding")
+        mark(np.abs(self.in_flight() / self.concurrency - 1) > LARGEST_GAP, "suspect: rate, latencies and concurrency contradict each other")
         known = set(self.models) - {""}
         compressed = {m: any(a.compression for a in self.model(m).attentions) for m in known}
         context = {m: self.model(m).context for m in known}
