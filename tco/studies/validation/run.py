@@ -16,6 +16,7 @@ from tco.foundation.errors import DataError, unknown
 from tco.foundation.values import Values
 from tco.studies.validation import collectives, inference, kernels, training
 from tco.studies.validation.aliases import renamed
+from tco.studies.validation.by_part import predicted
 from tco.studies.validation.measured import read_measured, texts
 from tco.studies.validation.model_naming import read_models
 from tco.studies.validation.naming import unread_accelerators
@@ -67,7 +68,7 @@ def validate(
     table = renamed(stated, catalogue, alias) if alias else stated
     if found not in PREDICTORS:
         raise DataError(f"{path}: {found} are not predicted yet; there are {', '.join(PREDICTORS)}")
-    made = PREDICTORS[found](table, Specifications(catalogue, values, texts(table, "accelerator")))
+    made = predicted(PREDICTORS[found], table, Specifications(catalogue, values, texts(table, "accelerator")))
     if column is not None:
         made = against(table, made, column)
     made.skip = explained(table, made.skip, catalogue)
