@@ -12,7 +12,7 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.foundation.errors import DataError
 from tco.models.architecture import load_model
-from tco.models.stated import KEYS, NEEDED, figures_text, is_stated, missing_figures
+from tco.models.stated import KEYS, figures_text, is_stated, missing_figures
 from tco.studies.validation.measured import texts
 from tco.studies.validation.naming import plain, rows_of
 
@@ -61,8 +61,7 @@ def read_model(catalogue: Catalogue, name: str, figures: Mapping[str, float]) ->
     known = named_model(catalogue, name)
     missing = missing_figures(figures)
     if not known and missing:
-        listed = ", ".join(NEEDED)
-        return "", f"unknown-model: neither the name {name!r} nor {listed} are known; missing: {', '.join(missing)}"
+        return "", f"unknown-model: neither the name {name!r} nor its shape is known; missing: {', '.join(missing)}"
     try:
         return load_model(catalogue, known or figures_text(figures)).id, ""
     except DataError as error:

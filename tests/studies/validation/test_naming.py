@@ -159,9 +159,9 @@ def test_a_row_may_state_its_own_model():
     [
         (
             {"heads": float("nan"), "ffn": float("nan")},
-            "neither the name 'our-13b' nor layers, hidden, heads, ffn, vocab are known; missing: heads, ffn",
+            "neither the name 'our-13b' nor its shape is known; missing: heads, ffn",
         ),
-        ({"experts": 8.0}, "nor layers, hidden, heads, ffn, vocab are known; missing: active"),
+        ({"experts": 8.0}, "nor its shape is known; missing: active"),
         ({"heads": 48.0}, "heads is 48, expected a divisor of hidden, 5120"),
         ({"params_b": 70.0}, "the figures make 13.02 billion parameters, params_b says 70"),
         ({"model": "layers=40"}, "missing hidden, heads, ffn, vocab"),
