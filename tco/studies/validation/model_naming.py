@@ -18,6 +18,7 @@ from tco.studies.validation.naming import plain, rows_of
 
 Array = np.ndarray[Any, Any]
 OWNER = re.compile(r"[\w.-]+/(?=[^\s/]+$)")  # of a model on a hub
+BRACKETS = re.compile(r"[()\[\],]")
 MAKERS = re.compile(r"^(meta|nvidia|openai|mistralai|moonshotai|google|amd)-(?=.)")
 SHAPE = tuple(key for key in KEYS if key not in ("tied", "context"))  # columns of numbers
 
@@ -43,7 +44,7 @@ def named_model(catalogue: Catalogue, name: str) -> str:
     name = name.strip()
     if name in catalogue.models or is_stated(name):
         return name
-    level = MAKERS.sub("", plain(OWNER.sub("", name)))
+    level = MAKERS.sub("", plain(BRACKETS.sub(" ", OWNER.sub("", name))))
     if level in catalogue.models:
         return level
     return next((model for pattern, model in patterns_of(catalogue) if pattern.search(level) or pattern.search(name)), "")

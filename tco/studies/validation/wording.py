@@ -83,15 +83,20 @@ def sharding(catalogue: Catalogue, text: str) -> Sharding:
 
 def precisions(catalogue: Catalogue, text: str) -> tuple[str, ...]:
     """Return the number formats a text names, in its order; what stands in brackets counts only where nothing else is said."""
-    level = level_text(ASIDE.sub(" ", text)) or level_text(text)
-    found: list[tuple[int, str]] = []
-    taken: set[int] = set()
-    for pattern, means in words_of(catalogue, "precision"):
-        for match in pattern.finditer(level):
-            if not taken.intersection(range(*match.span())):
-                taken.update(range(*match.span()))
-                found.append((match.start(), means))
-    return tuple(dict.fromkeys(means for _, means in sorted(found)))
+
+    def read() -> tuple[str, ...]:
+        level = level_text(ASIDE.sub(" ", text)) or level_text(text)
+        found: list[tuple[int, str]] = []
+        taken: set[int] = set()
+        for pattern, means in words_of(catalogue, "precision"):
+            for match in pattern.finditer(level):
+                if not taken.intersection(range(*match.span())):
+                    taken.update(range(*match.span()))
+                    found.append((match.start(), means))
+        return tuple(dict.fromkeys(means for _, means in sorted(found)))
+
+    formats: tuple[str, ...] = catalogue.once(("precisions", text), read)
+    return formats
 
 
 def precision(catalogue: Catalogue, text: str) -> str:
