@@ -1,4 +1,4 @@
-"""What words in the columns of measured rows mean: recomputation, sharding, precision, yes and no.
+"""What words in the columns of measured rows mean: recomputation, sharding, precision, attention kernel, schedule, yes and no.
 
 The words are data (`wording.csv`), patterns against a text in small letters whose hyphens and underscores are spaces. What a text
 says nothing known of stays unstated; it is never taken as the usual choice.
@@ -21,7 +21,7 @@ ASIDE = re.compile(r"\(.*?\)")
 
 
 class Recomputation(NamedTuple):
-    """What a row says of the activations: `full`, `selective`, `none` or unstated, and whether sequences are split; None unstated."""
+    """What a row says of the activations: `full`, `partial`, `selective`, `none` or unstated, and whether sequences are split; None unstated."""
 
     recompute: str
     sequence_parallel: bool | None

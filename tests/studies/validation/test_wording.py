@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tco.catalog import load_catalogue
-from tco.studies.validation.wording import precision, precisions, recomputation, sharding, yes_or_no
+from tco.studies.validation.wording import meaning, precision, precisions, recomputation, sharding, yes_or_no
 
 CATALOGUE = load_catalogue()
 ROOT = Path(__file__).parents[3]
@@ -23,7 +23,9 @@ def cells(kind, column):
     [
         ("full", "full", None),
         ("Full", "full", None),
-        ("full recompute (uniform, 1 layer)", "full", None),
+        ("full recompute (uniform)", "full", None),
+        ("block, 12 layers", "partial", None),
+        ("every other layer", "partial", None),
         ("full + sequence parallel", "full", True),
         ("every layer", "full", None),
         ("gradient checkpointing", "full", None),
@@ -47,7 +49,8 @@ def cells(kind, column):
         ("no recompute + SP", "none", True),
         ("without recomputation", "none", None),
         ("sequence parallel, no recomputation", "none", True),
-        ("minimal", "none", None),
+        ("minimal", "selective", None),  # products with weights are kept, attention is computed again
+        ("save_dot_except_mlp", "selective", None),
         ("sequence parallel", "", True),
         ("", "", None),
         ("custom", "", None),
@@ -165,6 +168,31 @@ def test_no(text):
 @pytest.mark.parametrize("text", ["", "maybe", "4", "n/a"])
 def test_neither_yes_nor_no(text):
     assert yes_or_no(CATALOGUE, text) is None
+
+
+@pytest.mark.parametrize(
+    ("subject", "text", "means"),
+    [
+        ("attention kernel", "FlashAttention-2", "flash-attention-2"),
+        ("attention kernel", "flash_attn_v2", "flash-attention-2"),
+        ("attention kernel", "FA1", "flash-attention-1"),
+        ("attention kernel", "FlashAttention-3", "fused"),
+        ("attention kernel", "cuDNN", "fused"),
+        ("attention kernel", "splash", "fused"),
+        ("attention kernel", "unfused", "unfused"),
+        ("attention kernel", "Triton flash attention", "triton-attention"),
+        ("attention kernel", "", ""),
+        ("schedule", "1F1B", "1f1b"),
+        ("schedule", "interleaved 1F1B", "interleaved"),
+        ("schedule", "1f1b-interleaved", "interleaved"),
+        ("schedule", "zero-bubble", "zero-bubble"),
+        ("schedule", "ZBV", "zero-bubble"),
+        ("schedule", "DualPipe", "dual-pipe"),
+        ("schedule", "gpipe", ""),
+    ],
+)
+def test_kernels_and_schedules(subject, text, means):
+    assert meaning(CATALOGUE, subject, text) == means
 
 
 def test_every_text_of_the_given_files_is_read():
