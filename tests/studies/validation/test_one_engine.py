@@ -197,9 +197,10 @@ def test_a_row_may_state_its_own_model(tmp_path):
 
 
 def test_what_a_row_says_of_its_model_moves_its_step(tmp_path):
-    done = own_rows(tmp_path, {}, {"layers": "80", "params_b": ""}, {"params_b": "", "kv_heads": "8"})
+    room = {"tp": "4", "dp": "16", "params_b": ""}  # for twice the layers
+    done = own_rows(tmp_path, room, room | {"layers": "80"}, room | {"kv_heads": "8"})
     plain, deep, grouped = (row["predicted"] for row in done["rows"])
-    assert 1.8 * plain < deep < 2.4 * plain  # twice the layers; they may leave memory for fewer activations
+    assert 1.8 * plain < deep < 2.1 * plain
     assert grouped < plain
 
 
