@@ -20,7 +20,7 @@ def side(text: str, name: str = "") -> typer.models.OptionInfo:
 
 @app.command()
 def kernel(
-    chip: Annotated[str, typer.Argument(help="A chip's id, or a system's for its chip.")],
+    chip: Annotated[str, typer.Argument(help="A chip's id, such as h100-sxm.")],
     operation: Annotated[str, typer.Option("--op", help="gemm, grouped, attention or elementwise.")] = "gemm",
     precision: Annotated[str, typer.Option(help="Format of weights, of prompts' attention, or of the cache: bf16, fp8, nvfp4.")] = "bf16",
     rows: Annotated[float | None, side("Rows of the result: tokens, of each group if grouped.", "--m")] = None,
@@ -46,7 +46,7 @@ def kernel(
     quiet: Quiet = False,
 ) -> None:
     """Time a product, attention or a pass over memory on one chip, and show the bound that binds."""
-    from tco.chain.inputs import system_inputs
+    from tco.chain.inputs import plain_inputs
     from tco.cli.emit import Answer, emit
     from tco.cli.load import catalogue_for
     from tco.foundation.values import as_number
@@ -55,12 +55,12 @@ def kernel(
     from tco.studies.kernels import asked, operation_of
 
     catalogue = catalogue_for(None, data)
-    inputs = system_inputs(catalogue, chip, pairs(settings, "--set"), {})
+    inputs = plain_inputs(catalogue, pairs(settings, "--set"))
     values = inputs.values(as_number)
     sides = {"m": rows, "n": columns, "k": inner, "groups": groups, "width": width, "passes": passes, "by_row": not flat}
     sides |= {"batch": batch, "seq_q": seq_q, "seq_kv": seq_kv, "heads": heads, "kv_heads": kv_heads, "head_dim": head_dim}
     sides["causal"] = 0.0 if full else 1.0
-    found = asked(catalogue, values, inputs.system.chip, operation_of(operation, phase), precision, sides, library)
+    found = asked(catalogue, values, chip, operation_of(operation, phase), precision, sides, library)
     emit(
         Answer(
             lambda: document("kernel", catalogue, kernel_document(found)),

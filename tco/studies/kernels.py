@@ -11,6 +11,7 @@ from tco.foundation.errors import DataError, UsageError, unknown
 from tco.foundation.values import Values
 from tco.performance.chip.formats import Computed, computed_on
 from tco.performance.chip.kernel_times import BARE, SHAPES, Kernel, chip_on, kernel
+from tco.performance.chip.machine import family_of
 from tco.performance.chip.products import Tiling, operands, tiling
 
 OPERATIONS = ("gemm", "grouped", "attention", "elementwise")
@@ -53,6 +54,7 @@ def operation_of(name: str, phase: str) -> str:
 
 def asked(catalogue: Catalogue, values: Values, chip: str, operation: str, precision: str, sides: Mapping[str, Any], library: str | None) -> Asked:
     """Return a kernel's answer; sides that its operation does not take are left out, one that is not stated raises `UsageError`."""
+    family_of(catalogue, chip)
     missing = [name for name in SHAPES[operation] if sides.get(name) is None]
     if missing:
         raise UsageError(f"{operation} needs {', '.join('--' + name.replace('_', '-') for name in missing)}")

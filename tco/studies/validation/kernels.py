@@ -14,6 +14,7 @@ from tco.catalog import Catalogue
 from tco.foundation.files import read_csv
 from tco.performance.chip.formats import Computed, computed_on
 from tco.performance.chip.kernel_times import BARE, SHAPES, Kernel, Traits, kernel, kernels_on, traits_of
+from tco.studies.validation.commands import command_line
 from tco.studies.validation.measured import base_skips, column, texts
 from tco.studies.validation.row_values import CHIP, FAMILY, RowValues
 from tco.studies.validation.score import Prediction
@@ -27,6 +28,7 @@ NAMES = {"bfloat16": "bf16", "bf16": "bf16", "fp16": "bf16", "float16": "bf16", 
 FLAT = ("copy", "add")  # elementwise kernels that know no rows
 NO = ("0", "0.0", "false", "no")
 COLUMNS = {"heads": "heads_q", "kv_heads": "heads_kv"}  # where a column has another name than the side of the kernel
+ANSWERS = {"time_us": "time_us", "tflops": "tflops", "gb_s": "gb_per_s"}  # what a row states -> key of `tco kernel`'s answer
 STATED = ("causal", "passes", "by_row")  # sides that are words of a row
 
 
@@ -162,23 +164,40 @@ def answers(made: Kernel) -> dict[str, Any]:
     return {"time_us": made.time * 1e6, "tflops": made.flops / made.time / 1e12, "gb_s": made.bytes / made.time / 1e9}
 
 
+def commands(kind: Kind, sides: Mapping[str, Any], parts: Array) -> list[str]:
+    """Return the command line that asks for the kernel of every row again."""
+    attention = kind.kernel in ("prefill", "decode")
+    options: dict[str, Any] = {"op": "attention" if attention else kind.kernel}
+    options |= {"phase": kind.kernel if attention else None, "precision": kind.number_format}
+    options["library"] = None if kind.library == BARE else kind.library
+    named = {name.replace("_", "-"): side for name, side in sides.items() if name not in ("causal", "by_row")}
+    full = sides["causal"] == 0 if "causal" in sides else np.zeros(len(parts), dtype=bool)
+    flat = True if sides.get("by_row") is False else None
+    found = []
+    for row, part in enumerate(parts):
+        own = {name: side[row] if np.ndim(side) else side for name, side in named.items()}
+        found.append(command_line(["kernel", part], {**options, **own, "full": bool(full[row]) or None, "flat": flat}, {}))
+    return found
+
+
 def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
     """Predict every row of a file of kernels."""
     table = table.assign(width=widths(table))
     target, names = targets(table)
     kinds = kinds_of(table, chips)
     skip = skips(table, chips, kinds, target)
-    skip[(skip == "") & (names == "tflops") & np.array([kind.kernel == "elementwise" for kind in kinds])] = (
-        "unsupported target: TFLOP/s of an elementwise kernel"
-    )
+    no_rate = (names == "tflops") & np.array([kind.kernel == "elementwise" for kind in kinds], dtype=bool)
+    skip[(skip == "") & no_rate] = "unsupported target: TFLOP/s of an elementwise kernel"
     predicted = np.full((*chips.sets, len(table)), np.nan)
+    again = np.full(len(table), "", dtype=object)
     members: dict[Kind, list[int]] = {}
     for row in np.flatnonzero(skip == "").tolist():
         members.setdefault(kinds[row], []).append(row)
     for kind, rows in members.items():
-        values = RowValues(chips.rows(np.array(rows)))
-        chip = kernels_on(values, CHIP, FAMILY, kind.traits)
+        own, sides = chips.rows(np.array(rows)), asked(kind, table.iloc[rows])
         assert kind.form is not None
-        found = answers(kernel(chip, kind.kernel, kind.form, asked(kind, table.iloc[rows]), kind.library))
+        found = answers(kernel(kernels_on(RowValues(own), CHIP, FAMILY, kind.traits), kind.kernel, kind.form, sides, kind.library))
         predicted[..., rows] = np.select([names[rows] == name for name in found], list(found.values()))
-    return Prediction(target, predicted, names, skip)
+        again[rows] = commands(kind, sides, own.parts)
+    keys = np.array([ANSWERS.get(name, "") for name in names], dtype=object)
+    return Prediction(target, predicted, names, skip, again, keys, np.ones(len(table)))
