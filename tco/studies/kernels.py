@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -64,7 +65,7 @@ def asked(catalogue: Catalogue, values: Values, chip: str, operation: str, preci
     shape = {name: sides[name] for name in SHAPES[operation]}
     form, on = computed_on(values, chip, precision, "kernel.precision"), chip_on(catalogue, values, chip)
     made = kernel(on, operation, form, shape, library or BARE)
-    if not float(made.time) > 0:
-        raise DataError(f"{chip}: {operation} takes no time")
+    if not 0 < float(made.time) < math.inf:
+        raise DataError(f"{operation} of {', '.join(f'{name} {side:g}' for name, side in shape.items())}: takes no finite time")
     cut = tiling(operands(on, form), *(shape[name] for name in SHAPES[operation])) if operation in ("gemm", "grouped") else None
     return Asked(chip, operation, form, library or BARE, shape, made, cut, float(values[f"parts.{chip}.{form.peak}"]))

@@ -80,11 +80,15 @@ class Operands(NamedTuple):
 def operands(chip: Chip, form: Computed) -> Operands:
     """Return what products of a chip rest on in a format: read once, used for any number of products."""
     rate = chip.rate(form.peak, form.tile_efficiency)
+    stored = FORMATS[form.stored]
+    if stored.scales and not form.unpacked:
+        vector, exposed, taken = chip.part("peak_vector"), chip.practice("scaling_exposed"), chip.part(stored.scales)
+        rate = cost.scaled_rate(rate, vector, stored.block, exposed, taken)
     four = form.tile_efficiency != "tile_efficiency"
     made = Operands(
         rate=rate,
         input_size=element_size(FORMATS[form.activations].bits),
-        weight_size=element_size(FORMATS[form.stored].bits),
+        weight_size=element_size(stored.bits),
         stream=chip.bandwidth("stream_efficiency"),
         splits=not four,
         unpacking=(chip.practice("unpacking_operations"), chip.part("peak_vector")) if form.unpacked else None,
