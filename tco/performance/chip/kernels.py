@@ -55,9 +55,9 @@ def tile_step(
 
 
 @formula(unit="s", source="cutlass")
-def waves_time(tiles: Pure, cores: Pure, inner: Pure, step: Second) -> Any:
-    """Time of all waves of tiles over the cores: ceil(tiles / n) k step."""
-    return ceil_ratio(tiles, cores) * (inner * step)
+def waves_time(tiles: Pure, cores: Pure, inner: Pure, step: Second, chain: Second) -> Any:
+    """Time of all waves of tiles over the cores, no shorter than the chain of steps of one tile: k max(ceil(tiles / n) step, chain)."""
+    return inner * np.maximum(ceil_ratio(tiles, cores) * step, chain)
 
 
 @formula(unit="s", source="cutlass")
