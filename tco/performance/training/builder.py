@@ -8,7 +8,7 @@ import numpy as np
 
 from tco.foundation.formula import total
 from tco.performance.chip.messages import exposed_time, stream_time
-from tco.performance.chip.roofline import gemm_flops, repeated
+from tco.performance.chip.roofline import conversion_traffic, gemm_flops, product_bytes, repeated
 from tco.performance.training import compute
 from tco.performance.training.items import FULL, Item, Part, Shape, Work
 from tco.performance.training.job import Job, Practice, Products
@@ -44,7 +44,7 @@ class Builder:
         self.work.items.append(self.linear(name, layers, tokens, inner, outer, copies, forward, backward))
         sizes = practice.forward.conversion, practice.backward.conversion
         if any(size is not None for size in sizes):  # a size counts both passes, half of it in each
-            moved = [compute.conversion_traffic(tokens, inner + outer, 0.0 if size is None else size) for size in sizes]
+            moved = [conversion_traffic(tokens, inner + outer, 0.0 if size is None else size) for size in sizes]
             self.passes(f"{name} format conversion", layers / 2, moved[0], moved[1], FULL)
 
     def in_format(self, products: Products, narrow: int) -> Operand:
@@ -58,7 +58,7 @@ class Builder:
         bandwidth, weights = self.practice.bandwidth, inner * outer * copies
         flops = gemm_flops(tokens, inner, outer)
         parts = [
-            Part(flops, compute.product_bytes(tokens, inner, outer, weights, operand.size, self.element), operand.rate, operand.peak)
+            Part(flops, product_bytes(tokens, inner, outer, weights, operand.size, self.element), operand.rate, operand.peak)
             for operand in ((forward,) if backward is forward else (forward, backward))
         ]
         moved = compute.weight_gradient_bytes(tokens, inner, outer, weights, backward.size, self.job.values["workload.accumulator_size"])

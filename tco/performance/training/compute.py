@@ -9,13 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tco.foundation.formula import formula
-from tco.foundation.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, PerSecond, Pure, Second, Watt, WattPerFLOPPerSecond
-
-
-@formula(unit="", source="tco-model")
-def sustained_clock(power: Watt, peak: FLOPPerSecond, knee: WattPerFLOPPerSecond, exponent: Pure) -> Any:
-    """Clock under a long product over the boost clock: c = (1 + (knee P / W)^(4 e))^(-1/4), W / P being watts per dense FLOP/s."""
-    return (1 + (knee * peak / power) ** (4 * exponent)) ** -0.25
+from tco.foundation.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, PerSecond, Pure, Second
 
 
 @formula(unit="FLOP/s", source="tco-model")
@@ -34,12 +28,6 @@ def grouped_rate(rate: FLOPPerSecond, narrow: Pure, half_width: Pure) -> Any:
 def rank_tokens(micro_batch: Pure, sequence: Pure, context_parallel: Pure) -> Any:
     """Tokens of a micro-batch on one chip of a context-parallel group: T = b s / cp."""
     return micro_batch * sequence / context_parallel
-
-
-@formula(unit="byte", source="scaling-book")
-def product_bytes(tokens: Pure, inner: Pure, outer: Pure, weights: Pure, input_size: Byte, output_size: Byte) -> Any:
-    """Traffic of a product: Q = b_in (m k + W) + b_out m n, W being the distinct weights read."""
-    return input_size * (tokens * inner + weights) + output_size * tokens * outer
 
 
 @formula(unit="byte", source="scaling-book")
@@ -84,19 +72,7 @@ def sweep_bytes(tokens: Pure, wide: Pure, wide_split: Pure, narrow: Pure, passes
     return passes * element_size * tokens * (wide / wide_split + narrow)
 
 
-@formula(unit="byte", source="tco-model")
-def conversion_traffic(tokens: Pure, numbers: Pure, conversion_size: Byte) -> Any:
-    """Traffic of turning activations into a narrow format: Q = T n b_c."""
-    return tokens * numbers * conversion_size
-
-
 @formula(unit="s", source="tco-model")
 def host_time(blocks: Pure, block_time: Second, expert_blocks: Pure, expert_block_time: Second, again: Pure, factor: Pure) -> Any:
     """Time the host needs to launch a micro-batch through all layers: t = f (n t_b + n_e t_e) (1 + r/3), r the share computed again."""
     return factor * (blocks * block_time + expert_blocks * expert_block_time) * (1 + again / 3)
-
-
-@formula(unit="s", source="tco-model")
-def smooth_maximum(one: Second, other: Second, sharpness: Pure) -> Any:
-    """Time of two things that run beside each other: (a^p + b^p)^(1/p), the larger one if they differ much."""
-    return (one**sharpness + other**sharpness) ** (1 / sharpness)

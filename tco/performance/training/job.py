@@ -12,11 +12,13 @@ from tco.fabric.links import Route, link_rate, network_of
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.trace import plain
 from tco.models.architecture import Architecture
+from tco.performance.chip import formats
+from tco.performance.chip.clock import sustained_clock
 from tco.performance.chip.formats import element_size
 from tco.performance.chip.machine import share_of_rate
 from tco.performance.chip.memory import usable_memory
 from tco.performance.chip.roofline import achieved_bandwidth, exponential_rate
-from tco.performance.training.compute import sustained_clock, sustained_rate
+from tco.performance.training.compute import sustained_rate
 from tco.performance.training.traffic import Fabric, Scope, fabric_of
 
 
@@ -31,15 +33,19 @@ class Format(NamedTuple):
     takes: str | None = None  # attribute of chips whose matrix units take the format's blocks as they are; none needs no such units
 
 
-# Narrow to wide; a format a chip does not compute runs as the next wider one.
-FP4 = Format(4.5, "peak_fp4", "fp4_efficiency", "fp4_conversion", "fp4_grouped_efficiency")
+# Narrow to wide; a format a chip does not compute runs as the next wider one. Parameters of each: rate, conversion, grouped products.
+FOUR = ("fp4_efficiency", "fp4_conversion", "fp4_grouped_efficiency")
+PARAMETERS: dict[str, tuple[str | None, str | None, str | None]] = {
+    "mxfp4": FOUR,
+    "nvfp4": FOUR,
+    "fp4": FOUR,
+    "mxfp8": ("mxfp8_efficiency", "fp8_conversion", None),
+    "fp8": ("fp8_efficiency", "fp8_conversion", None),
+    "bf16": (None, None, None),
+}
 FORMATS = {
-    "mxfp4": FP4._replace(bits=4.25, takes="takes_mx"),
-    "nvfp4": FP4._replace(takes="takes_nvfp4"),
-    "fp4": FP4,  # the block-scaled four bits of the chip's own kind
-    "mxfp8": Format(8.25, "peak_fp8", "mxfp8_efficiency", "fp8_conversion"),
-    "fp8": Format(8, "peak_fp8", "fp8_efficiency", "fp8_conversion"),
-    "bf16": Format(16, "peak_bf16", None, None),
+    name: Format(formats.FORMATS[name].bits, formats.FORMATS[name].peaks[0], *parameters, takes=formats.FORMATS[name].takes or None)
+    for name, parameters in PARAMETERS.items()
 }
 CHOICES = {
     "workload.attention": ("fused", "unfused"),

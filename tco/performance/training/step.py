@@ -9,8 +9,8 @@ import numpy as np
 from tco.foundation.formula import select, total
 from tco.models.architecture import Architecture
 from tco.performance.chip.messages import exposed_time
+from tco.performance.chip.roofline import smooth_maximum
 from tco.performance.training import memory, schedule
-from tco.performance.training.compute import smooth_maximum
 from tco.performance.training.items import TIERS, Shape, Work
 from tco.performance.training.job import Job, Practice
 from tco.performance.training.plans import RECOMPUTE, Plan, slots_of
