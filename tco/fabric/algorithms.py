@@ -35,6 +35,7 @@ class Timing(NamedTuple):
     latency: Any  # start, steps and what steps that add up take longer
     wire: Any
     call: Any = 0.0  # what the caller adds
+    kernels: Any = 1  # each with its own trips to memory
 
 
 Ways = Mapping[str, Callable[[], Timing]]  # the algorithms of an operation, each timed when it is asked for
@@ -48,7 +49,7 @@ def timings(links: Links, operation: str, ranks: Any, size: Any) -> dict[str, Ti
 def timings_on(links: Links, operation: str, group: Group, size: Any) -> dict[str, Timing]:
     """Return the timing of every algorithm that the fabric allows for a group wherever its ranks stand; an unknown operation raises `DataError`."""
     at = reach(links, group)
-    return {name: called(at, way()) for name, way in ways(at, operation, size).items()}
+    return {name: called(at, operation, way()) for name, way in ways(at, operation, size).items()}
 
 
 def ways(at: Reach, operation: str, size: Any) -> Ways:
@@ -67,10 +68,10 @@ def ways(at: Reach, operation: str, size: Any) -> Ways:
     return makers[operation](at, size)
 
 
-def called(at: Reach, timing: Timing) -> Timing:
+def called(at: Reach, operation: str, timing: Timing) -> Timing:
     """Return a timing with what the caller of the library adds."""
     over = at.links.library.overhead
-    return timing if over is None else timing._replace(time=cost.called_time(timing.time, over), call=over)
+    return timing if over is None or operation not in at.links.library.called else timing._replace(time=cost.called_time(timing.time, over), call=over)
 
 
 def offered(at: Reach, operation: str, found: Ways) -> dict[str, Timing]:
@@ -86,7 +87,7 @@ def offered(at: Reach, operation: str, found: Ways) -> dict[str, Timing]:
             made[name] = partly(way(), 1.0 - apart)
     if not made:
         raise nothing_offered(library, operation, found)
-    return {name: called(at, timing) for name, timing in made.items()}
+    return {name: called(at, operation, timing) for name, timing in made.items()}
 
 
 def partly(timing: Timing, possible: Any) -> Timing:
@@ -100,11 +101,16 @@ def choose(at: Reach, operation: str, size: Any, name: str | None = None) -> Any
     `size` is the whole buffer as nccl-tests counts it, in expert exchanges the `Tokens` of a rank.
     """
     found = ways(at, operation, size)
-    if name is None:
-        return least(operation, [timing.time for timing in offered(at, operation, found).values()])
+    if name is not None:
+        found = {name: named(found, operation, name)}
+    return least(operation, [timing.time for timing in offered(at, operation, found).values()])
+
+
+def named(found: Ways, operation: str, name: str) -> Callable[[], Timing]:
+    """Return one algorithm of an operation; one that the fabric does not have raises `DataError`."""
     if name not in found:
         raise unknown("algorithm", name, found, f"{operation} on this fabric")
-    return called(at, found[name]()).time
+    return found[name]
 
 
 def candidates(links: Links, operation: str, ranks: Any, size: Any) -> dict[str, Any]:
@@ -119,7 +125,8 @@ def cheapest(links: Links, operation: str, ranks: Any, size: Any) -> Any:
 
 def half_rate(links: Links, operation: str, group: Group, name: str) -> Any:
     """Return the buffer with which an algorithm reaches half of its rate on a vast one, from its time on three sizes."""
-    empty, some, vast = (choose(reach(links, group), operation, size, name) for size in (0.0, SOME, VAST))
+    at = reach(links, group)
+    empty, some, vast = (called(at, operation, named(ways(at, operation, size), operation, name)()).time for size in (0.0, SOME, VAST))
     return cost.half_rate_size(empty, cost.algorithm_bandwidth(VAST, vast), SOME, some)
 
 
@@ -415,11 +422,19 @@ def expert_ways(operation: str, at: Reach, tokens: Tokens) -> Ways:
     return found
 
 
+def reported_bytes(at: Reach, size: Any) -> Any:
+    """Return the bytes a library divides by the time: the buffer, or the copies of a rank's tokens that reach other domains, else ranks."""
+    if not isinstance(size, Tokens):
+        return size
+    across = np.asarray(at.group.domains) > 1
+    return cost.received_bytes(size.count, size.bytes, places(size, np.where(across, at.group.domains, at.group.ranks)))
+
+
 def exchanged(at: Reach, kernels: Any, step: Any, wire: Any, copying: Any) -> Timing:
     """Return the timing of an expert exchange in some kernels."""
     kernel, network = at.links.latencies.expert_kernel, cost.crossing_step(step, at.group.domains)
     latency, moving = cost.expert_latency(kernels, kernel, network), cost.moving_time(wire, copying)
-    return Timing(cost.direct_time(latency, moving), cost.scaled_latency(kernel, kernels), latency, latency, moving)
+    return Timing(cost.direct_time(latency, moving), cost.scaled_latency(kernel, kernels), latency, latency, moving, kernels=kernels)
 
 
 def expert_exchange(links: Links, ranks: Any, tokens: Any, active: Any, token: Any) -> Any:

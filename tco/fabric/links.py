@@ -38,12 +38,15 @@ class Readable(Protocol):
         """Return the value of a path."""
 
 
+PROTOCOLS = {"rdma": "network_step", "efa": "efa_step"}  # of the network: the parameter of practice with its step; InfiniBand and RoCE are alike
+
+
 class Route(NamedTuple):
-    """How traffic between worlds passes the scale-out network: its design, the tiers up to the switch where both ends meet, and its protocol."""
+    """How traffic between worlds passes the scale-out network: its design, the tiers up to the switch where both ends meet, and the parameter of its protocol."""
 
     design: str
     tiers: int
-    step: str = "network_step"  # the family's parameter of practice that holds a step of the protocol
+    step: str = PROTOCOLS["rdma"]
 
     @property
     def switches(self) -> int:
