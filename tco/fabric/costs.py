@@ -312,7 +312,7 @@ def called_time(time: Second, overhead: Second) -> Any:
 
 @formula(unit="s", source="tco-model")
 def where_offered(time: Second, offered: Pure, otherwise: Second) -> Any:
-    """Time of an algorithm where fabric and library have it, 1 or 0."""
+    """Time of an algorithm where fabric and library have it, else another: t = t_1 if offered, t_0 if not."""
     return select(offered > 0.5, time, otherwise)
 
 
