@@ -20,7 +20,9 @@ def collective(
     largest: Annotated[str | None, typer.Option("--to", help="Also every doubling up to this size, each by its best algorithm.")] = None,
     ranks: Annotated[int | None, typer.Option(min=2, help="Chips that take part; none: one scale-up world.")] = None,
     per_domain: Annotated[int | None, typer.Option(min=1, help="Chips of each scale-up domain that take part; none: as many as it holds.")] = None,
-    library: Annotated[str | None, typer.Option(help="The library whose algorithms are open: nccl, rccl, deepep, best, ...; none: the family's.")] = None,
+    library: Annotated[
+        str | None, typer.Option(help="The library whose algorithms are open: nccl, rccl, deepep, best, ...; none: the family's.")
+    ] = None,
     algorithm: Annotated[str | None, typer.Option(help="Take this algorithm of the library, not its quickest.")] = None,
     tokens: Annotated[float, typer.Option(min=0, help="Tokens of a rank, of dispatch and combine.")] = 128,
     hidden: Annotated[float, typer.Option(min=1, help="Elements of a token.")] = 7168,
@@ -40,7 +42,8 @@ def collective(
     from tco.chain.inputs import system_inputs
     from tco.cli.emit import Answer, emit
     from tco.cli.load import catalogue_for
-    from tco.fabric.algorithms import Tokens, half_rate
+    from tco.fabric.algorithms import half_rate
+    from tco.fabric.experts import Tokens
     from tco.fabric.library import EXCHANGES, library_of, token_size
     from tco.fabric.links import group_of, placed
     from tco.foundation.errors import DataError

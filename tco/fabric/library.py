@@ -63,10 +63,17 @@ def read_library(catalogue: Catalogue, name: str) -> Library:
             {operation: dict.fromkeys(map(str, names), wide) for operation, names in document.get(key, {}).items()}
             for key, wide in (("inside_domain", False), ("offers", True))
         )
-        texts = {key: str(document.get(key, "")) for key in ("caller", "exchange")}
-        called = tuple(map(str, document.get("called", ())))
         formats = {form: (float(one["element"]), float(one["scale"]), float(one["block"])) for form, one in document.get("formats", {}).items()}
-        own = Library(name, str(document.get("name", name)), merged(inside, anywhere), bool(document.get("every", False)), called=called, formats=formats, **texts)
+        own = Library(
+            name,
+            str(document.get("name", name)),
+            merged(inside, anywhere),
+            bool(document.get("every", False)),
+            caller=str(document.get("caller", "")),
+            called=tuple(map(str, document.get("called", ()))),
+            exchange=str(document.get("exchange", "")),
+            formats=formats,
+        )
         return over(read_library(catalogue, str(document["extends"])), own) if "extends" in document else own
 
     found: Library = catalogue.once(("library", name), read)
@@ -85,9 +92,14 @@ def merged(one: Offers, other: Offers) -> Offers:
 def over(below: Library, top: Library) -> Library:
     """Return a library with all of the one it stands on."""
     offers, every = merged(below.offers, top.offers), below.every or top.every
-    texts = {key: getattr(top, key) or getattr(below, key) for key in ("caller", "exchange")}
-    called = tuple(dict.fromkeys((*below.called, *top.called)))
-    return top._replace(offers=offers, every=every, called=called, formats={**below.formats, **top.formats}, **texts)
+    return top._replace(
+        offers=offers,
+        every=every,
+        caller=top.caller or below.caller,
+        called=tuple(dict.fromkeys((*below.called, *top.called))),
+        exchange=top.exchange or below.exchange,
+        formats={**below.formats, **top.formats},
+    )
 
 
 def library_of(catalogue: Catalogue, names: Iterable[str]) -> Library:

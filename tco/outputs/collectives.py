@@ -29,7 +29,8 @@ def collective_tables(title: str, facts: list[str], rows: list[Measured], sweep:
     ]
     parts = [[*name, *(f"{part:,.2f}" for part in row.parts.values())] for name, row in zip(named, rows, strict=True)]
     below = [
-        "call: what the caller of the library adds; ends: trips to HBM at both ends; reduction: what steps that add up take longer; chunks: cutting the buffer into pieces.",
+        "call: what the caller of the library adds.",
+        "ends: trips to HBM at both ends; reduction: what steps that add up take longer; chunks: cutting the buffer into pieces.",
         "Latencies and efficiencies are fitted for NVIDIA, priors with ranges for every other family.",
     ]
     return [
@@ -46,7 +47,14 @@ def mark(row: Measured) -> str:
 def described(row: Measured) -> dict[str, Any]:
     """Return an algorithm as the JSON document shows it."""
     parts = {f"{name}_us": part for name, part in row.parts.items()}
-    return {"algorithm": row.algorithm, "time_us": row.time_us, "algorithm_gb_per_s": row.rate, "bus_gb_per_s": row.bus, "offered": row.offered, "parts": parts}
+    return {
+        "algorithm": row.algorithm,
+        "time_us": row.time_us,
+        "algorithm_gb_per_s": row.rate,
+        "bus_gb_per_s": row.bus,
+        "offered": row.offered,
+        "parts": parts,
+    }
 
 
 def collective_document(

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from tco.chain.connections import links_of_system
 from tco.chain.inputs import system_inputs
-from tco.fabric.algorithms import OPERATIONS, Timing, expert_exchange, timings, timings_on
+from tco.fabric.algorithms import OPERATIONS, expert_exchange, timings, timings_on
 from tco.fabric.links import Group, Latencies, Links, group_of
 from tco.fabric.scopes import crossing_bandwidth, fabric_scopes
+from tco.fabric.timing import Timing
 from tco.foundation.values import as_number
 from tco.performance.chip.machine import Machine
 from tco.performance.serving.plans import DecodePlan, plan_axes

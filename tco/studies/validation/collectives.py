@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
-from tco.fabric.algorithms import Tokens, choose, reach, reported_bytes
+from tco.fabric.algorithms import choose, reach
+from tco.fabric.experts import Tokens, reported_bytes
 from tco.fabric.library import EXCHANGES, Library, family_library, read_library, token_size
 from tco.fabric.links import PROTOCOLS, Group, Route, links_of_chips, placed
 from tco.foundation.errors import DataError
@@ -95,7 +96,9 @@ def asked_of(table: pd.DataFrame, chips: Specifications) -> list[Asked]:
         form = ("fp8" if "fp8" in cells["dtype"][row] else "bf16") if exchange else ""
         groups = (int(limited[1]), 2 * int(limited[1])) if limited else (0, 0)
         own = "" if said["library"] else family
-        found.append(Asked(operation, said["library"], own, said["algorithm"], said["network"] or "rdma", form, groups, exchange and bool(cores[row])))
+        found.append(
+            Asked(operation, said["library"], own, said["algorithm"], said["network"] or "rdma", form, groups, exchange and bool(cores[row]))
+        )
     return found
 
 
