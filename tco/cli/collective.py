@@ -37,7 +37,10 @@ def collective(
     output: Output = None,
     quiet: Quiet = False,
 ) -> None:
-    """Time a collective on a system by every algorithm its fabric allows, and by the quickest that a library offers."""
+    """Time a collective on a system by every algorithm its fabric allows.
+
+    The quickest that the library offers is the answer; what it does not offer is shown beside it.
+    """
     from tco.chain.connections import links_of_system
     from tco.chain.inputs import system_inputs
     from tco.cli.emit import Answer, emit

@@ -142,7 +142,11 @@ def token_size(library: Library, form: str, hidden: Any) -> Any:
     return token_bytes(hidden, *library.formats[form])
 
 
-def nothing_offered(library: Library, operation: str, found: Iterable[str]) -> DataError:
+class NotOfferedError(DataError):
+    """An algorithm that neither the fabric nor the library has."""
+
+
+def nothing_offered(library: Library, operation: str, found: Iterable[str]) -> NotOfferedError:
     """Return the error for an operation of which a library offers none of the algorithms that a group has on its fabric."""
     has = ", ".join(library.offers.get(operation, ())) or f"no {operation}, but {', '.join(library.offers)}"
-    return DataError(f"{library.name} offers {has}; this group has {', '.join(found)}: choose another library or algorithm")
+    return NotOfferedError(f"{library.name} offers {has}; this group has {', '.join(found)}: choose another library or algorithm")

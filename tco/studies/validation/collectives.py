@@ -14,9 +14,8 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.fabric.algorithms import choose, reach
 from tco.fabric.experts import Tokens, reported_bytes
-from tco.fabric.library import EXCHANGES, Library, family_library, read_library, token_size
+from tco.fabric.library import EXCHANGES, Library, NotOfferedError, family_library, read_library, token_size
 from tco.fabric.links import PROTOCOLS, Group, Route, links_of_chips, placed
-from tco.foundation.errors import DataError
 from tco.foundation.files import read_csv
 from tco.studies.validation.commands import command_line, written
 from tco.studies.validation.measured import base_skips, column, texts
@@ -194,7 +193,7 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
         rows = Rows(table.iloc[chosen], chips.rows(chosen), asked)
         try:
             seconds, moved = rows.answers()
-        except DataError:
+        except NotOfferedError:
             skip[chosen] = "unsupported algorithm: neither fabric nor library have it"
             continue
         measured = column(rows.table, "time_us")
