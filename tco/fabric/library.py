@@ -60,7 +60,7 @@ def read_library(catalogue: Catalogue, name: str) -> Library:
             if key not in KEYS:
                 raise unknown("key", key, KEYS, str(path))
         inside, anywhere = (
-            {operation: dict.fromkeys(map(str, names), wide) for operation, names in document.get(key, {}).items()}
+            {operation: dict.fromkeys(names_in(names, f"{path}: {key}.{operation}"), wide) for operation, names in document.get(key, {}).items()}
             for key, wide in (("inside_domain", False), ("offers", True))
         )
         formats = {form: (float(one["element"]), float(one["scale"]), float(one["block"])) for form, one in document.get("formats", {}).items()}
@@ -78,6 +78,13 @@ def read_library(catalogue: Catalogue, name: str) -> Library:
 
     found: Library = catalogue.once(("library", name), read)
     return found
+
+
+def names_in(value: Any, where: str) -> list[str]:
+    """Return a list of names; anything else raises `DataError`."""
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise DataError(f'{where} is {value!r}, expected a list of algorithms such as ["ring", "tree"]')
+    return value
 
 
 def merged(one: Offers, other: Offers) -> Offers:

@@ -150,9 +150,9 @@ def placed(ranks: Any, per_domain: Any) -> Group:
 
 
 def strided(links: Links, stride: Any, ranks: Any) -> Group:
-    """Return a group whose ranks are each `stride` chips from the next."""
-    inside, within = (np.gcd(stride * ranks, chips) // np.gcd(stride, chips) for chips in (links.domain, links.world))
-    return Group(ranks, ranks // inside, inside, ranks // within)
+    """Return a group whose ranks are each `stride` chips from the next, the first where a domain begins."""
+    domains, worlds = (np.where(stride >= chips, ranks, np.floor((ranks - 1) * stride / chips + 1e-9) + 1) for chips in (links.domain, links.world))
+    return Group(ranks, domains, ranks / domains, worlds)
 
 
 def worlds_of(links: Links, group: Group) -> Any:
