@@ -206,7 +206,7 @@ def test_a_library_of_ones_own(tmp_path):
 
 @pytest.fixture(scope="module")
 def measured():
-    kind, table = read_measured(data_directory() / "measured" / "collectives.csv.gz")
+    _, table = read_measured(data_directory() / "measured" / "collectives.csv.gz")
     values = plain_inputs(CATALOGUE, {}).values(as_number)
     return table, collectives.predict(table, Specifications(CATALOGUE, values, texts(table, "accelerator")))
 
@@ -243,7 +243,7 @@ def test_the_family_chooses_what_nccl_measures(measured):
         made = choose(reach(met, group_of(met, np.full(len(some), ranks))), collectives.OPERATIONS[op], some.message_size_bytes.to_numpy(float))
         errors.append(np.abs(made * 1e6 / some.time_us.to_numpy(float) - 1))
     found = np.concatenate(errors)
-    assert len(found) > 700
+    assert len(found) > 600
     assert np.median(found) <= 0.10
     assert np.percentile(found, 90) <= 0.26
 
