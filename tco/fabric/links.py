@@ -149,12 +149,6 @@ def placed(ranks: Any, per_domain: Any) -> Group:
     return Group(ranks, domains, ranks / domains)
 
 
-def strided(links: Links, stride: Any, ranks: Any) -> Group:
-    """Return a group whose ranks are each `stride` chips from the next, the first where a domain begins."""
-    domains, worlds = (np.where(stride >= chips, ranks, np.floor((ranks - 1) * stride / chips + 1e-9) + 1) for chips in (links.domain, links.world))
-    return Group(ranks, domains, ranks / domains, worlds)
-
-
 def worlds_of(links: Links, group: Group) -> Any:
     """Return the worlds a group stands in."""
     return np.ceil(group.domains * links.domain / links.world - 1e-9) if group.worlds is None else group.worlds

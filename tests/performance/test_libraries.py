@@ -17,7 +17,7 @@ from tco.chain.inputs import plain_inputs, system_inputs
 from tco.fabric.algorithms import OPERATIONS, choose, offered, reach, timings, ways
 from tco.fabric.experts import Tokens, places
 from tco.fabric.library import EXCHANGES, family_library, library_of, read_library
-from tco.fabric.links import Group, Links, group_of, placed, strided
+from tco.fabric.links import Group, Links, group_of, placed
 from tco.foundation.errors import DataError
 from tco.foundation.files import data_directory
 from tco.foundation.values import as_number
@@ -126,16 +126,6 @@ def test_pairs_across_two_racks_of_one_world_need_no_network():
     assert float(reach(met, Group(2, 2, 1, worlds=2)).rate) == float(met.network)
 
 
-@pytest.mark.parametrize(("stride", "ranks", "domains", "worlds"), [(1, 144, 2, 1), (72, 2, 2, 1), (144, 4, 4, 4), (8, 9, 1, 1), (16, 18, 4, 2)])
-def test_every_nth_chip(stride, ranks, domains, worlds):
-    """Chips 0, n, 2n, ...: the domains of 72 and the worlds of 144 they fall in."""
-    places = np.arange(ranks) * stride
-    assert (len(set(places // 72)), len(set(places // 144))) == (domains, worlds)
-    group = strided(links("trn3-nl72x2"), stride, ranks)
-    assert (group.domains, group.worlds) == (domains, worlds)
-    assert group.per_domain * group.domains == ranks
-
-
 def test_a_group_on_part_of_a_mesh_uses_the_links_between_its_chips():
     met = links("mi300x-8")
     half, full = (reach(met, group_of(met, ranks)).links for ranks in (4, 8))
@@ -184,6 +174,7 @@ def test_cores_that_copy_bind_where_few():
         (("--op", "dispatch", "--groups", "9/8"), "expected D/G"),
         (("--op", "dispatch", "--precision", "fp3"), "fp8"),
         (("--op", "combine", "--to", "1GiB"), "--tokens"),
+        (("--ranks", "32", "--per-domain", "16"), "domain of h100-hgx8 has 8"),
         (("--set", "cluster.network=token-ring"), "rdma"),
     ],
 )
@@ -251,3 +242,9 @@ def test_the_family_chooses_what_nccl_measures(measured):
 def test_words_in_rows_name_libraries_that_exist():
     for row in csv.DictReader((data_directory() / "libraries" / "words.csv").read_text().splitlines()):
         assert not row["library"] or row["library"] in LIBRARIES
+
+
+def test_a_negative_buffer_is_refused():
+    done = tco("collective", "h100-hgx8", "--size", "-1MiB")
+    assert done.exit_code == 2
+    assert "--size" in done.stderr
