@@ -45,7 +45,9 @@ FOLLOWS = {  # texts that follow another where they are not given
     "workload.expert_format": "workload.precision",
     "workload.cache_format": "workload.precision",
 }
-UNLESS_GIVEN = {"cluster.network": "rdma"}  # texts a document may leave out
+USUAL = {  # texts that are taken so where nothing says otherwise
+    "cluster.network": "rdma",
+}
 HEADLINE_SYSTEM = "gb200-nvl72"
 HEADLINE_DOCUMENTS = {
     "site": "us-hyperscale",
@@ -215,8 +217,9 @@ class Inputs:
         if path not in self.texts:
             if path in FOLLOWS:
                 return self.text(FOLLOWS[path])
-            if path in UNLESS_GIVEN:
-                return UNLESS_GIVEN[path]
+            if path in USUAL:
+                self.texts_used[path] = USUAL[path]
+                return USUAL[path]
             group = path.partition(".")[0]
             raise DataError(f"{self.scenario.documents[group]}: {path} is missing in data/{DOCUMENTS[group]}")
         self.texts_used[path] = self.texts[path]
