@@ -6,9 +6,10 @@ import math
 
 from tco.catalog.systems import System
 from tco.chain.inputs import Inputs
-from tco.fabric.links import Links, Route, Tier, links_of
+from tco.fabric.library import Library, family_library
+from tco.fabric.links import PROTOCOLS, Links, Route, Tier, links_of
 from tco.fabric.scopes import crossing_bandwidth, fabric_scopes, port_bandwidth, shares_ports, torus_of, tray_of
-from tco.foundation.errors import DataError
+from tco.foundation.errors import DataError, unknown
 from tco.foundation.trace import plain
 from tco.foundation.units import parse_quantity
 from tco.foundation.values import Values
@@ -21,11 +22,11 @@ def design_network(inputs: Inputs, values: Values) -> Network:
     """Return the scale-out network of the scenario's cluster, with as many tiers as its size needs, and its frontend."""
     chip, (switch, port, radix) = f"parts.{inputs.system.chip}", switches_of(inputs, values)
     chips, design = values["cluster.chips"], network_design(inputs.system)
-    tiers = tiers_needed(values.input("cluster.chips").value, radix, values.input("cluster.oversubscription").value)
-    split = port < values.input(f"parts.{OPTICS[0]}.port_bandwidth").value
+    tiers = tiers_needed(values.structure("cluster.chips"), radix, values.structure("cluster.oversubscription"))
+    split = port < values.structure(f"parts.{OPTICS[0]}.port_bandwidth")
     back = Plan(chips, values[f"{chip}.scale_out_bandwidth"], switch, tiers, design, design == "tor", split)
     network = scale_out_network(values, back)
-    if values.input(f"{chip}.frontend_bandwidth").value > 0:
+    if values.structure(f"{chip}.frontend_bandwidth") > 0:
         front = Plan(chips, values[f"{chip}.frontend_bandwidth"], switch, tiers, "tor", False, split, prefix="frontend-")
         network = summed(Network(tiers, [*network.lines, *scale_out_network(values, front).lines]))
     return network
@@ -35,7 +36,7 @@ def switches_of(inputs: Inputs, values: Values) -> tuple[str, float, float]:
     """Return the switch of the cluster, the rate of its ports, and how many it has."""
     switch = switch_part(inputs.text("cluster.switch"), list(inputs.catalogue.parts))
     port = port_rate(inputs.text("cluster.port"), "cluster.port")
-    return switch, port, plain(switch_radix(values.input(f"parts.{switch}.switch_capacity").value, port))
+    return switch, port, plain(switch_radix(values.structure(f"parts.{switch}.switch_capacity"), port))
 
 
 def network_design(system: System) -> str:
@@ -46,13 +47,20 @@ def network_design(system: System) -> str:
 def route_of(inputs: Inputs, values: Values) -> Route:
     """Return the way between scale-up worlds: with a leaf for each rank, only the chips of that rank share its tiers."""
     design, (_, _, radix) = network_design(inputs.system), switches_of(inputs, values)
-    chips, over = (values.input(f"cluster.{name}").value for name in ("chips", "oversubscription"))
+    chips, over = (values.structure(f"cluster.{name}") for name in ("chips", "oversubscription"))
     ends = math.ceil(chips / inputs.system.chips) if design == "leaf" else chips
-    return Route(design, tiers_needed(max(ends, 1), radix, over))
+    return Route(design, tiers_needed(max(ends, 1), radix, over), protocol(inputs.text("cluster.network")))
 
 
-def links_of_system(inputs: Inputs, values: Values) -> Links:
-    """Return what the chips of the scenario's system meet when they communicate."""
+def protocol(network: str) -> str:
+    """Return the parameter of practice that holds a step of a network's protocol; an unknown one raises `DataError`."""
+    if network not in PROTOCOLS:
+        raise unknown("network", network, PROTOCOLS, "cluster.network")
+    return PROTOCOLS[network]
+
+
+def links_of_system(inputs: Inputs, values: Values, library: Library | None = None) -> Links:
+    """Return what the chips of the scenario's system meet when they communicate, by the library of their family or another."""
     system = inputs.system
     scopes = fabric_scopes(system, values)
     torus = torus_of(system) if system.fabric.get("kind") == "torus" else None
@@ -61,11 +69,12 @@ def links_of_system(inputs: Inputs, values: Values) -> Links:
     crossing, shared = crossing_bandwidth(system, values), shares_ports(system)
     lane = values[f"parts.{system.chip}.lane_bandwidth"] if torus else None
     beyond = (crossing, shared, torus, lane, port_bandwidth(system, values), tray_of(system))
-    tiers = [Tier(s.scope, s.chips, s.injection, s.all_to_all, s.hops_mean, s.hops_worst, s.balanced, *beyond) for s in scopes]
+    mesh = 1.0 if system.fabric.get("kind") == "mesh" else None
+    tiers = [Tier(s.scope, s.chips, s.injection, s.all_to_all, s.hops_mean, s.hops_worst, s.balanced, *beyond, mesh) for s in scopes]
     family, route = family_of(inputs.catalogue, system.chip), route_of(inputs, values)
     switches = "in_network_reduction"
-    reduces = inputs.catalogue.has_part_value(system.chip, switches) and values.input(f"parts.{system.chip}.{switches}").value > 0
-    return links_of(values, system.chip, family, tiers, route, reduces)
+    reduces = inputs.catalogue.has_part_value(system.chip, switches) and values.structure(f"parts.{system.chip}.{switches}") > 0
+    return links_of(values, system.chip, family, tiers, route, reduces, library or family_library(inputs.catalogue, family))
 
 
 def port_rate(text: str, key: str) -> float:
