@@ -39,6 +39,7 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "workload.trained": "trained",
     "cluster.switch": "switch",
     "cluster.port": "port",
+    "cluster.network": "network",
 }
 DEFAULTS = {"serving": "workload", "training": "training"}  # what a kind of workload asks for unless its own file says otherwise
 FOLLOWS = {  # texts that follow another where they are not given
@@ -51,6 +52,7 @@ USUAL = {  # texts that are taken so where nothing says otherwise
     "workload.attention_core_format": "bf16",
     "workload.engine": "family",  # the engine of the chip's family
     "workload.software": "mature",
+    "cluster.network": "rdma",
 }
 HEADLINE_SYSTEM = "gb200-nvl72"
 HEADLINE_DOCUMENTS = {

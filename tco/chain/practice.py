@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from tco.catalog import Catalogue
+from tco.fabric.library import Library, library_of
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.units import parse_quantity
 from tco.foundation.values import Values
@@ -20,18 +22,32 @@ def engines(catalogue: Catalogue) -> list[str]:
     return sorted({owner for owner, name in catalogue.calibration_rows if name == "host_time"})
 
 
+def served_by(catalogue: Catalogue, family: str) -> dict[str, Any]:
+    """Return what serves on a family of chips: the engine unless a workload says otherwise, and the libraries engines bring."""
+
+    def read() -> dict[str, dict[str, Any]]:
+        paths = [path for folder in catalogue.folders if (path := folder / "performance" / "engines.toml").is_file()]
+        return {key: table for path in paths for key, table in catalogue.toml(path).items()}
+
+    known: dict[str, dict[str, Any]] = catalogue.once("engines", read)
+    if family not in known:
+        raise unknown("family of chips", family, known, "performance/engines.toml")
+    return known[family]
+
+
 def engine_of(catalogue: Catalogue, family: str, name: str) -> str:
     """Return the id of a serving engine, or the one a family of chips runs unless a workload says otherwise."""
     if name == FAMILY:
-        paths = [path for folder in catalogue.folders if (path := folder / "performance" / "engines.toml").is_file()]
-        known = catalogue.once("engines", lambda: {key: str(engine) for path in paths for key, engine in catalogue.toml(path).items()})
-        if family not in known:
-            raise unknown("family of chips", family, known, "performance/engines.toml")
-        return str(known[family])
+        return str(served_by(catalogue, family)["engine"])
     every = catalogue.once("engine names", lambda: engines(catalogue))
     if name not in every:
         raise unknown("serving engine", name, every, "workload.engine")
     return name
+
+
+def library_of_engines(catalogue: Catalogue, family: str) -> Library:
+    """Return the collectives that serving engines use on a family of chips."""
+    return library_of(catalogue, map(str, served_by(catalogue, family)["libraries"]))
 
 
 def month_of(text: str) -> float | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tco.chain.connections import links_of_system, route_of
 from tco.chain.inputs import Inputs
-from tco.chain.practice import engine_of, months_after
+from tco.chain.practice import engine_of, library_of_engines, months_after
 from tco.fabric.scopes import fabric_scopes
 from tco.foundation.errors import DataError
 from tco.foundation.values import Values
@@ -45,7 +45,8 @@ def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], mon
     stored = Stored(*(text(f"workload.{name}") for name in STORED))
     traits = Traits(*(catalogue.has_part_value(system.chip, name) for name in ("array_rows", "cores_per_device", "dereferences")))
     engine = engine_of(catalogue, family, text("workload.engine"))
-    return machine(system.chip, links_of_system(inputs, values), values, family, stored, traits, engine, months)
+    links = links_of_system(inputs, values, library_of_engines(catalogue, family))
+    return machine(system.chip, links, values, family, stored, traits, engine, months)
 
 
 def refuse_beyond_context(model: Architecture, values: Values, paths: tuple[str, ...]) -> None:

@@ -80,11 +80,15 @@ class Operands(NamedTuple):
 def operands(chip: Chip, form: Computed) -> Operands:
     """Return what products of a chip rest on in a format: read once, used for any number of products."""
     rate = chip.rate(form.peak, form.tile_efficiency)
+    stored = FORMATS[form.stored]
+    if stored.scales and not form.unpacked:
+        vector, exposed, taken = chip.part("peak_vector"), chip.practice("scaling_exposed"), chip.part(stored.scales)
+        rate = cost.scaled_rate(rate, vector, stored.block, exposed, taken)
     four = form.tile_efficiency != "tile_efficiency"
     made = Operands(
         rate=rate,
         input_size=element_size(FORMATS[form.activations].bits),
-        weight_size=element_size(FORMATS[form.stored].bits),
+        weight_size=element_size(stored.bits),
         stream=chip.bandwidth("stream_efficiency"),
         splits=not four,
         unpacking=(chip.practice("unpacking_operations"), chip.part("peak_vector")) if form.unpacked else None,
@@ -119,7 +123,7 @@ def product(made: Operands, rows: Any, columns: Any, inner: Any, groups: Any = N
     tokens of each. Both may be means. Their kernels do not split the inner side.
     """
     many = 1 if groups is None else groups
-    computing = computing_time(made, rows, columns, inner, many, split=groups is None and made.splits)
+    computing = computing_time(made, rows, columns, inner, many, split=groups is None and made.splits, hidden=groups is not None)
     if made.unpacking is not None:
         unpacking = unpacking_time(cost.products_weights(columns, inner, many), *made.unpacking)
         computing = greatest("engines", (computing, unpacking))
@@ -128,18 +132,18 @@ def product(made: Operands, rows: Any, columns: Any, inner: Any, groups: Any = N
     return Product(smooth_maximum(computing, moving, OVERLAP), computing, moving, cost.products_flops(rows, columns, inner, many), moved)
 
 
-def computing_time(made: Operands, rows: Any, columns: Any, inner: Any, groups: Any, split: bool) -> Any:
+def computing_time(made: Operands, rows: Any, columns: Any, inner: Any, groups: Any, split: bool, hidden: bool) -> Any:
     """Return the time the matrix units take: that of the best tiles and splits, or of padded weights passing large arrays."""
     if made.array is not None:
         array_rows, joined, array_columns, moving = made.array
         padded = padded_weights(inner, columns, array_rows, joined, array_columns)
         return cost.array_time(rows, padded, groups, moving, made.rate)
-    return least_over("tiles", TILES, split_tiles_time if split else tiles_time, rows, columns, inner, groups, *tiled(made))
+    return least_over("tiles", TILES, split_tiles_time if split else tiles_time, rows, columns, inner, groups, *tiled(made, hidden))
 
 
-def tiled(made: Operands) -> tuple[Any, ...]:
-    """Return what the time of tiles rests on."""
-    return made.cores, made.core, made.load, made.stage, made.latency, made.input_size, made.weight_size
+def tiled(made: Operands, hidden: bool) -> tuple[Any, ...]:
+    """Return what the time of tiles rests on; kernels of many groups hide the latency of a step behind other tiles, but for one chain."""
+    return made.cores, made.core, made.load, made.stage, 0.0 if hidden else made.latency, made.latency, made.input_size, made.weight_size
 
 
 def tiles_time(
@@ -154,12 +158,14 @@ def tiles_time(
     load: Any,
     _: Any,
     latency: Any,
+    chain: Any,
     input_size: Any,
     weight_size: Any,
 ) -> Any:
     """Return the time of products cut into tiles of one size, each on one core."""
     tiles = cost.tiles_of(rows, columns, groups, tile_rows, tile_columns)
-    return cost.waves_time(tiles, cores, inner, cost.tile_step(tile_rows, tile_columns, rate, input_size, weight_size, load, latency))
+    step = cost.tile_step(tile_rows, tile_columns, rate, input_size, weight_size, load, latency)
+    return cost.waves_time(tiles, cores, inner, step, chain)
 
 
 def split_tiles_time(
@@ -174,13 +180,14 @@ def split_tiles_time(
     load: Any,
     stage: Any,
     latency: Any,
+    chain: Any,
     input_size: Any,
     weight_size: Any,
 ) -> Any:
     """Return the same where several cores may share a tile."""
     tiles = cost.tiles_of(rows, columns, groups, tile_rows, tile_columns)
     step = cost.tile_step(tile_rows, tile_columns, rate, input_size, weight_size, load, latency)
-    whole = cost.waves_time(tiles, cores, inner, step)
+    whole = cost.waves_time(tiles, cores, inner, step, chain)
     return least("splits", (whole, cost.split_time(tiles, cores, inner, step, SPLITS, stage)))
 
 
@@ -199,7 +206,7 @@ def tiling(made: Operands, rows: Any, columns: Any, inner: Any, groups: Any = No
     if made.array is not None:
         return None
     many, split = 1 if groups is None else groups, groups is None and made.splits
-    rests = (rows, columns, inner, many, *tiled(made))
+    rests = (rows, columns, inner, many, *tiled(made, groups is not None))
     times = [(split_tiles_time if split else tiles_time)(*tile, *rests) for tile in TILES]
     best = TILES[int(np.argmin(times))]
     tiles = float(cost.tiles_of(rows, columns, many, *best))

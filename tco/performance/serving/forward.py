@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tco.fabric.algorithms import all_reduce, reach
+from tco.fabric.algorithms import choose, reach
 from tco.fabric.links import Group, group_of
-from tco.foundation.formula import least
 from tco.performance.chip.messages import message_bytes, only_if_shared, passed_numbers
 from tco.performance.serving.attention_operators import attention, recurrence
 from tco.performance.serving.expert_operators import feed_forward
@@ -23,8 +22,7 @@ def reduce(made: Pass, layers: int) -> None:
     domains = np.where(shape.crossing, shape.domains, near.domains)
     group = Group(ranks, domains, ranks / domains)
     met = reach(machine.links, group)
-    quickest = least("all-reduce", [timing.time for timing in all_reduce(met, size).values()])
-    time = made.waited(quickest, machine.collective_wait, ranks)
+    time = made.waited(choose(met, "all-reduce", size), machine.collective_wait, ranks)
     made.collective("all-reduce", layers * (1.0 + (made.groups <= 1.001)), only_if_shared(time, ranks), size, met.links.inside)
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.fabric.algorithms import gather, reach
+from tco.fabric.algorithms import choose, reach
 from tco.fabric.links import Group
 from tco.foundation.errors import DataError
 from tco.foundation.formula import total
@@ -143,7 +143,7 @@ class Pass:
 
     def grouped(self, name: str, layers: Any, sides: Collection[Side], tokens: Any, reached: Any, kernels: str) -> None:
         """Add the products of experts: so many reached, so many tokens each."""
-        made = self.machine.operands[EXPERTS]._replace(latency=0.0)  # many tiles in flight hide the latency along the inner side
+        made = self.machine.operands[EXPERTS]
         found = [product(made, tokens, outer, inner, reached) for inner, outer in sides]
         one = engine_factor(total(name, [part.time for part in found]), self.machine.expert_factor)
         self.summed(name, layers, one, found, made, kernels, NO_KINDS)
@@ -203,5 +203,5 @@ class Pass:
     def gather(self, name: str, layers: Any, group: Group, size: Any) -> None:
         """Add an all-gather of `size` bytes over some chips."""
         met = reach(self.machine.links, group)
-        time = self.waited(gather(met, size).time, self.machine.collective_wait, group.ranks)
+        time = self.waited(choose(met, "all-gather", size), self.machine.collective_wait, group.ranks)
         self.collective(name, layers, only_if_shared(time, group.ranks), size, met.links.inside)

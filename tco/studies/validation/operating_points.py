@@ -18,12 +18,12 @@ from tco.catalog import Catalogue
 from tco.chain.practice import month_of
 from tco.foundation.files import read_csv
 from tco.models.architecture import Architecture, load_model
+from tco.studies.validation.littles_law import BREAKS, breaks_littles_law
 from tco.studies.validation.measured import base_skips, column, texts
+from tco.studies.validation.model_naming import model_ids
 from tco.studies.validation.specifications import Specifications
 
 Array = np.ndarray[Any, Any]
-MILLI = 1e-3
-LARGEST_GAP = 0.3  # between the requests in flight that a row states and those that its rate and its latencies come to
 GROWN = "2026-01"  # sweeps of models that predict ahead say so from then on
 
 
@@ -36,16 +36,6 @@ def rows_of(catalogue: Catalogue, name: str, columns: tuple[str, ...]) -> list[d
 
     found: list[dict[str, str]] = catalogue.once(("table", name), read)
     return found
-
-
-def model_ids(catalogue: Catalogue, names: Array) -> Array:
-    """Return the model id of every row; empty where the model is unknown."""
-    patterns = [(re.compile(row["pattern"]), row["model"]) for row in rows_of(catalogue, "model_names", ("pattern", "model"))]
-    found = {
-        name: name if name in catalogue.models else next((model for pattern, model in patterns if pattern.search(str(name))), "")
-        for name in set(names)
-    }
-    return np.array([found[name] for name in names], dtype=object)
 
 
 def software_of(catalogue: Catalogue, framework: str, date: str) -> tuple[str, str]:
@@ -73,7 +63,7 @@ class Points:
 
     def __init__(self, table: pd.DataFrame, chips: Specifications) -> None:
         self.table, self.chips, catalogue = table, chips, chips.catalogue
-        self.models = model_ids(catalogue, texts(table, "model"))
+        self.models = model_ids(catalogue, table)
         software = {
             row: software_of(catalogue, *row) for row in set(zip(texts(table, "framework").astype(str), texts(table, "date").astype(str), strict=True))
         }
@@ -94,14 +84,6 @@ class Points:
     def model(self, name: str) -> Architecture:
         """Return the model of a row."""
         return load_model(self.chips.catalogue, name)
-
-    def in_flight(self) -> Array:
-        """Return the requests in flight by Little's law, from the rate and the latencies a row states; not a number where it does not."""
-        first, each = (
-            np.where(np.isnan(mean := column(self.table, f"{name}_ms_mean")), column(self.table, f"{name}_ms_median"), mean) for name in ("ttft", "tpot")
-        )
-        rate = column(self.table, "total_tput_tok_s_per_gpu") * self.gpus / (self.prompt + self.answer)
-        return np.asarray(rate * (first + (self.answer - 1) * each) * MILLI)
 
     def says(self, meaning: str) -> Array:
         """Return which rows carry a note that means something: how columns of theirs are to be read."""
@@ -168,6 +150,7 @@ class Points:
         def mark(rows: Array, reason: str) -> None:
             reasons[(reasons == "") & rows] = reason
 
+        mark(breaks_littles_law(self.table), BREAKS)
         mark(self.models == "", "unknown-model")
         mark(self.chips.parts == "", "unknown-accelerator")
         mark(np.isnan(self.prompt) | np.isnan(self.answer), "unstated lengths")
@@ -175,7 +158,6 @@ class Points:
         mark(np.isnan(self.gpus) | np.isnan(self.decode["size"]) | np.isnan(self.prefill["size"]), "unstated workers")
         mark(self.apart & ~self.decode["stated"] & ~self.prefill["stated"], "unstated attention parallelism")
         mark(self.unstated_speculation, "unstated speculative decoding")
-        mark(np.abs(self.in_flight() / self.concurrency - 1) > LARGEST_GAP, "suspect: rate, latencies and concurrency contradict each other")
         known = set(self.models) - {""}
         compressed = {m: any(a.compression for a in self.model(m).attentions) for m in known}
         context = {m: self.model(m).context for m in known}
