@@ -32,15 +32,34 @@ class Server(NamedTuple):
         return serving.decode(self.machine, self.model, plan, self.request)
 
     def prefill(self, plan: PrefillPlan) -> PassResult:
-        return serving.prefill(self.machine, self.model, plan, self.request)
+        """One prompt of every attention group."""
+        return serving.prefill(self.machine, self.model, plan, self.request, 1.0)
+
+
+def inputs_of(name: str, **settings: str) -> Inputs:
+    """Return the inputs of a scenario or system; a setting's dots are written as double underscores, its hyphens as they are."""
+    return Inputs(CATALOGUE, scenario_named(CATALOGUE, name), {path.replace("__", "."): text for path, text in settings.items()}, {})
+
+
+def serving_of(inputs: Inputs) -> Server:
+    """Return what serves a scenario."""
+    values = inputs.values(as_number)
+    return Server(*server_of(inputs, values), request_of(values))
 
 
 @cache
 def server(name: str, **settings: str) -> Server:
-    """Return what serves a scenario or system; a setting's dots are written as double underscores, its hyphens as they are."""
-    inputs = Inputs(CATALOGUE, scenario_named(CATALOGUE, name), {path.replace("__", "."): text for path, text in settings.items()}, {})
-    values = inputs.values(as_number)
-    return Server(*server_of(inputs, values), request_of(values))
+    """Return what serves a scenario or system."""
+    return serving_of(inputs_of(name, **settings))
+
+
+def changed(name: str, factors: dict[str, float], **settings: str) -> Server:
+    """Return what serves a scenario with attributes of its chip and parameters of practice multiplied, each by its path or its chip's name."""
+    inputs = inputs_of(name, **settings)
+    values, chip = inputs.values(as_number), inputs.system.chip
+    paths = {path if "." in path else f"parts.{chip}.{path}": factor for path, factor in factors.items()}
+    texts = {path: f"{values[path] * factor!r} {values.input(path).unit}".strip() for path, factor in paths.items()}
+    return serving_of(inputs_of(name, **{path.replace("__", "."): text for path, text in settings.items()}, **texts))
 
 
 def named(made: PassResult, name: str) -> Operator:

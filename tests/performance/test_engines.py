@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tco.chain.scenario import evaluate
-from tco.fabric.algorithms import expert_exchange, one_shot, reach
+from tco.fabric.algorithms import choose, expert_exchange, reach
 from tco.fabric.links import Group
 from tco.performance.serving.axes import axes_of
 from tco.performance.serving.phases import cached_numbers
@@ -96,9 +96,9 @@ def test_plans_of_two_racks_counted_by_hand():
     flat = {(chips, tensor) for chips in divisors(144) for tensor in TENSOR_PARALLEL if chips % tensor == 0}
     found = rows("two racks of 72", True, WHOLE)
     assert {(plan.chips, plan.tensor_parallel) for plan in found if plan.cut == EXPERTS} == flat
-    assert [tuple(plan) for plan in found if plan.cut == TENSOR] == [(144, tensor, 1, 1, TENSOR) for tensor in (2, 4, 8, 16)]
+    assert [plan[:5] for plan in found if plan.cut == TENSOR] == [(144, tensor, 1, 1, TENSOR) for tensor in (2, 4, 8, 16)]
     # sequences too short to be split are split in two over the racks, and only there
-    assert [tuple(plan) for plan in found if plan.context_parallel > 1] == [
+    assert [plan[:5] for plan in found if plan.context_parallel > 1] == [
         (144, tensor, 2, 1, CONTEXT) for tensor in TENSOR_PARALLEL if 144 % (2 * tensor) == 0
     ]
 
@@ -124,16 +124,17 @@ def test_long_prompts_have_plans_on_every_fabric(system, model):
 
 
 # ---------------------------------------------------------------- how they lie on racks
-LAYOUTS = [  # chips, tensor, context, pipeline, cut: stage, domains, replicas, copies, crossing
-    ((144, 4, 1, 1, EXPERTS), (144, 2, 1, 1, 0)),
-    ((144, 4, 1, 1, TENSOR), (144, 2, 1, 2, 1)),
-    ((144, 4, 2, 1, CONTEXT), (144, 2, 2, 1, 1)),
-    ((72, 4, 2, 1, EXPERTS), (72, 1, 1, 1, 0)),
-    ((288, 4, 1, 2, EXPERTS), (144, 2, 1, 1, 0)),
+LAYOUTS = [  # chips, tensor, context, pipeline, cut, experts: stage, domains, replicas, copies, crossing, groups of experts
+    ((144, 4, 1, 1, EXPERTS), (144, 2, 1, 1, 0, 144)),
+    ((144, 4, 1, 1, TENSOR), (144, 2, 1, 2, 1, 72)),
+    ((144, 4, 2, 1, CONTEXT), (144, 2, 2, 1, 1, 72)),
+    ((72, 4, 2, 1, EXPERTS), (72, 1, 1, 1, 0, 72)),
+    ((288, 4, 1, 2, EXPERTS), (144, 2, 1, 1, 0, 144)),
+    ((8, 8, 1, 1, EXPERTS, 2), (8, 1, 1, 1, 0, 2)),
 ]
 
 
-@pytest.mark.parametrize(("row", "lies"), LAYOUTS, ids=["flat", "halves of groups", "halves of sequences", "one rack", "two stages"])
+@pytest.mark.parametrize(("row", "lies"), LAYOUTS, ids=["flat", "halves of groups", "halves of sequences", "one rack", "two stages", "experts shared"])
 def test_layout_on_racks_of_72(row, lies):
     links = server(TWO_RACKS).machine.links
     assert tuple(float(part) for part in layout_of(PrefillPlan(*row), links)) == lies
@@ -239,10 +240,10 @@ def test_experts_in_halves_exchange_in_their_rack_and_sum_across():
     for name, size in (("dispatch", 1), ("combine", 2)):
         assert named(halves, name).bytes == pytest.approx(2 * named(flat, name).bytes, rel=1e-12)
         for found, ranks, tokens in ((flat, 144, 8), (halves, 72, 16)):
-            expected = expert_exchange(links, ranks, tokens, 8, 7168.0 * size) + machine.exchange_wait
+            expected = expert_exchange(links, ranks, tokens, 8, 7168.0 * size) + machine.exchange_wait * np.log2(ranks)
             assert named(found, name).time == pytest.approx(58 * expected, rel=1e-12)
     joined = named(halves, "expert all-reduce")
-    assert joined.time == pytest.approx(58 * (one_shot(reach(links, Group(2, 2, 1)), 16 * 7168 * 2.0).time + machine.collective_wait), rel=1e-12)
+    assert joined.time == pytest.approx(58 * (choose(reach(links, Group(2, 2, 1)), "all-reduce", 16 * 7168 * 2.0) + machine.collective_wait), rel=1e-12)
     assert joined.bytes == 16 * 7168 * 2
     assert "expert all-reduce" not in {operator.name for operator in flat.operators}
 
@@ -250,7 +251,7 @@ def test_experts_in_halves_exchange_in_their_rack_and_sum_across():
 def test_experts_in_each_rack_exchange_there():
     made = server(TWO_RACKS)
     sets = made.decode(DecodePlan(144.0, 4.0, 2.0, 1.0, CONTEXT, 32.0))
-    expected = expert_exchange(made.machine.links, 72, 4, 8, 7168.0) + made.machine.exchange_wait  # 32 sequences of a group of eight chips
+    expected = expert_exchange(made.machine.links, 72, 4, 8, 7168.0) + made.machine.exchange_wait * np.log2(72)  # 32 sequences of a group of eight chips
     assert named(sets, "dispatch").time == pytest.approx(58 * expected, rel=1e-12)
 
 
@@ -270,7 +271,7 @@ def test_what_fits_no_server_is_served_on_several():
     """671 billion numbers of one byte against eight chips of 80 GB."""
     found = evaluate(scenario_named(CATALOGUE, "h100-hgx8"), {"workload.interactivity": "20 token/s"}, catalogue=CATALOGUE)
     assert found.metrics["tokens_per_s_per_user"] >= 20
-    assert {plan.chips for plan in found.plan} <= {16, 32, 64, 128}
+    assert {found.plan.decode.chips, found.plan.prefill.chips} <= {16, 32, 64, 128}
     made = server("h100-hgx8")
     single = plan_axes(made.model, made.machine.links, 9216)
     alone = PrefillPlan(*(column[single.chips[:, 0] <= 8] for column in single))

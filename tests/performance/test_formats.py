@@ -13,7 +13,8 @@ from tco.chain.inputs import plain_inputs
 from tco.foundation.errors import DataError
 from tco.foundation.values import as_number
 from tco.performance.chip.formats import FORMATS, computed_on
-from tco.performance.chip.machine import notes_on
+from tco.performance.chip.machine import Machine, notes_on
+from tco.performance.chip.products import product
 from tco.performance.chip.roofline import array_fill, padded_weights
 from tco.performance.serving.plans import DecodePlan, PrefillPlan
 from tests.cli import tco
@@ -117,14 +118,26 @@ def test_weights_in_four_bits_beside_activations_in_eight():
     for one, other in zip(narrow, wide, strict=True):
         assert one.time <= other.time
         for name in PRODUCTS:
-            assert over_layers(one, name, "bytes") == pytest.approx(4.25 / 8.25 * over_layers(other, name, "bytes"), rel=1e-12)
             assert over_layers(one, name, "flops") == over_layers(other, name, "flops")
             assert [o.compute_rate for o in one.operators if o.name == name] == [o.compute_rate for o in other.operators if o.name == name]
             assert over_layers(one, name, "time") <= over_layers(other, name, "time")
     assert narrow[0].memory < wide[0].memory
     assert named(narrow[0], "experts").time < 0.8 * named(wide[0], "experts").time  # few tokens an expert: reading binds
+    narrow, wide = (passes(precision=name, input_tokens="65536")[1] for name in ("w4a8", "mxfp8"))
     for name in PRODUCTS:  # many tokens: computing binds, and that is the same
-        assert over_layers(narrow[1], name, "time") == pytest.approx(over_layers(wide[1], name, "time"), rel=0.02)
+        assert over_layers(narrow, name, "time") == pytest.approx(over_layers(wide, name, "time"), rel=0.02)
+
+
+@pytest.mark.parametrize("name", [name for name in PRODUCTS if name != "experts"])
+def test_weights_are_read_as_they_are_stored(name):
+    """What twice the tokens leave unchanged are the weights: bytes of T tokens twice, less those of 2 T."""
+
+    def weights(precision: str) -> float:
+        few, many = (passes(decode=DECODE._replace(sequences=count), precision=precision)[0] for count in (32.0, 64.0))
+        return 2 * over_layers(few, name, "bytes") - over_layers(many, name, "bytes")
+
+    assert weights("w4a8") / weights("mxfp8") == pytest.approx(4.25 / 8.25, rel=1e-9)
+    assert weights("mxfp8") / weights("bf16") == pytest.approx(8.25 / 16, rel=1e-9)
 
 
 @pytest.mark.parametrize("sequences", [1.0, 8.0, 64.0, 512.0])
@@ -142,12 +155,15 @@ UNPACKED = [("h100-hgx8", "nvfp4"), ("a100-hgx8", "fp8"), (TRN3, "nvfp4"), ("gb2
 def test_unpacking_never_makes_anything_quicker(system, name):
     """Against units that take the format as it is, and against numbers that need ten times the operations."""
     made = server(system, workload__precision=name)
-    taken = tuple(form._replace(unpacked=False) for form in made.machine.formats)
+    def unpacked(change) -> Machine:
+        found = (one if one.unpacking is None else one._replace(unpacking=change(*one.unpacking)) for one in made.machine.operands)
+        return made.machine._replace(operands=tuple(found))
+
     machines = [
-        made.machine._replace(formats=taken, unpacking=None),
-        made.machine._replace(unpacking=0.0),
+        unpacked(lambda operations, rate: None),
+        unpacked(lambda operations, rate: (0.0, rate)),
         made.machine,
-        made.machine._replace(unpacking=10 * made.machine.unpacking),
+        unpacked(lambda operations, rate: (10 * operations, rate)),
     ]
     for phase, plan in (("decode", DecodePlan(8.0, 8.0, 1.0, 1.0, 0.0, 16.0)), ("prefill", PrefillPlan(8.0, 8.0))):
         none, free, own, much = (getattr(made._replace(machine=machine), phase)(plan) for machine in machines)
@@ -162,21 +178,23 @@ def test_unpacking_takes_the_vector_units_by_hand():
     """o operations for every weight read, at the vector rate, beside the matrix products."""
     made = server(TRN3, workload__precision="nvfp4")
     plan = DecodePlan(144.0, 4.0, 1.0, 1.0, 0.0, 1.0)
-    found = named(made.decode(plan), "shared expert")
-    weights = 3 * 7168 * 2048 / 4
-    assert found.beside == pytest.approx(weights * made.machine.unpacking / made.machine.vector, rel=1e-12)
-    assert found.bytes == pytest.approx(weights * 4.5 / 8, rel=1e-12)
-    expected = (max(found.flops / found.compute_rate, found.beside) ** 2 + (found.bytes / found.bandwidth) ** 2) ** 0.5
+    found, made_of = named(made.decode(plan), "shared expert"), made.machine.operands[1]
+    operations, rate = made_of.unpacking
+    expected = 0.0
+    for inner, outer in ((7168, 2 * 2048 / 4), (2048 / 4, 7168)):
+        one = product(made_of._replace(unpacking=None), 1.0, outer, inner)
+        expected += (max(one.computing, inner * outer * operations / rate) ** 2 + one.moving**2) ** 0.5
     assert found.time == pytest.approx(58 * expected, rel=1e-12)
 
 
 # ---------------------------------------------------------------- a format for each operand
 OPERANDS = {  # what each names, of the passes of a sparse model
-    "expert_format": {"experts"},
-    "attention_format": {"attention projections"},
+    "expert_format": {"experts", "permute and gate"},  # and the casts of what goes into them
+    "attention_format": {"attention projections", "elementwise"},
     "cache_format": {"attention core"},
 }
-FOLLOWERS = {"precision": {"experts", "attention projections", "attention core", "shared expert", "feed-forward", "dispatch"}}
+CASTS = {"elementwise", "permute and gate"}
+FOLLOWERS = {"precision": {"experts", "attention projections", "attention core", "shared expert", "feed-forward", "dispatch", *CASTS}}
 
 
 @pytest.mark.parametrize("phase", [0, 1], ids=["decode", "prefill"])
@@ -185,8 +203,9 @@ def test_a_format_changes_what_it_names_alone(operand, phase):
     base, other = passes(precision="bf16")[phase], passes(precision="bf16", **{operand: "fp8"})[phase]
     changed = {before.name for before, after in zip(base.operators, other.operators, strict=True) if before != after}
     assert changed == OPERANDS[operand]
-    sizes = {name: over_layers(other, name, "bytes") / over_layers(base, name, "bytes") for name in changed}
-    assert sizes == pytest.approx(dict.fromkeys(changed, 0.5), rel=1e-12)
+    sizes = {name: over_layers(other, name, "bytes") / over_layers(base, name, "bytes") for name in changed - CASTS}
+    assert all(0.5 * (1 - 1e-12) <= size < 0.85 for size in sizes.values())  # half of weights, activations and caches; results stay wide
+    assert sizes.get("attention core", 0.5) == pytest.approx(0.5, rel=1e-12)
     assert other.memory < base.memory
 
 
@@ -200,7 +219,7 @@ def test_operands_without_a_format_follow_the_precision(phase):
     # those that have one do not
     held = passes(precision="fp8", expert_format="bf16", attention_format="bf16", cache_format="bf16")[phase]
     changed = {before.name for before, after in zip(base.operators, held.operators, strict=True) if before != after}
-    assert changed == {"shared expert", "feed-forward", "dispatch"}
+    assert changed == {"shared expert", "feed-forward", "dispatch", "elementwise"}
 
 
 def test_caches_and_tokens_on_the_wire_keep_eight_bits():
@@ -278,15 +297,13 @@ def test_few_rows_cost_as_much_as_the_least(tokens, least, inner, outer):
 
 def test_products_of_a_chip_fill_its_arrays_as_far_as_they_go():
     """The shared expert at tensor 4: 7,168 x 1,024 and 512 x 7,168 fill; 32 rows of the 64 that pass while weights load are half."""
-    made = server(TRN3, workload__precision="mxfp8")
-    least = float(made.machine.array.least_moving)
-    for tokens in (least / 4, least / 2, least, 4 * least):
-        found = named(made.decode(DECODE._replace(sequences=tokens)), "shared expert")
-        assert found.compute_rate == pytest.approx(min(tokens / least, 1) * made.machine.dense_gemm, rel=1e-12)
+    made = server(TRN3, workload__precision="mxfp8").machine.operands[1]
+    least = float(made.array[3])
+    for inner, outer in ((7168, 1024), (512, 7168)):
+        full = 2 * inner * outer / made.rate
+        for tokens in (least / 4, least / 2, least, 4 * least):
+            assert product(made, tokens, outer, inner).computing == pytest.approx(full * max(tokens, least), rel=1e-12)
 
 
 def test_small_arrays_are_always_filled():
-    made = server("gb200-nvl72")
-    assert made.machine.array is None
-    found = named(made.decode(DecodePlan(72.0, 4.0, 1.0, 1.0, 0.0, 1.0)), "shared expert")
-    assert found.compute_rate == made.machine.dense_gemm
+    assert all(one.array is None for one in server("gb200-nvl72").machine.operands)

@@ -91,7 +91,7 @@ def test_requests_in_flight_by_the_law_of_little():
     made = served(concurrency="64", interactivity="1 token/s")
     metrics, plan = made.metrics, made.plan.decode
     stays = metrics[FIRST] + 1023 * metrics["tpot_s"]
-    steady = made.inputs["performance.nvidia.steady_share"].value
+    steady = made.inputs["performance.serving.steady_share"].value
     rate = metrics[RATE] * plan.chips / 1024 / steady
     assert rate * stays == pytest.approx(64 * plan.chips / 72, rel=0.02)
 
@@ -100,7 +100,7 @@ def test_requests_beyond_memory_wait_before_the_engine():
     few, many = (served(concurrency=count, interactivity="1 token/s").metrics for count in ("20000", "100000"))
     assert many[FIRST] > 3 * few[FIRST]
     stays = many[FIRST] + 1023 * many["tpot_s"]
-    steady = served(concurrency="64").inputs["performance.nvidia.steady_share"].value
+    steady = served(concurrency="64").inputs["performance.serving.steady_share"].value
     assert many[RATE] * 72 / 1024 / steady * stays == pytest.approx(100000, rel=0.05)
 
 

@@ -148,9 +148,10 @@ def machine(
     `months` is how long after the chip's release its software was written; None stands for software that has grown up.
     """
     prior, part, own, shared = f"performance.{family}", f"parts.{chip}", f"performance.{engine}", f"performance.{SHARED}"
+    dense = computed_on(values, chip, stored.dense, "workload.precision")  # first: the others follow it where nobody gives them
     formats = (
         computed_on(values, chip, stored.attention, "workload.attention_format"),
-        computed_on(values, chip, stored.dense, "workload.precision"),
+        dense,
         computed_on(values, chip, stored.experts, "workload.expert_format"),
     )
     if stored.cache not in FORMATS:

@@ -18,7 +18,7 @@ from tco.performance.serving import closed_loop as loop
 from tco.performance.serving import phases
 from tco.performance.serving.phases import PassResult
 from tco.performance.serving.plans import ServingPlan, attention_chips
-from tco.performance.serving.requests import Request, fresh_tokens
+from tco.performance.serving.requests import Request
 
 ROUNDS = 5  # in which the batch of a pool that another one feeds settles
 
@@ -47,9 +47,8 @@ def under_load(machine: Machine, model: Architecture, engines: ServingPlan, requ
     one = phases.sequence_memory(machine, model, plan, request)
     running = loop.running_sequences(flight, loop.sequences_held(machine.memory, empty, one), groups)
     # prompts
-    fresh = request.prompt if request.cache_hit is None else fresh_tokens(request.prompt, request.cache_hit)
     arriving = flight if engines.readers is None else loop.requests_of_engine(values["workload.concurrency"], engines.readers)
-    together = loop.prompts_together(machine.habit("token_budget"), fresh, arriving, reading, machine.shared("prompt_bunching"))
+    together = loop.prompts_together(machine.habit("token_budget"), request.prompt, arriving, reading, machine.shared("prompt_bunching"))
     prefill = phases.prefill(machine, model, before, request, together)
     filled = loop.groups_in_use(reading, flight) if engines.readers is None else reading
     prompt_time = loop.engine_prompt_time(prefill.per_prompt, filled)

@@ -74,6 +74,7 @@ class Shape(NamedTuple):
     replicas: Any = 1  # sets of experts
     copies: Any = 1  # domains that each see all tokens, with their part of every expert
     crossing: Any = 0  # 1 where attention groups lie across the domains
+    parts: Any = 1  # of a prompt, each on a group of its own
 
     @property
     def attention_chips(self) -> Any:
@@ -119,7 +120,7 @@ class Pass:
             raise DataError(f"{model.id}: serving is not modelled for attention over a compressed cache")
         self.machine, self.model, self.shape = machine, model, shape
         self.groups = shape.group / shape.attention_chips
-        self.alike = Kinds(shape.tensor_parallel, shape.context_parallel)  # to all but experts and collectives
+        self.alike = Kinds(shape.tensor_parallel, shape.context_parallel, shape.parts)  # to all but experts and collectives
         self.operators: list[Operator] = []
         self.kernels: list[Any] = []
         self.numbers: list[Any] = []  # a token, that elementwise kernels move

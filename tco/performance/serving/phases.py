@@ -215,7 +215,8 @@ def prefill_shape(machine: Machine, plan: PrefillPlan, request: Request, prompts
     if np.any(np.asarray(plan.context_parallel) > 1):
         fresh, read = per_rank(fresh, plan.context_parallel), request.prompt
     if prompts is None:
-        prompts = prompts_of_a_pass(machine.habit("token_budget"), fresh)
+        whole = per_rank(request.prompt, plan.context_parallel) if np.any(np.asarray(plan.context_parallel) > 1) else request.prompt
+        prompts = prompts_of_a_pass(machine.habit("token_budget"), whole)
     lies = layout_of(plan, machine.links)
     return Shape(
         lies.stage,
@@ -230,6 +231,7 @@ def prefill_shape(machine: Machine, plan: PrefillPlan, request: Request, prompts
         replicas=lies.replicas,
         copies=lies.copies,
         crossing=lies.crossing * np.equal(plan.cut, CUTS.index("tensor")),
+        parts=plan.context_parallel,
     )
 
 
