@@ -12,7 +12,7 @@ from tco.fabric.scopes import crossing_bandwidth, fabric_scopes, port_bandwidth,
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.trace import plain
 from tco.foundation.units import parse_quantity
-from tco.foundation.values import Values
+from tco.foundation.values import Readable, Values
 from tco.hardware.clos import switch_radix, tiers_needed
 from tco.hardware.network import OPTICS, Network, Plan, scale_out_network, summed, switch_part
 from tco.performance.chip.machine import family_of
@@ -32,7 +32,7 @@ def design_network(inputs: Inputs, values: Values) -> Network:
     return network
 
 
-def switches_of(inputs: Inputs, values: Values) -> tuple[str, float, float]:
+def switches_of(inputs: Inputs, values: Readable) -> tuple[str, float, float]:
     """Return the switch of the cluster, the rate of its ports, and how many it has."""
     switch = switch_part(inputs.text("cluster.switch"), list(inputs.catalogue.parts))
     port = port_rate(inputs.text("cluster.port"), "cluster.port")
@@ -44,7 +44,7 @@ def network_design(system: System) -> str:
     return str(system.network.get("first_tier", "leaf"))
 
 
-def route_of(inputs: Inputs, values: Values) -> Route:
+def route_of(inputs: Inputs, values: Readable) -> Route:
     """Return the way between scale-up worlds: with a leaf for each rank, only the chips of that rank share its tiers."""
     design, (_, _, radix) = network_design(inputs.system), switches_of(inputs, values)
     chips, over = (values.structure(f"cluster.{name}") for name in ("chips", "oversubscription"))
@@ -59,7 +59,7 @@ def protocol(network: str) -> str:
     return PROTOCOLS[network]
 
 
-def links_of_system(inputs: Inputs, values: Values, library: Library | None = None) -> Links:
+def links_of_system(inputs: Inputs, values: Readable, library: Library | None = None) -> Links:
     """Return what the chips of the scenario's system meet when they communicate, by the library of their family or another."""
     system = inputs.system
     scopes = fabric_scopes(system, values)

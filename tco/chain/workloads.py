@@ -12,9 +12,9 @@ from tco.chain.inputs import Inputs
 from tco.chain.practice import engine_of, library_of_engines, months_after
 from tco.fabric.scopes import fabric_scopes
 from tco.foundation.errors import DataError
-from tco.foundation.values import Values
+from tco.foundation.values import Readable, Values
 from tco.models.architecture import Architecture, load_model
-from tco.performance.chip.machine import Machine, Readable, Stored, Traits, devices_share, family_of, machine
+from tco.performance.chip.machine import Machine, Stored, Traits, devices_share, family_of, machine
 from tco.performance.serving.result import ServingResult, serve
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from tco.fabric.slices import Torus, lanes_rate, slice_all_to_all, slice_cut, sl
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import formula, least, total
 from tco.foundation.units import BytePerSecond, Pure
-from tco.foundation.values import Values
+from tco.foundation.values import Readable
 
 
 @formula(unit="", source="dally2004")
@@ -122,7 +122,7 @@ class Scope:
     balanced: bool  # one path between any two chips: no load balancing needed
 
 
-def fabric_scopes(system: System, values: Values) -> list[Scope]:
+def fabric_scopes(system: System, values: Readable) -> list[Scope]:
     """Return rack and world of a system's scale-up fabric; a single rack's two scopes are alike."""
     kind = str(system.fabric.get("kind"))
     if kind not in KINDS:
@@ -171,13 +171,13 @@ def whole_racks(system: System) -> int:
     return int(racks)
 
 
-def star(system: System, values: Values) -> list[Scope]:
+def star(system: System, values: Readable) -> list[Scope]:
     """One layer of switches that every chip reaches on every lane."""
     rate, chips = values[f"parts.{system.chip}.scale_up_bandwidth"], int(system.chips)
     return [Scope("world", chips, rate, 1.0, 1.0, half_injection(chips, rate), rate, dict(system.fabric.get("lanes", {})), True)]
 
 
-def two_star(system: System, values: Values) -> list[Scope]:
+def two_star(system: System, values: Readable) -> list[Scope]:
     """Two racks of switches, each chip on those of its own rack, the switches paired across."""
     rate, chips, racks = values[f"parts.{system.chip}.scale_up_bandwidth"], int(system.chips), whole_racks(system)
     if racks == 1:
@@ -193,7 +193,7 @@ def two_star(system: System, values: Values) -> list[Scope]:
     ]
 
 
-def mesh(system: System, values: Values) -> list[Scope]:
+def mesh(system: System, values: Readable) -> list[Scope]:
     """Every chip wired to every other."""
     chips, rate = int(system.chips), values[f"parts.{system.chip}.scale_up_bandwidth"]
     link = lanes_rate(1 / (chips - 1), rate)
@@ -210,7 +210,7 @@ def torus_dimensions(system: System) -> list[tuple[int, float]]:
     return [(size, lanes(system, axis)) for size, axis in zip(sizes, AXES, strict=False) if size > 1]
 
 
-def torus(system: System, values: Values) -> list[Scope]:
+def torus(system: System, values: Readable) -> list[Scope]:
     """Rings in every dimension, chips forwarding for each other."""
     rate, chips = values[f"parts.{system.chip}.lane_bandwidth"], int(system.chips)
     sizes = torus_dimensions(system)
@@ -262,7 +262,7 @@ def torus_rack(system: System, rate: Any) -> list[Scope]:
     ]
 
 
-def two_level(system: System, values: Values) -> list[Scope]:
+def two_level(system: System, values: Readable) -> list[Scope]:
     """Trays of chips, planes of switches in the rack, and a direct link of each chip to its pair in the other rack."""
     rate = values[f"parts.{system.chip}.lane_bandwidth"]
     racks, chips = whole_racks(system), int(system.chips)
@@ -345,7 +345,7 @@ KINDS: dict[str, Callable[[System, Values], list[Scope]]] = {
 }
 
 
-def crossing_bandwidth(system: System, values: Values) -> Any:
+def crossing_bandwidth(system: System, values: Readable) -> Any:
     """Return the bandwidth of a chip to the other racks of its world; None where the fabric has no such tier."""
     kind = system.fabric.get("kind")
     if kind not in ("two-level", "two-star") or whole_racks(system) == 1:
@@ -355,7 +355,7 @@ def crossing_bandwidth(system: System, values: Values) -> Any:
     return lanes_rate(number(system, "cross_share"), values[f"parts.{system.chip}.scale_up_bandwidth"])
 
 
-def port_bandwidth(system: System, values: Values) -> Any:
+def port_bandwidth(system: System, values: Readable) -> Any:
     """Return the bandwidth of a switch port that lanes of a chip enter; None where the file states no width."""
     if "port_lanes" not in system.fabric:
         return None

@@ -35,7 +35,15 @@ def as_traced(trace: Trace) -> Reader:
     return read
 
 
-class Values(dict[str, Any]):
+class Readable(dict[str, Any]):
+    """Values by path, whoever asks: a scenario, a trace or measured rows. What is not held yet is found on first use."""
+
+    def structure(self, path: str) -> float:
+        """Return an input as a plain number to decide which parts, operators or formats exist: the only way to do so."""
+        raise NotImplementedError
+
+
+class Values(Readable):
     """Inputs by path, resolved on first use, with the user's settings over the catalogue."""
 
     def __init__(

@@ -124,6 +124,7 @@ def test_long_prompts_have_plans_on_every_fabric(system, model):
 
 
 # ---------------------------------------------------------------- how they lie on racks
+LAYOUT_NAMES = ["flat", "halves of groups", "halves of sequences", "one rack", "two stages", "experts shared"]
 LAYOUTS = [  # chips, tensor, context, pipeline, cut, experts: stage, domains, replicas, copies, crossing, groups of experts
     ((144, 4, 1, 1, EXPERTS), (144, 2, 1, 1, 0, 144)),
     ((144, 4, 1, 1, TENSOR), (144, 2, 1, 2, 1, 72)),
@@ -134,7 +135,9 @@ LAYOUTS = [  # chips, tensor, context, pipeline, cut, experts: stage, domains, r
 ]
 
 
-@pytest.mark.parametrize(("row", "lies"), LAYOUTS, ids=["flat", "halves of groups", "halves of sequences", "one rack", "two stages", "experts shared"])
+@pytest.mark.parametrize(
+    ("row", "lies"), LAYOUTS, ids=["flat", "halves of groups", "halves of sequences", "one rack", "two stages", "experts shared"]
+)
 def test_layout_on_racks_of_72(row, lies):
     links = server(TWO_RACKS).machine.links
     assert tuple(float(part) for part in layout_of(PrefillPlan(*row), links)) == lies
@@ -243,7 +246,9 @@ def test_experts_in_halves_exchange_in_their_rack_and_sum_across():
             expected = expert_exchange(links, ranks, tokens, 8, 7168.0 * size) + machine.exchange_wait * np.log2(ranks)
             assert named(found, name).time == pytest.approx(58 * expected, rel=1e-12)
     joined = named(halves, "expert all-reduce")
-    assert joined.time == pytest.approx(58 * (choose(reach(links, Group(2, 2, 1)), "all-reduce", 16 * 7168 * 2.0) + machine.collective_wait), rel=1e-12)
+    assert joined.time == pytest.approx(
+        58 * (choose(reach(links, Group(2, 2, 1)), "all-reduce", 16 * 7168 * 2.0) + machine.collective_wait), rel=1e-12
+    )
     assert joined.bytes == 16 * 7168 * 2
     assert "expert all-reduce" not in {operator.name for operator in flat.operators}
 
@@ -251,7 +256,9 @@ def test_experts_in_halves_exchange_in_their_rack_and_sum_across():
 def test_experts_in_each_rack_exchange_there():
     made = server(TWO_RACKS)
     sets = made.decode(DecodePlan(144.0, 4.0, 2.0, 1.0, CONTEXT, 32.0))
-    expected = expert_exchange(made.machine.links, 72, 4, 8, 7168.0) + made.machine.exchange_wait * np.log2(72)  # 32 sequences of a group of eight chips
+    expected = expert_exchange(made.machine.links, 72, 4, 8, 7168.0) + made.machine.exchange_wait * np.log2(
+        72
+    )  # 32 sequences of a group of eight chips
     assert named(sets, "dispatch").time == pytest.approx(58 * expected, rel=1e-12)
 
 

@@ -155,6 +155,7 @@ UNPACKED = [("h100-hgx8", "nvfp4"), ("a100-hgx8", "fp8"), (TRN3, "nvfp4"), ("gb2
 def test_unpacking_never_makes_anything_quicker(system, name):
     """Against units that take the format as it is, and against numbers that need ten times the operations."""
     made = server(system, workload__precision=name)
+
     def unpacked(change) -> Machine:
         found = (one if one.unpacking is None else one._replace(unpacking=change(*one.unpacking)) for one in made.machine.operands)
         return made.machine._replace(operands=tuple(found))

@@ -6,30 +6,22 @@ parameters of the kernel file; the engine has those a kernel cannot show, under 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tco.catalog import Catalogue
-from tco.fabric.links import Links
+from tco.fabric.links import Latencies, Links
 from tco.foundation.errors import unknown
 from tco.foundation.formula import formula, select
 from tco.foundation.units import FLOPPerSecond, Pure, Second
+from tco.foundation.values import Readable
 from tco.performance.chip.formats import FORMATS, NARROWEST_CACHE, WIDE, Computed, computed_on, element_size
 from tco.performance.chip.memory import usable_memory
 from tco.performance.chip.moe import permute_passes
 from tco.performance.chip.products import Chip, Operands, chip_of, operands
 from tco.performance.chip.roofline import exponential_rate
-
-class Readable(Protocol):
-    """Values by path, some of which decide structure."""
-
-    def __getitem__(self, path: str, /) -> Any:
-        """Return the value of a path."""
-
-    def structure(self, path: str) -> float:
-        """Return an input as a plain number."""
-
 
 SHARED = "serving"  # owner of what every engine has in common
 
@@ -58,7 +50,7 @@ def maturity(overhead: Pure, decline: Pure, months: Pure) -> Any:
     return 1 + overhead * np.exp(-decline * np.maximum(months, 0))
 
 
-def devices_share(values: Readable, chip: str, family: str) -> Any:
+def devices_share(values: Mapping[str, Any], chip: str, family: str) -> Any:
     """Return the efficiency of a chip whose cores form logical devices."""
     part = f"parts.{chip}"
     return device_efficiency(values[f"{part}.cores_per_device"], values[f"{part}.cores"], values[f"performance.{family}.whole_chip_efficiency"])
@@ -140,9 +132,7 @@ class Stored(NamedTuple):
     core: str = "bf16"
 
 
-def machine(
-    chip: str, links: Links, values: Readable, family: str, stored: Stored, traits: Traits, engine: str, months: Any = None
-) -> Machine:
+def machine(chip: str, links: Links, values: Readable, family: str, stored: Stored, traits: Traits, engine: str, months: Any = None) -> Machine:
     """Return what a chip on some links reaches with weights in some formats, under an engine.
 
     `months` is how long after the chip's release its software was written; None stands for software that has grown up.
@@ -168,7 +158,7 @@ def machine(
     if months is not None:
         age = maturity(values[f"{prior}.port_overhead"], values[f"{prior}.port_decline"], months)
         waits = [aged(wait, age) for wait in waits]
-        links = links._replace(latencies=links.latencies._make(None if one is None else aged(one, age) for one in links.latencies))
+        links = links._replace(latencies=Latencies(*(None if one is None else aged(one, age) for one in links.latencies)))
     return Machine(
         chip=chip,
         family=family,

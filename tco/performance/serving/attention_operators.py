@@ -47,8 +47,11 @@ def attention(made: Pass, layers: int, a: Attention) -> None:
         index = attention_bytes(shape.sequences, every, a.index_dim + INDEX_BYTES, 1.0)
         peak = "peak_fp8" if machine.values.structure(f"{machine.kernels.parts}.peak_fp8") > 0 else "peak_bf16"
         rate = machine.kernels.rate(peak, f"flash_efficiency_{peak.removeprefix('peak_')}")
-        time = smooth_maximum(kernel.score_product_time(attention_scores(shape.tokens, scanned, a.index_heads), a.index_dim, 0, rate),
-                              stream_time(index, machine.bandwidth), OVERLAP)
+        time = smooth_maximum(
+            kernel.score_product_time(attention_scores(shape.tokens, scanned, a.index_heads), a.index_dim, 0, rate),
+            stream_time(index, machine.bandwidth),
+            OVERLAP,
+        )
         made.core("indexer", layers, time, scored, index, rate)
     if splits_context(made):
         join_context(made, layers, a)

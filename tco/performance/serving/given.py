@@ -99,4 +99,4 @@ def built(model: Architecture, given: Mapping[str, int]) -> PrefillPlan:
                     rows.append((chips, tensor, context, depth))
     table = np.array(rows, dtype=float).reshape(-1, 4)
     zeros = np.zeros((len(table), 1))
-    return PrefillPlan(*(table[:, at : at + 1] for at in range(4)), zeros, zeros)
+    return PrefillPlan(*(table[:, at : at + 1] for at in range(4)))._replace(cut=zeros, expert_parallel=zeros)

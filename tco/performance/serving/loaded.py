@@ -11,7 +11,7 @@ import numpy as np
 
 from tco.foundation.formula import total
 from tco.foundation.trace import plain
-from tco.foundation.values import Values
+from tco.foundation.values import Readable
 from tco.models.architecture import Architecture
 from tco.performance.chip.machine import Machine
 from tco.performance.serving import closed_loop as loop
@@ -35,7 +35,7 @@ class Loaded(NamedTuple):
     fits: Any  # whether weights and one sequence a group fit
 
 
-def under_load(machine: Machine, model: Architecture, engines: ServingPlan, request: Request, values: Values) -> Loaded:
+def under_load(machine: Machine, model: Architecture, engines: ServingPlan, request: Request, values: Readable) -> Loaded:
     """Return the rates of engines with some requests in flight."""
     plan, before = engines.decode, engines.prefill
     groups, reading = plan.chips / attention_chips(plan), before.chips / attention_chips(before)

@@ -139,7 +139,7 @@ def plan_axes(model: Architecture, links: Links, context: float) -> PrefillPlan:
     table = plans_of(int(links.world), int(links.domain), heads, sparse, parts)
     if not context:
         table = table[table[:, PrefillPlan._fields.index("context_parallel")] == 1]
-    return PrefillPlan(*(table[:, at : at + 1] for at in range(table.shape[1])), np.zeros((len(table), 1)))
+    return PrefillPlan(*(table[:, at : at + 1] for at in range(table.shape[1])))._replace(expert_parallel=np.zeros((len(table), 1)))
 
 
 def borders_crossed(plan: DecodePlan, links: Links) -> np.ndarray[Any, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tco.foundation.formula import formula, select
 from tco.foundation.units import Byte, BytePerSecond, Pure, Second
-from tco.foundation.values import Values
+from tco.foundation.values import Readable
 
 
 class Request(NamedTuple):
@@ -27,7 +27,7 @@ class Request(NamedTuple):
     host_link: Any = None
 
 
-def request_of(values: Values) -> Request:
+def request_of(values: Readable) -> Request:
     """Return what the workload of a scenario asks for."""
     made = Request(values["workload.input_tokens"], values["workload.output_tokens"])
     if values.structure("workload.cache_hit") > 0:

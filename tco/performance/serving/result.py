@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tco.fabric.links import Links
 from tco.foundation.errors import DataError
-from tco.foundation.values import Values
+from tco.foundation.values import Readable
 from tco.models.architecture import Architecture
 from tco.performance.chip.machine import Machine, notes_on
 from tco.performance.serving import phases
@@ -67,7 +67,7 @@ class ServingResult:
         return {name: made for name, made in (("decode", self.decode), ("prefill", self.prefill)) if made is not None}
 
 
-def serve(machine: Machine, model: Architecture, values: Values, plan: ServingPlan | Mapping[str, str] | None) -> ServingResult:
+def serve(machine: Machine, model: Architecture, values: Readable, plan: ServingPlan | Mapping[str, str] | None) -> ServingResult:
     """Evaluate a serving workload with a plan as an evaluation found it, with the axes of one that a user gives, or with the best of a search."""
     if isinstance(plan, ServingPlan):
         return evaluated(machine, model, values, plan)
@@ -79,7 +79,7 @@ def serve(machine: Machine, model: Architecture, values: Values, plan: ServingPl
     return found
 
 
-def searched(machine: Machine, model: Architecture, request: Request, values: Values, axes: AxesGiven | None) -> ServingResult:
+def searched(machine: Machine, model: Architecture, request: Request, values: Readable, axes: AxesGiven | None) -> ServingResult:
     """Search the plans of some axes, or all, under the workload's targets."""
     if values.structure("workload.concurrency") > 0:
         every = plan_axes(model, machine.links, 0) if axes is None or axes.decode is None else axes.decode
@@ -105,7 +105,7 @@ def searched(machine: Machine, model: Architecture, request: Request, values: Va
     return pooled(machine, plan, request, choices["decode"].made, choices["prefill"].made, choices)
 
 
-def evaluated(machine: Machine, model: Architecture, values: Values, plan: ServingPlan) -> ServingResult:
+def evaluated(machine: Machine, model: Architecture, values: Readable, plan: ServingPlan) -> ServingResult:
     """Evaluate a serving workload with a plan."""
     request = request_of(values)
     notes = [*notes_on(machine), *notes_on_request(request)]

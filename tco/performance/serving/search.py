@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.foundation.trace import plain
-from tco.foundation.values import Values
+from tco.foundation.values import Readable
 from tco.models.architecture import Architecture
 from tco.performance.chip.machine import Machine
+from tco.performance.serving.loaded import Loaded, plan_under_load, under_load
 from tco.performance.serving.operators import Operator
 from tco.performance.serving.phases import PassResult, decode, decode_rate, full_context, prefill, prefill_rate, reading_time, tokens_per_user
-from tco.performance.serving.loaded import Loaded, plan_under_load, under_load
 from tco.performance.serving.plans import SEQUENCES, PrefillPlan, ServingPlan, attention_chips, decoding, plan_axes, reading
 from tco.performance.serving.requests import Request
 
@@ -44,7 +44,8 @@ def at(quantity: Any, place: Place) -> Any:
 def pass_at(result: PassResult, place: Place) -> PassResult:
     """Return one plan's pass out of those of many."""
     operators = [Operator(*(at(value, place) for value in operator)) for operator in result.operators]
-    return PassResult(*(at(value, place) for value in result[:2]), operators, at(result.per_token, place), at(result.per_prompt, place))
+    time, memory, per_token, per_prompt = (at(value, place) for value in (result.time, result.memory, result.per_token, result.per_prompt))
+    return PassResult(time, memory, operators, per_token, per_prompt)
 
 
 def choose_best(score: Any, fits: Any, meets: Any, axes: Any, result: PassResult) -> Choice:
@@ -98,7 +99,7 @@ def choose_prefill(machine: Machine, model: Architecture, request: Request, ttft
 
 
 def choose_under_load(
-    machine: Machine, model: Architecture, request: Request, values: Values, axes: PrefillPlan, prefill: PrefillPlan | None, counts: tuple[Any, Any]
+    machine: Machine, model: Architecture, request: Request, values: Readable, axes: PrefillPlan, prefill: PrefillPlan | None, counts: tuple[Any, Any]
 ) -> tuple[Choice, ServingPlan | None, Loaded | None]:
     """Search engines of some axes for the most tokens per chip with the requests in flight; `counts` are engines and those that read for them.
 

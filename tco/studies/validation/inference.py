@@ -5,7 +5,6 @@ Rows of one chip, model, engine and set of formats are asked for at once; the pl
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,10 @@ import pandas as pd
 from tco.chain.inputs import Inputs, system_inputs
 from tco.chain.practice import month_of
 from tco.chain.workloads import machine_of
-from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan
+from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan, reading
 from tco.performance.serving.result import evaluated
 from tco.studies.validation.commands import axes_text, command_line
-from tco.studies.validation.measured import column, texts
+from tco.studies.validation.measured import column
 from tco.studies.validation.operating_points import Points
 from tco.studies.validation.row_values import RowValues
 from tco.studies.validation.score import Prediction
@@ -95,19 +94,18 @@ class Asked:
         decode, prefill = ({name: values[rows] for name, values in pool.items()} for pool in (self.points.decode, self.points.prefill))
         chosen = DecodePlan(decode["size"], decode["size"] / decode["groups"], 1.0, 1.0, 0.0, 1.0, decode["experts"])
         if not apart:
-            return ServingPlan(chosen, PrefillPlan(*(chosen[at] for at in range(5)), chosen.expert_parallel), 1.0)
+            return ServingPlan(chosen, reading(chosen), 1.0)
         before = PrefillPlan(prefill["size"], prefill["size"] / prefill["groups"], 1.0, 1.0, 0.0, prefill["experts"])
         return ServingPlan(chosen, before, decode["workers"], prefill["workers"])
 
     def axes(self, row: int) -> dict[str, float]:
         """Return the plan of a row as a command line takes it."""
-        points, found = self.points, {}
+        points, found = self.points, dict[str, float]()
         for prefix, pool in (("", points.decode), ("prefill_", points.prefill))[: 2 if points.apart[row] else 1]:
             size, groups, experts, workers = (float(pool[name][row]) for name in ("size", "groups", "experts", "workers"))
             own = {"chips": size, "tp": size / groups, "pp": 1.0, "ep": experts, "cp": 1.0, "workers": workers}
             found |= {f"{prefix}{name}": value for name, value in own.items()}
         return found
-
 
     def settings(self, kind: dict[str, Any], row: int) -> dict[str, Any]:
         """Return the inputs of a row as a command line sets them."""

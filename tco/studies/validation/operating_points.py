@@ -65,7 +65,8 @@ class Points:
         self.table, self.chips, catalogue = table, chips, chips.catalogue
         self.models = model_ids(catalogue, table)
         software = {
-            row: software_of(catalogue, *row) for row in set(zip(texts(table, "framework").astype(str), texts(table, "date").astype(str), strict=True))
+            row: software_of(catalogue, *row)
+            for row in set(zip(texts(table, "framework").astype(str), texts(table, "date").astype(str), strict=True))
         }
         found = [software[row] for row in zip(texts(table, "framework").astype(str), texts(table, "date").astype(str), strict=True)]
         self.engine, self.date = (np.array(part, dtype=object) for part in zip(*found, strict=True))
@@ -88,7 +89,9 @@ class Points:
     def says(self, meaning: str) -> Array:
         """Return which rows carry a note that means something: how columns of theirs are to be read."""
         notes = texts(self.table, "notes").astype(str)
-        patterns = [re.compile(row["pattern"]) for row in rows_of(self.chips.catalogue, "row_notes", ("pattern", "meaning")) if row["meaning"] == meaning]
+        patterns = [
+            re.compile(row["pattern"]) for row in rows_of(self.chips.catalogue, "row_notes", ("pattern", "meaning")) if row["meaning"] == meaning
+        ]
         known = {text: any(pattern.search(text) for pattern in patterns) for text in set(notes)}
         return np.array([known[text] for text in notes], dtype=bool)
 

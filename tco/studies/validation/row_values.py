@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from tco.foundation.errors import DataError
+from tco.foundation.values import Readable
 from tco.studies.validation.specifications import Specifications
 
 CHIP = FAMILY = "rows"
 
 
-class RowValues(dict[str, Any]):
+class RowValues(Readable):
     """Values by path for some rows: those of their chip and family as arrays, those all share as they are."""
 
     def __init__(
