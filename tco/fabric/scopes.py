@@ -336,7 +336,7 @@ def worst_hops(racks: int, in_rack: int, tray_chips: int, planes: int, tray_hops
     return inside + (1.0 if racks > 1 else 0.0)
 
 
-KINDS: dict[str, Callable[[System, Values], list[Scope]]] = {
+KINDS: dict[str, Callable[[System, Readable], list[Scope]]] = {
     "star": star,
     "two-star": two_star,
     "mesh": mesh,
