@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tco.chain.connections import links_of_system, route_of
+from tco.chain.connections import links_of_system
 from tco.chain.inputs import Inputs
-from tco.fabric.scopes import fabric_scopes
 from tco.foundation.errors import DataError
 from tco.foundation.values import Values
 from tco.models.architecture import Architecture, load_model
+from tco.performance.chip.kernel_times import traits_of
 from tco.performance.chip.machine import Machine, Stored, Traits, devices_share, family_of, machine
 from tco.performance.serving.result import ServingResult, serve
 
@@ -54,21 +54,22 @@ def refuse_no_requests(values: Values) -> None:
 def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
     """Train the scenario's model on all chips of its cluster."""
     from tco.performance.training.critical_batch import notes_on_batch  # a serving scenario starts without the training room
-    from tco.performance.training.job import CHOICES, Precision, job_of, of_devices, practice
+    from tco.performance.training.job import CHOICES, job_of
+    from tco.performance.training.machine import passes_of, practice
     from tco.performance.training.result import train
 
     system, catalogue = inputs.system, inputs.catalogue
-    family, precision = family_of(catalogue, system.chip), Precision(inputs.text("workload.precision"), inputs.text("workload.backward_precision"))
+    family, traits = family_of(catalogue, system.chip), traits_of(catalogue, system.chip)
     texts = {path: inputs.text(path) for path in CHOICES}
     model = load_model(catalogue, inputs.text("workload.model"))
     refuse_beyond_context(model, values, ("workload.sequence_length",))
     job = job_of(model, texts, values)
-    reached = practice(system.chip, fabric_scopes(system, values), values, family, precision, route_of(inputs, values))
-    if catalogue.has_part_value(system.chip, "cores_per_device"):
-        reached = of_devices(reached, devices_share(values, system.chip, family))
+    formats = passes_of(values, system.chip, inputs.text("workload.precision"), inputs.text("workload.backward_precision"))
+    share = devices_share(values, system.chip, family) if traits.logical else None
+    reached = practice(system.chip, family, values, formats, links_of_system(inputs, values), traits.tiled, share)
     if catalogue.has_part_value(system.chip, "dereferences"):
         reached = replace(reached, dereferences=values[f"parts.{system.chip}.dereferences"])
-    result = train(job, reached, precision, plan)
+    result = train(job, reached, formats, plan)
     result.notes += notes_on_batch(values)
     return result
 

@@ -7,6 +7,7 @@ recomputation, sharding) are axes of their own, so that no array is larger than 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -16,7 +17,6 @@ import numpy as np
 from tco.models.architecture import Architecture
 from tco.performance.serving.plans import divisors
 from tco.performance.training.job import Job
-from tco.performance.training.traffic import span
 
 SCHEDULES = ("1f1b", "interleaved", "zero-bubble", "dual-pipe")
 RECOMPUTE = ("none", "selective", "full")
@@ -142,7 +142,8 @@ def orders(domain: int, inner: int, stages: int, data: int) -> tuple[int, ...]:
     """Return the orders of pipeline and data groups on the fabric that differ."""
     if stages == 1 or data == 1:
         return (0,)
-    return (0, 1) if span(domain, inner, data).inside != span(domain, inner * stages, data).inside else (0,)
+    near, far = (math.gcd(stride * data, domain) // math.gcd(stride, domain) for stride in (inner, inner * stages))
+    return (0, 1) if near != far else (0,)
 
 
 def space(job: Job, domain: int) -> list[Block]:

@@ -15,7 +15,8 @@ from tco.performance.serving.axes import Axis
 from tco.performance.training import schedule
 from tco.performance.training.axes import axes_of
 from tco.performance.training.items import AGAIN, Item, Work
-from tco.performance.training.job import Job, Practice, Precision
+from tco.performance.training.job import Job
+from tco.performance.training.machine import Passes, Practice
 from tco.performance.training.plans import Plan, describe
 from tco.performance.training.search import Found, search
 from tco.performance.training.step import MicroBatch, Pipe, Step, evaluate_plan, hides, slots
@@ -57,22 +58,21 @@ class TrainingResult:
         return {} if self.lines is None else {"step": self.lines}
 
 
-def notes_on(practice: Practice, precision: Precision) -> list[str]:
+def notes_on(formats: Passes) -> list[str]:
     """Say where a chip computes a pass in another format than the workload's."""
-    passes = ("forward", precision.forward, practice.forward), ("backward", precision.backward, practice.backward)
-    differ = [(name, asked, made) for name, asked, made in passes if made.computed_as != asked]
-    if len(differ) == 2 and differ[0][1:] == differ[1][1:]:
-        differ = [("", *differ[0][1:])]
+    differ = [(name, one) for name, one in formats._asdict().items() if one.form.stored != one.asked]
+    if len(differ) == 2 and differ[0][1] == differ[1][1]:
+        differ = [("", differ[0][1])]
     return [
-        f"{name}{': ' if name else ''}the chip does not compute {asked}: computed as {made.computed_as}"
-        + (", expanded by the matrix units" if made.expanded else " after a conversion by software" if made.conversion is not None else "")
-        for name, asked, made in differ
+        f"{name}{': ' if name else ''}the chip does not compute {one.asked}: computed as {one.form.stored}"
+        + (" after a conversion by software" if one.conversion else "")
+        for name, one in differ
     ]
 
 
-def train(job: Job, practice: Practice, precision: Precision, plan: Plan | None) -> TrainingResult:
+def train(job: Job, practice: Practice, formats: Passes, plan: Plan | None) -> TrainingResult:
     """Evaluate a training workload with a fixed plan, or with the quickest plan of a search."""
-    notes = notes_on(practice, precision)
+    notes = notes_on(formats)
     found = None
     if plan is None:
         found = search(job, practice)
@@ -199,10 +199,7 @@ def bound_of_item(item: Item, times: int, practice: Practice) -> tuple[str, floa
     if item.bound == "memory":
         whole = times * float(item.forward) + float(item.backward)
         return "memory", whole * float(item.bandwidth) / float(practice.peak_bandwidth)
-    parts = [item.forward_part] * times + list(item.backward_parts)
-    chosen = [part for part in parts if part is not None]
-    computing = sum(float(part.flops) / float(part.rate) for part in chosen)
-    moving = sum(float(part.moved) for part in chosen) / float(practice.bandwidth)
-    if computing >= moving:
-        return "compute", sum(float(part.flops) / float(part.peak) for part in chosen)
-    return "memory", sum(float(part.moved) for part in chosen) / float(practice.peak_bandwidth)
+    parts = [part for part in (*[item.forward_part] * times, *item.backward_parts) if part is not None]
+    computing = sum(float(part.flops) / float(part.peak) for part in parts)
+    moving = sum(float(part.moved) for part in parts) / float(practice.peak_bandwidth)
+    return ("compute", computing) if computing >= moving else ("memory", moving)

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.performance.training.items import Shape
-from tco.performance.training.job import Job, Practice
+from tco.performance.training.job import Job
+from tco.performance.training.machine import Practice
 from tco.performance.training.plans import RECOMPUTE, Block, Plan, space
 from tco.performance.training.step import MicroBatch, Step, data_stride, micro_batch, pipeline, step
 
@@ -52,7 +53,7 @@ def search(job: Job, practice: Practice) -> Found:
     """Search the whole plan space; the time it took is the result's `seconds`."""
     began = time.perf_counter()
     found = Found()
-    for block in space(job, practice.fabric.domain):
+    for block in space(job, practice.links.domain):
         search_block(job, practice, block, found)
     if found.top:
         found.best = found.top[0].plan

@@ -6,26 +6,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.foundation.formula import select, total
+from tco.foundation.formula import greatest, select, total
 from tco.models.architecture import Architecture
+from tco.fabric.links import Group, Links
 from tco.performance.chip.messages import exposed_time
+from tco.performance.chip.roofline import smooth_maximum
 from tco.performance.training import memory, schedule
-from tco.performance.training.compute import smooth_maximum
 from tco.performance.training.items import TIERS, Shape, Work
-from tco.performance.training.job import Job, Practice
+from tco.performance.training.job import Job
+from tco.performance.training.machine import Practice
 from tco.performance.training.plans import RECOMPUTE, Plan, slots_of
 from tco.performance.training.traffic import (
-    Fabric,
-    Span,
+    among,
     crowded_time,
+    gathered,
     gathered_bytes,
     hidden_bytes,
     hidden_traffic,
     joined,
     parameter_bytes,
-    scope_rate,
-    span,
-    transfer_time,
+    sent,
+    strided,
     waiting_time,
 )
 from tco.performance.training.work import host_times, parts_of, work_of
@@ -150,7 +151,7 @@ def slots(plan: Plan, model: Architecture) -> Any:
 
 def pipeline(job: Job, practice: Practice, plan: Plan, micro: MicroBatch) -> Pipe:
     """Return the time of all micro-batches through the pipeline."""
-    model, fabric, layers = job.model, practice.fabric, slots(plan, job.model)
+    model, layers = job.model, slots(plan, job.model)
     count = schedule.micro_batches(job.sequences, plan.data, plan.micro_batch)
     busy = (micro.hidden if hides(plan) else micro.busy)[plan.recompute]
     stage = schedule.stage_time(busy, layers, model.layers)
@@ -163,12 +164,11 @@ def pipeline(job: Job, practice: Practice, plan: Plan, micro: MicroBatch) -> Pip
         bubble = schedule.dual_pipe_bubble(plan.pipeline, longest, backward, weights)
     else:
         bubble = schedule.pipeline_bubble(plan.pipeline, plan.interleave, longest)
-    place = span(fabric.domain, plan.tensor * plan.context * (1 + (plan.data - 1) * (1 - plan.order)), plan.pipeline)
     size = hidden_bytes(micro.tokens, model.hidden, plan.tensor, job.wide_size)
-    rate = scope_rate(place.across, 1, fabric.inner_rate(fabric.domain), fabric.outer_rate)
+    stages = strided(practice.links, plan.tensor * plan.context * (1 + (plan.data - 1) * (1 - plan.order)), plan.pipeline)
     boundaries = 2 * plan.interleave * np.minimum(plan.pipeline - 1, 1)
-    share = job.value("pipeline_exposed") if job.fused else 1.0  # software that keeps scores in memory waits for its transfers
-    transfer = transfer_time(size, boundaries, rate, fabric.outer_latency, share)
+    share = job.value("pipeline_exposed") if job.overlaps else 1.0  # older software waits for its transfers
+    transfer = exposed_time(sent(practice.links, size, stages), boundaries, share)
     links, waits = (
         {tier: hidden_traffic(schedule.stage_time(time, layers, model.layers), count, 1) for tier, time in times[plan.recompute].items()}
         for times in (micro.links, micro.waits)
@@ -181,10 +181,10 @@ class Shard(NamedTuple):
 
     parameters: Any
     ranks: Any
-    place: Span
+    group: Group
 
 
-def shards(job: Job, domain: int, plan: Plan) -> list[Shard]:
+def shards(job: Job, links: Links, plan: Plan) -> list[Shard]:
     """Return the parameters of the fullest chip, and the groups that hold the same ones."""
     model, part = job.model, slots(plan, job.model) / job.model.layers
     embedding = model.embedding_parameters
@@ -192,59 +192,60 @@ def shards(job: Job, domain: int, plan: Plan) -> list[Shard]:
     embeddings = select(plan.pipeline == 1, embedding, one_end)
     dense = (model.parameters - embedding - model.expert_parameters) * part + embeddings
     stride = data_stride(plan)
-    place = joined(span(domain, plan.tensor, plan.context), span(domain, stride, plan.data))
-    found = [Shard(dense / plan.tensor, plan.data * plan.context, place)]
+    group = joined(strided(links, plan.tensor, plan.context), strided(links, stride, plan.data))
+    found = [Shard(dense / plan.tensor, plan.data * plan.context, group)]
     if model.expert_parameters:
         inner = plan.tensor * plan.context
         inside = np.minimum(plan.expert, inner)
         outside = plan.expert // inside
-        spread = joined(span(domain, inside, inner // inside), span(domain, stride * outside, plan.data // outside))
+        spread = joined(strided(links, inside, inner // inside), strided(links, stride * outside, plan.data // outside))
         found.append(Shard(model.expert_parameters * part / plan.expert, inner * plan.data // plan.expert, spread))
     return found
 
 
-def averaged_across(job: Job, fabric: Fabric, groups: list[Shard]) -> Any:
+def averaged_across(job: Job, links: Links, groups: list[Shard]) -> Any:
     """Return the time to average sharded gradients across domains at the end of a step."""
-    sizes = [memory.sharded_bytes(g.parameters, job.values["workload.gradient_size"], g.place.inside, 1) for g in groups]
-    once = total("average_across_domains", [fabric.gather(size, Span(1, g.place.across)) for size, g in zip(sizes, groups, strict=True)])
+    sizes = [memory.sharded_bytes(g.parameters, job.values["workload.gradient_size"], g.group.per_domain, 1) for g in groups]
+    once = total("average_across_domains", [gathered(links, size, among(g.group)).time for size, g in zip(sizes, groups, strict=True)])
     return exposed_time(once, 2, job.value("data_exposed"))
 
 
 def beside_pipeline(job: Job, practice: Practice, pipe: Pipe, groups: list[Shard], times: Any) -> Any:
     """Return the pipeline's time beside gathers of parameters, some times a micro-batch: both use links, cores and memory."""
-    sizes = [parameter_bytes(g.parameters * np.minimum(g.ranks - 1, 1), job.wide_size) for g in groups]
-    tiers = [practice.fabric.tiers(size, g.place) for size, g in zip(sizes, groups, strict=True)]
-    in_use, waits, gathers = [], [], []
-    for tier in TIERS:
-        if all(np.all(np.asarray(getattr(g.place, tier)) == 1) for g in groups):
-            continue
-        gathered = hidden_traffic(total(f"gather_{tier}", [by_tier[tier] for by_tier in tiers]), pipe.micro_batches, times)
-        shared = np.minimum(sum(getattr(g.place, tier) - 1 for g in groups), 1)
-        in_use += [gathered, exposed_time(pipe.links[tier], 1, shared)]
-        waits.append(waiting_time(pipe.waits[tier], gathered, pipe.time, practice.traffic_classes))
-        gathers.append(gathered)
-    if not gathers:
+    if all(np.all(np.asarray(g.ranks) == 1) for g in groups):
         return pipe.time
+    sizes = [parameter_bytes(g.parameters * np.minimum(g.ranks - 1, 1), job.wide_size) for g in groups]
+    made = [gathered(practice.links, size, g.group) for size, g in zip(sizes, groups, strict=True)]
+
+    def beside(each: list[Any]) -> Any:
+        return hidden_traffic(total("gathers", each), pipe.micro_batches, times)
+
+    gathers, shared = beside([one.time for one in made]), np.minimum(sum(g.ranks - 1 for g in groups), 1)
+    in_use, waits = [gathers], []
+    for tier in TIERS:
+        own = beside([one.holds[tier] for one in made])
+        in_use.append(total("links_in_use", [own, exposed_time(pipe.links[tier], 1, shared)]))
+        waits.append(waiting_time(pipe.waits[tier], own, pipe.time, practice.traffic_classes))
     moved = gathered_bytes(total("gathered_parameters", sizes), pipe.micro_batches, times)
-    crowded = crowded_time(pipe.time, total("gathers", gathers), practice.communication_cores, moved, practice.bandwidth)
+    crowded = crowded_time(pipe.time, gathers, practice.communication_cores, moved, practice.bandwidth)
     computing = total("pipeline_beside_gathers", [crowded, *waits])
-    return smooth_maximum(computing, total("links_in_use", in_use), job.value("overlap_sharpness"))
+    return smooth_maximum(computing, greatest("links", in_use), job.value("overlap_sharpness"))
 
 
 def step(job: Job, practice: Practice, plan: Plan, micro: MicroBatch, pipe: Pipe) -> Step:
     """Return the whole step of a plan whose pipeline is known."""
-    fabric, zero = practice.fabric, plan.zero
+    links, zero = practice.links, plan.zero
     parts = {"pipeline": pipe.time}
-    groups = shards(job, fabric.domain, plan)
+    groups = shards(job, links, plan)
     if plan.hybrid:
-        parts["gradients"] = averaged_across(job, fabric, groups)
-        groups = [Shard(g.parameters, g.place.inside, Span(g.place.inside, 1)) for g in groups]
+        parts["gradients"] = averaged_across(job, links, groups)
+        groups = [Shard(g.parameters, g.group.per_domain, Group(g.group.per_domain, 1, g.group.per_domain, 1)) for g in groups]
     if zero == 3:  # layer by layer: weights before both passes, gradients after
         held = slots(plan, job.model)
         layer = [g._replace(parameters=g.parameters / held) for g in groups]
         parts["pipeline"] = beside_pipeline(job, practice, pipe, layer, (2 if job.frozen else 3) * held)
     elif not job.frozen:
-        once = total("gather_of_all_parameters", [fabric.gather(parameter_bytes(g.parameters, job.wide_size), g.place) for g in groups])
+        once = total("gather_of_all_parameters", [gathered(links, parameter_bytes(g.parameters, job.wide_size), g.group).time for g in groups])
         if zero == 2:  # gradients are scattered after every micro-batch
             parts["pipeline"] = beside_pipeline(job, practice, pipe, groups, 1)
         parts["gradients"] = exposed_time(once, 2, job.value("data_exposed"))
@@ -255,7 +256,7 @@ def step(job: Job, practice: Practice, plan: Plan, micro: MicroBatch, pipe: Pipe
     if not job.frozen:
         parts["optimizer"] = total("optimizer", [*updates, *hosts])
     summed = total("step_without_loss", list(parts.values()))
-    time = schedule.scaled_step(summed, np.maximum(job.chips / fabric.domain, 1.0), job.value("scale_loss"))
+    time = schedule.scaled_step(summed, np.maximum(job.chips / links.domain, 1.0), job.value("scale_loss"))
     used = memory_of(job, plan, micro, pipe, groups)
     return Step(time, parts, used, total("memory_in_use", list(used.values())))
 

@@ -14,11 +14,12 @@ from tco.foundation.formula import select
 from tco.models.architecture import Architecture, Block
 from tco.performance.training import compute
 from tco.performance.training.attention_work import attention, mixer
-from tco.performance.training.builder import Builder, Operand
+from tco.performance.training.builder import Builder
 from tco.performance.training.expert_work import feed_forward
 from tco.performance.training.items import AGAIN, FULL, NEVER, SELECTIVE, Shape, Work
-from tco.performance.training.job import Job, Practice
-from tco.performance.training.traffic import exposed_share, hidden_bytes, span
+from tco.performance.training.job import Job
+from tco.performance.training.machine import Practice
+from tco.performance.training.traffic import exposed_share, gathered, hidden_bytes, strided
 
 # Times a kernel of the hidden state reads or writes it, forward and backward. Norms go row by row, and sum the gradients of their
 # weights in a second sweep; residuals are added, and the gradients of both branches. A dropout mask is a byte of a number's two.
@@ -53,12 +54,13 @@ def elementwise(builder: Builder, block: Block) -> None:
 
 def tensor_collectives(builder: Builder, parts: int) -> None:
     """Add all-gather and reduce-scatter before and after each part of a layer, the same bytes as two all-reduces a layer."""
-    shape, job, fabric = builder.shape, builder.job, builder.practice.fabric
+    shape, job, links = builder.shape, builder.job, builder.practice.links
     if np.all(np.asarray(shape.tensor) == 1):
         return
     size = hidden_bytes(builder.tokens, job.model.hidden, 1.0, builder.element)
     share = exposed_share(shape.overlap, job.value("tensor_exposed"))
-    builder.collective("tensor-parallel collectives", size, span(fabric.domain, 1, shape.tensor), (2 * parts, 2 * parts), share)
+    found = gathered(links, size, strided(links, 1, shape.tensor))
+    builder.link("tensor-parallel collectives", size, found, (2 * parts, 2 * parts), share)
 
 
 def work_of(job: Job, practice: Practice, shape: Shape) -> Work:
@@ -81,8 +83,7 @@ def work_of(job: Job, practice: Practice, shape: Shape) -> Work:
         builder.product("predicted token in", ahead, builder.tokens, 2 * model.hidden, model.hidden / tensor)
     tensor_collectives(builder, parts)
     local = model.vocabulary / tensor
-    wide = Operand(practice.wide_rate, practice.peak_wide, builder.element)
-    builder.work.head.append(builder.linear("output head", 1 + ahead, builder.tokens, model.hidden, local, 1, wide, wide))
+    builder.work.head.append(builder.linear("output head", 1 + ahead, builder.tokens, model.hidden, local, practice.wide, practice.wide))
     passes = job.value("elementwise_passes")
     logits = [compute.sweep_bytes(builder.tokens, 0.0, 1.0, local * LOGIT_PASSES * share, passes, builder.element) for share in LOGIT_SHARES]
     builder.passes("softmax and loss", 1 + ahead, logits[0], logits[1], NEVER, builder.work.head)
@@ -106,5 +107,7 @@ def host_times(job: Job, practice: Practice) -> dict[str, Any]:
     """Return the time the host needs for a micro-batch through all layers, by recomputation."""
     sparse = sum(block.layers for block in job.model.blocks if block.feed_forward.experts)
     parts = sum(block.layers * parts_of(block) for block in job.model.blocks)
+    if job.compiled:
+        return dict.fromkeys(AGAIN, 0.0)
     times = job.value("host_block_time"), select(job.fused_experts, job.value("host_block_time"), job.value("host_expert_block_time"))
     return {name: compute.host_time(parts - sparse, times[0], sparse, times[1], again, practice.host_factor) for name, again in AGAIN.items()}

@@ -1,0 +1,128 @@
+"""One chip of a system and its links as a training job finds them: kernels at the clock long products sustain, formats, memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tco.fabric.links import Links
+from tco.foundation.errors import unknown
+from tco.performance.chip.clock import sustained_clock
+from tco.performance.chip.formats import FORMATS, Computed, Structured, computed_on
+from tco.performance.chip.memory import usable_memory
+from tco.performance.chip.products import Chip, Operands, chip_of, operands
+from tco.performance.chip.roofline import achieved_rate
+from tco.performance.training.compute import power_of_compute
+from tco.performance.training.job import Readable
+
+TRAINED = ("mxfp4", "nvfp4", "fp4", "mxfp8", "fp8_block", "fp8", "int8", "bf16")
+CONVERSIONS = {4: "fp4_conversion", 8: "fp8_conversion"}  # by the bits of an element: traffic of turning an activation into it
+WIDE = Computed("bf16", "peak_bf16", unpacked=False)
+
+
+class Passed(NamedTuple):
+    """The number format of a pass: what the workload asks for, and how the chip computes it."""
+
+    asked: str
+    form: Computed
+
+    @property
+    def conversion(self) -> str | None:
+        """Name of the traffic of turning an activation into the format; the wide one needs none."""
+        if self.form.stored == WIDE.stored:
+            return None
+        return CONVERSIONS[int(FORMATS[self.form.stored].element)] if self.form.stored == self.asked else "software_conversion"
+
+
+class Passes(NamedTuple):
+    """The number formats of a job: of activations and weights forward, and of the products that make gradients."""
+
+    forward: Passed
+    backward: Passed
+
+
+def passes_of(values: Structured, chip: str, forward: str, backward: str) -> Passes:
+    """Return how a chip computes both passes; an unknown format raises `DataError`."""
+    named = {"workload.precision": forward, "workload.backward_precision": backward}
+    return Passes(*(passed(values, chip, name, path) for path, name in named.items()))
+
+
+def passed(values: Structured, chip: str, asked: str, where: str) -> Passed:
+    """Return how a chip computes a format: what it has no units for is turned into the next wider format that it has."""
+    if asked not in TRAINED:
+        raise unknown("precision", asked, TRAINED, where)
+    found = computed_on(values, chip, asked, where)
+    if not found.unpacked:
+        return Passed(asked, found)
+    return Passed(asked, WIDE if found.peak == WIDE.peak else Computed("mxfp8", found.peak, unpacked=False))
+
+
+class Products(NamedTuple):
+    """Linear layers in the format of a pass."""
+
+    passed: Passed
+    peak: Any  # dense
+    made: Operands  # at the clock long products sustain
+    grouped: Operands  # of experts
+    conversion: Any  # bytes an activation costs when it is turned into the format; None in BF16
+
+
+@dataclass(slots=True)
+class Practice:
+    """One chip of a system and its fabric as a training job finds them."""
+
+    chip: Chip
+    forward: Products  # its peak is the denominator of MFU
+    backward: Products  # of gradients, the same object where they have the same format
+    wide: Products  # of the output head
+    bandwidth: Any
+    row_bandwidth: Any  # kernels that go row by row
+    peak_bandwidth: Any
+    launch: Any  # of a kernel
+    memory: Any
+    links: Links
+    host_factor: Any
+    communication_cores: Any  # share of the compute cores a collective beside compute takes
+    traffic_classes: Any  # one where links let the collectives a chip waits for go before the others
+    dereferences: Any = 0.0  # one where engines read tokens through their indices
+
+
+def clock_of(chip: Chip, values: Readable) -> Any:
+    """Return the clock a chip sustains over the one its peak is quoted at."""
+    power = power_of_compute(chip.part("tdp"), chip.part("hbm_bandwidth"), values["performance.training.memory_energy"])
+    return sustained_clock(power, chip.part("peak_bf16"), chip.practice("clock_knee"), values["performance.training.clock_exponent"])
+
+
+def products(chip: Chip, found: Passed, clock: Any, values: Readable) -> Products:
+    """Return what linear layers rest on in the format of a pass."""
+    made = operands(chip, found.form)
+    factor = chip.practice("training_factor")
+    if found.form.peak == "peak_fp4":
+        factor = achieved_rate(factor, values["performance.training.fp4_efficiency"])
+    slowed = {name: achieved_rate(achieved_rate(value, clock), factor) for name in ("rate", "core") if (value := getattr(made, name)) is not None}
+    made = made._replace(**slowed)
+    conversion = values[f"performance.training.{found.conversion}"] if found.conversion else None
+    # the steps of a grouped FP4 kernel take no longer than its tiles do
+    return Products(found, chip.part(found.form.peak), made, made._replace(latency=0.0), conversion)
+
+
+def practice(chip: str, family: str, values: Readable, found: Passes, links: Links, tiled: bool, share: Any = None) -> Practice:
+    """Return what the chip and its links reach in training with the formats of both passes."""
+    kernels = chip_of(values, chip, family, tiled, share)  # type: ignore[arg-type]
+    clock = clock_of(kernels, values)
+    made = {one: products(kernels, one, clock, values) for one in {*found, Passed(WIDE.stored, WIDE)}}
+    return Practice(
+        chip=kernels,
+        forward=made[found.forward],
+        backward=made[found.backward],
+        wide=made[Passed(WIDE.stored, WIDE)],
+        bandwidth=kernels.bandwidth("stream_efficiency"),
+        row_bandwidth=kernels.bandwidth("row_efficiency"),
+        peak_bandwidth=kernels.part("hbm_bandwidth"),
+        launch=kernels.practice("kernel_launch"),
+        memory=usable_memory(kernels.part("hbm_capacity"), values["performance.training.memory_reserve"]),
+        links=links,
+        host_factor=kernels.practice("host_factor"),
+        communication_cores=kernels.practice("communication_cores"),
+        traffic_classes=kernels.part("traffic_classes"),
+    )
