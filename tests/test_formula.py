@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tco.catalog import load_catalogue
-from tco.foundation.formula import REGISTRY, ceil_ratio, formula, greatest, least, normal_cdf, select, total
+from tco.foundation.formula import REGISTRY, ceil_ratio, formula, greatest, least, least_over, normal_cdf, select, total
+from tco.foundation.trace import recording
 from tco.foundation.units import unit_table
 from tests.registry import FORMULAS, WRONG, read_rows
 
@@ -118,3 +119,22 @@ def test_normal_cdf_agrees_with_scipy(x):
 def test_normal_cdf_takes_arrays():
     x = np.linspace(-3, 3, 7)
     np.testing.assert_allclose(normal_cdf(x), [normal_cdf(float(one)) for one in x], rtol=1e-14)
+
+
+@pytest.mark.parametrize("shapes", [((), ()), ((7,), ()), ((5, 1), (1, 6)), ((3, 4, 5), (5,)), ((3, 1), (50_000,))], ids=str)
+def test_candidates_at_once_or_one_by_one_are_the_same(shapes):
+    """Stacked on an axis in front, or in turn as while a trace is recorded, with arguments of any number of axes."""
+    generator = np.random.default_rng(5)
+    one, other = (generator.uniform(1, 9, shape) if shape else 3.7 for shape in shapes)
+    candidates = ((1.0, 3.0), (2.0, 1.0), (4.0, 0.5))
+
+    def cost(a, b, x, y):
+        return a * x + ceil_ratio(y, b)
+
+    found = least_over("cost", candidates, cost, one, other)
+    in_turn = least("cost", [cost(*candidate, one, other) for candidate in candidates])
+    with recording():
+        traced = least_over("cost", candidates, cost, one, other)
+    assert np.shape(found) == np.broadcast_shapes(*shapes)
+    assert np.array_equal(found, in_turn)
+    assert np.array_equal(traced, in_turn)

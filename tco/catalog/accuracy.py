@@ -8,8 +8,10 @@ from tco.catalog.catalogue import Catalogue
 from tco.foundation.files import read_csv
 
 ERRORS = ("kind", "left_out", "n", "median_ape", "p90_ape", "spearman", "date")
-CHIPS = ("kind", "part", "n", "median_ape", "p90_ape", "date")
+CHIPS = ("kind", "part", "n", "median_ape", "p90_ape", "left_out", "date")
 ORDERS = ("kind", "pairs", "right", "ratio_error", "date")
+LEFT_OUT = ("kind", "left_out", "member", "path", "value")
+FILES = {"kinds": ERRORS, "chips": CHIPS, "orders": ORDERS, "left_out": LEFT_OUT}
 WORDS = {"inference": "serving points", "training": "training runs", "collectives": "collectives", "kernels": "kernels"}
 
 
@@ -27,37 +29,37 @@ class Standing(NamedTuple):
         return f"{self.rows} rows, {self.median * 100:.0f} %" if self.median is not None else "prior"
 
 
-def table(catalogue: Catalogue, name: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
+def table(catalogue: Catalogue, name: str) -> list[dict[str, str]]:
     """Return the rows of one file of accuracies, the shipped one and any overlay's."""
     rows: list[dict[str, str]] = []
     for folder in catalogue.folders:
-        path = folder / name
+        path = folder / "accuracy" / f"{name}.csv"
         if path.is_file():
-            rows += [row for _, row in read_csv(path, columns)]
+            rows += [row for _, row in read_csv(path, FILES[name])]
     return rows
 
 
 def errors_of(catalogue: Catalogue, kind: str) -> dict[str, dict[str, float]]:
     """Return the errors of a kind by what was left out of the fit: nothing, accelerator, model, source."""
-    rows = table(catalogue, "accuracy.csv", ERRORS)
+    rows = table(catalogue, "kinds")
     names = ("n", "median_ape", "p90_ape", "spearman")
     return {row["left_out"]: {name: float(row[name]) for name in names} for row in rows if row["kind"] == kind}
 
 
 def standing(catalogue: Catalogue, kind: str, chip: str) -> Standing:
     """Return how an answer of a kind on a chip stands against measurements."""
-    found = next((row for row in table(catalogue, "accuracy_chips.csv", CHIPS) if row["kind"] == kind and row["part"] == chip), None)
+    found = next((row for row in table(catalogue, "chips") if row["kind"] == kind and row["part"] == chip), None)
     if found is None:
         return Standing(0, None, None, f"not validated (prior): no published {WORDS[kind]} on {chip}")
     rows, median = int(found["n"]), float(found["median_ape"])
-    apart = errors_of(catalogue, kind).get("accelerator", {}).get("median_ape")
+    apart = float(found["left_out"]) if found["left_out"] else None  # too few rows to say
     rest = "" if apart is None else f", left out {apart * 100:.0f} %"
     return Standing(rows, median, apart, f"validated on {rows:,} {WORDS[kind]} of {chip}, median error {median * 100:.0f} %{rest}")
 
 
 def order_of(catalogue: Catalogue, kind: str) -> str:
     """Return how often two systems came out in the right order; nothing where it was never measured."""
-    for row in table(catalogue, "accuracy_orders.csv", ORDERS):
+    for row in table(catalogue, "orders"):
         if row["kind"] == kind:
             share, error = float(row["right"]) * 100, float(row["ratio_error"]) * 100
             return (

@@ -57,11 +57,35 @@ class System:
     alternatives: dict[str, dict[str, float]]  # place of the tree -> the parts of which one stands there, and how many
     leaves: list[Leaf] = field(default_factory=list)
     quantity: dict[str, float] = field(default_factory=dict)
+    bare: bool = False  # the chips of a scale-up domain alone, without anything around them that has a price
 
     @property
     def chips(self) -> float:
         """Accelerators of one scale-up world."""
         return self.quantity[self.chip]
+
+
+DOMAIN = "scale_up_domain"  # chips of the domain that a chip is sold in
+
+
+def is_bare_chip(catalogue: Catalogue, name: str) -> bool:
+    """Say whether a name is that of a chip which may be asked for alone: no system has it, and its domain is known."""
+    return name not in catalogue.ids("systems") and catalogue.has_part_value(name, DOMAIN)
+
+
+def bare_system(catalogue: Catalogue, chip: str, domain: float, point_to_point: bool) -> System:
+    """Return the scale-up domain of a chip without a system around it: chips and links, and nothing that has a price."""
+    fabric: dict[str, Any] = {"kind": "mesh" if point_to_point else "star", "lanes": {}}
+    contains = {"world": {chip: domain}}
+    where = catalogue.part_rows[chip, DOMAIN][0].where
+    made = System(chip, chip, chip, "", "", "", "", 1.0, {}, contains, fabric, {"first_tier": "leaf"}, (), {}, where, {}, bare=True)
+    made.leaves, made.quantity = [Leaf(chip, chip, domain, "")], {chip: domain}
+    return made
+
+
+def known_systems(catalogue: Catalogue) -> list[str]:
+    """Return whatever may stand where a system is named: systems, and chips alone."""
+    return [*catalogue.ids("systems"), *(part for part in catalogue.parts if catalogue.has_part_value(part, DOMAIN))]
 
 
 def load_system(catalogue: Catalogue, name: str, variant: Mapping[str, str] | None = None, chosen: Mapping[str, str] | None = None) -> System:

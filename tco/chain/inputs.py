@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
-from tco.catalog.systems import System, load_system
+from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known_systems, load_system
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.provenance import Given, Input
 from tco.foundation.values import Reader, Values, as_number
@@ -68,12 +68,18 @@ class Scenario(NamedTuple):
 
 
 def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
-    """Read a scenario of the catalogue by name, or a file by path."""
+    """Read a scenario of the catalogue by name, or a file by path; the id of a system or a chip stands for the headline's workload on it.
+
+    `ID@key=value,...` names variants of a system.
+    """
     path, known = Path(name), catalogue.scenarios
     if str(name) in known:
         path = known[str(name)]
     elif path.suffix != ".toml" and not path.exists():
-        raise unknown("scenario", str(name), known)
+        system, _, variants = str(name).partition("@")
+        if system not in known_systems(catalogue):
+            raise unknown("scenario", str(name), [*known, *known_systems(catalogue)])
+        return of_system(str(name), system, variants_of(variants, str(name)))
     document = catalogue.toml(path)
     for key in document:
         if key not in SCENARIO_KEYS:
@@ -100,6 +106,22 @@ def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
     )
 
 
+def of_system(name: str, system: str, variant: dict[str, str]) -> Scenario:
+    """Return the headline's workload, site and terms on a system."""
+    return Scenario(name, system, system, dict(HEADLINE_DOCUMENTS), None, variant, {}, "--set")
+
+
+def variants_of(text: str, where: str) -> dict[str, str]:
+    """Return the variants that `key=value,...` names; a malformed one raises `DataError`."""
+    found = {}
+    for one in filter(None, text.split(",")):
+        key, sign, value = one.partition("=")
+        if not (sign and key and value):
+            raise DataError(f"{where}: {one!r} after @, expected KEY=VALUE, such as switch=gen2")
+        found[key] = value
+    return found
+
+
 @dataclass(slots=True)
 class Inputs:
     """Resolves the paths of one scenario."""
@@ -120,7 +142,7 @@ class Inputs:
     def __post_init__(self) -> None:
         scenario = self.scenario = self.scenario._replace(documents=self.scenario.documents | self.chosen_documents())
         variant = {**scenario.variant, **self.variant}
-        self.system = load_system(self.catalogue, scenario.system, variant)
+        self.system = self.system_of(variant)
         wanted = {path: Given(text, self.system.source, "analyst", self.system.where) for path, text in self.system.settings.items()}
         wanted |= {path: Given(text, f"set by the scenario {scenario.name}", "assumed", scenario.where) for path, text in scenario.settings.items()}
         wanted |= {path: Given(text) for path, text in self.settings.items()}
@@ -132,10 +154,26 @@ class Inputs:
             self.place(path, given)
         self.shared = self.catalogue.once(("dated", self.date), dict)
         values = self.values(as_number)
+        if self.system.bare:
+            chip = f"parts.{scenario.system}"
+            self.system = bare_system(
+                self.catalogue, scenario.system, values.structure(f"{chip}.{DOMAIN}"), values.structure(f"{chip}.point_to_point") > 0
+            )
+            self.judged = set(values.inputs)
+            return
         if self.system.alternatives:
             self.system = load_system(self.catalogue, scenario.system, variant, self.cheapest(values))
         refuse_bad_wires(self.system, self.catalogue, values)
         self.judged = set(values.inputs)
+
+    def system_of(self, variant: dict[str, str]) -> System:
+        """Return the system a scenario names, or the domain of a chip alone, whose size and links settings may still change."""
+        name = self.scenario.system
+        if not is_bare_chip(self.catalogue, name):
+            return load_system(self.catalogue, name, variant)
+        if variant:
+            raise DataError(f"{name} is a chip alone and has no variants; {', '.join(variant)} cannot be chosen")
+        return bare_system(self.catalogue, name, 1, False)
 
     def chosen_documents(self) -> dict[str, str]:
         """Return the documents that settings name in place of the scenario's, as `workload=reasoning` does."""
@@ -279,8 +317,9 @@ class Inputs:
 
 def system_inputs(catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]) -> Inputs:  # noqa: A002
     """Return the inputs of a system by its id, on the headline's site and terms; an unknown id or variant raises `DataError`."""
-    load_system(catalogue, name, variant)
-    return Inputs(catalogue, Scenario(name, name, name, dict(HEADLINE_DOCUMENTS), None, {}, {}, "--set"), dict(set), dict(variant))
+    if not is_bare_chip(catalogue, name):
+        load_system(catalogue, name, variant)
+    return Inputs(catalogue, of_system(name, name, {}), dict(set), dict(variant))
 
 
 def plain_inputs(catalogue: Catalogue, set: Mapping[str, str]) -> Inputs:  # noqa: A002

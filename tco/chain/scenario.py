@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.catalog import Catalogue, load_catalogue
 from tco.catalog.accuracy import Standing, order_of, standing
-from tco.catalog.systems import System
+from tco.catalog.systems import System, load_system
 from tco.chain import metrics as joined
 from tco.chain.connections import design_network
 from tco.chain.inputs import Inputs, Scenario, load_scenario, system_inputs
@@ -30,7 +30,6 @@ from tco.foundation.provenance import Input
 from tco.foundation.trace import Trace, plain, recording
 from tco.foundation.values import Values, as_number, as_traced
 from tco.hardware.bill import Bill, bill_of_materials
-from tco.hardware.network import Network
 from tco.performance.profile import Report, report_of, shares_of
 from tco.performance.serving.result import ServingResult
 
@@ -50,7 +49,7 @@ class Result:
     metrics: dict[str, float | None]
     notes: list[str]
     lines: list[CostLine]
-    bill: Bill
+    bill: Bill | None  # none of a chip alone
     rebates: list[Rebate]
     serving: ServingResult | TrainingResult | None
     shares: dict[str, float]
@@ -80,10 +79,9 @@ class Chain(NamedTuple):
     """Everything one reading of the chain makes."""
 
     system: System
-    bill: Bill
-    network: Network
+    bill: Bill | None
     rebates: list[Rebate]
-    cost: Cost
+    cost: Cost | None
     serving: ServingResult | TrainingResult
     metrics: dict[str, Any]
 
@@ -91,7 +89,7 @@ class Chain(NamedTuple):
 def evaluate(
     scenario: str | Path | Scenario,
     set: Mapping[str, str] | None = None,  # noqa: A002 - the name users know from the command line
-    plan: Any = None,
+    plan: Mapping[str, str] | Any = None,
     *,
     catalogue: Catalogue | None = None,
     variant: Mapping[str, str] | None = None,
@@ -110,7 +108,7 @@ def evaluate(
     report = report_of(chain.serving, time.perf_counter() - began)
     notes = [
         *inputs.notes,
-        *place(inputs, chain.bill),
+        *(place(inputs, chain.bill) if chain.bill else [f"{chain.system.id} is a chip alone: nothing in dollars or watts is computed"]),
         *(f"{path} is set, but nothing in this scenario rests on it" for path in inputs.unused(values)),
     ]
     measured = "training" if inputs.kind == "training" else "inference"
@@ -124,11 +122,11 @@ def evaluate(
         perspective=inputs.text("terms.perspective"),
         metrics={name: None if (value := chain.metrics.get(name)) is None else float(value) for name in METRICS},
         notes=[*notes, *chain.serving.notes],
-        lines=chain.cost.lines,
+        lines=chain.cost.lines if chain.cost else [],
         bill=chain.bill,
         rebates=chain.rebates,
         serving=chain.serving,
-        shares=shares_by_kind(chain.cost.lines),
+        shares=shares_by_kind(chain.cost.lines) if chain.cost else {},
         bounds={phase: shares_of(result) for phase, result in chain.serving.phases().items()},
         inputs=values.inputs,
         texts=inputs.texts_used,
@@ -151,13 +149,16 @@ def traced_metrics(inputs: Inputs, recorder: Trace, plan: Any) -> dict[str, Any]
 def run(inputs: Inputs, values: Values, plan: Any = None) -> Chain:
     """Walk the chain once, in whatever reading `values` is."""
     catalogue, system = inputs.catalogue, inputs.system
+    if system.bare:
+        workload = WORKLOADS[inputs.kind](inputs, values, plan)
+        return Chain(system, None, [], None, workload, collect(values, system, None, workload))
     chips = system.chips
     bill = bill_of_materials(system, values, catalogue)
     network = design_network(inputs, values)
     rebates = rebates_of(inputs, values, bill)
     cost = cost_of_world(values, bill, network, rebates, chips, inputs.tenure, SIDECAR if needs_sidecar(inputs) else None)
     workload = WORKLOADS[inputs.kind](inputs, values, plan)
-    return Chain(system, bill, network, rebates, cost, workload, collect(values, system, cost, workload))
+    return Chain(system, bill, rebates, cost, workload, collect(values, system, cost, workload))
 
 
 class SystemBill(NamedTuple):
@@ -173,11 +174,19 @@ class SystemBill(NamedTuple):
 def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]) -> SystemBill:  # noqa: A002
     """Return the bill of a system by its id, on the headline's site and terms."""
     inputs = system_inputs(catalogue, name, set, variant)
+    if inputs.system.bare:
+        raise without_bill(catalogue, name)
     values = inputs.values(as_number)
     bill = bill_of_materials(inputs.system, values, catalogue)
     rebates = rebates_of(inputs, values, bill)
     notes = [*inputs.notes, *(f"{path} is set, but this bill does not rest on it" for path in inputs.unused(values))]
     return SystemBill(inputs.system, bill, rebates, inputs.date, notes)
+
+
+def without_bill(catalogue: Catalogue, chip: str) -> DataError:
+    """Return the error for a bill of a chip alone: it names the systems that have one."""
+    systems = [name for name in catalogue.ids("systems") if load_system(catalogue, name).chip == chip]
+    return DataError(f"{chip} is a chip alone and has no bill; {'systems with it: ' + ', '.join(systems) if systems else 'no system has it'}")
 
 
 def rebates_of(inputs: Inputs, values: Values, bill: Bill) -> list[Rebate]:
@@ -187,8 +196,8 @@ def rebates_of(inputs: Inputs, values: Values, bill: Bill) -> list[Rebate]:
     return [rebate_of(agreement, bill.lines, power, values) for agreement in agreements if agreement.in_force(inputs.date)]
 
 
-def collect(values: Values, system: System, cost: Cost, workload: ServingResult | TrainingResult) -> dict[str, Any]:
-    """Return every metric that can be computed, each named so that a user may set it."""
+def collect(values: Values, system: System, cost: Cost | None, workload: ServingResult | TrainingResult) -> dict[str, Any]:
+    """Return every metric that can be computed, each named so that a user may set it; without a cost those of the chip and the workload."""
     part = f"parts.{system.chip}"
     found: dict[str, Any] = {"chips": system.chips, "racks": system.racks}
 
@@ -196,17 +205,8 @@ def collect(values: Values, system: System, cost: Cost, workload: ServingResult 
         found[metric] = values.derived(f"metrics.{metric}", METRICS[metric].unit, compute)
         return found[metric]
 
-    name("capex_usd", lambda: cost.capex)
-    name("capex_usd_per_chip", lambda: cost.capex_per_chip)
-    name("rebate_usd_per_chip", lambda: cost.rebate_per_chip)
-    name("network_usd_per_chip", lambda: cost.network_per_chip)
-    name("it_power_w_per_chip", lambda: cost.it_power_per_chip)
-    site_power = name("facility_power_w_per_chip", lambda: power_per_chip(facility_power(cost.it_power, values["site.pue"]), system.chips))
-    name("peak_facility_power_w_per_chip", lambda: power_per_chip(facility_power(cost.it_power, values["site.pue_peak"]), system.chips))
-    name("energy_usd_per_chip_hour", lambda: cost.energy)
-    name("tco_gross_usd_per_chip_hour", lambda: cost.gross_per_chip_hour)
-    hour = name("tco_usd_per_chip_hour", lambda: cost.per_chip_hour)
-    used = name("tco_usd_per_used_chip_hour", lambda: cost.used(hour))
+    if cost is not None:
+        cost_metrics(values, system, cost, name)
     for metric, attribute in (
         ("peak_bf16_flop_per_s", "peak_bf16"),
         ("peak_fp8_flop_per_s", "peak_fp8"),
@@ -217,11 +217,37 @@ def collect(values: Values, system: System, cost: Cost, workload: ServingResult 
         ("scale_out_byte_per_s", "scale_out_bandwidth"),
     ):
         found[metric] = values[f"{part}.{attribute}"]
+    for metric, value in workload.rates.items():
+        name(metric, partial(plain_value, value))
+    if cost is not None:
+        joined_metrics(values, workload, found, name)
+    return found
+
+
+Name = Callable[[str, Callable[[], Any]], Any]
+
+
+def cost_metrics(values: Values, system: System, cost: Cost, name: Name) -> None:
+    """Name what the bill and the cost of a world come to a chip."""
+    name("capex_usd", lambda: cost.capex)
+    name("capex_usd_per_chip", lambda: cost.capex_per_chip)
+    name("rebate_usd_per_chip", lambda: cost.rebate_per_chip)
+    name("network_usd_per_chip", lambda: cost.network_per_chip)
+    name("it_power_w_per_chip", lambda: cost.it_power_per_chip)
+    name("facility_power_w_per_chip", lambda: power_per_chip(facility_power(cost.it_power, values["site.pue"]), system.chips))
+    name("peak_facility_power_w_per_chip", lambda: power_per_chip(facility_power(cost.it_power, values["site.pue_peak"]), system.chips))
+    name("energy_usd_per_chip_hour", lambda: cost.energy)
+    name("tco_gross_usd_per_chip_hour", lambda: cost.gross_per_chip_hour)
+    hour = name("tco_usd_per_chip_hour", lambda: cost.per_chip_hour)
+    name("tco_usd_per_used_chip_hour", lambda: cost.used(hour))
+
+
+def joined_metrics(values: Values, workload: ServingResult | TrainingResult, found: dict[str, Any], name: Name) -> None:
+    """Name what a peak, a bandwidth and a token cost."""
+    hour, used = found["tco_usd_per_chip_hour"], found["tco_usd_per_used_chip_hour"]
     if plain(found["peak_fp8_flop_per_s"]) > 0:
         name("usd_per_peak_fp8_pflop_hour", lambda: joined.usd_per_petaflop_hour(hour, found["peak_fp8_flop_per_s"]))
     name("usd_per_hbm_tb_per_s_hour", lambda: joined.usd_per_bandwidth_hour(hour, found["hbm_byte_per_s"]))
-    for metric, value in workload.rates.items():
-        name(metric, partial(plain_value, value))
     if "train_tokens_per_s" in found:
         name("train_usd_per_trillion_tokens", lambda: joined.usd_per_trillion(used, values["cluster.chips"], found["train_tokens_per_s"]))
     elif isinstance(workload, ServingResult) and "output_tokens_per_s_per_chip" in found:
@@ -229,8 +255,7 @@ def collect(values: Values, system: System, cost: Cost, workload: ServingResult 
         name("usd_per_million_output_tokens", lambda: joined.usd_per_million(used, out, 1.0))
         name("usd_per_million_input_tokens", lambda: joined.usd_per_million(used, into, workload.prefill_share))
         name("usd_per_million_tokens", lambda: joined.usd_per_million(used, joined.all_tokens(out, into), 1.0))
-        name("tokens_per_s_per_facility_mw", lambda: joined.tokens_per_megawatt(out, site_power))
-    return found
+        name("tokens_per_s_per_facility_mw", lambda: joined.tokens_per_megawatt(out, found["facility_power_w_per_chip"]))
 
 
 def plain_value(value: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Data, Form, Format, Output, Quiet, Redact, Settings, Variants, pairs
+from tco.cli.options import Axes, Data, Form, Format, Output, Quiet, Redact, Settings, Variants, axes, pairs
 
 
 @app.command()
@@ -15,6 +15,7 @@ def explain(
     scenario: Annotated[str, typer.Argument(help="A scenario's name or file.")],
     metric: Annotated[str, typer.Argument(help="A metric's name, such as tco_usd_per_chip_hour.")],
     depth: Annotated[int, typer.Option(min=1, help="How many levels of the tree the table form prints.")] = 99,
+    plan: Axes = None,
     settings: Settings = None,
     variant: Variants = None,
     data: Data = None,
@@ -36,7 +37,7 @@ def explain(
     if metric not in METRICS:
         raise unknown("metric", metric, METRICS)
     catalogue = catalogue_for(scenario, data)
-    result = evaluate(scenario, pairs(settings, "--set"), catalogue=catalogue, variant=pairs(variant, "--variant"), trace=True)
+    result = evaluate(scenario, pairs(settings, "--set"), axes(plan), catalogue=catalogue, variant=pairs(variant, "--variant"), trace=True)
     root = result.nodes.get(metric)
     if root is None:
         raise DataError(f"{metric} has no value for {scenario}: {'; '.join(result.notes) or 'it belongs to another kind of workload'}")

@@ -25,14 +25,24 @@ def catalogue_for(scenario: str | None, data: Path | None) -> Catalogue:
 
 
 def evaluate_all(
-    names: Sequence[str], data: Path | None, settings: Mapping[str, str], variant: Mapping[str, str] | None = None
+    names: Sequence[str],
+    data: Path | None,
+    settings: Mapping[str, str],
+    variant: Mapping[str, str] | None = None,
+    plan: Mapping[str, str] | None = None,
+    priced: bool = True,
 ) -> tuple[Catalogue, list[Result]]:
-    """Return the results of some scenarios, and the catalogue of the last; scenarios without own data share one catalogue."""
-    from tco.chain.scenario import evaluate
+    """Return the results of some scenarios, and the catalogue of the last; scenarios without own data share one catalogue.
+
+    A chip alone has no bill, and is refused where the answer is one (`priced`).
+    """
+    from tco.chain.scenario import evaluate, without_bill
 
     shared = catalogue_for(None, data)
     results, catalogue = [], shared
     for name in names:
         catalogue = catalogue_for(name, data) if Path(name).is_file() else shared
-        results.append(evaluate(name, settings, catalogue=catalogue, variant=variant))
+        results.append(evaluate(name, settings, plan, catalogue=catalogue, variant=variant))
+        if priced and results[-1].bill is None:
+            raise without_bill(catalogue, results[-1].system)
     return catalogue, results

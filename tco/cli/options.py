@@ -25,6 +25,9 @@ Settings = Annotated[
 Variants = Annotated[
     list[str] | None, typer.Option("--variant", metavar="KEY=VALUE", help="Choose a variant of the system, such as switch=gen2. Repeatable.")
 ]
+Axes = Annotated[
+    str | None, typer.Option("--plan", metavar="AXIS=N,...", help="Fix axes of the plan, such as tp=8,ep=1,batch=64; the others are searched.")
+]
 Data = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Your own data folder, laid over the shipped one.")]
 Format = Annotated[Form, typer.Option("--format", help="How the answer is printed.")]
 Output = Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Write to a file instead of stdout.")]
@@ -42,4 +45,21 @@ def pairs(texts: list[str] | None, option: str) -> dict[str, str]:
         if not sign or not key.strip() or not value.strip():
             raise UsageError(f"{option} {text!r}: expected {'PATH' if option == '--set' else 'KEY'}=VALUE")
         found[key.strip()] = value.strip()
+    return found
+
+
+def axes(text: str | None) -> dict[str, str] | None:
+    """Return the axes of a plan that AXIS=N,... fixes; a malformed one raises `UsageError`."""
+    from tco.foundation.errors import UsageError
+
+    if text is None:
+        return None
+    found: dict[str, str] = {}
+    for one in text.split(","):
+        name, sign, value = (part.strip() for part in one.partition("="))
+        if not (sign and name and value):
+            raise UsageError(f"--plan {text!r}: expected AXIS=N,..., such as tp=8,ep=1,batch=64")
+        if name in found:
+            raise UsageError(f"--plan {text!r}: {name} is given twice")
+        found[name] = value
     return found

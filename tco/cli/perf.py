@@ -7,13 +7,14 @@ from typing import Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Data, Form, Format, Output, Quiet, Settings, Variants, pairs
+from tco.cli.options import Axes, Data, Form, Format, Output, Quiet, Settings, Variants, axes, pairs
 from tco.foundation.errors import DataError
 
 
 @app.command()
 def perf(
-    scenario: Annotated[str, typer.Argument(help="A scenario's name or file.")],
+    scenario: Annotated[str, typer.Argument(help="A scenario's name or file, or the id of a system or a chip.")],
+    plan: Axes = None,
     settings: Settings = None,
     variant: Variants = None,
     data: Data = None,
@@ -27,7 +28,7 @@ def perf(
     from tco.outputs.document import document
     from tco.outputs.performance import HEADER, operator_rows, performance_document, performance_tables
 
-    catalogue, (result,) = evaluate_all([scenario], data, pairs(settings, "--set"), pairs(variant, "--variant"))
+    catalogue, (result,) = evaluate_all([scenario], data, pairs(settings, "--set"), pairs(variant, "--variant"), axes(plan), priced=False)
     if result.serving is not None and result.serving.reason:
         raise DataError(f"{scenario}: {result.serving.reason}")
     emit(

@@ -9,6 +9,7 @@ allowed: while a trace is recorded, one formula call is one node.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
@@ -95,6 +96,29 @@ def least(name: str, candidates: Sequence[Any]) -> Any:
     for candidate in candidates[1:]:
         result = np.minimum(result, candidate)
     return result
+
+
+MANY = 2**15  # numbers of an array that is large beside the cost of a call
+
+
+def least_over(name: str, candidates: tuple[tuple[float, ...], ...], compute: Callable[..., Any], *arguments: Any) -> Any:
+    """The least of what `compute(*candidate, *arguments)` gives, candidates being rows of plain numbers: as `least`, in one call.
+
+    The candidates are stacked on an axis in front of all others the arguments have: each of their numbers becomes an array of shape
+    (candidates, 1, ..., 1) with as many ones as the argument of most axes has axes, so it broadcasts against arguments of any shape,
+    and the minimum over the first axis has the shape the arguments broadcast to. While a trace is recorded, and where arrays are so
+    large that a call costs less than the memory of all candidates, they are taken one by one; the result is the same.
+    """
+    if _State.recorder is not None or max(getattr(one, "size", 1) for one in arguments) > MANY:
+        return least(name, [compute(*candidate, *arguments) for candidate in candidates])
+    stacked = _stacked(candidates, max(getattr(one, "ndim", 0) for one in arguments))
+    return compute(*stacked, *arguments).min(axis=0)
+
+
+@cache
+def _stacked(candidates: tuple[tuple[float, ...], ...], axes: int) -> tuple[Any, ...]:
+    """Return each number of the candidates as an array whose first axis is theirs."""
+    return tuple(np.array(column, dtype=float).reshape(-1, *([1] * axes)) for column in zip(*candidates, strict=True))
 
 
 def greatest(name: str, candidates: Sequence[Any]) -> Any:

@@ -18,6 +18,8 @@ def state_of(result: Result) -> dict[str, Any]:
         "system": result.system,
         "metrics": {name: rounded(value) for name, value in result.metrics.items() if value is not None},
         "texts": dict(sorted(result.texts.items())),
-        "quantities": {path: rounded(quantity) for path, quantity in sorted((line.path, line.quantity) for line in result.bill.lines)},
+        "quantities": {
+            path: rounded(quantity) for path, quantity in sorted((line.path, line.quantity) for line in (result.bill.lines if result.bill else ()))
+        },
         "inputs": {path: [rounded(given.value), given.unit] for path, given in sorted(result.inputs.items())},
     }

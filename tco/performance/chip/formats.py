@@ -1,36 +1,54 @@
-"""Number formats of serving: how many bits are stored, which peak computes them, and whether numbers are unpacked in software first.
+"""Number formats of kernels, serving and training: bits stored, the peak that computes them, whether software unpacks or casts them first.
 
 A format that a chip does not compute runs as the next wider one; what is stored stays as narrow as it is.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import formula
 from tco.foundation.units import FLOP, Byte, FLOPPerSecond, Pure
-from tco.foundation.values import Values
+
+
+class Structured(Protocol):
+    """Values by path that say which of them decide structure."""
+
+    def structure(self, path: str) -> float:
+        """Return an input as a plain number."""
 
 
 class Format(NamedTuple):
-    """A number format: bits a number takes with its share of the block's scale, the peaks that compute it, narrow to wide."""
+    """A number format: bits of an element and of the scale its block shares, the peaks that compute it, and how activations get into it."""
 
-    bits: float
-    peaks: tuple[str, ...]
+    element: float  # bits
+    peaks: tuple[str, ...]  # narrow to wide
+    scale: float = 0  # bits
+    block: int = 1  # elements that share a scale
     takes: str = ""  # attribute of chips whose matrix units take the format's blocks as they are; none needs no such units
     packed: bool = False  # always unpacked to the wider format that computes it
+    activations: str = ""  # format of the activations beside such weights, where it is another
+    casts: int = 0  # dependent kernels that cast an activation to it
+    reads: int = 0  # times they read the activation
+
+    @property
+    def bits(self) -> float:
+        """Bits a number is stored in, with its share of the block's scale."""
+        return self.element + self.scale / self.block
 
 
+FOUR, EIGHT = ("peak_fp4", "peak_fp8", "peak_bf16"), ("peak_fp8", "peak_bf16")
 FORMATS = {
-    "nvfp4": Format(4.5, ("peak_fp4", "peak_fp8", "peak_bf16"), "takes_nvfp4"),
-    "mxfp4": Format(4.25, ("peak_fp4", "peak_fp8", "peak_bf16"), "takes_mx"),
-    "fp4": Format(4.5, ("peak_fp4", "peak_fp8", "peak_bf16")),
-    "w4a8": Format(4.25, ("peak_fp8", "peak_bf16"), "takes_mx"),  # weights in MXFP4 beside activations in 8 bits
-    "int4": Format(4.5, ("peak_bf16",), packed=True),
-    "fp8": Format(8, ("peak_fp8", "peak_bf16")),
-    "mxfp8": Format(8.25, ("peak_fp8", "peak_bf16")),
-    "int8": Format(8, ("peak_int8", "peak_bf16")),
+    "nvfp4": Format(4, FOUR, 8, 16, takes="takes_nvfp4", casts=1, reads=1),
+    "mxfp4": Format(4, FOUR, 8, 32, takes="takes_mx", casts=1, reads=1),
+    "fp4": Format(4, FOUR, 8, 16, casts=1, reads=1),  # the block-scaled four bits of the chip's own kind
+    "w4a8": Format(4, EIGHT, 8, 32, takes="takes_mx", activations="mxfp8"),  # weights in MXFP4
+    "int4": Format(4, ("peak_bf16",), 16, 32, packed=True),
+    "fp8": Format(8, EIGHT, casts=3, reads=2),  # one scale a tensor, read once for its largest number
+    "fp8_block": Format(8, EIGHT, 32, 128, casts=1, reads=1),  # scales of 1 x 128 activations, 128 x 128 weights
+    "mxfp8": Format(8, EIGHT, 8, 32, casts=1, reads=1),
+    "int8": Format(8, ("peak_int8", "peak_bf16"), casts=1, reads=1),  # one scale a token
     "bf16": Format(16, ("peak_bf16",)),
 }
 EFFICIENCIES = {"peak_fp4": "fp4", "peak_fp8": "fp8", "peak_int8": "fp8", "peak_bf16": "bf16"}  # named after the peaks that have been measured
@@ -51,9 +69,19 @@ class Computed(NamedTuple):
         return self.peak.removeprefix("peak_")
 
     @property
+    def activations(self) -> str:
+        """Name of the format of the activations beside the weights."""
+        return self.computed_as if self.unpacked else FORMATS[self.stored].activations or self.stored
+
+    @property
     def efficiency(self) -> str:
         """Ending of the names of the peak's efficiencies."""
         return EFFICIENCIES[self.peak]
+
+    @property
+    def tile_efficiency(self) -> str:
+        """Name of the efficiency of its tiles: wide products and those in 8 bits have one."""
+        return "tile_efficiency_fp4" if self.peak == FOUR[0] else "tile_efficiency"
 
     @property
     def own(self) -> bool:
@@ -61,15 +89,15 @@ class Computed(NamedTuple):
         return not self.unpacked and self.peak == FORMATS[self.stored].peaks[0]
 
 
-def computed_on(values: Values, chip: str, name: str, where: str) -> Computed:
+def computed_on(values: Structured, chip: str, name: str, where: str) -> Computed:
     """Return how a chip computes a format; an unknown one, or one it has no peak for, raises `DataError`."""
     if name not in FORMATS:
         raise unknown(where.rpartition(".")[2].replace("_", " "), name, FORMATS, where)
     form, part = FORMATS[name], f"parts.{chip}"
-    taken = not form.takes or values.input(f"{part}.{form.takes}").value > 0
-    peaks = [peak for peak in form.peaks if taken or peak != "peak_fp4"]  # FP4 units that do not take these blocks are of no use to them
+    taken = not form.takes or values.structure(f"{part}.{form.takes}") > 0
+    peaks = [peak for peak in form.peaks if taken or peak != FOUR[0]]  # FP4 units that do not take these blocks are of no use to them
     for peak in peaks:
-        if values.input(f"{part}.{peak}").value > 0:
+        if values.structure(f"{part}.{peak}") > 0:
             own = taken and not form.packed and peak == form.peaks[0]
             return Computed(name, peak, not own)
     raise DataError(f"{part}: computes none of {', '.join(peaks)}")

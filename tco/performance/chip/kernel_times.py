@@ -1,170 +1,178 @@
-"""Times of whole kernels on one chip, or on an array of chips: which formulas a kernel is made of, and the choice of its tiles.
+"""Times of whole kernels on one chip, or on an array of chips: products, casts, passes over rows and attention, with their launches.
 
-GPUs spread a kernel over many small cores; TPUs, Trainium and Gaudi feed a few large matrix units, where waves, blocks and rows that
-bind one core do not exist.
+A kernel is asked for by its operation, its shape by name, and the library that runs it: a library's layer casts its own wide input
+and makes a chain of kernels around attention, which its rows of practice state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from tco.foundation.formula import least, total
+from tco.catalog import Catalogue
+from tco.foundation.errors import DataError
+from tco.foundation.formula import total
 from tco.performance.chip import kernels as cost
 from tco.performance.chip import kernels_attention as attention
+from tco.performance.chip.formats import FORMATS, WIDE, Computed, element_size
+from tco.performance.chip.machine import devices_share, family_of
 from tco.performance.chip.messages import hidden_pass_bytes, kernel_time, stream_time
-from tco.performance.chip.roofline import achieved_bandwidth, achieved_rate, attention_bytes, attention_flops, block_scaled_size, exponential_rate
-from tco.performance.training.compute import conversion_traffic, product_bytes, smooth_maximum
+from tco.performance.chip.products import Chip, Operands, chip_of, operands, product
+from tco.performance.chip.roofline import attention_bytes, attention_flops, conversion_traffic, exponential_rate, smooth_maximum
 
-TILES = ((128, 256), (128, 128), (64, 128), (64, 64))  # rows and columns of the result that one core holds
-SPLITS = (1, 2, 4, 8)  # ways the inner side may be split
-MATRIX_BLOCK = 128  # side of the large matrix units
-WIDE = 2.0  # bytes of an activation and of a result
-GEMM_OVERLAP, OVERLAP = 2, 4  # sharpness of the smooth maximum: products hide their traffic less well than other kernels
+OVERLAP = 4  # sharpness of the smooth maximum of kernels that hide their traffic well
 QUERY_TILE = 128  # queries of one block of fused attention
 DECODE_CHUNK = 1024  # keys of one block of decoding
 WIDEST_GROUP = 32  # query heads of one key head that a decode kernel on matrix units takes
-LAYER_KERNELS = {"prefill": 4, "decode": 3}  # dependent kernels of an attention layer: rotary and cache write, attention, reduction
-
-
-class Format(NamedTuple):
-    """A number format: the peaks that compute it, narrow to wide, bytes stored, and how a library casts an activation to it."""
-
-    peaks: tuple[str, ...]
-    efficiency: str
-    element: float  # bytes of an element and of the scale that a block of them shares
-    scale: float
-    block: int
-    casts: int  # dependent kernels
-    reads: int  # times an activation is read
-
-
-FORMATS = {
-    "bf16": Format(("peak_bf16",), "tile_efficiency", 2, 0, 1, 0, 0),
-    "fp8": Format(("peak_fp8", "peak_bf16"), "tile_efficiency", 1, 0, 1, 3, 2),
-    "fp8_block": Format(("peak_fp8", "peak_bf16"), "tile_efficiency", 1, 4, 128, 1, 1),
-    "nvfp4": Format(("peak_fp4", "peak_fp8", "peak_bf16"), "tile_efficiency_fp4", 0.5, 1, 16, 1, 1),
+SHAPES = {  # names of the sides a kernel is asked with
+    "gemm": ("m", "n", "k"),
+    "grouped": ("m", "n", "k", "groups"),
+    "prefill": ("batch", "seq_q", "seq_kv", "heads", "kv_heads", "head_dim", "causal"),
+    "decode": ("batch", "seq_kv", "heads", "kv_heads", "head_dim"),
+    "elementwise": ("m", "width", "passes", "by_row"),
 }
+BARE = "bare-kernel"  # the library of kernels called one at a time
+
+Shape = Mapping[str, Any]
 
 
-class Chip(NamedTuple):
-    """A chip as its kernels see it: attributes of the part, parameters of practice, and whether it has many small cores."""
+class Kernel(NamedTuple):
+    """A kernel's time, what it consists of by the bound each part belongs to, and the least work and traffic of its shape."""
 
-    part: Callable[[str], Any]
-    practice: Callable[[str], Any]
-    tiled: bool
-
-    def peak(self, number_format: str) -> Any:
-        """Return the peak that computes a format."""
-        *narrower, widest = FORMATS[number_format].peaks
-        found = self.part(widest)
-        for name in reversed(narrower):
-            found = cost.computing_peak(self.part(name), found)
-        return found
-
-    def bandwidth(self, efficiency: str) -> Any:
-        """Return the memory bandwidth that a kind of kernel reaches."""
-        return achieved_bandwidth(self.part("hbm_bandwidth"), self.practice(efficiency))
-
-    def load(self, per_clock: str) -> Any:
-        """Return the rate at which one core loads."""
-        return cost.core_load_rate(self.practice(per_clock), self.part("clock"))
+    time: Any
+    parts: dict[str, Any]
+    flops: Any
+    bytes: Any
 
 
-def stored_size(number_format: str) -> Any:
-    """Bytes of a number with its share of the block's scale."""
-    form = FORMATS[number_format]
-    return block_scaled_size(form.element, form.scale, form.block)
+class Library(NamedTuple):
+    """How a library runs a kernel, as its rows of practice say."""
+
+    values: Mapping[str, Any]
+    name: str
+
+    def practice(self, name: str) -> Any:
+        """Return a parameter of the library's practice."""
+        return self.values[f"performance.{self.name}.{name}"]
 
 
-def computing_time(chip: Chip, rows: Any, columns: Any, inner: Any, number_format: str, splits: tuple[int, ...]) -> Any:
-    """Time the matrix units take: the best of tiles and splits, or whole blocks of large units."""
-    efficiency = chip.practice(FORMATS[number_format].efficiency)
-    if not chip.tiled:
-        return cost.padded_time(rows, columns, inner, MATRIX_BLOCK, achieved_rate(chip.peak(number_format), efficiency))
-    cores, size = chip.part("cores"), stored_size(number_format)
-    rate, load = cost.core_rate(chip.peak(number_format), efficiency, cores), chip.load("core_load")
-    latency = chip.practice("fp4_inner_latency") if number_format == "nvfp4" else 0.0
-    candidates = []
-    for tile_rows, tile_columns in TILES:
-        tiles = cost.tiles_of(rows, columns, tile_rows, tile_columns)
-        step = cost.tile_step(tile_rows, tile_columns, rate, size, size, load, latency)
-        for ways in splits:
-            reduction = chip.practice("kernel_stage") if ways > 1 else 0.0
-            candidates.append(cost.waves_time(tiles, ways, cores, inner, step, reduction))
-    return least("tiles and splits", candidates)
+class Traits(NamedTuple):
+    """What decides how a chip's kernels are timed."""
+
+    tiled: bool  # many small cores; else a few large arrays
+    logical: bool  # cores that software groups into logical devices
 
 
-def product_time(chip: Chip, rows: Any, columns: Any, inner: Any, number_format: str, groups: Any = None) -> Any:
-    """Time of a matrix product, or of `groups` products of equal shape whose tiles share the waves.
+def traits_of(catalogue: Catalogue, part: str) -> Traits:
+    """Return what the catalogue says of a part."""
+    return Traits(not catalogue.has_part_value(part, "array_rows"), catalogue.has_part_value(part, "cores_per_device"))
 
-    Kernels of FP4 and of groups do not split the inner side.
+
+def kernels_on(values: Mapping[str, Any], chip: str, family: str, traits: Traits) -> Chip:
+    """Return a chip as its kernels see it; rows ask for the chip and the family `rows`."""
+    return chip_of(values, chip, family, traits.tiled, devices_share(values, chip, family) if traits.logical else None)
+
+
+def chip_on(catalogue: Catalogue, values: Mapping[str, Any], part: str) -> Chip:
+    """Return a chip of the catalogue as its kernels see it."""
+    return kernels_on(values, part, family_of(catalogue, part), traits_of(catalogue, part))
+
+
+def kernel(chip: Chip, operation: str, form: Computed, shape: Shape, library: str = BARE) -> Kernel:
+    """Return the time of a kernel; `shape` holds the sides that `SHAPES` names, as numbers or arrays.
+
+    The format is that of a product's weights, of the cores of prompts' attention, and of the cache that decoding reads.
     """
-    many = 1 if groups is None else groups
-    splits = SPLITS if groups is None and number_format != "nvfp4" else SPLITS[:1]
-    size = stored_size(number_format)
-    computing = computing_time(chip, rows, columns * many, inner, number_format, splits)
-    moved = product_bytes(rows * many, inner, columns, many * columns * inner, size, WIDE)
-    moving = stream_time(moved, chip.bandwidth("stream_efficiency"))
-    return total("product", (chip.practice("kernel_launch"), smooth_maximum(computing, moving, GEMM_OVERLAP)))
+    missing = [name for name in SHAPES[operation] if name not in shape]
+    if missing:
+        raise DataError(f"{operation}: states no {', '.join(missing)}; it takes {', '.join(SHAPES[operation])}")
+    runs, sides = Library(chip.values, library), [shape[name] for name in SHAPES[operation]]
+    if operation in ("gemm", "grouped"):
+        return product_kernel(chip, form, runs, *sides)
+    if operation == "prefill":
+        return prefill(chip, form, runs, *sides)
+    if operation == "decode":
+        return decode(chip, form, runs, *sides)
+    return elementwise(chip, *sides)
 
 
-def casting_time(chip: Chip, rows: Any, inner: Any, number_format: str) -> Any:
-    """Time of casting the wide activations of a product to its format before it."""
-    form = FORMATS[number_format]
-    if not form.casts:
-        return 0.0
-    size = cost.quantising_size(form.reads, WIDE, stored_size(number_format))
+def product_kernel(chip: Chip, form: Computed, library: Library, rows: Any, columns: Any, inner: Any, groups: Any = None) -> Kernel:
+    """Return the time of a product, or of some whose tiles share the waves, with its launch and the casts its library makes before it."""
+    made = operands(chip, form)
+    found = product(made, rows, columns, inner, groups)
+    launch = chip.practice("kernel_launch")
+    parts, terms = {"compute": found.computing, "memory": found.moving, "latency": launch}, [launch, found.time]
+    if FORMATS[form.activations].casts:
+        cast = casting_time(chip, made, form, rows, inner)
+        parts["cast"] = kernel_time(library.practice("casts_activations"), cast)
+        terms.append(parts["cast"])
+    return Kernel(total("product", terms), parts, found.flops, found.bytes)
+
+
+def casting_time(chip: Chip, made: Operands, form: Computed, rows: Any, inner: Any) -> Any:
+    """Return the time of casting the wide activations of a product to its format before it."""
+    cast = FORMATS[form.activations]
+    size = cost.quantising_size(cast.reads, element_size(WIDE), made.input_size)
     moving = stream_time(conversion_traffic(rows, inner, size), chip.bandwidth("row_efficiency"))
-    return total("cast", (kernel_time(form.casts, chip.practice("kernel_stage")), over_rows(chip, inner, 1, moving)))
+    return total("cast", (kernel_time(cast.casts, chip.practice("kernel_stage")), over_rows(chip, inner, 1, moving)))
 
 
-def over_rows(chip: Chip, width: Any, passes: int, moving: Any) -> Any:
-    """Time of a pass over rows: the memory, or the one core that a row has to itself."""
+def over_rows(chip: Chip, width: Any, passes: Any, moving: Any) -> Any:
+    """Return the time of a pass over rows: the memory, or the one core that a row has to itself."""
     if not chip.tiled:
         return moving
-    return smooth_maximum(cost.row_time(width, passes, WIDE, chip.load("row_load")), moving, OVERLAP)
+    return smooth_maximum(cost.row_time(width, passes, element_size(WIDE), chip.load("row_load")), moving, OVERLAP)
 
 
-def elementwise_time(chip: Chip, rows: Any, width: Any, passes: int, by_row: bool) -> Any:
-    """Time of an elementwise kernel: norms, gates and rotary embeddings go row by row, sums are flat."""
-    moved = cost.uncached_bytes(hidden_pass_bytes(rows, width, passes, WIDE), chip.part("last_level_cache"), chip.practice("cache_kept"))
+def elementwise(chip: Chip, rows: Any, width: Any, passes: Any, by_row: bool) -> Kernel:
+    """Return the time of an elementwise kernel: norms, gates and rotary embeddings go row by row, sums are flat."""
+    touched = hidden_pass_bytes(rows, width, passes, element_size(WIDE))
+    moved = cost.uncached_bytes(touched, chip.part("last_level_cache"), chip.practice("cache_kept"))
     moving = stream_time(moved, chip.bandwidth("row_efficiency" if by_row else "stream_efficiency"))
-    return total("elementwise", (chip.practice("kernel_launch"), over_rows(chip, width, passes, moving) if by_row else moving))
+    launch = chip.practice("kernel_launch")
+    time = total("elementwise", (launch, over_rows(chip, width, passes, moving) if by_row else moving))
+    return Kernel(time, {"memory": moving, "latency": launch}, 0.0, touched)
 
 
-def prefill_time(
-    chip: Chip, sequences: Any, queries: Any, keys: Any, heads: Any, kv_heads: Any, width: Any, causal: Any, number_format: str, layer: bool
-) -> Any:
-    """Time of fused attention over whole prompts; `layer`: with rotary embedding, cache write and casts, as a serving library runs it."""
-    scores = attention.flash_scores(sequences, heads, queries, keys, causal, QUERY_TILE)
-    rate = achieved_rate(chip.peak(number_format), chip.practice(f"flash_efficiency_{number_format}"))
+def prefill(
+    chip: Chip, form: Computed, library: Library, batch: Any, queries: Any, keys: Any, heads: Any, kv_heads: Any, width: Any, causal: Any
+) -> Kernel:
+    """Return the time of fused attention over whole prompts, with the kernels its library runs around it."""
+    if form.efficiency not in ("bf16", "fp8"):
+        raise DataError(f"attention: computes in {form.stored}, expected a format of 8 bits or wider")
+    scores = attention.flash_scores(batch, heads, queries, keys, causal, QUERY_TILE)
+    rate = chip.rate(form.peak, f"flash_efficiency_{form.efficiency}")
     exponentials = exponential_rate(chip.part("cores"), chip.part("exponentials_per_clock"), chip.part("clock"), 1.0)
     softmax = attention.softmax_time(scores, chip.practice("softmax_cost"), exponentials)
-    core = attention.flash_core_time(attention.score_product_time(scores, width, width, rate), softmax, chip.part("asynchronous_matrix"))
-    moved = attention.flash_bytes(sequences, queries, keys, heads, kv_heads, width, width, WIDE)
-    terms = [core, stream_time(moved, chip.bandwidth("stream_efficiency"))]
+    products = attention.score_product_time(scores, width, width, rate)
+    core = attention.flash_core_time(products, softmax, chip.part("asynchronous_matrix"))
+    moved = attention.flash_bytes(batch, queries, keys, heads, kv_heads, width, width, element_size(WIDE))
+    memory = stream_time(moved, chip.bandwidth("stream_efficiency"))
+    latency = [kernel_time(library.practice("attention_launches"), chip.practice("kernel_launch"))]
+    latency.append(kernel_time(library.practice("prefill_stages"), chip.practice("kernel_stage")))
     if chip.tiled:
-        terms.append(attention.tail_time(chip.practice("tail_exposed"), core, scores, chip.part("cores"), QUERY_TILE, keys))
-    if not layer:
-        return total("attention", (*terms, chip.practice("kernel_launch")))
-    terms.append(kernel_time(LAYER_KERNELS["prefill"], chip.practice("kernel_stage")))
-    if chip.tiled:
-        preparation = chip.practice("attention_preparation")
-        terms.append(attention.preparation_time(preparation, sequences, heads, queries, QUERY_TILE, chip.part("cores")))
-    return total("attention", terms)
+        latency.append(attention.tail_time(chip.practice("tail_exposed"), core, scores, chip.part("cores"), QUERY_TILE, keys))
+        one = kernel_time(library.practice("prepares_attention"), chip.practice("attention_preparation"))
+        latency.append(attention.preparation_time(one, batch, heads, queries, QUERY_TILE, chip.part("cores")))
+    flops = attention_flops(queries, attention.mean_keys(keys, causal), attention.all_heads(batch, heads), width, width)
+    parts = {"compute": products, "exponentials": softmax, "memory": memory, "latency": total("latency", latency)}
+    return Kernel(total("attention", (core, memory, *latency)), parts, flops, moved)
 
 
-def decode_time(chip: Chip, sequences: Any, keys: Any, heads: Any, kv_heads: Any, width: Any, cache_size: Any, layer: bool) -> Any:
-    """Time of attention with one query a sequence against its cache; `layer`: as a serving library runs it, else the kernel and its reduction."""
-    moved = attention_bytes(sequences, keys, 2 * kv_heads * width, cache_size)
-    core = stream_time(moved, chip.bandwidth("stream_efficiency"))
+def decode(chip: Chip, form: Computed, library: Library, batch: Any, keys: Any, heads: Any, kv_heads: Any, width: Any) -> Kernel:
+    """Return the time of attention with one query a sequence against its cache, with the reductions its library runs after it."""
+    moved = attention_bytes(batch, keys, 2 * kv_heads * width, element_size(FORMATS[form.stored].bits))
+    memory = core = stream_time(moved, chip.bandwidth("stream_efficiency"))
+    flops = attention_flops(batch, keys, heads, width, width)
+    parts = {"memory": memory}
     if chip.tiled:
-        blocks = attention.decode_blocks(sequences, kv_heads, keys, DECODE_CHUNK, chip.practice("decode_splits"))
-        on_cores = attention.decode_core_time(blocks, chip.part("cores"), chip.practice("decode_block_time"), moved, chip.load("core_load"))
-        flops = attention_flops(sequences, keys, heads, width, width)
+        blocks = attention.decode_blocks(batch, kv_heads, keys, DECODE_CHUNK, chip.practice("decode_splits"))
+        parts["cores"] = attention.decode_core_time(blocks, chip.part("cores"), chip.practice("decode_block_time"), moved, chip.load("core_load"))
         peak, efficiency = chip.part("peak_vector"), chip.practice("vector_efficiency")
-        vector = attention.decode_vector_time(flops, peak, efficiency, heads / kv_heads, WIDEST_GROUP, chip.part("single_query_on_vector"))
-        core = smooth_maximum(smooth_maximum(core, on_cores, OVERLAP), vector, OVERLAP)
-    stages = kernel_time(LAYER_KERNELS["decode"] if layer else 1, chip.practice("kernel_stage"))
-    return total("attention", (core, stages) if layer else (core, stages, chip.practice("kernel_launch")))
+        group, single = heads / kv_heads, chip.part("single_query_on_vector")
+        parts["compute"] = attention.decode_vector_time(flops, peak, efficiency, group, WIDEST_GROUP, single)
+        core = smooth_maximum(smooth_maximum(memory, parts["cores"], OVERLAP), parts["compute"], OVERLAP)
+    stages = kernel_time(library.practice("decode_stages"), chip.practice("kernel_stage"))
+    launches = kernel_time(library.practice("attention_launches"), chip.practice("kernel_launch"))
+    parts["latency"] = total("latency", (stages, launches))
+    return Kernel(total("attention", (core, stages, launches)), parts, flops, moved)

@@ -9,20 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from tco.foundation.formula import ceil_ratio, formula, select
+from tco.foundation.formula import ceil_ratio, formula
 from tco.foundation.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, PerSecond, Pure, Second
 
 
-@formula(unit="FLOP/s", source="tco-model")
-def computing_peak(narrow: FLOPPerSecond, wide: FLOPPerSecond) -> Any:
-    """Peak that computes a format: its own where the chip has one, else that of the next wider format: P."""
-    return select(narrow > 0, narrow, wide)
-
-
 @formula(unit="FLOP/s", source="tco-calibration")
-def core_rate(peak: FLOPPerSecond, efficiency: Pure, cores: Pure) -> Any:
-    """Rate of products on one busy core: r = P e / n."""
-    return peak * efficiency / cores
+def core_rate(rate: FLOPPerSecond, cores: Pure) -> Any:
+    """Rate of products on one busy core: r = P / n."""
+    return rate / cores
 
 
 @formula(unit="byte/s", source="tco-calibration")
@@ -32,9 +26,9 @@ def core_load_rate(per_clock: Byte, clock: PerSecond) -> Any:
 
 
 @formula(unit="", source="cutlass")
-def tiles_of(rows: Pure, columns: Pure, tile_rows: Pure, tile_columns: Pure) -> Any:
-    """Tiles that cover a result: ceil(m / t_m) ceil(n / t_n)."""
-    return ceil_ratio(rows, tile_rows) * ceil_ratio(columns, tile_columns)
+def tiles_of(rows: Pure, columns: Pure, groups: Pure, tile_rows: Pure, tile_columns: Pure) -> Any:
+    """Tiles that cover the results of g equal products: g ceil(m / t_m) ceil(n / t_n)."""
+    return groups * ceil_ratio(rows, tile_rows) * ceil_ratio(columns, tile_columns)
 
 
 @formula(unit="s", source="tco-calibration")
@@ -56,14 +50,32 @@ def tile_step(
 
 @formula(unit="s", source="cutlass")
 def waves_time(tiles: Pure, splits: Pure, cores: Pure, inner: Pure, step: Second, reduction: Second) -> Any:
-    """Time of all waves when the inner side is split s ways, with the sum of the parts after it: ceil(tiles s / n) k / s step + reduction."""
-    return ceil_ratio(tiles * splits, cores) * inner / splits * step + reduction
+    """Time of all waves when the inner side is split s ways, with the sum of the parts after it: ceil(tiles s / n) k / s step + min(s-1, 1) r."""
+    return ceil_ratio(tiles * splits, cores) * (inner / splits * step) + np.minimum(splits - 1, 1) * reduction
 
 
-@formula(unit="s", source="scaling-book")
-def padded_time(rows: Pure, columns: Pure, inner: Pure, block: Pure, rate: FLOPPerSecond, flop_per_mac: FLOP = 2) -> Any:
-    """Time of a product on a few large matrix units, every side rounded up to whole blocks: 2 ceil(m) ceil(k) ceil(n) / P."""
-    return flop_per_mac * ceil_ratio(rows, block) * ceil_ratio(columns, block) * ceil_ratio(inner, block) * block**3 / rate
+@formula(unit="s", source="aws-nki-trn2")
+def array_time(rows: Pure, padded: Pure, groups: Pure, moving: Pure, rate: FLOPPerSecond, flop_per_mac: FLOP = 2) -> Any:
+    """Time of g products on large arrays, weights padded to whole ones: 2 g w_p max(m, m_least) / P; fewer rows wait for the next weights."""
+    return flop_per_mac * groups * padded * np.maximum(rows, moving) / rate
+
+
+@formula(unit="FLOP", source="scaling-book")
+def products_flops(rows: Pure, columns: Pure, inner: Pure, groups: Pure, flop_per_mac: FLOP = 2) -> Any:
+    """Work of g equal products: F = 2 g m n k."""
+    return flop_per_mac * groups * rows * columns * inner
+
+
+@formula(unit="byte", source="scaling-book")
+def products_bytes(rows: Pure, columns: Pure, inner: Pure, groups: Pure, input_size: Byte, weight_size: Byte, output_size: Byte) -> Any:
+    """Traffic of g equal products, each operand and result once: Q = g (b_in m k + b_w k n + b_out m n)."""
+    return groups * ((input_size * rows + weight_size * columns) * inner + output_size * rows * columns)
+
+
+@formula(unit="", source="scaling-book")
+def products_weights(columns: Pure, inner: Pure, groups: Pure) -> Any:
+    """Weights of g equal products: g k n."""
+    return groups * columns * inner
 
 
 @formula(unit="byte", source="tco-model")

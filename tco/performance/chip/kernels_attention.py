@@ -16,6 +16,18 @@ def flash_scores(sequences: Pure, heads: Pure, queries: Pure, keys: Pure, causal
     return sequences * heads * queries * (keys * (1 - causal / 2) + causal * tile / 2)
 
 
+@formula(unit="", source="scaling-book")
+def mean_keys(keys: Pure, causal: Pure) -> Any:
+    """Keys a query sees on average, half of them under a causal mask: k (1 - c/2)."""
+    return keys * (1 - causal / 2)
+
+
+@formula(unit="", source="scaling-book")
+def all_heads(sequences: Pure, heads: Pure) -> Any:
+    """Query heads of all sequences: b h."""
+    return sequences * heads
+
+
 @formula(unit="s", source="flashattention3")
 def score_product_time(scores: Pure, score_width: Pure, value_width: Pure, rate: FLOPPerSecond, flop_per_mac: FLOP = 2) -> Any:
     """Time of both products of attention: 2 s (d_qk + d_v) / P."""

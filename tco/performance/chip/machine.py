@@ -5,6 +5,7 @@ Every field may be a number, an array (many chips or formats at once) or a trace
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
@@ -31,7 +32,7 @@ def device_efficiency(cores_per_device: Pure, cores: Pure, whole_chip: Pure) -> 
     return select(cores_per_device >= cores, whole_chip, 1)
 
 
-def devices_share(values: Values, chip: str, family: str) -> Any:
+def devices_share(values: Mapping[str, Any], chip: str, family: str) -> Any:
     """Return the efficiency of a chip whose cores form logical devices."""
     part = f"parts.{chip}"
     return device_efficiency(values[f"{part}.cores_per_device"], values[f"{part}.cores"], values[f"performance.{family}.whole_chip_efficiency"])

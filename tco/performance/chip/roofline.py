@@ -116,3 +116,21 @@ def padded_weights(inner: Pure, outer: Pure, rows: Pure, joined_rows: Pure, colu
     joined = ceil_ratio(inner, joined_rows) * joined_rows * ceil_ratio(outer, columns) * columns
     apart = ceil_ratio(inner, rows) * rows * ceil_ratio(outer, beside) * beside
     return np.minimum(joined, apart)
+
+
+@formula(unit="byte", source="scaling-book")
+def product_bytes(tokens: Pure, inner: Pure, outer: Pure, weights: Pure, input_size: Byte, output_size: Byte) -> Any:
+    """Traffic of a product: Q = b_in (m k + W) + b_out m n, W being the distinct weights read."""
+    return input_size * (tokens * inner + weights) + output_size * tokens * outer
+
+
+@formula(unit="s", source="tco-model")
+def smooth_maximum(one: Second, other: Second, sharpness: Pure) -> Any:
+    """Time of two things that run beside each other: (a^p + b^p)^(1/p), the larger one if they differ much."""
+    return (one**sharpness + other**sharpness) ** (1 / sharpness)
+
+
+@formula(unit="byte", source="tco-model")
+def conversion_traffic(tokens: Pure, numbers: Pure, conversion_size: Byte) -> Any:
+    """Traffic of turning activations into a narrow format: Q = T n b_c."""
+    return tokens * numbers * conversion_size

@@ -1,14 +1,16 @@
-"""What is fitted on which kind of measurements, what is tied to it, and the rows a fit becomes.
+"""A calibration: the fit of one kind of measurements, refits without each accelerator, model and source, and what they say.
 
-Kernels pin the efficiencies of single operators; what they settle is held while collectives, training and serving are fitted. AMD
-shares every parameter of kernels and engines with NVIDIA but its rate of products and the overhead of its young ports.
+Kernels pin the efficiencies of single operators; what they settle is held while collectives, training and serving are fitted.
+Every refit starts from the priors and runs to its end; the predictions of what it never saw are the honest errors.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,173 +21,144 @@ from tco.catalog.rows import attribute
 from tco.foundation.values import Values
 from tco.studies.validation import fit as fitting
 from tco.studies.validation.measured import texts
+from tco.studies.validation.order import order
 from tco.studies.validation.run import PREDICTORS
 from tco.studies.validation.score import Prediction, scores
 from tco.studies.validation.specifications import Specifications
 
-SHARED_BY_GPUS = (
-    *("launch_time", "cache_efficiency", "grouped_share_bf16", "grouped_share_fp8", "residual_passes", "host_sglang", "host_vllm"),
-    *("speculative_tokens", "speculative_accepted", "collective_wait", "exchange_wait"),
-)
-FLASH_AND_TILES = ("tile_efficiency_fp4", "flash_efficiency_bf16", "flash_efficiency_fp8")  # follow the rate of products
-KERNELS = (
-    *("kernel_launch", "kernel_stage", "fp4_inner_latency", "core_load", "stream_efficiency", "row_load", "row_efficiency", "softmax_cost"),
-    *("attention_preparation", "tail_exposed", "decode_splits", "decode_block_time", "vector_efficiency", "cache_kept"),
-)
-FREE: dict[str, dict[str, Sequence[str]]] = {
-    "kernels": {"nvidia": ("tile_efficiency", *FLASH_AND_TILES, *KERNELS), "amd": ("tile_efficiency",)},
-    "collectives": {
-        "nvidia": (
-            *("collective_start", "collective_step", "die_latency_factor", "link_efficiency", "collective_chunk", "direct_efficiency"),
-            *("direct_start_ratio", "expert_kernel_latency", "core_copy_rate", "efa_step", "eager_overhead"),
-        )
-    },
-    "training": {
-        "training": (
-            *(
-                "fp8_efficiency",
-                "mxfp8_efficiency",
-                "fp4_efficiency",
-                "fp4_grouped_efficiency",
-                "data_exposed",
-                "clock_exponent",
-                "elementwise_passes",
-                "grouped_half_width",
-                "permute_passes",
-                "mixer_passes",
-            ),
-            *("tensor_exposed", "expert_exposed_across", "host_expert_block_time", "host_update_rate"),
-        ),
-        "nvidia": ("clock_knee",),
-        "amd": ("training_factor",),
-        "tpu": ("training_factor",),
-        "trainium1": ("training_factor",),
-    },
-    "inference": {
-        "nvidia": (*SHARED_BY_GPUS, "block_fp8_engine"),
-        "amd": ("port_overhead", "gemm_efficiency_bf16"),
-        "trainium1": ("gemm_efficiency_bf16", "launch_time", "cache_efficiency"),
-    },
-}
-LEAVE_OUT = {
-    "training": ("accelerator", "model", "source_id"),
-    "kernels": ("accelerator", "source_id"),
-    "collectives": ("accelerator", "source_id"),
-    "inference": ("accelerator", "model", "source_id"),
-}
-REFIT_ROUNDS = {"kernels": 12}  # steps of a refit without a group, where they are quick enough to end; else three
-NORMAL_P95 = 1.645
+KINDS = ("kernels", "collectives", "training", "inference")  # in the order in which one holds what the others rest on
+LEFT_OUT = {"accelerator": "accelerator", "model": "model", "source": "source_id"}  # what is left out, and the column that names it
+LEAST_GROUP = 20  # rows below which a group left out says nothing
 COLUMNS = ("family", "attribute", "value", "unit", "low", "high", "as_of", "kind", "source", "note", "use", "residual")
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(slots=True)
+class Refit:
+    """What a refit without some rows found, and its predictions of them."""
+
+    left_out: str
+    member: str
+    values: dict[str, float]
+    converged: bool
+    rows: Array
+    predicted: Array
 
 
 @dataclass(slots=True)
 class Calibration:
-    """A fit, its rows, and the errors of what was left out by kind of group."""
+    """A fit with its refits, the rows the catalogue takes, and the errors that go with them."""
 
     kind: str
     fit: fitting.Fit
+    refits: list[Refit]
     rows: list[dict[str, Any]]
     accuracy: dict[str, dict[str, Any]]
+    chips: dict[str, dict[str, Any]]
+    order: dict[str, float]
 
 
-def tie(values: Values, kind: str) -> list[str]:
-    """Set the parameters that follow fitted ones; return their paths."""
-    if kind == "collectives":
-        return []
-    if kind == "training":
-        follows = {
-            "performance.training.context_exposed": "performance.training.tensor_exposed",
-            "performance.amd.clock_knee": "performance.nvidia.clock_knee",
-        }
-        for path, followed in follows.items():
-            values[path] = values[followed]
-        return list(follows)
-    tied = []
-    for name in KERNELS if kind == "kernels" else SHARED_BY_GPUS:
-        values[f"performance.amd.{name}"] = values[f"performance.nvidia.{name}"]
-        tied.append(f"performance.amd.{name}")
-    if kind == "kernels":
-        rate = values["performance.amd.tile_efficiency"] / values["performance.nvidia.tile_efficiency"]
-        for name in FLASH_AND_TILES:
-            values[f"performance.amd.{name}"] = values[f"performance.nvidia.{name}"] * rate
-            tied.append(f"performance.amd.{name}")
-        return tied
-    for family, like in (("amd", "nvidia"), ("trainium1", None)):
-        own, wide = f"performance.{family}.gemm_efficiency_", "gemm_efficiency_bf16"
-        for narrow in ("fp8", "fp4"):
-            share = values[f"performance.{like}.gemm_efficiency_{narrow}"] / values[f"performance.{like}.{wide}"] if like else 1.0
-            values[own + narrow] = values[own + "bf16"] * share
-            tied.append(own + narrow)
-    return tied
+class Task:
+    """What every refit of a kind shares; a process of its own inherits it whole."""
+
+    current: Task
+
+    def __init__(self, kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values) -> None:
+        self.predict, self.table = PREDICTORS[kind], table
+        self.free = fitting.read_free(catalogue, kind)
+        self.chips = Specifications(catalogue, values, texts(table, "accelerator"))
+
+    def whole(self) -> tuple[fitting.Fit, Prediction]:
+        """Return the fit on all rows and its predictions."""
+        found = fitting.fit(self.predict, self.table, self.chips, self.free)
+        return found, self.predict(self.table, self.chips)
+
+    def without(self, left_out: str, member: str, apart: Array) -> Refit:
+        """Return the refit without some rows, and what it says of them."""
+        found = fitting.fit(self.predict, self.table, self.chips, self.free, ~apart)
+        made = self.predict(self.table, self.chips)
+        rows = np.flatnonzero(apart & (made.skip == ""))
+        return Refit(left_out, member, found.values, found.converged, rows, made.predicted[rows])
+
+
+def refit(job: tuple[str, str, Array]) -> Refit:
+    """Run one refit in a process that inherited the task."""
+    return Task.current.without(*job)
+
+
+def refits_of(task: Task, progress: Callable[[str], None]) -> list[Refit]:
+    """Return the refits without each group, on all cores."""
+    jobs = [
+        (name, member, rows)
+        for name, column in LEFT_OUT.items()
+        if column in task.table
+        for member, rows in fitting.members_of(task.table, task.chips, column, LEAST_GROUP)
+    ]
+    progress(f"refitting {len(jobs)} times without one accelerator, model or source")
+    Task.current = task
+    with multiprocessing.get_context("fork").Pool(min(os.cpu_count() or 1, max(len(jobs), 1))) as pool:
+        return [found for found in pool.imap(refit, jobs) if len(found.rows)]
 
 
 def calibrate(
     kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values, date: str, progress: Callable[[str], None] = lambda _: None
 ) -> Calibration:
-    """Fit the shared parameters of one kind of measurements, then refit without each accelerator, model and source."""
-    paths = [f"performance.{family}.{name}" for family, names in FREE[kind].items() for name in names]
-    free = fitting.parameters(values, paths)
+    """Fit the shared parameters of one kind of measurements, then refit without each accelerator, model and source; `values` carry the fit."""
+    task = Task(kind, table, catalogue, values)
+    progress(f"fitting {len(task.free.parameters)} parameters on {len(table):,} {kind}")
+    found, made = task.whole()
+    refits = refits_of(task, progress)
+    everything = np.ones(len(table), dtype=bool)
+    accuracy = {"nothing": fitting.scored(made, everything)}
+    for name in LEFT_OUT:
+        parts = [one for one in refits if one.left_out == name]
+        if parts:
+            accuracy[name] = scores(np.concatenate([made.target[one.rows] for one in parts]), np.concatenate([one.predicted for one in parts]))
+    fitting.restore(task.chips, found.values)
+    rows = list(rows_of(values, task.free, found, refits, int(accuracy["nothing"]["n"] or 0), rounded(accuracy["nothing"]["median_ape"]), date))
+    blind = unseen(made, refits)
+    return Calibration(kind, found, refits, rows, accuracy, chips_of(task.chips, made, blind), order(table, blind) if kind == "inference" else {})
 
-    def predict(rows: pd.DataFrame, chips: Specifications) -> Prediction:
-        tie(chips.values, kind)
-        return PREDICTORS[kind](rows, chips)
 
-    def make(rows: pd.DataFrame) -> Specifications:
-        return Specifications(catalogue, values, texts(rows, "accelerator"))
+def unseen(made: Prediction, refits: Sequence[Refit]) -> Prediction:
+    """Return the predictions of each accelerator's rows by the refit without them; rows of accelerators that were never left out are not scored."""
+    predicted, skip = np.full(len(made.target), np.nan), made.skip.copy()
+    for one in refits:
+        if one.left_out == "accelerator":
+            predicted[one.rows] = one.predicted
+    skip[(skip == "") & np.isnan(predicted)] = "unstated left-out prediction"
+    return replace(made, predicted=predicted, skip=skip)
 
-    progress(f"fitting {len(free)} parameters on {len(table):,} {kind}")
-    found = fitting.fit(predict, table, make(table), free)
-    accuracy = {"nothing": found.score}
-    shifts: dict[str, list[float]] = {path: [] for path in paths}
-    for name in LEAVE_OUT[kind]:
-        progress(f"leaving out one {name} at a time")
-        targets, made = [], []
-        for _, target, predicted in fitting.left_out(predict, table, make, free, name, REFIT_ROUNDS.get(kind, 3), shifts):
-            targets.append(target)
-            made.append(predicted)
-        if targets:
-            accuracy["source" if name == "source_id" else name] = scores(np.concatenate(targets), np.concatenate(made))
-    tied = tie(values, kind)  # after the refits, which moved what follows
-    rows = list(rows_of(values, found, tied, shifts, int(found.score["n"] or 0), date))
-    return Calibration(kind, found, rows, accuracy)
+
+def chips_of(chips: Specifications, made: Prediction, blind: Prediction) -> dict[str, dict[str, Any]]:
+    """Return the errors on each chip's rows, and those of the refit that never saw them."""
+    found = {}
+    for part in sorted(set(chips.parts[made.skip == ""])):
+        rows = chips.parts == part
+        apart = fitting.scored(blind, rows)
+        found[part] = fitting.scored(made, rows) | {"left_out": apart["median_ape"]}
+    return found
 
 
 def rows_of(
-    values: Values, found: fitting.Fit, tied: Sequence[str], shifts: Mapping[str, Sequence[float]], count: int, date: str
+    values: Values, free: fitting.Free, found: fitting.Fit, refits: Sequence[Refit], count: int, residual: float, date: str
 ) -> Iterator[dict[str, Any]]:
-    """Yield the catalogue rows of a fit: ranges cover its own spread and what leaving groups out moved."""
-    for path in [*found.values, *tied]:
+    """Yield the catalogue rows of a fit: ranges cover its own spread and whatever leaving groups out moved."""
+    followed = {f.path: f.followed for f in free.followers}
+    for path in fitting.paths_of(free):
         _, family, name = path.split(".")
-        value = float(values[path])
-        base = path if path in found.spread else f"performance.nvidia.{name}" if f"performance.nvidia.{name}" in found.spread else None
-        half = NORMAL_P95 * min(found.spread[base], 1.0) if base else 0.15
-        moved = max((abs(math.log(other / value)) for other in shifts.get(path, ()) if other > 0), default=0.0)
-        half = max(half, moved, 0.02)
+        value, base = float(values[path]), followed.get(path, path)
+        while base in followed:
+            base = followed[base]
+        moved = max((abs(math.log(one.values[path] / value)) for one in refits), default=0.0)
+        half = max(fitting.NORMAL_P95 * min(found.spread.get(base, 0.0), 1.0), moved, 0.02)
         wanted = attribute("performance", name, path)
         low, high = max(value * math.exp(-half), wanted.minimum), min(value * math.exp(half), wanted.maximum)
-        note = f"fitted on {count:,} rows" if path in found.spread else "follows a fitted parameter"
-        cells = (
-            family,
-            name,
-            rounded(value),
-            wanted.unit,
-            rounded(low),
-            rounded(high),
-            date,
-            "derived",
-            "tco-calibration",
-            note,
-            "",
-            error_of(found),
-        )
+        note = f"fitted on {count:,} rows" if path in found.spread else f"follows {followed[path].removeprefix('performance.')}"
+        cells = (family, name, rounded(value), wanted.unit, rounded(low), rounded(high), date, "derived", "tco-calibration", note, "", residual)
         yield dict(zip(COLUMNS, cells, strict=True))
 
 
 def rounded(value: float) -> float:
     """Return a number at the four digits a fit can claim."""
     return float(f"{value:.4g}")
-
-
-def error_of(found: fitting.Fit) -> float:
-    """Return the median error of a fit, as its rows carry it."""
-    return rounded(float(found.score["median_ape"] or 0.0))

@@ -30,7 +30,7 @@ class RowValues(dict[str, Any]):
         self.owners = {FAMILY: chips.families, **(owners or {})}  # of practice: name -> the id of every row
 
     def __missing__(self, path: str) -> Any:
-        group, owner, name = (path.split(".") + ["", ""])[:3]
+        group, owner, name = [*path.split("."), "", ""][:3]
         value: Any
         if owner == CHIP and group == "parts":
             value = self.chips.part(name)

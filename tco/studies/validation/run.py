@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,7 +43,7 @@ def against(table: pd.DataFrame, made: Prediction, name: str) -> Prediction:
     if not chosen.any():
         raise DataError(f"--against {name}: no row of this file is predicted as {name}; there are {', '.join(sorted(set(made.target_name) - {''}))}")
     skip = np.where(chosen | (made.skip != ""), made.skip, f"unsupported target: not {name}")
-    return Prediction(made.target, made.predicted, made.target_name, skip)
+    return replace(made, skip=skip)
 
 
 def validate(path: Path, catalogue: Catalogue, values: Values, kind: str | None = None, column: str | None = None) -> Validation:
@@ -56,5 +57,7 @@ def validate(path: Path, catalogue: Catalogue, values: Values, kind: str | None 
     card = scorecard(table, made)
     errors = np.where(made.skip == "", made.predicted / made.target - 1, np.nan)
     rows = pd.DataFrame({"target": made.target_name, "measured": made.target, "predicted": made.predicted, "error": errors, "skipped": made.skip})
+    if made.command is not None:
+        rows = rows.assign(command=made.command, key=made.key, scale=made.scale)
     keep = [name for name in ("source_id", "accelerator", "op", "model", "precision", "dtype", "framework", "library", "date") if name in table]
     return Validation(found, card | {"left_out": errors_of(catalogue, found)}, pd.concat([table[keep].reset_index(drop=True), rows], axis=1))

@@ -31,6 +31,9 @@ class Prediction:
     predicted: np.ndarray[Any, Any]  # the same quantity by the model
     target_name: np.ndarray[Any, Any]
     skip: np.ndarray[Any, Any]  # reason, empty where the row is scored
+    command: np.ndarray[Any, Any] | None = None  # the command line that gives the same number again
+    key: np.ndarray[Any, Any] | None = None  # path into its JSON, steps joined by "/"
+    scale: np.ndarray[Any, Any] | None = None  # its value x scale is the prediction
 
 
 def scores(target: np.ndarray[Any, Any], predicted: np.ndarray[Any, Any]) -> dict[str, float | int | None]:

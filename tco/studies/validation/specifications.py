@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -21,7 +22,8 @@ class Specifications:
     catalogue: Catalogue
     values: Values
     names: np.ndarray[Any, Any]  # accelerator of each row, as the file writes it
-    found: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+    found: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)  # cleared when values are set
+    kept: dict[str, Any] = field(default_factory=dict)  # what rests on the rows alone
 
     @cached_property
     def parts(self) -> np.ndarray[Any, Any]:
@@ -59,9 +61,17 @@ class Specifications:
         most = max((np.size(value) for value in self.values.values() if isinstance(value, np.ndarray)), default=1)
         return (most,) if most > 1 else ()
 
+    def once(self, key: str, make: Callable[[], Any]) -> Any:
+        """Return what rests on the rows and on no value that is fitted, made on first use."""
+        if key not in self.kept:
+            self.kept[key] = make()
+        return self.kept[key]
+
     def rows(self, chosen: np.ndarray[Any, Any]) -> Specifications:
         """Return the specifications of some rows."""
-        return Specifications(self.catalogue, self.values, self.names[chosen])
+        made = Specifications(self.catalogue, self.values, self.names[chosen])
+        made.__dict__ |= {"parts": self.parts[chosen], "families": self.families[chosen]}  # found once for all
+        return made
 
 
 def accelerators(catalogue: Catalogue) -> dict[str, str]:

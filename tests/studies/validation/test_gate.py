@@ -71,7 +71,7 @@ def test_what_is_said_of_a_chip_is_so(kind, practice):
     chips = Specifications(catalogue, values, texts(table, "accelerator"))
     made = PREDICTORS[kind](table, chips)
     error, scored = np.abs(made.predicted / made.target - 1), np.array(made.skip) == ""
-    stated = [row for row in csv.DictReader((ROOT / "data/accuracy_chips.csv").read_text().splitlines()) if row["kind"] == kind]
+    stated = [row for row in csv.DictReader((ROOT / "data/accuracy/chips.csv").read_text().splitlines()) if row["kind"] == kind]
     assert {row["part"] for row in stated} == set(np.array(chips.parts)[scored])
     for row in stated:
         own = error[scored & (np.array(chips.parts) == row["part"])]

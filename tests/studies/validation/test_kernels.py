@@ -11,10 +11,10 @@ from tco.catalog import load_catalogue
 from tco.chain.inputs import plain_inputs
 from tco.foundation.trace import recording
 from tco.foundation.values import as_number, as_traced
-from tco.performance.chip import kernel_times
-from tco.performance.chip.kernel_times import FORMATS, Chip, stored_size
-from tco.performance.chip.machine import family_of
-from tco.studies.validation.kernels import TILED, predict
+from tco.performance.chip.formats import FORMATS, computed_on
+from tco.performance.chip.kernel_times import BARE, chip_on, kernel
+from tco.performance.chip.products import operands, product
+from tco.studies.validation.kernels import predict
 from tco.studies.validation.measured import read_measured, texts
 from tco.studies.validation.run import validate
 from tco.studies.validation.specifications import Specifications
@@ -47,14 +47,9 @@ def predicted(own, catalogue, values, *rows):
     return predict(table, Specifications(catalogue, values, texts(table, "accelerator")))
 
 
-def chip_of(catalogue, values, name):
-    family = family_of(catalogue, name)
-    return Chip(lambda what: values[f"parts.{name}.{what}"], lambda what: values[f"performance.{family}.{what}"], family in TILED)
-
-
 @pytest.fixture(scope="module")
 def chips(catalogue, values):
-    return {name: chip_of(catalogue, values, name) for name in CHIPS}
+    return {name: chip_on(catalogue, values, name) for name in CHIPS}
 
 
 def test_published_rows(own, catalogue, values):
@@ -122,59 +117,78 @@ def test_what_is_not_scored_says_why(own, catalogue, values, row, reason):
 SIZES = st.integers(1, 2**15)
 
 
+LAYER = "tensorrt-llm"
+
+
 @pytest.mark.parametrize("name", CHIPS)
 @pytest.mark.parametrize("form", FORMATS)
-def test_no_product_beats_peak_and_memory_or_gets_quicker_with_rows(chips, name, form):
-    chip = chips[name]
-    peak, size, bandwidth = chip.peak(form), stored_size(form), chip.part("hbm_bandwidth")
+def test_no_product_beats_peak_and_memory_or_gets_quicker_with_rows(chips, values, name, form):
+    chip, how = chips[name], computed_on(values, name, form, "precision")
+    made, bandwidth = operands(chip, how), chip.part("hbm_bandwidth")
 
     @settings(max_examples=20)
     @given(SIZES, SIZES, SIZES, SIZES, st.sampled_from([None, 1, 8]))
     def holds(rows, more, columns, inner, groups):
-        time = kernel_times.product_time(chip, rows, columns, inner, form, groups)
-        many = groups or 1
-        assert time >= 2 * rows * columns * inner * many / peak
-        assert time >= many * (size * inner * (rows + columns) + 2 * rows * columns) / bandwidth
-        assert kernel_times.product_time(chip, rows + more, columns, inner, form, groups) >= time * (1 - 1e-12)
-        assert kernel_times.casting_time(chip, rows + more, inner, form) >= kernel_times.casting_time(chip, rows, inner, form)
+        many, operation = groups or 1, "grouped" if groups else "gemm"
+        one, other = ({"m": side, "n": columns, "k": inner, "groups": groups} for side in (rows, rows + more))
+        found = kernel(chip, operation, how, one)
+        assert found.time >= 2 * rows * columns * inner * many / chip.part(how.peak)
+        assert found.time >= many * ((made.input_size * rows + made.weight_size * columns) * inner + 2 * rows * columns) / bandwidth
+        assert found.time == pytest.approx(product(made, rows, columns, inner, groups).time + chip.practice("kernel_launch"), rel=1e-12)
+        assert kernel(chip, operation, how, other).time >= found.time * (1 - 1e-12)
+        assert kernel(chip, operation, how, other, LAYER).time >= kernel(chip, operation, how, one, LAYER).time * (1 - 1e-12)
+        assert kernel(chip, operation, how, one, LAYER).time >= found.time
 
     holds()
 
 
 @pytest.mark.parametrize("name", CHIPS)
-def test_no_attention_beats_peak_and_memory(chips, name):
+def test_no_attention_beats_peak_and_memory(chips, values, name):
     chip = chips[name]
 
     @settings(max_examples=20)
     @given(st.integers(1, 64), st.integers(1, 2**15), st.integers(1, 8), st.sampled_from([1, 2, 8, 64]), st.sampled_from([0, 1]))
     def holds(batch, length, kv_heads, group, causal):
         heads = kv_heads * group
+        shape = {"batch": batch, "seq_q": length, "seq_kv": length, "heads": heads, "kv_heads": kv_heads, "head_dim": 128, "causal": causal}
         for form in ("bf16", "fp8"):
-            time = kernel_times.prefill_time(chip, batch, length, length, heads, kv_heads, 128, causal, form, layer=False)
-            assert time >= 4 * batch * heads * length**2 * 128 * (1 - causal / 2) / chip.peak(form)
-            assert kernel_times.prefill_time(chip, batch, length, length, heads, kv_heads, 128, causal, form, layer=True) > time
-        time = kernel_times.decode_time(chip, batch, length, heads, kv_heads, 128, 2.0, layer=False)
-        assert kernel_times.decode_time(chip, batch, length, heads, kv_heads, 128, 2.0, layer=True) > time
-        assert time >= 4 * batch * kv_heads * length * 128 / chip.part("hbm_bandwidth")
+            how = computed_on(values, name, form, "precision")
+            bare, layer = (kernel(chip, "prefill", how, shape, library).time for library in (BARE, LAYER))
+            assert bare >= 4 * batch * heads * length**2 * 128 * (1 - causal / 2) / chip.part(how.peak)
+            assert layer > bare
+        bare, layer = (kernel(chip, "decode", computed_on(values, name, "bf16", ""), shape, library).time for library in (BARE, LAYER))
+        assert layer > bare >= 4 * batch * kv_heads * length * 128 / chip.part("hbm_bandwidth")
 
     holds()
 
 
+ASKED = (
+    ("gemm", "fp8_block", {"m": 300, "n": 4096, "k": 7168}),
+    ("gemm", "int4", {"m": 300, "n": 4096, "k": 7168}),
+    ("grouped", "nvfp4", {"m": 16, "n": 4096, "k": 7168, "groups": 8}),
+    ("gemm", "fp8", {"m": 300, "n": 4096, "k": 7168}),
+    ("elementwise", "bf16", {"m": 300, "width": 4096, "passes": 3, "by_row": True}),
+    ("prefill", "bf16", {"batch": 2, "seq_q": 4096, "seq_kv": 4096, "heads": 32, "kv_heads": 8, "head_dim": 128, "causal": 1}),
+    ("decode", "fp8", {"batch": 64, "seq_kv": 4096, "heads": 32, "kv_heads": 8, "head_dim": 128}),
+)
+
+
 @pytest.mark.parametrize("name", ["gb300-gpu", "trn3"])
 def test_every_reading_gives_the_same(name):
-    """Traced, each kernel is a graph down to the catalogue with the value of the plain reading."""
+    """Traced, each kernel is a graph down to the catalogue with the value of the plain reading; arrays give what each number gives."""
     catalogue = load_catalogue()
 
-    def times(values):
-        chip = chip_of(catalogue, values, name)
-        yield kernel_times.product_time(chip, 300, 4096, 7168, "fp8_block")
-        yield kernel_times.product_time(chip, 16, 4096, 7168, "nvfp4", 8)
-        yield kernel_times.casting_time(chip, 300, 7168, "fp8")
-        yield kernel_times.elementwise_time(chip, 300, 4096, 3, by_row=True)
-        yield kernel_times.prefill_time(chip, 2, 4096, 4096, 32, 8, 128, 1, "bf16", layer=True)
-        yield kernel_times.decode_time(chip, 64, 4096, 32, 8, 128, 1.0, layer=True)
+    def made(values, stretched=None):
+        chip = chip_on(catalogue, values, name)
+        for operation, form, shape in ASKED:
+            sides = {side: size if stretched is None or side == "by_row" else size * stretched for side, size in shape.items()}
+            yield kernel(chip, operation, computed_on(values, name, form, "precision"), sides, LAYER)
 
-    plain = list(times(plain_inputs(catalogue, {}).values(as_number)))
+    values = plain_inputs(catalogue, {}).values(as_number)
+    plain = [one.time for one in made(values)]
     with recording() as trace:
-        traced = list(times(plain_inputs(catalogue, {}).values(as_traced(trace))))
-    assert [float(one.value) for one in traced] == pytest.approx(plain, rel=1e-14)
+        traced = list(made(plain_inputs(catalogue, {}).values(as_traced(trace))))
+    assert [float(one.time.value) for one in traced] == pytest.approx(plain, rel=1e-14)
+    assert all(float(part.value) >= 0 for one in traced for part in one.parts.values())
+    for one, number in zip(made(values, np.ones((3, 1))), plain, strict=True):
+        assert np.asarray(one.time) == pytest.approx(np.full((3, 1), number), rel=1e-14)

@@ -1,0 +1,187 @@
+"""The time of a matrix product on one chip: the one model that kernels, serving and training share.
+
+GPUs cut a product into tiles over many small cores; TPUs, Trainium and Gaudi feed a few large arrays, where waves and tiles do not
+exist and sides are padded instead. Chips, plans, rows and sets of parameters may be arrays that broadcast against each other. Times
+are without the launch, which callers add as they count kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.foundation.formula import greatest, least_over
+from tco.performance.chip import kernels as cost
+from tco.performance.chip.formats import FORMATS, WIDE, Computed, element_size, unpacking_time
+from tco.performance.chip.messages import stream_time
+from tco.performance.chip.roofline import achieved_bandwidth, achieved_rate, padded_weights, smooth_maximum
+
+# Rows and columns of the result that one core holds, and ways the inner side is split between cores.
+TILES = tuple((rows, columns, splits) for rows, columns in ((128, 256), (128, 128), (64, 128), (64, 64)) for splits in (1.0, 2.0, 4.0, 8.0))
+UNSPLIT = tuple(tile for tile in TILES if tile[2] == 1)
+OVERLAP = 2  # sharpness of the smooth maximum: products hide their traffic less well than other kernels
+
+
+class Chip(NamedTuple):
+    """A chip as its kernels see it: where its attributes and its parameters of practice stand in the values, and its kind."""
+
+    values: Mapping[str, Any]
+    parts: str
+    performance: str
+    tiled: bool  # many small cores; else a few large arrays
+    share: Any = None  # of rates and bandwidth that the logical devices its cores form leave
+
+    def part(self, name: str) -> Any:
+        """Return an attribute of the part."""
+        return self.values[f"{self.parts}.{name}"]
+
+    def practice(self, name: str) -> Any:
+        """Return a parameter of practice."""
+        return self.values[f"{self.performance}.{name}"]
+
+    def rate(self, peak: str, efficiency: str) -> Any:
+        """Return the rate that large products reach."""
+        rate = achieved_rate(self.part(peak), self.practice(efficiency))
+        return rate if self.share is None else achieved_rate(rate, self.share)
+
+    def bandwidth(self, efficiency: str) -> Any:
+        """Return the memory bandwidth that a kind of kernel reaches."""
+        bandwidth = achieved_bandwidth(self.part("hbm_bandwidth"), self.practice(efficiency))
+        return bandwidth if self.share is None else achieved_bandwidth(bandwidth, self.share)
+
+    def load(self, per_clock: str) -> Any:
+        """Return the rate at which one core loads."""
+        return cost.core_load_rate(self.practice(per_clock), self.part("clock"))
+
+
+def chip_of(values: Mapping[str, Any], chip: str, family: str, tiled: bool, share: Any = None) -> Chip:
+    """Return a chip of a family as its kernels see it; rows ask for the chip and the family `rows`."""
+    return Chip(values, f"parts.{chip}", f"performance.{family}", tiled, share)
+
+
+class Operands(NamedTuple):
+    """What products in a format rest on. Fields may be arrays over chips or formats that have the same structure."""
+
+    rate: Any  # of all cores busy
+    input_size: Any
+    weight_size: Any
+    stream: Any  # memory bandwidth
+    splits: bool  # whether kernels split the inner side between cores
+    cores: Any = None  # of tiled chips: their number, rate, load and stage, and the least time of a step along the inner side
+    core: Any = None
+    load: Any = None
+    stage: Any = None
+    latency: Any = 0.0
+    array: tuple[Any, Any, Any, Any] | None = None  # of others: rows, rows as joined in the format, columns, and least moving rows
+    unpacking: tuple[Any, Any] | None = None  # vector operations a stored number and their rate, where software unpacks
+
+
+def operands(chip: Chip, form: Computed) -> Operands:
+    """Return what products of a chip rest on in a format: read once, used for any number of products."""
+    rate = chip.rate(form.peak, form.tile_efficiency)
+    four = form.tile_efficiency != "tile_efficiency"
+    made = Operands(
+        rate=rate,
+        input_size=element_size(FORMATS[form.activations].bits),
+        weight_size=element_size(FORMATS[form.stored].bits),
+        stream=chip.bandwidth("stream_efficiency"),
+        splits=not four,
+        unpacking=(chip.practice("unpacking_operations"), chip.part("peak_vector")) if form.unpacked else None,
+    )
+    if chip.tiled:
+        return made._replace(
+            cores=chip.part("cores"),
+            core=cost.core_rate(rate, chip.part("cores")),
+            load=chip.load("core_load"),
+            stage=chip.practice("kernel_stage"),
+            latency=chip.practice("fp4_inner_latency") if four else 0.0,
+        )
+    joined = "array_rows" if form.peak == "peak_bf16" else "mx_array_rows"
+    rows, rows_joined, columns, moving = (chip.part(name) for name in ("array_rows", joined, "array_columns", "array_least_moving"))
+    return made._replace(array=(rows, rows_joined, columns, moving))
+
+
+class Product(NamedTuple):
+    """A product's time without its launch, and what it consists of: matrix units (or what unpacks for them) and memory."""
+
+    time: Any
+    computing: Any
+    moving: Any
+    flops: Any
+    bytes: Any
+
+
+def product(made: Operands, rows: Any, columns: Any, inner: Any, groups: Any = None) -> Product:
+    """Return the time of a product of (rows x inner) and (inner x columns).
+
+    `groups`: so many products of these sides whose tiles share the waves, such as the experts that tokens reach, `rows` being the
+    tokens of each. Both may be means. Their kernels do not split the inner side.
+    """
+    many = 1 if groups is None else groups
+    computing = computing_time(made, rows, columns, inner, many, split=groups is None and made.splits)
+    if made.unpacking is not None:
+        unpacking = unpacking_time(cost.products_weights(columns, inner, many), *made.unpacking)
+        computing = greatest("engines", (computing, unpacking))
+    moved = cost.products_bytes(rows, columns, inner, many, made.input_size, made.weight_size, element_size(WIDE))
+    moving = stream_time(moved, made.stream)
+    return Product(smooth_maximum(computing, moving, OVERLAP), computing, moving, cost.products_flops(rows, columns, inner, many), moved)
+
+
+def computing_time(made: Operands, rows: Any, columns: Any, inner: Any, groups: Any, split: bool) -> Any:
+    """Return the time the matrix units take: that of the best tiles and splits, or of padded weights passing large arrays."""
+    if made.array is not None:
+        array_rows, joined, array_columns, moving = made.array
+        padded = padded_weights(inner, columns, array_rows, joined, array_columns)
+        return cost.array_time(rows, padded, groups, moving, made.rate)
+    return least_over("tiles and splits", TILES if split else UNSPLIT, tiled_time, rows, columns, inner, groups, *tiled(made))
+
+
+def tiled(made: Operands) -> tuple[Any, ...]:
+    """Return what the time of tiles rests on."""
+    return made.cores, made.core, made.load, made.stage, made.latency, made.input_size, made.weight_size
+
+
+def tiled_time(
+    tile_rows: Any,
+    tile_columns: Any,
+    splits: Any,
+    rows: Any,
+    columns: Any,
+    inner: Any,
+    groups: Any,
+    cores: Any,
+    rate: Any,
+    load: Any,
+    stage: Any,
+    latency: Any,
+    input_size: Any,
+    weight_size: Any,
+) -> Any:
+    """Return the time of a product cut into tiles of one size."""
+    tiles = cost.tiles_of(rows, columns, groups, tile_rows, tile_columns)
+    step = cost.tile_step(tile_rows, tile_columns, rate, input_size, weight_size, load, latency)
+    return cost.waves_time(tiles, splits, cores, inner, step, stage)
+
+
+class Tiling(NamedTuple):
+    """How a product is cut: sides of a tile, ways the inner side is split, tiles of the result, and waves of them over the cores."""
+
+    rows: Any
+    columns: Any
+    splits: Any
+    tiles: Any
+    waves: Any
+
+
+def tiling(made: Operands, rows: Any, columns: Any, inner: Any, groups: Any = None) -> Tiling | None:
+    """Return how the quickest kernel cuts a product of plain numbers; None on large arrays, which cut nothing."""
+    if made.array is not None:
+        return None
+    many, candidates = (1, TILES) if groups is None else (groups, UNSPLIT)
+    candidates = candidates if made.splits else UNSPLIT
+    times = [tiled_time(*tile, rows, columns, inner, many, *tiled(made)) for tile in candidates]
+    tile_rows, tile_columns, splits = candidates[int(np.argmin(times))]
+    tiles = cost.tiles_of(rows, columns, many, tile_rows, tile_columns)
+    return Tiling(tile_rows, tile_columns, splits, tiles, np.ceil(tiles * splits / made.cores - 1e-9))

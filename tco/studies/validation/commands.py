@@ -1,0 +1,34 @@
+"""The command line that gives a row's prediction again: what is validated can be asked by anyone."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def written(value: Any) -> str:
+    """Return a value as the command line reads it: a text, a number at full precision, or a number with its unit."""
+    if isinstance(value, tuple):
+        number, unit = value
+        return f"{written(number)} {unit}".strip()
+    if isinstance(value, str):
+        return value
+    number = float(value)
+    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+
+
+def axes_text(axes: Mapping[str, Any]) -> str:
+    """Return the axes of a plan as `--plan` takes them: tp=8,ep=1."""
+    return ",".join(f"{name}={written(value)}" for name, value in axes.items())
+
+
+def command_line(words: Sequence[str], options: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+    """Return a whole command line: `tco`, its words, its options, and the inputs that are set. An option that is None is left out."""
+    line = ["tco", *words]
+    for name, value in options.items():
+        if value is not None:
+            line += [f"--{name}"] if value is True else [f"--{name}", written(value)]
+    for path, value in settings.items():
+        line += ["--set", f"{path}={written(value)}"]
+    return shlex.join(line)

@@ -1,0 +1,87 @@
+"""The left-out figures are what refits without a group say of it: each can be computed again, and an altered one is seen."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tco.catalog import load_catalogue
+from tco.chain.inputs import plain_inputs
+from tco.foundation.values import as_number
+from tco.studies.validation import fit as fitting
+from tco.studies.validation.calibrate import KINDS, LEAST_GROUP, LEFT_OUT, Refit, Task, unseen
+from tco.studies.validation.measured import read_measured
+from tco.studies.validation.order import order
+from tco.studies.validation.score import scores
+
+ROOT = Path(__file__).parents[3]
+SAMPLES = {"kernels": "h100-sxm", "collectives": "h100-sxm", "training": "b200-sxm", "inference": "mi355x"}  # a chip whose refit is run again
+
+
+def stated(name):
+    return list(csv.DictReader((ROOT / f"data/accuracy/{name}.csv").read_text().splitlines()))
+
+
+def task_of(kind):
+    catalogue = load_catalogue()
+    _, table = read_measured(ROOT / f"data/measured/{kind}.csv.gz")
+    return Task(kind, table, catalogue, plain_inputs(catalogue, {}).values(as_number))
+
+
+def recomputed(task, kind):
+    """The predictions of every group left out, with the parameters that its refit found."""
+    sets: dict[tuple[str, str], dict[str, float]] = {}
+    for row in stated("left_out"):
+        if row["kind"] == kind:
+            sets.setdefault((row["left_out"], row["member"]), {})[row["path"]] = float(row["value"])
+    found = []
+    for name, column in LEFT_OUT.items():
+        if column not in task.table:
+            continue
+        for member, apart in fitting.members_of(task.table, task.chips, column, LEAST_GROUP):
+            if (name, member) not in sets:
+                continue
+            made = fitting.judged(task.predict, task.table, task.chips, sets[name, member])
+            rows = np.flatnonzero(apart & (made.skip == ""))
+            found.append(Refit(name, member, sets[name, member], True, rows, made.predicted[rows]))
+    return made, found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_left_out_figure_follows_from_its_refits(kind):
+    task = task_of(kind)
+    made, found = recomputed(task, kind)
+    by_name = {row["left_out"]: row for row in stated("kinds") if row["kind"] == kind}
+    assert {one.left_out for one in found} == set(by_name) - {"nothing"}
+    for name in {one.left_out for one in found}:
+        parts = [one for one in found if one.left_out == name]
+        card = scores(np.concatenate([made.target[one.rows] for one in parts]), np.concatenate([one.predicted for one in parts]))
+        for figure in ("n", "median_ape", "p90_ape", "spearman"):
+            assert float(by_name[name][figure]) == pytest.approx(card[figure], abs=2e-4), f"{kind}, {name} left out: {figure}"
+    blind = unseen(made, found)
+    for row in (row for row in stated("chips") if row["kind"] == kind):
+        median = fitting.scored(blind, task.chips.parts == row["part"])["median_ape"]
+        assert row["left_out"] == ("" if median is None else row["left_out"])
+        assert median is None or float(row["left_out"]) == pytest.approx(median, abs=2e-4), row["part"]
+    for row in (row for row in stated("orders") if row["kind"] == kind):
+        again = order(task.table, blind)
+        assert [float(row[name]) for name in ("pairs", "right", "ratio_error")] == pytest.approx(
+            [again[name] for name in ("pairs", "right", "ratio_error")], abs=2e-4
+        )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_refit_run_again_finds_the_same(kind):
+    """From the priors to convergence: what is stored for a chip left out is where the search ends."""
+    task, part = task_of(kind), SAMPLES[kind]
+    held = {
+        row["path"]: float(row["value"]) for row in stated("left_out") if (row["kind"], row["left_out"], row["member"]) == (kind, "accelerator", part)
+    }
+    again = task.without("accelerator", part, task.chips.parts == part)
+    assert again.converged
+    assert set(held) == set(again.values)
+    for path, value in again.values.items():
+        assert held[path] == pytest.approx(value, rel=1e-3), path
