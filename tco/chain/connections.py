@@ -6,15 +6,18 @@ import math
 
 from tco.catalog.systems import System
 from tco.chain.inputs import Inputs
+from tco.fabric.library import Library, family_library
 from tco.fabric.links import Links, Route, Tier, links_of
 from tco.fabric.scopes import crossing_bandwidth, fabric_scopes, port_bandwidth, shares_ports, torus_of, tray_of
-from tco.foundation.errors import DataError
+from tco.foundation.errors import DataError, unknown
 from tco.foundation.trace import plain
 from tco.foundation.units import parse_quantity
 from tco.foundation.values import Values
 from tco.hardware.clos import switch_radix, tiers_needed
 from tco.hardware.network import OPTICS, Network, Plan, scale_out_network, summed, switch_part
 from tco.performance.chip.machine import family_of
+
+PROTOCOLS = {"rdma": "network_step", "efa": "efa_step"}  # InfiniBand and RoCE take one step alike
 
 
 def design_network(inputs: Inputs, values: Values) -> Network:
@@ -48,11 +51,18 @@ def route_of(inputs: Inputs, values: Values) -> Route:
     design, (_, _, radix) = network_design(inputs.system), switches_of(inputs, values)
     chips, over = (values.input(f"cluster.{name}").value for name in ("chips", "oversubscription"))
     ends = math.ceil(chips / inputs.system.chips) if design == "leaf" else chips
-    return Route(design, tiers_needed(max(ends, 1), radix, over))
+    return Route(design, tiers_needed(max(ends, 1), radix, over), protocol(inputs.text("cluster.network")))
 
 
-def links_of_system(inputs: Inputs, values: Values) -> Links:
-    """Return what the chips of the scenario's system meet when they communicate."""
+def protocol(network: str) -> str:
+    """Return the parameter of practice that holds a step of a network's protocol; an unknown one raises `DataError`."""
+    if network not in PROTOCOLS:
+        raise unknown("network", network, PROTOCOLS, "cluster.network")
+    return PROTOCOLS[network]
+
+
+def links_of_system(inputs: Inputs, values: Values, library: Library | None = None) -> Links:
+    """Return what the chips of the scenario's system meet when they communicate, by the library of their family or another."""
     system = inputs.system
     scopes = fabric_scopes(system, values)
     torus = torus_of(system) if system.fabric.get("kind") == "torus" else None
@@ -61,11 +71,12 @@ def links_of_system(inputs: Inputs, values: Values) -> Links:
     crossing, shared = crossing_bandwidth(system, values), shares_ports(system)
     lane = values[f"parts.{system.chip}.lane_bandwidth"] if torus else None
     beyond = (crossing, shared, torus, lane, port_bandwidth(system, values), tray_of(system))
-    tiers = [Tier(s.scope, s.chips, s.injection, s.all_to_all, s.hops_mean, s.hops_worst, s.balanced, *beyond) for s in scopes]
+    mesh = 1.0 if system.fabric.get("kind") == "mesh" else None
+    tiers = [Tier(s.scope, s.chips, s.injection, s.all_to_all, s.hops_mean, s.hops_worst, s.balanced, *beyond, mesh) for s in scopes]
     family, route = family_of(inputs.catalogue, system.chip), route_of(inputs, values)
     switches = "in_network_reduction"
     reduces = inputs.catalogue.has_part_value(system.chip, switches) and values.input(f"parts.{system.chip}.{switches}").value > 0
-    return links_of(values, system.chip, family, tiers, route, reduces)
+    return links_of(values, system.chip, family, tiers, route, reduces, library or family_library(inputs.catalogue, family))
 
 
 def port_rate(text: str, key: str) -> float:

@@ -36,6 +36,7 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "workload.trained": "trained",
     "cluster.switch": "switch",
     "cluster.port": "port",
+    "cluster.network": "network",
 }
 DEFAULTS = {"serving": "workload", "training": "training"}  # what a kind of workload asks for unless its own file says otherwise
 FOLLOWS = {  # texts that follow another where they are not given
@@ -44,6 +45,7 @@ FOLLOWS = {  # texts that follow another where they are not given
     "workload.expert_format": "workload.precision",
     "workload.cache_format": "workload.precision",
 }
+UNLESS_GIVEN = {"cluster.network": "rdma"}  # texts a document may leave out
 HEADLINE_SYSTEM = "gb200-nvl72"
 HEADLINE_DOCUMENTS = {
     "site": "us-hyperscale",
@@ -213,6 +215,8 @@ class Inputs:
         if path not in self.texts:
             if path in FOLLOWS:
                 return self.text(FOLLOWS[path])
+            if path in UNLESS_GIVEN:
+                return UNLESS_GIVEN[path]
             group = path.partition(".")[0]
             raise DataError(f"{self.scenario.documents[group]}: {path} is missing in data/{DOCUMENTS[group]}")
         self.texts_used[path] = self.texts[path]

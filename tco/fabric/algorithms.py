@@ -8,19 +8,22 @@ steps are zero there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tco.fabric import costs as cost
-from tco.fabric.links import Group, Links, group_of, links_for
+from tco.fabric.library import COPIED, EXCHANGES, nothing_offered
+from tco.fabric.links import Group, Links, group_of, links_for, worlds_of
 from tco.foundation.errors import unknown
 from tco.foundation.formula import least, total
 
 OPERATIONS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-recv")
 SOME, VAST = 1e6, 1e15  # bytes
+NEVER = math.inf  # time of an algorithm that is not there
 
 
 class Timing(NamedTuple):
@@ -31,6 +34,10 @@ class Timing(NamedTuple):
     stepping: Any  # start and steps
     latency: Any  # start, steps and what steps that add up take longer
     wire: Any
+    call: Any = 0.0  # what the caller adds
+
+
+Ways = Mapping[str, Callable[[], Timing]]  # the algorithms of an operation, each timed when it is asked for
 
 
 def timings(links: Links, operation: str, ranks: Any, size: Any) -> dict[str, Timing]:
@@ -40,17 +47,64 @@ def timings(links: Links, operation: str, ranks: Any, size: Any) -> dict[str, Ti
 
 def timings_on(links: Links, operation: str, group: Group, size: Any) -> dict[str, Timing]:
     """Return the timing of every algorithm that the fabric allows for a group wherever its ranks stand; an unknown operation raises `DataError`."""
-    makers: dict[str, Callable[[Reach, Any], dict[str, Timing]]] = {
+    at = reach(links, group)
+    return {name: called(at, way()) for name, way in ways(at, operation, size).items()}
+
+
+def ways(at: Reach, operation: str, size: Any) -> Ways:
+    """Return the algorithms that the fabric allows for an operation of some bytes, in expert exchanges of some `Tokens`."""
+    makers: dict[str, Callable[[Reach, Any], Ways]] = {
         "all-reduce": all_reduce,
         "all-gather": partial(one_pass, reduces=False),
         "reduce-scatter": partial(one_pass, reduces=True),
         "all-to-all": exchange,
         "broadcast": broadcast,
         "send-recv": send_receive,
+        **{name: partial(expert_ways, name) for name in EXCHANGES},
     }
     if operation not in makers:
         raise unknown("operation", operation, makers, "--op")
-    return makers[operation](reach(links, group), size)
+    return makers[operation](at, size)
+
+
+def called(at: Reach, timing: Timing) -> Timing:
+    """Return a timing with what the caller of the library adds."""
+    over = at.links.library.overhead
+    return timing if over is None else timing._replace(time=cost.called_time(timing.time, over), call=over)
+
+
+def offered(at: Reach, operation: str, found: Ways) -> dict[str, Timing]:
+    """Return the timing of the algorithms that the library offers a group; where only some of many groups have one, it takes the others forever."""
+    library, made = at.links.library, {}
+    apart = np.asarray(at.group.domains) > 1
+    for name, way in found.items():
+        if not library.offered(operation, name):
+            continue
+        if library.anywhere(operation, name) or not apart.any():
+            made[name] = way()
+        elif not apart.all():
+            made[name] = partly(way(), 1.0 - apart)
+    if not made:
+        raise nothing_offered(library, operation, found)
+    return {name: called(at, timing) for name, timing in made.items()}
+
+
+def partly(timing: Timing, possible: Any) -> Timing:
+    """Return the timing of an algorithm that only some of many groups have."""
+    return timing._replace(time=cost.where_offered(timing.time, possible, NEVER))
+
+
+def choose(at: Reach, operation: str, size: Any, name: str | None = None) -> Any:
+    """Return the time of the quickest algorithm that the library of the links offers a group, or of one it shall take.
+
+    `size` is the whole buffer as nccl-tests counts it, in expert exchanges the `Tokens` of a rank.
+    """
+    found = ways(at, operation, size)
+    if name is None:
+        return least(operation, [timing.time for timing in offered(at, operation, found).values()])
+    if name not in found:
+        raise unknown("algorithm", name, found, f"{operation} on this fabric")
+    return called(at, found[name]()).time
 
 
 def candidates(links: Links, operation: str, ranks: Any, size: Any) -> dict[str, Any]:
@@ -59,13 +113,13 @@ def candidates(links: Links, operation: str, ranks: Any, size: Any) -> dict[str,
 
 
 def cheapest(links: Links, operation: str, ranks: Any, size: Any) -> Any:
-    """Return the time of the cheapest algorithm for consecutive ranks."""
-    return least(operation, list(candidates(links, operation, ranks, size).values()))
+    """Return the time of the quickest algorithm that the library of the links offers consecutive ranks."""
+    return choose(reach(links, group_of(links, ranks)), operation, size)
 
 
-def half_rate(links: Links, operation: str, ranks: Any, name: str) -> Any:
-    """Return the buffer with which an algorithm reaches half of the rate it has on a vast one, from its time on three sizes."""
-    empty, some, vast = (candidates(links, operation, ranks, size)[name] for size in (0.0, SOME, VAST))
+def half_rate(links: Links, operation: str, group: Group, name: str) -> Any:
+    """Return the buffer with which an algorithm reaches half of its rate on a vast one, from its time on three sizes."""
+    empty, some, vast = (choose(reach(links, group), operation, size, name) for size in (0.0, SOME, VAST))
     return cost.half_rate_size(empty, cost.algorithm_bandwidth(VAST, vast), SOME, some)
 
 
@@ -81,12 +135,13 @@ class Reach(NamedTuple):
 
 def reach(links: Links, group: Group) -> Reach:
     """Return how a group reaches its domains."""
-    t = links.latencies
-    rate = cost.outside_rate(group.ranks, links.world, links.crossing, links.network)
-    straight = step = cost.outside_step(group.ranks, links.world, t.crossing_step, t.network_step)
+    t, worlds = links.latencies, worlds_of(links, group)
+    group = group._replace(worlds=worlds)
+    rate = cost.outside_rate(worlds, links.crossing, links.network)
+    straight = step = cost.outside_step(worlds, t.crossing_step, t.network_step)
     if t.forwarded_step is not None:
         within = cost.reaching_step(group.per_domain, t.crossing_step, t.forwarded_step)
-        straight = cost.outside_step(group.ranks, links.world, within, t.network_step)
+        straight = cost.outside_step(worlds, within, t.network_step)
     return Reach(links_for(links, group), group, rate, step, straight)
 
 
@@ -97,14 +152,14 @@ def straight_latency(at: Reach, start: Any, phases: int, step: Any) -> Any:
     if t.forwarded_step is None:
         return across
     within = cost.forwarded_latency(start, phases, at.group.ranks, at.group.domains, step, at.straight)
-    return cost.outside_step(at.group.ranks, at.links.world, within, across)
+    return cost.outside_step(at.group.worlds, within, across)
 
 
 def wire(at: Reach, inner: Any, outer: Any, inner_rate: Any) -> Any:
     """Return the time on the wire of bytes that stay and bytes that leave the domain, which may pass the same ports."""
     if not at.links.shared:
         return cost.wire_time(inner, inner_rate, outer, at.rate)
-    within = np.minimum(np.asarray(at.group.ranks) <= at.links.world, 1.0)  # beyond its world a chip has ports of its own
+    within = np.minimum(np.asarray(at.group.worlds) <= 1, 1.0)  # beyond its world a chip has ports of its own
     return cost.shared_wire_time(inner, inner_rate, outer, at.rate, within)
 
 
@@ -206,39 +261,54 @@ def adding_steps(at: Reach) -> Any:
     return at.links.steps + at.group.domains - 1
 
 
-def one_pass(at: Reach, size: Any, reduces: bool) -> dict[str, Timing]:
+def tree(at: Reach, share: Shares, wire: Any) -> Timing:
+    """Return the timing of a tree up and down: chains inside boards, binary above them."""
+    t, group, board = at.links.latencies, at.group, at.links.board
+    latency = cost.tree_latency(t.start, share.passes, group.per_domain, board, group.domains, t.step, at.step)
+    return pipelined(at, latency, wire, cost.tree_depth(group.per_domain, board, group.domains))
+
+
+def one_pass(at: Reach, size: Any, reduces: bool) -> Ways:
     """All-gather and reduce-scatter."""
     share = shares_of(at, size, 1, reduces)
     if at.links.rings:
-        return {"bucket": bucket(at, size, share), "bucket, all dimensions": bucket_all(at, share), "direct": forwarded(at, size, share)}
-    wire = ring_wire(at, share)
-    found = {"ring": ring(at, share, wire), "recursive doubling": halving(at, share, wire), "direct": direct(at, share)}
+        return {
+            "bucket": lambda: bucket(at, size, share),
+            "bucket, all dimensions": lambda: bucket_all(at, share),
+            "direct": lambda: forwarded(at, size, share),
+        }
+    found = {
+        "ring": lambda: ring(at, share, ring_wire(at, share)),
+        "recursive doubling": lambda: halving(at, share, ring_wire(at, share)),
+        "direct": lambda: direct(at, share),
+    }
     if at.links.latencies.forwarded_step is not None:
-        found["direct, forwarded"] = forwarded(at, size, share)
+        found["direct, forwarded"] = lambda: forwarded(at, size, share)
     return found
 
 
-def all_reduce(at: Reach, size: Any) -> dict[str, Timing]:
+def all_reduce(at: Reach, size: Any) -> Ways:
     """All-reduce."""
     share = shares_of(at, size, 2, True)
     if at.links.rings:
         return {
-            "bucket": bucket(at, size, share),
-            "bucket, all dimensions": bucket_all(at, share),
-            "one-shot": one_shot(at, size),
-            "two-shot": forwarded(at, size, share),
+            "bucket": lambda: bucket(at, size, share),
+            "bucket, all dimensions": lambda: bucket_all(at, share),
+            "one-shot": lambda: one_shot(at, size),
+            "two-shot": lambda: forwarded(at, size, share),
         }
     wire = ring_wire(at, share)
     found = {
-        "ring": ring(at, share, wire),
-        "halving-doubling": halving(at, share, wire),
-        "one-shot": one_shot(at, size),
-        "two-shot": direct(at, share),
+        "ring": lambda: ring(at, share, wire),
+        "tree": lambda: tree(at, share, wire),
+        "halving-doubling": lambda: halving(at, share, wire),
+        "one-shot": lambda: one_shot(at, size),
+        "two-shot": lambda: direct(at, share),
     }
     if at.links.latencies.forwarded_step is not None:
-        found["two-shot, forwarded"] = forwarded(at, size, share)
-    if at.links.reduces:
-        found["in-network"] = in_network(at, size)
+        found["two-shot, forwarded"] = lambda: forwarded(at, size, share)
+    if np.any(at.links.reduces):
+        found["in-network"] = lambda: in_network(at, size)
     return found
 
 
@@ -256,62 +326,107 @@ def in_network(at: Reach, size: Any) -> Timing:
     t = at.links.latencies
     inner, outer = cost.in_network_bytes(size, at.group.per_domain), cost.outer_share(size, at.group.domains, at.group.per_domain, 2)
     wire = cost.wire_time(inner, at.links.direct, outer, at.rate)
-    return pipelined(at, cost.in_network_latency_of(t.start, t.in_network, at.group.domains, at.step), wire)
+    timing = pipelined(at, cost.in_network_latency_of(t.start, t.in_network, at.group.domains, at.step), wire)
+    return timing if np.all(at.links.reduces) else partly(timing, at.links.reduces)
 
 
-def gather(at: Reach, size: Any) -> Timing:
-    """Return the timing of an all-gather of few ranks, which all talk to all at once, on a torus by buckets."""
-    share = shares_of(at, size, 1, False)
-    return bucket(at, size, share) if at.links.rings else direct(at, share)
-
-
-def exchange(at: Reach, size: Any) -> dict[str, Timing]:
+def exchange(at: Reach, size: Any) -> Ways:
     """All-to-all. Its latency as measured grows with log2 N, as that of Bruck's algorithm, which moves log2(N)/2 buffers: that is not offered."""
     t = at.links.latencies
     inner = cost.inner_exchange(size, at.group.ranks, at.group.per_domain)
     outer = cost.outer_exchange(size, at.group.ranks, at.group.per_domain)
     latency = cost.exchange_latency(t.start, at.group.ranks, at.group.domains, t.step, at.straight)
-    return {"pairwise": pipelined(at, latency, wire(at, inner, outer, at.links.spread))}
+    return {"pairwise": lambda: pipelined(at, latency, wire(at, inner, outer, at.links.pairwise))}
 
 
-def broadcast(at: Reach, size: Any) -> dict[str, Timing]:
-    """Broadcast: the whole buffer passes every rank once, pipelined."""
-    t = at.links.latencies
-    latency = cost.halving_latency(t.start, 1, at.group.per_domain, at.group.domains, t.step, at.step)
-    wire = cost.wire_time(size, at.links.inside, cost.broadcast_crossing(size, at.group.domains, at.group.per_domain), at.rate)
-    return {"tree": pipelined(at, latency, wire)}
+def broadcast(at: Reach, size: Any) -> Ways:
+    """Broadcast: the whole buffer passes every rank once, pipelined, along a ring or down a tree."""
+    t, group = at.links.latencies, at.group
+
+    def wire() -> Any:
+        return cost.wire_time(size, at.links.inside, cost.broadcast_crossing(size, group.domains, group.per_domain), at.rate)
+
+    return {
+        "ring": lambda: pipelined(at, cost.ring_latency(t.start, 1, group.ranks, group.domains, t.step, at.step), wire()),
+        "tree": lambda: pipelined(at, cost.halving_latency(t.start, 1, group.per_domain, group.domains, t.step, at.step), wire()),
+    }
 
 
-def send_receive(at: Reach, size: Any) -> dict[str, Timing]:
+def send_receive(at: Reach, size: Any) -> Ways:
     """Point to point, within a domain or to the next one."""
     t = at.links.latencies
-    latency = straight_latency(at, t.start, 1, t.step)
-    across = cost.crossing_bytes(size, at.group.domains)
-    staying = cost.staying_bytes(size, at.group.domains)
-    return {"direct": at_once(at, t.start, latency, wire(at, staying, across, at.links.inside))}
+
+    def straight() -> Timing:
+        latency = straight_latency(at, t.start, 1, t.step)
+        across, staying = cost.crossing_bytes(size, at.group.domains), cost.staying_bytes(size, at.group.domains)
+        return at_once(at, t.start, latency, wire(at, staying, across, at.links.inside))
+
+    return {"direct": straight}
 
 
-def expert_exchange(links: Links, ranks: Any, tokens: Any, active: int, token: Any) -> Any:
-    """Return the time of an expert dispatch or combine of consecutive ranks."""
-    return expert_exchanges(reach(links, group_of(links, ranks)), tokens, active, [token])[0]
+class Tokens(NamedTuple):
+    """What a rank sends to experts: tokens of some bytes, the experts of each, and the groups of experts its routing is limited to."""
+
+    count: Any
+    bytes: Any  # of one token
+    active: Any
+    groups: int = 0  # of experts; none where routing is not limited
+    drawn: int = 0  # groups a token may reach
+    cores: Any = None  # that copy tokens; none: as many as the library takes
 
 
-def expert_exchanges(at: Reach, tokens: Any, active: int, sizes: Sequence[Any]) -> list[Any]:
-    """Return the time of expert dispatch and combine, each with its bytes a token.
+def places(tokens: Tokens, units: Any) -> Any:
+    """Return the distinct units, of equal shares of the experts, that the experts of a token fall on."""
+    if not tokens.groups:
+        return cost.distinct_places(units, tokens.active)
+    missed: Any = 1.0
+    for drawn in range(tokens.drawn):
+        missed = cost.missed_share(missed, units, tokens.groups, drawn)
+    return cost.limited_places(units, missed, tokens.groups, tokens.drawn, tokens.active)
 
-    Each copy is sent by itself, or once to every domain and forwarded there.
-    """
-    t, group = at.links.latencies, at.group
-    near, inside, outside = (group.per_domain - 1) / group.per_domain, (group.per_domain - 1) / group.ranks, (group.domains - 1) / group.domains
-    apart, paired = (cost.crossing_step(step, group.domains) for step in (at.straight, at.step))
-    places, domains = cost.distinct_places(group.ranks, active), cost.distinct_places(group.domains, active)
-    found = []
-    for token in sizes:
-        kept, left = (cost.scattered_bytes(tokens, active, token, share) for share in (inside, outside))
-        each = wire(at, kept, left, at.links.spread)
-        kept, left = (cost.deduplicated_bytes(tokens, reached, token, share) for reached, share in ((places, near), (domains, outside)))
-        once = wire(at, kept, left, at.links.spread)
-        ways = ((1, apart, each), (2, paired, once))
-        times = [cost.expert_exchange_time(kernels, t.expert_kernel, network, moving, 0.0) for kernels, network, moving in ways]
-        found.append(least("expert_exchange", times))
+
+def expert_ways(operation: str, at: Reach, tokens: Tokens) -> Ways:
+    """Dispatch or combine of expert tokens: each copy sent by itself, or once to a rank or domain and copied there by cores or by DMA engines."""
+    group = at.group
+
+    def alone() -> Timing:
+        inside, outside = (group.per_domain - 1) / group.ranks, (group.domains - 1) / group.domains
+        kept, left = (cost.scattered_bytes(tokens.count, tokens.active, tokens.bytes, share) for share in (inside, outside))
+        return exchanged(at, 1, at.straight, wire(at, kept, left, at.links.spread), 0.0)
+
+    def once(copied: bool) -> Timing:
+        near, outside = (group.per_domain - 1) / group.per_domain, (group.domains - 1) / group.domains
+        ranks = places(tokens, group.ranks)
+        kept, left = (
+            cost.deduplicated_bytes(tokens.count, reached, tokens.bytes, share)
+            for reached, share in ((ranks, near), (places(tokens, group.domains), outside))
+        )
+        copying: Any = 0.0
+        if copied:
+            cores = at.links.library.cores if tokens.cores is None else tokens.cores
+            copying = cost.copy_time(tokens.count, tokens.bytes, ranks, cores, at.links.copy_rate)
+        return exchanged(at, at.links.library.kernels[operation], at.step, wire(at, kept, left, at.links.spread), copying)
+
+    found = {"low-latency": alone}
+    if operation in at.links.library.kernels:
+        found["normal, by DMA"] = partial(once, copied=False)
+        if at.links.library.cores is not None:
+            found[COPIED] = partial(once, copied=True)
     return found
+
+
+def exchanged(at: Reach, kernels: Any, step: Any, wire: Any, copying: Any) -> Timing:
+    """Return the timing of an expert exchange in some kernels."""
+    kernel, network = at.links.latencies.expert_kernel, cost.crossing_step(step, at.group.domains)
+    latency, moving = cost.expert_latency(kernels, kernel, network), cost.moving_time(wire, copying)
+    return Timing(cost.direct_time(latency, moving), cost.scaled_latency(kernel, kernels), latency, latency, moving)
+
+
+def expert_exchange(links: Links, ranks: Any, tokens: Any, active: Any, token: Any) -> Any:
+    """Return the time of an expert dispatch of consecutive ranks."""
+    return choose(reach(links, group_of(links, ranks)), "dispatch", Tokens(tokens, token, active))
+
+
+def expert_exchanges(at: Reach, tokens: Any, active: Any, sizes: Sequence[Any]) -> list[Any]:
+    """Return the time of expert dispatch and combine, each with its bytes a token."""
+    return [choose(at, operation, Tokens(tokens, token, active)) for operation, token in zip(EXCHANGES, sizes, strict=True)]

@@ -26,6 +26,18 @@ def scaled_latency(latency: Second, scale: Pure, ratio: Pure = 1) -> Any:
     return latency * scale * ratio
 
 
+@formula(unit="", source="nccl-tuning")
+def step_ratio(pcie_only: Pure, pcie: Pure) -> Any:
+    """A step against one over scale-up links: r where chips reach each other over PCIe only, else 1."""
+    return select(pcie_only > 0.5, pcie, 1.0)
+
+
+@formula(unit="", source="tco-model")
+def aged_scale(scale: Pure, age: Pure) -> Any:
+    """Scale of on-chip latencies under young software: s a."""
+    return scale * age
+
+
 @formula(unit="s", source="tco-model")
 def trips_to_memory(trip: Second, in_memory: Pure) -> Any:
     """Time between HBM and what sends and receives, at both ends of a collective: e = 2 t m, m the share of the ends that lie in HBM."""
@@ -111,15 +123,15 @@ def staying_bytes(size: Byte, domains: Pure) -> Any:
 
 
 @formula(unit="byte/s", source="tco-model")
-def outside_rate(ranks: Pure, world: Pure, crossing: BytePerSecond, network: BytePerSecond) -> Any:
-    """Rate between domains: the world's own lanes while the group fits it, else the network."""
-    return select(ranks > world, network, crossing)
+def outside_rate(worlds: Pure, crossing: BytePerSecond, network: BytePerSecond) -> Any:
+    """Rate between domains: the world's own lanes while the group fits one world, else the network."""
+    return select(worlds > 1, network, crossing)
 
 
 @formula(unit="s", source="tco-model")
-def outside_step(ranks: Pure, world: Pure, crossing: Second, network: Second) -> Any:
-    """Latency of a step between domains: of the world's own lanes while the group fits it, else of the network."""
-    return select(ranks > world, network, crossing)
+def outside_step(worlds: Pure, crossing: Second, network: Second) -> Any:
+    """Latency of a step between domains: of the world's own lanes while the group fits one world, else of the network."""
+    return select(worlds > 1, network, crossing)
 
 
 @formula(unit="s", source="tco-model")
@@ -180,6 +192,13 @@ def tree_latency(start: Second, passes: Pure, per_domain: Pure, board: Pure, dom
     chain = np.minimum(per_domain, board)
     inside = chain - 1 + np.ceil(np.log2(per_domain / chain) - 1e-9)
     return start + passes * (inside * step + np.ceil(np.log2(domains) - 1e-9) * outer_step)
+
+
+@formula(unit="", source="sanders2009")
+def tree_depth(per_domain: Pure, board: Pure, domains: Pure) -> Any:
+    """Steps of a tree from the leaves to the root: a chain inside a board, binary above: c - 1 + log2(Y/c) + log2(X)."""
+    chain = np.minimum(per_domain, board)
+    return chain - 1 + np.ceil(np.log2(per_domain / chain) - 1e-9) + np.ceil(np.log2(domains) - 1e-9)
 
 
 @formula(unit="s", source="thakur2005")
@@ -248,6 +267,19 @@ def distinct_places(places: Pure, active: Pure) -> Any:
     return places * (1 - (1 - 1 / places) ** active)
 
 
+@formula(unit="", source="deepseek-v3")
+def missed_share(missed: Pure, units: Pure, groups: Pure, drawn: Pure) -> Any:
+    """Share of tokens that miss a unit of G/U groups after one more group is drawn without replacement: m max(G - G/min(U, G) - d, 0) / (G - d)."""
+    return missed * np.maximum(groups - groups / np.minimum(units, groups) - drawn, 0) / (groups - drawn)
+
+
+@formula(unit="", source="deepseek-v3")
+def limited_places(units: Pure, missed: Pure, groups: Pure, drawn: Pure, active: Pure) -> Any:
+    """Distinct units the k experts of a token in D of G groups fall on: U (1 - m), and where groups span units D (u (1 - (1 - 1/u)^(k/D))), u = U/G."""
+    within = np.maximum(units / groups, 1)
+    return select(units > groups, drawn * within * (1 - (1 - 1 / within) ** (active / drawn)), units * (1 - missed))
+
+
 @formula(unit="s", source="deepep")
 def copy_time(tokens: Pure, token: Byte, places: Pure, cores: Pure, core_rate: BytePerSecond) -> Any:
     """Time some cores need to read a token once and write its copies: T b (1 + U) / (n_SM r)."""
@@ -261,9 +293,27 @@ def crossing_step(step: Second, domains: Pure) -> Any:
 
 
 @formula(unit="s", source="deepep")
-def expert_exchange_time(kernels: Pure, kernel: Second, network: Second, wire: Second, copying: Second) -> Any:
-    """Expert dispatch or combine: t = n kernels + network step + max(wire, copying)."""
-    return kernels * kernel + network + np.maximum(wire, copying)
+def moving_time(wire: Second, copying: Second) -> Any:
+    """Time an expert exchange moves data: max(wire, copying)."""
+    return np.maximum(wire, copying)
+
+
+@formula(unit="s", source="deepep")
+def expert_latency(kernels: Pure, kernel: Second, network: Second) -> Any:
+    """Latency of expert dispatch or combine: l = n kernels + network step."""
+    return kernels * kernel + network
+
+
+@formula(unit="s", source="tco-model")
+def called_time(time: Second, overhead: Second) -> Any:
+    """A collective with what its caller adds: t + o."""
+    return time + overhead
+
+
+@formula(unit="s", source="tco-model")
+def where_offered(time: Second, offered: Pure, otherwise: Second) -> Any:
+    """Time of an algorithm where fabric and library have it, 1 or 0."""
+    return select(offered > 0.5, time, otherwise)
 
 
 @formula(unit="", source="nccl-tests")
@@ -276,6 +326,12 @@ def bus_factor(ranks: Pure, passes: Pure) -> Any:
 def algorithm_bandwidth(size: Byte, time: Second) -> Any:
     """Bytes of the buffer over the time: M / t."""
     return size / time
+
+
+@formula(unit="byte", source="deepep")
+def received_bytes(tokens: Pure, token: Byte, places: Pure) -> Any:
+    """Bytes of the copies that some ranks or domains receive in all of one rank's tokens: T b U."""
+    return token * places * tokens
 
 
 @formula(unit="", source="tco-model")

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from tco.fabric.costs import latency_scale, scaled_latency, scope_latency, start_with_ends, trips_to_memory
+from tco.fabric.costs import aged_scale, latency_scale, mesh_injection, scaled_latency, scope_latency, start_with_ends, step_ratio, trips_to_memory
+from tco.fabric.library import Library, practised
 from tco.fabric.slices import Torus, lanes_rate, slice_all_to_all, slices_of
 from tco.foundation.formula import formula
 from tco.foundation.trace import plain
@@ -38,10 +39,11 @@ class Readable(Protocol):
 
 
 class Route(NamedTuple):
-    """How traffic between worlds passes the scale-out network: its design, and the tiers up to the switch where both ends meet."""
+    """How traffic between worlds passes the scale-out network: its design, the tiers up to the switch where both ends meet, and its protocol."""
 
     design: str
     tiers: int
+    step: str = "network_step"  # the family's parameter of practice that holds a step of the protocol
 
     @property
     def switches(self) -> int:
@@ -72,6 +74,7 @@ class Tier(NamedTuple):
     lane: Any = None  # bandwidth of a lane of the torus
     port: Any = None  # bandwidth of a switch port that the lanes of a chip enter
     tray: tuple[int, float] = (0, 0.0)  # chips of a tray and hops between them, where trays have links of their own
+    mesh: Any = None  # one where every chip is wired to every other; an array of ones and zeros for several fabrics
 
 
 class Latencies(NamedTuple):
@@ -100,21 +103,27 @@ class Links(NamedTuple):
     world: int  # chips that the outside tier joins without the network
     inside: Any  # rate of rings and trees
     direct: Any  # rate of kernels that reach peer memory directly
-    spread: Any  # rate a chip reaches when all talk to all inside a domain
+    pairwise: Any  # rate a chip reaches when all talk to all inside a domain through the library's channels
+    spread: Any  # the same by kernels that reach peer memory directly
     crossing: Any  # rate to other domains of the world
     network: Any  # rate to other worlds
     latencies: Latencies
-    reduces: bool  # the switches add up
+    reduces: Any  # the switches add up: one or zero, or an array of them
+    library: Library  # what is offered on these links
     shared: bool = False  # lanes to other domains of the world are those that serve the inside
     torus: Torus | None = None  # a group that does not fill it takes a slice
     lane: Any = None  # rate of a lane of the torus in rings
-    exchange_lane: Any = None  # the same when all talk to all
+    pairwise_lane: Any = None  # the same when all talk to all, through the library's channels
+    exchange_lane: Any = None  # and by direct kernels
     rings: tuple[tuple[Any, Any, Any], ...] = ()  # a slice: size, link rate and whether it is closed, of each dimension
     steps: Any = 0  # of bucket rings over all dimensions
     hops: Any = 0  # mean devices between two chips of a domain
     world_hops: Any = 0  # of a world
     pair_hops: Any = 0  # between the two chips that the lanes across the border join
     tray: tuple[int, float] = (0, 0.0)  # chips of a tray, and devices between them
+    mesh: Any = None  # one where a group that does not fill its domain leaves links idle
+    board: Any = 1  # chips of a board
+    copy_rate: Any = None  # of one core that copies tokens
 
 
 class Group(NamedTuple):
@@ -123,6 +132,7 @@ class Group(NamedTuple):
     ranks: Any
     domains: Any
     per_domain: Any
+    worlds: Any = None  # that the domains belong to; none: as few as hold them
 
 
 def group_of(links: Links, ranks: Any) -> Group:
@@ -131,9 +141,30 @@ def group_of(links: Links, ranks: Any) -> Group:
     return Group(ranks, domains, ranks / domains)
 
 
+def placed(ranks: Any, per_domain: Any) -> Group:
+    """Return a group of which so many ranks, at most, stand in each domain."""
+    domains = np.ceil(np.asarray(ranks) / per_domain - 1e-9)
+    return Group(ranks, domains, ranks / domains)
+
+
+def strided(links: Links, stride: Any, ranks: Any) -> Group:
+    """Return a group whose ranks are each `stride` chips from the next."""
+    inside, within = (np.gcd(stride * ranks, chips) // np.gcd(stride, chips) for chips in (links.domain, links.world))
+    return Group(ranks, ranks // inside, inside, ranks // within)
+
+
+def worlds_of(links: Links, group: Group) -> Any:
+    """Return the worlds a group stands in."""
+    return np.ceil(group.domains * links.domain / links.world - 1e-9) if group.worlds is None else group.worlds
+
+
 def links_for(links: Links, group: Group) -> Links:
-    """Return the links a group meets: on a torus those of the slice it takes, in a tray those of its chips, elsewhere all."""
+    """Return the links a group meets: of a torus the slice it takes, of a mesh those between its chips, of a tray its own, elsewhere all."""
     t = links.latencies
+    if links.mesh is not None:
+        rates = (links.inside, links.direct, links.pairwise, links.spread)
+        inside, direct, pairwise, spread = (mesh_injection(rate, links.mesh, group.per_domain, links.domain) for rate in rates)
+        return links._replace(inside=inside, direct=direct, pairwise=pairwise, spread=spread)
     if links.torus is None:
         if not links.tray[0]:
             return links
@@ -142,9 +173,13 @@ def links_for(links: Links, group: Group) -> Links:
     part = slices_of(links.torus, group.per_domain)
     size, directions, width = part.narrow
     rings = tuple((ring, lanes_rate(lanes, links.lane), closed) for (ring, closed), lanes in zip(part.rings, links.torus.lanes, strict=True))
+    pairwise, spread = (
+        slice_all_to_all(size, directions, lanes_rate(width, lane), part.chips) for lane in (links.pairwise_lane, links.exchange_lane)
+    )
     return links._replace(
         inside=lanes_rate(part.injection, links.lane),
-        spread=slice_all_to_all(size, directions, lanes_rate(width, links.exchange_lane), part.chips),
+        pairwise=pairwise,
+        spread=spread,
         latencies=t._replace(
             step=step_over_hops(t.near_step, t.hop, part.hops),
             far_step=step_over_hops(t.near_step, t.hop, part.farthest),
@@ -156,7 +191,7 @@ def links_for(links: Links, group: Group) -> Links:
 
 def hops_between(links: Links, group: Group) -> float | None:
     """Return the mean devices between the chips of one group; None where they reach each other through the scale-out network."""
-    if group.ranks > links.world:
+    if worlds_of(links, group) > 1:
         return None
     if group.domains > 1:
         return float(plain(links.pair_hops if group.per_domain <= 1 else links.world_hops))
@@ -180,17 +215,19 @@ def forwarding_hop(hop_latency: Second, unit: Byte, port: BytePerSecond) -> Any:
 SWITCHES_ACROSS = 2  # one in either domain
 
 
-def latencies_of(values: Values, chip: str, family: str, inner: Tier, world: Tier, network_step: Any) -> Latencies:
-    """Return a family's latencies at the clock of a chip."""
+def latencies_of(values: Readable, chip: str, family: str, inner: Tier, world: Tier, network_step: Any, age: Any = None) -> Latencies:
+    """Return a family's latencies at the clock of a chip; the on-chip ones are longer by its age where software is young."""
     prior, part = f"performance.{family}", f"parts.{chip}"
     scale = latency_scale(
         values[f"{part}.max_clock"], values[f"{part}.dies"], values[f"{prior}.die_latency_factor"], values[f"{prior}.reference_clock"]
     )
+    scale = scale if age is None else aged_scale(scale, age)
 
     def scaled(name: str, ratio: Any = 1.0) -> Any:
         return scaled_latency(values[f"{prior}.{name}"], scale, ratio)
 
-    near, hop = scaled("collective_step"), values[f"{prior}.hop_latency"]
+    near = scaled("collective_step", step_ratio(values[f"{part}.pcie_only"], values[f"{prior}.pcie_step_ratio"]))
+    hop = values[f"{prior}.hop_latency"]
     if inner.port is not None:
         hop = forwarding_hop(hop, values[f"{prior}.forwarded_unit"], inner.port)
     launch, ends = scaled("collective_start"), trips_to_memory(scaled("endpoint_latency"), values[f"{prior}.endpoint_in_memory"])
@@ -206,40 +243,63 @@ def latencies_of(values: Values, chip: str, family: str, inner: Tier, world: Tie
         expert_kernel=start_with_ends(scaled("expert_kernel_latency"), ends),
         ends=ends,
         reduction=scaled("reduction_latency"),
-        forwarded_step=step_over_hops(near, hop, world.farthest) if world.chips > inner.chips else None,
+        forwarded_step=None if world is inner else step_over_hops(near, hop, world.farthest),
         near_step=near,
         hop=hop,
     )
 
 
-def links_of(values: Values, chip: str, family: str, tiers: list[Tier], route: Route, reduces: bool) -> Links:
-    """Return what the chips of a system meet, from the scopes of its fabric."""
+def links_of(
+    values: Readable, chip: str, family: str, tiers: list[Tier], route: Route, reduces: Any, library: Library, age: Any = None
+) -> Links:
+    """Return what chips meet, from the scopes of their fabric; values may be numbers, traces or arrays with an entry for each of many chips."""
     inner, world, prior = tiers[0], tiers[-1], f"performance.{family}"
     efficiency, direct = values[f"{prior}.link_efficiency"], values[f"{prior}.direct_efficiency"]
-    network, step = network_of(values, route, values[f"parts.{chip}.scale_out_bandwidth"], efficiency, values[f"{prior}.network_step"])
+    network, step = network_of(values, route, values[f"parts.{chip}.scale_out_bandwidth"], efficiency, values[f"{prior}.{route.step}"])
 
     def balanced(rate: Any) -> Any:
         return rate if inner.balanced else balanced_rate(rate, values[f"{prior}.load_balance"])
 
+    everyone = balanced(inner.all_to_all)
+    lane = None if inner.torus is None else balanced(inner.lane)
     return Links(
         domain=inner.chips,
         world=world.chips,
         inside=link_rate(inner.injection, efficiency),
         direct=link_rate(inner.injection, direct),
-        spread=link_rate(balanced(inner.all_to_all), direct),
+        pairwise=link_rate(everyone, efficiency),
+        spread=link_rate(everyone, direct),
         crossing=network if world.crossing is None else link_rate(world.crossing, efficiency),
         network=network,
-        latencies=latencies_of(values, chip, family, inner, world, step),
+        latencies=latencies_of(values, chip, family, inner, world, step, age),
         reduces=reduces,
         shared=world.shared,
         torus=inner.torus,
         lane=None if inner.torus is None else link_rate(inner.lane, efficiency),
-        exchange_lane=None if inner.torus is None else link_rate(balanced(inner.lane), direct),
+        pairwise_lane=None if lane is None else link_rate(lane, efficiency),
+        exchange_lane=None if lane is None else link_rate(lane, direct),
         hops=inner.hops,
         world_hops=world.hops,
         pair_hops=SWITCHES_ACROSS if world.shared else 0,
         tray=inner.tray,
+        mesh=inner.mesh,
+        board=values[f"parts.{chip}.board_chips"],
+        copy_rate=values[f"{prior}.core_copy_rate"],
+        library=practised(library, values),
     )
+
+
+def domain_of(values: Readable, chip: str) -> Tier:
+    """Return the scale-up domain of chips without a system: one switch, or a wire to every other chip, at the bandwidth they inject."""
+    part = f"parts.{chip}"
+    rate = values[f"{part}.scale_up_bandwidth"]
+    return Tier("world", values[f"{part}.scale_up_domain"], rate, rate, 1.0, 1.0, balanced=True, mesh=values[f"{part}.point_to_point"])
+
+
+def links_of_chips(values: Readable, chip: str, family: str, route: Route, library: Library, age: Any = None) -> Links:
+    """Return what chips without a system meet inside their scale-up domain and on the network; many chips at once where values are arrays."""
+    reduces = values[f"parts.{chip}.in_network_reduction"]
+    return links_of(values, chip, family, [domain_of(values, chip)], route, reduces, library, age)
 
 
 @formula(unit="byte/s", source="tco-model")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tco.fabric.algorithms import expert_exchanges, one_shot, reach
+from tco.fabric.algorithms import choose, expert_exchanges, reach
 from tco.fabric.costs import scattered_bytes, token_bytes
 from tco.fabric.links import Group, group_of
 from tco.models.layers import FeedForward
@@ -63,5 +63,5 @@ def exchange(made: Pass, layers: int, f: FeedForward) -> None:
         made.collective(name, layers, waiting, scattered_bytes(own, f.active, token, 1.0), met.links.spread)
     if np.any(np.asarray(shape.copies) > 1):  # both halves of every expert's sum meet between paired chips
         size, pair = message_bytes(own, made.model.hidden, machine.activation_size), Group(shape.copies, shape.copies, 1)
-        time = added_latency(one_shot(reach(machine.links, pair), size).time, machine.collective_wait)
+        time = added_latency(choose(reach(machine.links, pair), "all-reduce", size), machine.collective_wait)
         made.collective("expert all-reduce", layers, only_if_shared(time, shape.copies), size, machine.links.crossing)

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tco.fabric.algorithms import all_reduce, reach
+from tco.fabric.algorithms import choose, reach
 from tco.fabric.links import Group, group_of
-from tco.foundation.formula import least
 from tco.performance.chip.messages import added_latency, hidden_pass_bytes, kernel_time, message_bytes, only_if_shared
 from tco.performance.serving.attention_operators import attention, recurrence
 from tco.performance.serving.expert_operators import feed_forward
@@ -25,8 +24,7 @@ def reduce(made: Pass, layers: int) -> None:
     domains = np.where(shape.crossing, shape.domains, near.domains)
     group = Group(ranks, domains, ranks / domains)
     met = reach(machine.links, group)
-    quickest = least("all-reduce", [timing.time for timing in all_reduce(met, size).values()])
-    time = added_latency(quickest, machine.collective_wait)
+    time = added_latency(choose(met, "all-reduce", size), machine.collective_wait)
     made.collective("all-reduce", layers * (1.0 + (made.groups <= 1.001)), only_if_shared(time, ranks), size, met.links.inside)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from tco.fabric.algorithms import gather, reach
+from tco.fabric.algorithms import choose, reach
 from tco.fabric.links import Group
 from tco.foundation.errors import DataError
 from tco.foundation.formula import total
@@ -136,5 +136,5 @@ class Pass:
     def gather(self, name: str, layers: Any, group: Group, size: Any) -> None:
         """Add an all-gather of `size` bytes over some chips."""
         met = reach(self.machine.links, group)
-        time = added_latency(gather(met, size).time, self.machine.collective_wait)
+        time = added_latency(choose(met, "all-gather", size), self.machine.collective_wait)
         self.collective(name, layers, only_if_shared(time, group.ranks), size, met.links.inside)

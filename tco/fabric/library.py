@@ -1,0 +1,121 @@
+"""Libraries of collectives: which algorithms each offers for an operation, as data.
+
+A library may extend another, so that an engine's own kernels stand beside those of the library under them. What is not offered
+may be shown as a candidate and is never chosen. `best` offers whatever a fabric allows: what a future library could reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from tco.catalog import Catalogue
+from tco.foundation.errors import DataError, unknown
+
+FOLDER = "libraries"
+KEYS = ("name", "source", "note", "extends", "every", "caller", "exchange", "offers", "inside_domain")
+EXCHANGES = ("dispatch", "combine")
+COPIED = "normal"  # the way of an expert exchange in which cores copy tokens
+Offers = Mapping[str, Mapping[str, bool]]  # by operation and algorithm: whether groups of several domains have it too
+
+
+class Readable(Protocol):
+    """Values by path."""
+
+    def __getitem__(self, path: str, /) -> Any:
+        """Return the value of a path."""
+
+
+class Library(NamedTuple):
+    """What a library offers, and what it adds to the time of the fabric."""
+
+    id: str
+    name: str
+    offers: Offers
+    every: bool = False  # offers whatever the fabric allows
+    caller: str = ""  # owner of what a caller adds to every collective
+    exchange: str = ""  # owner of the practice of expert exchanges
+    overhead: Any = None  # the caller's
+    cores: Any = None  # that copy tokens in an expert exchange
+    kernels: Mapping[str, Any] = {}  # of an expert exchange that forwards tokens, by operation
+
+    def offered(self, operation: str, algorithm: str) -> bool:
+        """Say whether an algorithm of an operation is offered to groups inside one domain, if not to all."""
+        return self.every or algorithm in self.offers.get(operation, ())
+
+    def anywhere(self, operation: str, algorithm: str) -> bool:
+        """Say whether it is offered to groups of several domains too."""
+        return self.every or self.offers.get(operation, {}).get(algorithm, False)
+
+
+def read_library(catalogue: Catalogue, name: str) -> Library:
+    """Return a library by its id, with the one it extends; an unknown one raises `DataError`."""
+
+    def read() -> Library:
+        path, document = catalogue.document(FOLDER, name, "library")
+        for key in document:
+            if key not in KEYS:
+                raise unknown("key", key, KEYS, str(path))
+        inside, anywhere = (
+            {operation: dict.fromkeys(map(str, names), wide) for operation, names in document.get(key, {}).items()}
+            for key, wide in (("inside_domain", False), ("offers", True))
+        )
+        texts = {key: str(document.get(key, "")) for key in ("caller", "exchange")}
+        own = Library(name, str(document.get("name", name)), merged(inside, anywhere), bool(document.get("every", False)), **texts)
+        return over(read_library(catalogue, str(document["extends"])), own) if "extends" in document else own
+
+    found: Library = catalogue.once(("library", name), read)
+    return found
+
+
+def merged(one: Offers, other: Offers) -> Offers:
+    """Return what two libraries offer together."""
+    return {
+        operation: {name: any(offers.get(operation, {}).get(name, False) for offers in (one, other)) for offers in (one, other) for name in offers.get(operation, {})}
+        for operation in {**one, **other}
+    }
+
+
+def over(below: Library, top: Library) -> Library:
+    """Return a library with all of the one it stands on."""
+    offers, every = merged(below.offers, top.offers), below.every or top.every
+    return top._replace(offers=offers, every=every, caller=top.caller or below.caller, exchange=top.exchange or below.exchange)
+
+
+def library_of(catalogue: Catalogue, names: Iterable[str]) -> Library:
+    """Return what several libraries offer together: one for sums and gathers, say, and one for expert exchanges."""
+    found, *rest = [read_library(catalogue, name) for name in names]
+    for one in rest:
+        found = over(found, one)._replace(id=f"{found.id}+{one.id}", name=f"{found.name} and {one.name}")
+    return found
+
+
+def family_library(catalogue: Catalogue, family: str) -> Library:
+    """Return the libraries a family's chips use unless something else is asked for."""
+
+    def read() -> dict[str, list[str]]:
+        paths = [path for folder in catalogue.folders if (path := folder / "performance" / "libraries.toml").is_file()]
+        return {name: [str(each) for each in names] for path in paths for name, names in catalogue.toml(path).items()}
+
+    known: dict[str, list[str]] = catalogue.once("family libraries", read)
+    if family not in known:
+        raise unknown("family", family, known, "performance/libraries.toml")
+    return library_of(catalogue, known[family])
+
+
+def practised(library: Library, values: Readable) -> Library:
+    """Return a library with the practice its rows state: what its caller adds, and how it exchanges expert tokens."""
+    if library.caller:
+        library = library._replace(overhead=values[f"performance.{library.caller}.eager_overhead"])
+    if library.exchange:
+        own = f"performance.{library.exchange}"
+        kernels = {operation: values[f"{own}.{operation}_kernels"] for operation in EXCHANGES}
+        cores = values[f"{own}.exchange_cores"] if library.offered(EXCHANGES[0], COPIED) else None
+        library = library._replace(cores=cores, kernels=kernels)
+    return library
+
+
+def nothing_offered(library: Library, operation: str, found: Iterable[str]) -> DataError:
+    """Return the error for an operation of which a library offers none of the algorithms that a group has on its fabric."""
+    has = ", ".join(library.offers.get(operation, ())) or f"no {operation}, but {', '.join(library.offers)}"
+    return DataError(f"{library.name} offers {has}; this group has {', '.join(found)}: choose another library or algorithm")
