@@ -45,7 +45,7 @@ def measure(
     from tco.outputs.table import to_csv
     from tco.studies.measure.pytorch import choose_device, device_name, load_torch
     from tco.studies.measure.session import Session, collective_session, kernel_session
-    from tco.studies.validation.specifications import accelerators
+    from tco.studies.validation.naming import accelerators
 
     def say(text: str) -> None:
         if not quiet:
@@ -60,5 +60,5 @@ def measure(
     if not rows:
         return
     write_atomically(output, to_csv(columns, rows))
-    if accelerator not in known:
+    if not known.part(accelerator):
         say(f"note: the catalogue has no accelerator {accelerator!r}, so nothing is predicted for these rows; describe it in --data, or give --name")

@@ -17,6 +17,7 @@ def validate(
     kind: Annotated[str | None, typer.Option(help="kernels, collectives, training or inference; none: guessed from the header.")] = None,
     against: Annotated[str | None, typer.Option(metavar="COLUMN", help="Score only the rows predicted as this column.")] = None,
     max_error: Annotated[float | None, typer.Option(min=0, help="Exit 1 if the median error (a fraction) is larger.")] = None,
+    alias: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="What names in the rows mean: name,part or name,model.")] = None,
     rows: Annotated[bool, typer.Option("--rows", help="Also give every row: in JSON as rows, in CSV instead of the scores.")] = False,
     report: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Also write KIND.csv, KIND.md and a scatter KIND.png there.")] = None,
     settings: Settings = None,
@@ -37,7 +38,7 @@ def validate(
     catalogue = catalogue_for(None, data)
     inputs = plain_inputs(catalogue, pairs(settings, "--set"))
     values = inputs.values(as_number)
-    found = score(file, catalogue, values, kind, against)
+    found = score(file, catalogue, values, kind, against, alias)
     values.check_given(inputs.is_known)
     if report is not None:
         from tco.outputs.validation_report import write_report

@@ -1,4 +1,4 @@
-"""Model architectures, read from the `config.json` that Hugging Face publishes for a model.
+"""Model architectures, read from the `config.json` that Hugging Face publishes for a model, or from stated figures.
 
 An architecture is structure: whole numbers that say which operators exist and how large they are.
 """
@@ -29,6 +29,7 @@ from tco.models.families import (
 from tco.models.hybrids import read_deepseek, read_deepseek4, read_nemotron, read_parametric, read_qwen35
 from tco.models.layers import Block, FeedForward, StateMixer
 from tco.models.model import Architecture
+from tco.models.stated import is_stated, stated_model
 
 __all__ = ["READERS", "Architecture", "Attention", "Block", "FeedForward", "Layout", "StateMixer", "architecture", "load_model"]
 
@@ -63,7 +64,10 @@ READERS = {
 
 
 def load_model(catalogue: Catalogue, name: str) -> Architecture:
-    """Return the architecture of a model of the catalogue, or of a `config.json` a path leads to."""
+    """Return the architecture of a model of the catalogue, of figures stated in its place, or of a `config.json` a path leads to."""
+    if is_stated(name):
+        stated: Architecture = catalogue.once(("stated model", name), lambda: stated_model(name))
+        return stated
     path = Path(name)
     if path.suffix == ".json" or path.is_dir():
         path = path / "config.json" if path.is_dir() else path

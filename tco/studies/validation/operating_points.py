@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tco.catalog import Catalogue
-from tco.foundation.files import read_csv
 from tco.models.architecture import load_model
 from tco.studies.validation.measured import base_skips, column, texts
+from tco.studies.validation.model_naming import model_ids
 from tco.studies.validation.specifications import Specifications
 
 Array = np.ndarray[Any, Any]
@@ -35,21 +34,6 @@ RELEASES = {  # months of versions in rows whose own date is only that of an upl
     "vllm 0.16.0": "2026-02",
 }
 DRAWN = 0.9  # mean of a length drawn evenly from 0.8-1.0 of nominal
-
-
-def model_ids(catalogue: Catalogue, names: Array) -> Array:
-    """Return the model id of every row; empty where the model is unknown."""
-    patterns = [
-        (re.compile(row["pattern"]), row["model"])
-        for folder in catalogue.folders
-        if (folder / "model_names.csv").is_file()
-        for _, row in read_csv(folder / "model_names.csv", ("pattern", "model"))
-    ]
-    found = {
-        name: name if name in catalogue.models else next((model for pattern, model in patterns if pattern.search(str(name))), "")
-        for name in set(names)
-    }
-    return np.array([found[name] for name in names], dtype=object)
 
 
 def engine_of(framework: str) -> str:
@@ -91,8 +75,7 @@ class Points:
 
     def __init__(self, table: pd.DataFrame, chips: Specifications) -> None:
         self.table, self.chips, catalogue = table, chips, chips.catalogue
-        names = texts(table, "model")
-        self.models = model_ids(catalogue, names)
+        self.models = model_ids(catalogue, table)
         self.source = texts(table, "source_id").astype(str)
         framework, date = texts(table, "framework").astype(str), texts(table, "date").astype(str)
         self.engine = np.array([engine_of(text) for text in framework], dtype=object)

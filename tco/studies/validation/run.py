@@ -15,7 +15,10 @@ from tco.catalog.accuracy import errors_of
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.values import Values
 from tco.studies.validation import collectives, inference, kernels, training
+from tco.studies.validation.aliases import renamed
 from tco.studies.validation.measured import read_measured, texts
+from tco.studies.validation.model_naming import read_models
+from tco.studies.validation.naming import unread_accelerators
 from tco.studies.validation.score import Prediction, scorecard
 from tco.studies.validation.specifications import Specifications
 
@@ -46,18 +49,32 @@ def against(table: pd.DataFrame, made: Prediction, name: str) -> Prediction:
     return replace(made, skip=skip)
 
 
-def validate(path: Path, catalogue: Catalogue, values: Values, kind: str | None = None, column: str | None = None) -> Validation:
-    """Predict and score every row of a file; a bad file raises `DataError`."""
-    found, table = read_measured(path, kind)
+def explained(table: pd.DataFrame, skip: np.ndarray[Any, Any], catalogue: Catalogue) -> np.ndarray[Any, Any]:
+    """Return the reasons with what is unknown in the row, and what would do instead."""
+    said = {"unknown-accelerator": unread_accelerators(catalogue, texts(table, "accelerator"))}
+    if "model" in table:
+        said["unknown-model"] = read_models(catalogue, table)[1]
+    for reason, details in said.items():
+        skip = np.where(skip == reason, details, skip)
+    return skip
+
+
+def validate(
+    path: Path, catalogue: Catalogue, values: Values, kind: str | None = None, column: str | None = None, alias: Path | None = None
+) -> Validation:
+    """Predict and score every row of a file, names first replaced by what a file of aliases says; a bad file raises `DataError`."""
+    found, stated = read_measured(path, kind)
+    table = renamed(stated, catalogue, alias) if alias else stated
     if found not in PREDICTORS:
         raise DataError(f"{path}: {found} are not predicted yet; there are {', '.join(PREDICTORS)}")
     made = PREDICTORS[found](table, Specifications(catalogue, values, texts(table, "accelerator")))
     if column is not None:
         made = against(table, made, column)
-    card = scorecard(table, made)
+    made.skip = explained(table, made.skip, catalogue)
+    card = scorecard(stated, made)
     errors = np.where(made.skip == "", made.predicted / made.target - 1, np.nan)
     rows = pd.DataFrame({"target": made.target_name, "measured": made.target, "predicted": made.predicted, "error": errors, "skipped": made.skip})
     if made.command is not None:
         rows = rows.assign(command=made.command, key=made.key, scale=made.scale)
-    keep = [name for name in ("source_id", "accelerator", "op", "model", "precision", "dtype", "framework", "library", "date") if name in table]
-    return Validation(found, card | {"left_out": errors_of(catalogue, found)}, pd.concat([table[keep].reset_index(drop=True), rows], axis=1))
+    keep = [name for name in ("source_id", "accelerator", "op", "model", "precision", "dtype", "framework", "library", "date") if name in stated]
+    return Validation(found, card | {"left_out": errors_of(catalogue, found)}, pd.concat([stated[keep].reset_index(drop=True), rows], axis=1))

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from tco.catalog import Catalogue
-from tco.foundation.files import read_csv
 from tco.foundation.values import Values
 from tco.performance.chip.machine import family_of
+from tco.studies.validation.naming import part_ids
 
 
 @dataclass
@@ -28,8 +28,7 @@ class Specifications:
     @cached_property
     def parts(self) -> np.ndarray[Any, Any]:
         """Part id of each row; empty where the accelerator is unknown."""
-        known = accelerators(self.catalogue)
-        return np.array([known.get(str(name).strip(), "") for name in self.names], dtype=object)
+        return part_ids(self.catalogue, self.names)
 
     @cached_property
     def families(self) -> np.ndarray[Any, Any]:
@@ -72,18 +71,3 @@ class Specifications:
         made = Specifications(self.catalogue, self.values, self.names[chosen])
         made.__dict__ |= {"parts": self.parts[chosen], "families": self.families[chosen]}  # found once for all
         return made
-
-
-def accelerators(catalogue: Catalogue) -> dict[str, str]:
-    """Return the part id of every name publishers give an accelerator, and of every part id itself."""
-
-    def read() -> dict[str, str]:
-        found = {part: part for part, known in catalogue.parts.items() if "hbm_bandwidth" in known}
-        for folder in catalogue.folders:
-            path = folder / "accelerators.csv"
-            if path.is_file():
-                found |= {row["name"]: row["part"] for _, row in read_csv(path, ("name", "part"))}
-        return found
-
-    known: dict[str, str] = catalogue.once("accelerators", read)
-    return known

@@ -17,7 +17,7 @@ from tco.foundation.errors import DataError
 from tco.models.architecture import load_model
 from tco.performance.training.plans import parts_allowed
 from tco.studies.validation.measured import base_skips, column, texts
-from tco.studies.validation.operating_points import model_ids
+from tco.studies.validation.model_naming import model_ids
 from tco.studies.validation.specifications import Specifications
 
 Array = np.ndarray[Any, Any]
@@ -68,7 +68,7 @@ class TrainingRows:
 
     def __init__(self, table: pd.DataFrame, chips: Specifications) -> None:
         self.table, self.chips = table, chips
-        self.models = model_ids(chips.catalogue, texts(table, "model"))
+        self.models = model_ids(chips.catalogue, table)
         self.source = texts(table, "source_id").astype(str)
         self.year = np.array([year_of(str(date)) for date in texts(table, "date")])
         self.modern = self.year >= MODERN

@@ -65,7 +65,7 @@ def test_kernels_are_written_and_read_back(toy, tmp_path):
     assert {row["notes"].rsplit("; ", 1)[1] for row in rows} == {"toy"}
     assert all(float(row["time_us"]) > 0 for row in rows)
     found = document("validate", path)
-    assert (found["kind"], found["n"], found["skipped"]) == ("kernels", len(rows), {"unknown-accelerator": len(rows)})
+    assert (found["kind"], found["n"], found["skipped"]) == ("kernels", len(rows), {"unknown-accelerator: 'my machine'": len(rows)})
 
 
 def test_collectives_of_a_known_chip_are_scored(toy, tmp_path):

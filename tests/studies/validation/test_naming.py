@@ -1,0 +1,165 @@
+"""Names of accelerators and models as they are printed: what each means, and what is never guessed."""
+
+import pandas as pd
+import pytest
+
+from tco.catalog import load_catalogue
+from tco.models.architecture import load_model
+from tco.studies.validation.model_naming import model_ids, named_model, read_models
+from tco.studies.validation.naming import accelerators, part_ids, unread_accelerators
+
+CATALOGUE = load_catalogue()
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("NVIDIA Blackwell GPU (GB200)", "gb200-gpu"),
+        ("NVIDIA Blackwell GPU (B200-SXM-180GB)", "b200-sxm"),
+        ("NVIDIA GB300 (Blackwell Ultra)", "gb300-gpu"),
+        ("gb300_nvl72", "gb300-gpu"),
+        ("DGX GB200", "gb200-gpu"),
+        ("NVIDIA GB200 186GB", "gb200-gpu"),  # usable memory
+        ("HGX B200 NVL8", "b200-sxm"),
+        ("B200 192 GB", "b200-sxm"),
+        ("NVIDIA H100 80GB HBM3", "h100-sxm"),
+        ("H100-SXM5-80GB", "h100-sxm"),
+        ("8x H100 SXM5", "h100-sxm"),
+        ("Nvidia H100 SXM (8x)", "h100-sxm"),
+        ("dgx h100", "h100-sxm"),
+        ("NVIDIA H200 141GB HBM3e", "h200-sxm"),
+        ("Grace Hopper GH200", "gh200"),
+        ("NVIDIA GH200 480GB", "gh200"),  # the driver prints the memory of the CPU
+        ("A100-SXM4-40GB", "a100-sxm-40gb"),
+        ("A100-SXM4-80GB", "a100-sxm-80gb"),
+        ("AMD Instinct MI300X 192GB HBM3", "mi300x"),
+        ("AMD_Instinct_MI300X_OAM", "mi300x"),
+        ("Instinct MI 325X", "mi325x"),
+        ("mi355x", "mi355x"),
+        ("TPU v7 (Ironwood)", "tpu-v7"),
+        ("Google TPU v7 Ironwood", "tpu-v7"),
+        ("TPU v6e (Trillium)", "tpu-v6e"),
+        ("Cloud TPU v5e", "tpu-v5e"),
+        ("TPU_V5P", "tpu-v5p"),
+        ("Inferentia2", "inf2"),
+        ("AWS Trainium 2", "trn2"),
+        ("Trainium2 (trn2.48xlarge)", "trn2"),
+        ("Intel\N{REGISTERED SIGN} Gaudi\N{REGISTERED SIGN} 3", "gaudi3"),
+    ],
+)
+def test_a_printed_name_means_its_part(name, part):
+    assert accelerators(CATALOGUE).part(name) == part
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("", "GPU", "TPU", "A100", "A100 80GB", "NVIDIA Blackwell GPU", "NVIDIA Hopper", "Trainium", "Gaudi", "v5e"),
+        *("NVIDIA A100 80GB PCIe", "NVIDIA H100 PCIe", "H100 (PCIe)", "H100 NVL", "NVIDIA H200 NVL", "NVIDIA H100 80GB HBM2e"),
+        *("H100 SXM 64GB", "H100-SXM5 96GB", "GH200 144GB HBM3e", "MI300A", "MI350X", "NVIDIA L40", "H20", "NVIDIA A800-SXM4-80GB"),
+        *("TPU v5p (Trillium)", "NVIDIA Hopper GPU (GB200)", "H100 or H200", "H100 (B200)", "Abacus 3"),
+    ],
+)
+def test_another_variant_is_never_taken_for_a_known_one(name):
+    assert accelerators(CATALOGUE).part(name) == ""
+
+
+def test_every_name_and_part_means_itself():
+    known = accelerators(CATALOGUE)
+    assert {name: known.part(name) for name in known.exact} == known.exact
+    for name, part in known.exact.items():
+        assert known.part(name.upper()) == known.part(f" {name} ") == part
+    assert set(known.words) & set(known.exact) == set()
+
+
+def test_why_an_accelerator_is_not_read():
+    names = ["A100", "Abacus 3", "H100"]
+    assert part_ids(CATALOGUE, names).tolist() == ["", "", "h100-sxm"]
+    assert unread_accelerators(CATALOGUE, names).tolist() == [
+        "unknown-accelerator: 'A100' may be a100-sxm-40gb or a100-sxm-80gb",
+        "unknown-accelerator: 'Abacus 3'",
+        "",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("llama2-70b", "llama-2-70b"),
+        ("llama2-70b-99.9", "llama-2-70b"),
+        ("Llama-2-70B-chat-hf", "llama-2-70b"),
+        ("Llama 2 70B LoRA", "llama-2-70b"),
+        ("llama3.1-405b", "llama-3.1-405b"),
+        ("LLAMA3.1_405B", "llama-3.1-405b"),
+        ("meta-llama/Meta-Llama-3.1-405B-Instruct", "llama-3.1-405b"),
+        ("nvidia/Llama-3.1-405B-Instruct-FP8", "llama-3.1-405b"),
+        ("Llama31-70B pre-training", "llama-3.1-70b"),
+        ("Llama-3.3-70B", "llama-3.3-70b"),
+        ("meta-llama/Meta-Llama-3-8B", "llama-3-8b"),
+        ("deepseek-ai/DeepSeek-R1-0528", "deepseek-r1"),
+        ("DeepSeek-V3/R1 (671B-A37B)", "deepseek-v3"),
+        ("DeepSeek-V3.1-NVFP4", "deepseek-v3"),
+        ("DeepSeek-V3.2-Exp", "deepseek-v3.2"),
+        ("Kimi-K2-Instruct", "kimi-k2"),
+        ("moonshotai/Kimi-K2.5", "kimi-k2.5"),
+        ("MiniMaxAI/MiniMax-M2", "minimax-m2"),
+        ("MiniMax-M2.5", "minimax-m2.5"),
+        ("openai/gpt-oss-120b", "gpt-oss-120b"),
+        ("GPT OSS 120B", "gpt-oss-120b"),
+        ("GPT3-175B", "gpt3-175b"),
+        ("GPT 7.5B", "megatron-gpt-7.5b"),
+        ("Qwen3_235B_a22B", "qwen3-235b-a22b"),
+        ("mistralai/Mixtral-8x7B-Instruct-v0.1", "mixtral-8x7b"),
+        ("MaxText 32B dense", "maxtext-32b"),
+        ("deepseek-ai/DeepSeek-R1-Distill-Llama-70B", ""),
+        ("DeepSeek-V4-Flash cut to 16 layers", ""),
+        ("zai-org/GLM-4.5-Air", ""),
+        ("Llama-3.2-1B", ""),
+        ("Qwen3-Coder-480B-A35B", ""),
+        ("Nemotron_3_5_Lightning", ""),
+        ("gpt-3.5", ""),
+        ("our-13b", ""),
+    ],
+)
+def test_a_printed_model_means_its_architecture(name, model):
+    assert named_model(CATALOGUE, name) == model
+
+
+SHAPE = {"layers": 40.0, "hidden": 5120.0, "heads": 40.0, "kv_heads": 40.0, "ffn": 13824.0, "vocab": 32000.0, "params_b": 13.0}
+
+
+def rows(*given):
+    return pd.DataFrame([{"model": "our-13b", **SHAPE, **one} for one in given])
+
+
+def test_a_row_may_state_its_own_model():
+    made = model_ids(CATALOGUE, rows({}, {"params_b": float("nan")}, {"model": "Llama-2-7B"}))
+    assert made[2] == "llama-2-7b"
+    for model in made[:2]:
+        assert load_model(CATALOGUE, model)._replace(id="", source="", context=0) == load_model(CATALOGUE, "llama-2-13b")._replace(
+            id="", source="", context=0, note=""
+        )
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (
+            {"heads": float("nan"), "ffn": float("nan")},
+            "neither the name 'our-13b' nor layers, hidden, heads, ffn, vocab are known; missing: heads, ffn",
+        ),
+        ({"experts": 8.0}, "nor layers, hidden, heads, ffn, vocab are known; missing: active"),
+        ({"heads": 48.0}, "heads is 48, expected a divisor of hidden, 5120"),
+        ({"params_b": 70.0}, "the figures make 13.02 billion parameters, params_b says 70"),
+        ({"model": "layers=40"}, "missing hidden, heads, ffn, vocab"),
+    ],
+)
+def test_a_model_that_is_not_read_says_why(given, says):
+    models, reasons = read_models(CATALOGUE, rows(given))
+    assert models.tolist() == [""]
+    assert reasons[0].startswith("unknown-model: ")
+    assert says in reasons[0]
+
+
+def test_a_file_without_columns_of_shape_names_them_all():
+    assert read_models(CATALOGUE, pd.DataFrame({"model": ["x"]}))[1][0].endswith("missing: layers, hidden, heads, ffn, vocab")
