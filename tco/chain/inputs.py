@@ -34,6 +34,11 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "workload.dropout": "dropout",
     "workload.expert_kernels": "expert_kernels",
     "workload.trained": "trained",
+    "workload.gradient_sums": "gradient_sums",
+    "workload.stage_transfers": "stage_transfers",
+    "workload.programs": "programs",
+    "workload.engine": "engine",
+    "workload.software": "software",
     "cluster.switch": "switch",
     "cluster.port": "port",
     "cluster.network": "network",
@@ -45,7 +50,16 @@ FOLLOWS = {  # texts that follow another where they are not given
     "workload.expert_format": "workload.precision",
     "workload.cache_format": "workload.precision",
 }
-UNLESS_GIVEN = {"cluster.network": "rdma"}  # texts a document may leave out
+UNLESS_GIVEN = {  # texts a document may leave out
+    "cluster.network": "rdma",
+    **dict.fromkeys(
+        (
+            *("workload.attention", "workload.dropout", "workload.expert_kernels", "workload.trained", "workload.gradient_sums"),
+            *("workload.stage_transfers", "workload.programs", "workload.engine", "workload.software"),
+        ),
+        "native",
+    ),
+}
 HEADLINE_SYSTEM = "gb200-nvl72"
 HEADLINE_DOCUMENTS = {
     "site": "us-hyperscale",

@@ -54,16 +54,17 @@ def refuse_no_requests(values: Values) -> None:
 def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
     """Train the scenario's model on all chips of its cluster."""
     from tco.performance.training.critical_batch import notes_on_batch  # a serving scenario starts without the training room
-    from tco.performance.training.job import CHOICES, job_of
+    from tco.performance.training.job import job_of
     from tco.performance.training.machine import passes_of, practice
     from tco.performance.training.result import train
+    from tco.performance.training.software import CHOICES, DATED, software_of
 
     system, catalogue = inputs.system, inputs.catalogue
     family, traits = family_of(catalogue, system.chip), traits_of(catalogue, system.chip)
-    texts = {path: inputs.text(path) for path in CHOICES}
     model = load_model(catalogue, inputs.text("workload.model"))
     refuse_beyond_context(model, values, ("workload.sequence_length",))
-    job = job_of(model, texts, values)
+    texts = {path: inputs.text(path) for path in (*CHOICES, *DATED)}
+    job = job_of(model, software_of(catalogue, texts, family), values)
     formats = passes_of(values, system.chip, inputs.text("workload.precision"), inputs.text("workload.backward_precision"))
     share = devices_share(values, system.chip, family) if traits.logical else None
     reached = practice(system.chip, family, values, formats, links_of_system(inputs, values), traits.tiled, share)

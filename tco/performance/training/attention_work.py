@@ -15,8 +15,9 @@ from tco.performance.training import attention_core as chip_attention
 from tco.performance.training import compute
 from tco.performance.training.builder import Builder
 from tco.performance.training.items import FULL, SELECTIVE, Item, Part
-from tco.performance.training.job import TODAY, Job
+from tco.performance.training.job import Job
 from tco.performance.training.machine import Practice
+from tco.performance.training.software import BEST, UNFUSED
 from tco.performance.training.traffic import gathered, hidden_bytes, strided
 
 FORWARD_SCORE_PASSES, BACKWARD_SCORE_PASSES = 6, 8  # unfused attention: scores, mask, softmax, dropout, each read and written
@@ -41,9 +42,9 @@ def core(builder: Builder, layers: int, a: Attention, heads: Any, keys: Any) -> 
     share = kernel_share(job, builder.practice)
     times = [repeated(compute.attention_pass_time(once.time, products, share), layers) for products in (1.0, job.value("attention_backward"))]
     part = Part(once.flops, 0.0, once.time, builder.practice.wide.peak)
-    again = FULL if job.fused else SELECTIVE
+    again = FULL if job.software.fused else SELECTIVE
     builder.work.items.append(Item("attention core", "product", times[0], times[1], again, layers, None, part, (part, part)))
-    if not job.fused:
+    if not job.software.fused:
         ways = [
             compute.score_traffic(builder.tokens, job.sequence, heads, passes, builder.element)
             for passes in (FORWARD_SCORE_PASSES, BACKWARD_SCORE_PASSES)
@@ -53,9 +54,9 @@ def core(builder: Builder, layers: int, a: Attention, heads: Any, keys: Any) -> 
 
 def kernel_share(job: Job, practice: Practice) -> Any:
     """Return the share of today's rate that the job's attention kernel reaches on a chip."""
-    if job.attention in TODAY:
+    if job.software.attention in (BEST, UNFUSED):
         return 1.0
-    shares = (job.values[f"performance.{job.attention}.{name}"] for name in ("attention_share", "attention_share_asynchronous"))
+    shares = (job.values[f"performance.{job.software.attention}.{name}"] for name in ("attention_share", "attention_share_asynchronous"))
     return compute.kernel_share(practice.chip.part("asynchronous_matrix"), *shares)
 
 

@@ -41,7 +41,7 @@ def axes_of(job: Job, practice: Practice, plan: Plan, pipe: Pipe, work: Work, li
     parameters = sum(float(parameter_bytes(shard.parameters, job.wide_size)) for shard in shards(job, links, plan))
     moved = {
         "pipeline": float(hidden_bytes(work.tokens, job.model.hidden, plan.tensor, job.wide_size)) * 2 * plan.interleave * count,
-        "data": parameters * {3: (2 if job.frozen else 3) * count, 2: count + 1}.get(plan.zero, 2),
+        "data": parameters * {3: (2 if job.software.adapters else 3) * count, 2: count + 1}.get(plan.zero, 2),
     }
     found = []
     for name, place in groups_of(links, plan).items():

@@ -46,10 +46,10 @@ class Builder:
         if groups is not None:
             first, back = forward.grouped, backward.grouped
         parts = [self.part(product(first, rows, outer, inner, groups), forward), self.part(product(back, rows, inner, outer, groups), backward)]
-        if not self.job.frozen:
+        if not self.job.software.adapters:
             parts.append(self.weight_gradients(product(back, outer, inner, rows, groups), backward, tokens, inner, outer, groups))
         times = [repeated(part.time, layers) for part in parts]
-        weight = None if self.job.frozen else times[2]
+        weight = None if self.job.software.adapters else times[2]
         return Item(name, "product", times[0], total(f"{name} backward", times[1:]), again, layers, weight, parts[0], tuple(parts[1:]))
 
     def part(self, found: Product, form: Products) -> Part:
@@ -59,7 +59,7 @@ class Builder:
     def weight_gradients(self, found: Product, form: Products, tokens: Any, inner: Any, outer: Any, groups: Any) -> Part:
         """Return the product that makes weight gradients, which adds to the sums itself, or leaves that to a kernel of its own."""
         weights, size = inner * outer * (1 if groups is None else groups), self.job.values["workload.accumulator_size"]
-        if self.job.adds_in_product:
+        if self.job.software.adds_in_product:
             moved = compute.weight_gradient_bytes(tokens, inner, outer, weights, form.made.input_size, size)
             time = smooth_maximum(found.computing, stream_time(moved, form.made.stream), OVERLAP)
             return Part(found.flops, moved, total("product", [time, self.practice.launch]), form.peak)

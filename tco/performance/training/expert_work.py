@@ -41,7 +41,7 @@ def experts(builder: Builder, layers: int, f: FeedForward) -> None:
     up, down = up_and_down(f, width, f.width)
     builder.product("experts up", layers, own, *up, local)
     builder.product("experts down", layers, own, *down, local, down_again(job))
-    passes = permute_passes(select(job.fused_experts, 0.0, job.value("permute_passes")), practice.dereferences)
+    passes = permute_passes(select(job.software.fused_experts, 0.0, job.value("permute_passes")), practice.dereferences)
     moved = compute.sweep_bytes(own, width, 1.0, 0.0, passes, builder.element)
     builder.passes("expert permutation", layers, moved, moved, FULL)
     if np.all(np.asarray(shape.expert) == 1):
@@ -52,11 +52,11 @@ def experts(builder: Builder, layers: int, f: FeedForward) -> None:
     own, token = per_rank(tokens, shape.tensor), hidden_bytes(1, width, 1, builder.element)
     size, both = hidden_bytes(tokens, width, shape.tensor, builder.element), (2 * layers, 2 * layers)  # dispatch and combine
     near = spread(links, own, token, f.active, Group(shape.expert, 1, shape.expert, 1), "inside")
-    builder.link("expert exchange in a domain", size, near, both, select(job.fused_experts, 0.0, job.value("expert_exposed_inside")))
+    builder.link("expert exchange in a domain", size, near, both, select(job.software.fused_experts, 0.0, job.value("expert_exposed_inside")))
     far = spread(links, own, token, f.active, among(group), "across")
     builder.link("expert exchange across domains", 0.0, far, both, job.value("expert_exposed_across"), builder.work.across)
 
 
 def down_again(job: Job) -> int:
     """Return when the way out of a feed-forward part is computed again: no gradient needs its result, which compilers see."""
-    return NEVER if job.compiled else FULL
+    return NEVER if job.software.compiled else FULL

@@ -1,22 +1,15 @@
-"""What a training job rests on: the workload, read from the catalogue's values."""
+"""What a training job rests on: a model, its software and the workload, read from the catalogue's values."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
-from tco.foundation.errors import DataError, unknown
+from tco.foundation.errors import DataError
 from tco.foundation.trace import plain
 from tco.models.architecture import Architecture
 from tco.performance.chip.formats import element_size
-
-TODAY = ("fused", "unfused")  # attention: the best kernel of the day, or scores kept in memory
-CHOICES = {
-    "workload.attention": ("fused", "unfused"),
-    "workload.dropout": ("yes", "no"),
-    "workload.expert_kernels": ("fused", "separate"),
-    "workload.trained": ("all", "adapters"),
-}
+from tco.performance.training.software import Software
 
 
 class Readable(Protocol):
@@ -31,18 +24,11 @@ class Job:
     """A model trained on a number of chips."""
 
     model: Architecture
-    chips: Any  # whole numbers
-    batch: int  # sequences of a step
-    length: int  # tokens of a sequence
-    fused: bool
-    dropout: bool
+    software: Software
     values: Readable
-    fused_experts: Any = False  # experts run as few kernels, permutation and exchange inside them
-    frozen: bool = False  # the model's weights stay; only small adapters are trained
-    attention: str = "fused"  # the kernel of attention, a name of practice where it is older than today's
-    adds_in_product: bool = True  # products that make weight gradients add them to their sums themselves
-    overlaps: bool = True  # transfers between stages run beside compute
-    compiled: bool = False  # steps are compiled: nothing is computed again that no gradient needs, and no host launches kernels
+    chips: Any  # whole numbers; arrays where many jobs are asked together, of which no plans are sought
+    batch: int = 0  # sequences of a step
+    length: int = 0  # tokens of a sequence
 
     def value(self, name: str) -> Any:
         """Return one of the parameters all training runs share."""
@@ -72,20 +58,6 @@ def whole(values: Readable, path: str) -> int:
     return int(number)
 
 
-def job_of(model: Architecture, texts: dict[str, str], values: Readable) -> Job:
-    """Return the job of a workload; `texts` are its inputs that are no numbers."""
-    for path, allowed in CHOICES.items():
-        if texts[path] not in allowed:
-            raise unknown(path, texts[path], allowed)
-    chips, batch, length = (whole(values, path) for path in ("cluster.chips", "workload.global_batch", "workload.sequence_length"))
-    return Job(
-        model,
-        chips,
-        batch,
-        length,
-        fused=texts["workload.attention"] == "fused",
-        dropout=texts["workload.dropout"] == "yes",
-        values=values,
-        fused_experts=texts["workload.expert_kernels"] == "fused",
-        frozen=texts["workload.trained"] == "adapters",
-    )
+def job_of(model: Architecture, software: Software, values: Readable) -> Job:
+    """Return the job of a workload."""
+    return Job(model, software, values, *(whole(values, path) for path in ("cluster.chips", "workload.global_batch", "workload.sequence_length")))

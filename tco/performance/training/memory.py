@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tco.foundation.formula import formula
+from tco.foundation.formula import ceil_ratio, formula
 from tco.foundation.units import Byte, Pure
 
 
@@ -63,6 +63,18 @@ def logits_bytes(tokens: Pure, vocabulary: Pure, logit_size: Byte = 4) -> Any:
 def recomputed_share(kept: Byte, recomputed: Byte, usable: Byte) -> Any:
     """Least share of the layers to compute again so that a plan fits: x = min(max((M_0 - M) / (M_0 - M_1), 0), 1)."""
     return np.minimum(np.maximum((kept - usable) / np.maximum(kept - recomputed, 1e-9 * kept), 0), 1)
+
+
+@formula(unit="", source="narayanan2021")
+def whole_layers(share: Pure, layers: Pure) -> Any:
+    """Share of the layers of a stage that is whole layers: ceil(x n) / n."""
+    return ceil_ratio(share * layers, 1) / layers
+
+
+@formula(unit="byte", source="korthikanti2022")
+def partly_kept(kept: Byte, recomputed: Byte, share: Pure) -> Any:
+    """Activations where a share of the layers is computed again: M = M_0 + x (M_1 - M_0)."""
+    return kept + share * (recomputed - kept)
 
 
 @formula(unit="byte", source="tco-model")

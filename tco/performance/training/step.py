@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.foundation.formula import greatest, select, total
+from tco.foundation.trace import plain
 from tco.models.architecture import Architecture
 from tco.fabric.links import Group, Links
 from tco.performance.chip.messages import exposed_time
@@ -15,7 +16,7 @@ from tco.performance.training import memory, schedule
 from tco.performance.training.items import TIERS, Shape, Work
 from tco.performance.training.job import Job
 from tco.performance.training.machine import Practice
-from tco.performance.training.plans import RECOMPUTE, Plan, slots_of
+from tco.performance.training.plans import Plan, slots_of
 from tco.performance.training.traffic import (
     among,
     crowded_time,
@@ -30,6 +31,9 @@ from tco.performance.training.traffic import (
     waiting_time,
 )
 from tco.performance.training.work import host_times, parts_of, work_of
+
+
+KEPT, WHOLE, PARTIAL = "none", "full", "partial"
 
 
 class MicroBatch(NamedTuple):
@@ -112,7 +116,7 @@ def micro_batch(job: Job, practice: Practice, shape: Shape, work: Work | None = 
 def kept_activations(job: Job, shape: Shape, tokens: Any, recompute: str) -> Any:
     """Return the activations all layers keep of a micro-batch; what is computed again is held for one layer at a time."""
     hidden, split = job.model.hidden, 1 + (shape.tensor - 1) * shape.sequence_parallel
-    masks = 1 if job.dropout else 0
+    masks = 1 if job.software.dropout else 0
     terms, layer = [], []
     for block in job.model.blocks:
         a, f = block.attention, block.feed_forward
@@ -123,16 +127,16 @@ def kept_activations(job: Job, shape: Shape, tokens: Any, recompute: str) -> Any
         matrices = f.matrices
         projected += 2 * block.mixer.projected if block.mixer else 0
         wide = 2 * parts * hidden + saved
-        if recompute == "selective" and job.fused:
+        if recompute == "selective" and job.software.fused:
             wide, matrices = parts * hidden + saved, f.matrices - 1
         narrow = projected + matrices * width + (f.active * hidden if f.experts else 0)
         whole = memory.layer_activations(tokens, wide, parts * hidden * masks, split, narrow, shape.tensor, job.wide_size)
         scores = [memory.score_activations(tokens, job.sequence, a.heads, shape.tensor, 1 + masks, masks, job.wide_size)]
-        full = total("layer_activations", [whole, *([] if job.fused or not a.heads else scores)])
+        full = total("layer_activations", [whole, *([] if job.software.fused or not a.heads else scores)])
         if recompute == "full":
             layer.append(full)
             full = memory.layer_activations(tokens, hidden, 0, split, 0, shape.tensor, job.wide_size)
-        elif recompute == "selective" and not job.fused:
+        elif recompute == "selective" and not job.software.fused:
             layer.extend(scores)
             full = whole
         terms.append(memory.held_activations(full, block.layers, 1, 1))
@@ -167,7 +171,7 @@ def pipeline(job: Job, practice: Practice, plan: Plan, micro: MicroBatch) -> Pip
     size = hidden_bytes(micro.tokens, model.hidden, plan.tensor, job.wide_size)
     stages = strided(practice.links, plan.tensor * plan.context * (1 + (plan.data - 1) * (1 - plan.order)), plan.pipeline)
     boundaries = 2 * plan.interleave * np.minimum(plan.pipeline - 1, 1)
-    share = job.value("pipeline_exposed") if job.overlaps else 1.0  # older software waits for its transfers
+    share = job.value("pipeline_exposed") if job.software.overlaps else 1.0  # older software waits for its transfers
     transfer = exposed_time(sent(practice.links, size, stages), boundaries, share)
     links, waits = (
         {tier: hidden_traffic(schedule.stage_time(time, layers, model.layers), count, 1) for tier, time in times[plan.recompute].items()}
@@ -243,8 +247,8 @@ def step(job: Job, practice: Practice, plan: Plan, micro: MicroBatch, pipe: Pipe
     if zero == 3:  # layer by layer: weights before both passes, gradients after
         held = slots(plan, job.model)
         layer = [g._replace(parameters=g.parameters / held) for g in groups]
-        parts["pipeline"] = beside_pipeline(job, practice, pipe, layer, (2 if job.frozen else 3) * held)
-    elif not job.frozen:
+        parts["pipeline"] = beside_pipeline(job, practice, pipe, layer, (2 if job.software.adapters else 3) * held)
+    elif not job.software.adapters:
         once = total("gather_of_all_parameters", [gathered(links, parameter_bytes(g.parameters, job.wide_size), g.group).time for g in groups])
         if zero == 2:  # gradients are scattered after every micro-batch
             parts["pipeline"] = beside_pipeline(job, practice, pipe, groups, 1)
@@ -253,7 +257,7 @@ def step(job: Job, practice: Practice, plan: Plan, micro: MicroBatch, pipe: Pipe
     updates = [schedule.optimizer_time(g.parameters, n, practice.bandwidth, plan.offload) for g, n in zip(groups, ranks, strict=True)]
     rates = job.value("host_update_rate"), job.value("host_link_bandwidth")
     hosts = [schedule.host_update_time(g.parameters, n, plan.offload, *rates) for g, n in zip(groups, ranks, strict=True)]
-    if not job.frozen:
+    if not job.software.adapters:
         parts["optimizer"] = total("optimizer", [*updates, *hosts])
     summed = total("step_without_loss", list(parts.values()))
     time = schedule.scaled_step(summed, np.maximum(job.chips / links.domain, 1.0), job.value("scale_loss"))
@@ -267,11 +271,11 @@ def memory_of(job: Job, plan: Plan, micro: MicroBatch, pipe: Pipe, groups: list[
     sizes = {"weights": job.wide_size, "gradients": job.values["workload.gradient_size"], "optimizer": job.values["workload.optimizer_size"]}
     used: dict[str, Any] = {}
     for (name, size), level in zip(sizes.items(), (3, 2, 1), strict=True):
-        if job.frozen and name != "weights":
+        if job.software.adapters and name != "weights":
             continue
         terms = [memory.sharded_bytes(g.parameters, size, g.ranks if zero >= level else 1, 1 if name == "optimizer" else copies) for g in groups]
         used[name] = total(name, terms)
-    if not job.frozen:
+    if not job.software.adapters:
         used["optimizer"] = memory.resident_bytes(used["optimizer"], plan.offload)
     if zero == 3:  # the layer at work and the next one are gathered
         whole = [memory.sharded_bytes(g.parameters, job.wide_size, slots(plan, job.model), 2) for g in groups]
@@ -285,12 +289,48 @@ def memory_of(job: Job, plan: Plan, micro: MicroBatch, pipe: Pipe, groups: list[
     return used
 
 
+def layers_again(job: Job, practice: Practice, plan: Plan, kept: Step, recomputed: Step) -> Any:
+    """Return the share of the layers of a stage, whole ones, that must be computed again so that a plan fits."""
+    share = memory.recomputed_share(kept.held, recomputed.held, practice.memory)
+    return memory.whole_layers(share, slots(plan, job.model))
+
+
+def partly(micro: MicroBatch, share: Any) -> MicroBatch:
+    """Return a micro-batch that also knows itself with a share of its layers computed again."""
+
+    def blended(by_level: dict[str, Any], mix: Any) -> dict[str, Any]:
+        return by_level | {PARTIAL: mix(by_level[KEPT], by_level[WHOLE], share)}
+
+    def tiers(by_level: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        return by_level | {PARTIAL: {tier: schedule.partly_recomputed(by_level[KEPT][tier], by_level[WHOLE][tier], share) for tier in TIERS}}
+
+    times = {name: blended(getattr(micro, name), schedule.partly_recomputed) for name in ("alone", "added", "beside", "busy", "hidden")}
+    return micro._replace(**times, kept=blended(micro.kept, memory.partly_kept), links=tiers(micro.links), waits=tiers(micro.waits))
+
+
+def partial_step(job: Job, practice: Practice, plan: Plan, micro: MicroBatch, whole: tuple[Step, Step]) -> tuple[Step, Pipe, MicroBatch, Any]:
+    """Return a step that computes so many layers again that it fits, from the steps that compute none and all of them again."""
+    share = layers_again(job, practice, plan, *whole) if plan.share is None else plan.share
+    mixed = partly(micro, share)
+    pipe = pipeline(job, practice, plan._replace(recompute=PARTIAL), mixed)
+    return step(job, practice, plan._replace(recompute=PARTIAL), mixed, pipe), pipe, mixed, share
+
+
 def evaluate_plan(job: Job, practice: Practice, plan: Plan) -> tuple[Step, Pipe, MicroBatch, Work]:
-    """Return the step of one plan, with everything it is made of."""
+    """Return the step of one plan, or of an array of plans that differ in numbers only, with everything it is made of."""
     work = work_of(job, practice, shape_of(plan))
     micro = micro_batch(job, practice, shape_of(plan), work)
+    if plan.recompute == PARTIAL:
+        both = tuple(step(job, practice, one, micro, pipeline(job, practice, one, micro)) for one in (plan._replace(recompute=r) for r in (KEPT, WHOLE)))
+        made, pipe, micro, _ = partial_step(job, practice, plan, micro, both)  # type: ignore[arg-type]
+        return made, pipe, micro, work
     pipe = pipeline(job, practice, plan, micro)
     return step(job, practice, plan, micro, pipe), pipe, micro, work
 
 
-assert RECOMPUTE == ("none", "selective", "full")  # the levels of recomputation count up in this order
+def chosen_share(job: Job, practice: Practice, plan: Plan) -> Plan:
+    """Return a plan with the share of its layers that partial recomputation takes, which then stays fixed."""
+    if plan.recompute != PARTIAL or plan.share is not None:
+        return plan
+    kept, recomputed = (evaluate_plan(job, practice, plan._replace(recompute=level))[0] for level in (KEPT, WHOLE))
+    return plan._replace(share=float(plain(layers_again(job, practice, plan, kept, recomputed))))

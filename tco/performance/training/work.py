@@ -31,9 +31,9 @@ LOGIT_PASSES, LOGIT_SHARES = 6, (0.3, 0.7)  # softmax and loss over the vocabula
 def elementwise(builder: Builder, block: Block) -> None:
     """Add norms, residuals, rotary positions and activation functions."""
     shape, job, a, f = builder.shape, builder.job, block.attention, block.feed_forward
-    again = SELECTIVE if job.fused else FULL
+    again = SELECTIVE if job.software.fused else FULL
     wide = parts_of(block) * job.model.hidden
-    masks = MASK_PASSES if job.dropout else (0, 0)
+    masks = MASK_PASSES if job.software.dropout else (0, 0)
     residuals = [added + mask for added, mask in zip(RESIDUAL_PASSES, masks, strict=True)]
     for name, counts, bandwidth in (("norms", NORM_PASSES, builder.practice.row_bandwidth), ("residuals", residuals, None)):
         moved = [compute.sweep_bytes(builder.tokens, wide, builder.wide_split, 0.0, count, builder.element) for count in counts]
@@ -107,7 +107,7 @@ def host_times(job: Job, practice: Practice) -> dict[str, Any]:
     """Return the time the host needs for a micro-batch through all layers, by recomputation."""
     sparse = sum(block.layers for block in job.model.blocks if block.feed_forward.experts)
     parts = sum(block.layers * parts_of(block) for block in job.model.blocks)
-    if job.compiled:
+    if job.software.compiled:
         return dict.fromkeys(AGAIN, 0.0)
-    times = job.value("host_block_time"), select(job.fused_experts, job.value("host_block_time"), job.value("host_expert_block_time"))
+    times = job.value("host_block_time"), select(job.software.fused_experts, job.value("host_block_time"), job.value("host_expert_block_time"))
     return {name: compute.host_time(parts - sparse, times[0], sparse, times[1], again, practice.host_factor) for name, again in AGAIN.items()}

@@ -1,0 +1,119 @@
+"""What the software of a training job does: the features it has by its date, its engine and the family of its chips.
+
+`data/training/software.csv` says since when an engine has a feature; an input states it where somebody knows better. Of the rows
+of a feature that hold, the last one counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tco.catalog import Catalogue
+from tco.foundation.errors import DataError, unknown
+from tco.foundation.files import read_csv
+
+FILE = "training/software.csv"
+COLUMNS = ("input", "value", "since", "engine", "family", "source", "note")
+TODAY = "9999"
+CHOICES: dict[str, tuple[str, ...]] = {
+    "workload.attention": (),  # any kernel whose share of today's rate is known
+    "workload.dropout": ("yes", "no"),
+    "workload.expert_kernels": ("fused", "separate"),
+    "workload.trained": ("all", "adapters"),
+    "workload.gradient_sums": ("fused", "separate"),
+    "workload.stage_transfers": ("overlapped", "exposed"),
+    "workload.programs": ("eager", "compiled"),
+}
+BEST, UNFUSED = "fused", "unfused"  # attention: today's kernel, or scores kept in memory
+NATIVE = "native"  # as the software has it by its date
+DATED = ("workload.software", "workload.engine")  # what the features follow from
+PLANS = ("plan.sequence_parallel", "plan.tp_overlap", "plan.micro_batches")  # what plans the software offers
+
+
+class Feature(NamedTuple):
+    """A feature that software has from some month on."""
+
+    value: str
+    since: str
+    engine: str  # empty: every one
+    family: str  # of chips; empty: every one
+
+    def holds(self, date: str, engine: str, family: str) -> bool:
+        """Say whether software of a date has it."""
+        return self.since <= date and self.engine in ("", engine) and self.family in ("", family)
+
+
+class Software(NamedTuple):
+    """What the software of a job does."""
+
+    attention: str = BEST  # the kernel
+    dropout: bool = False
+    fused_experts: bool = False  # experts run as few kernels, permutation and exchange inside them
+    adapters: bool = False  # the model's weights stay; only small adapters are trained
+    adds_in_product: bool = True  # products that make weight gradients add them to their sums themselves
+    overlaps: bool = True  # transfers between stages run beside compute
+    compiled: bool = False  # whole steps are compiled: no host launches kernels, nothing is computed again that no gradient needs
+    splits_sequences: bool = True  # sequence parallelism exists
+    splits_collectives: bool = True  # collectives in pieces beside the products they feed
+    whole_batches: bool = False  # a step is one micro-batch of every rank: no gradients are summed over several
+
+    @property
+    def fused(self) -> bool:
+        """Say whether attention keeps its scores on the chip."""
+        return self.attention != UNFUSED
+
+
+def features(catalogue: Catalogue) -> dict[str, list[Feature]]:
+    """Return the features of every input, as the data folders state them."""
+
+    def read() -> dict[str, list[Feature]]:
+        found: dict[str, list[Feature]] = {}
+        for folder in catalogue.folders:
+            if (path := folder / FILE).is_file():
+                for _, row in read_csv(path, COLUMNS):
+                    found.setdefault(row["input"], []).append(Feature(row["value"], row["since"], row["engine"], row["family"]))
+        return found
+
+    made: dict[str, list[Feature]] = catalogue.once(FILE, read)
+    return made
+
+
+def engines(catalogue: Catalogue) -> list[str]:
+    """Return the engines that have features of their own."""
+    return sorted({one.engine for found in features(catalogue).values() for one in found if one.engine})
+
+
+def software_of(catalogue: Catalogue, texts: Mapping[str, str], family: str) -> Software:
+    """Return what software does, from the inputs that are texts; an unknown one raises `DataError`."""
+    date, engine = (texts.get(path, NATIVE) for path in DATED)
+    if date != NATIVE and not re.fullmatch(r"\d{4}(-\d{2}){0,2}", date):
+        raise DataError(f"workload.software is {date!r}, expected the month of its release, such as 2024-06, or {NATIVE}")
+    if engine != NATIVE and engine not in engines(catalogue):
+        raise unknown("engine of training", engine, [*engines(catalogue), NATIVE], "workload.engine")
+    month = TODAY if date == NATIVE else date
+
+    def of(path: str) -> str:
+        if (stated := texts.get(path, NATIVE)) != NATIVE:
+            return stated
+        held = [one.value for one in features(catalogue).get(path, ()) if one.holds(month, engine, family)]
+        return held[-1] if held else ""
+
+    said = {path: of(path) for path in (*CHOICES, *PLANS)}
+    kernels = sorted(name for name, attribute in catalogue.calibration_rows if attribute == "attention_share")
+    for path, allowed in (CHOICES | {"workload.attention": (BEST, UNFUSED, *kernels)}).items():
+        if said[path] not in allowed:
+            raise unknown(path, said[path], [*allowed, NATIVE])
+    return Software(
+        attention=said["workload.attention"],
+        dropout=said["workload.dropout"] == "yes",
+        fused_experts=said["workload.expert_kernels"] == "fused",
+        adapters=said["workload.trained"] == "adapters",
+        adds_in_product=said["workload.gradient_sums"] == "fused",
+        overlaps=said["workload.stage_transfers"] == "overlapped",
+        compiled=said["workload.programs"] == "compiled",
+        splits_sequences=said["plan.sequence_parallel"] != "no",
+        splits_collectives=said["plan.tp_overlap"] != "no",
+        whole_batches=said["plan.micro_batches"] == "one",
+    )
