@@ -7,7 +7,7 @@ import math
 from tco.catalog.systems import System
 from tco.chain.inputs import Inputs
 from tco.fabric.library import Library, family_library
-from tco.fabric.links import Links, Route, Tier, links_of
+from tco.fabric.links import PROTOCOLS, Links, Route, Tier, links_of
 from tco.fabric.scopes import crossing_bandwidth, fabric_scopes, port_bandwidth, shares_ports, torus_of, tray_of
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.trace import plain
@@ -16,8 +16,6 @@ from tco.foundation.values import Values
 from tco.hardware.clos import switch_radix, tiers_needed
 from tco.hardware.network import OPTICS, Network, Plan, scale_out_network, summed, switch_part
 from tco.performance.chip.machine import family_of
-
-PROTOCOLS = {"rdma": "network_step", "efa": "efa_step"}  # InfiniBand and RoCE take one step alike
 
 
 def design_network(inputs: Inputs, values: Values) -> Network:

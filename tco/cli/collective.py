@@ -12,13 +12,24 @@ from tco.cli.options import Data, Form, Format, Output, Quiet, Settings, Variant
 
 @app.command()
 def collective(
-    system: Annotated[str, typer.Argument(help="A system's id; `tco systems list` shows them.")],
+    system: Annotated[str, typer.Argument(help="A system's or a chip's id; `tco systems list` shows them.")],
     operation: Annotated[
-        str, typer.Option("--op", help="all-reduce, all-gather, reduce-scatter, all-to-all, broadcast or send-recv.")
+        str, typer.Option("--op", help="all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, send-recv, dispatch or combine.")
     ] = "all-reduce",
     size: Annotated[str, typer.Option(help="The whole buffer, as nccl-tests counts it: 64KiB, 1MiB, 1GB.")] = "1MiB",
     largest: Annotated[str | None, typer.Option("--to", help="Also every doubling up to this size, each by its best algorithm.")] = None,
     ranks: Annotated[int | None, typer.Option(min=2, help="Chips that take part; none: one scale-up world.")] = None,
+    per_domain: Annotated[int | None, typer.Option(min=1, help="Chips of each scale-up domain that take part; none: as many as it holds.")] = None,
+    library: Annotated[
+        str | None, typer.Option(help="The library whose algorithms are open: nccl, rccl, deepep, best, ...; none: the family's.")
+    ] = None,
+    algorithm: Annotated[str | None, typer.Option(help="Take this algorithm of the library, not its quickest.")] = None,
+    tokens: Annotated[float, typer.Option(min=0, help="Tokens of a rank, of dispatch and combine.")] = 128,
+    hidden: Annotated[float, typer.Option(min=1, help="Elements of a token.")] = 7168,
+    topk: Annotated[float, typer.Option(min=1, help="Experts of a token.")] = 8,
+    precision: Annotated[str, typer.Option(help="Format of the tokens on the wire: fp8 or bf16.")] = "bf16",
+    sms: Annotated[float | None, typer.Option(min=1, help="Cores that copy tokens; none: as many as the library takes.")] = None,
+    groups: Annotated[str | None, typer.Option(metavar="D/G", help="Routing limited to D of G groups of experts, such as 4/8.")] = None,
     settings: Settings = None,
     variant: Variants = None,
     data: Data = None,
@@ -26,39 +37,52 @@ def collective(
     output: Output = None,
     quiet: Quiet = False,
 ) -> None:
-    """Time a collective on a system by every algorithm its fabric allows."""
+    """Time a collective on a system by every algorithm its fabric allows, and by the quickest that a library offers."""
     from tco.chain.connections import links_of_system
     from tco.chain.inputs import system_inputs
     from tco.cli.emit import Answer, emit
     from tco.cli.load import catalogue_for
-    from tco.fabric.algorithms import half_rate, timings
+    from tco.fabric.algorithms import half_rate
+    from tco.fabric.experts import Tokens
+    from tco.fabric.library import EXCHANGES, library_of, token_size
+    from tco.fabric.links import group_of, placed
+    from tco.foundation.errors import DataError
     from tco.foundation.units import parse_quantity
     from tco.foundation.values import as_number
     from tco.outputs.collectives import HEADER, collective_document, collective_tables
     from tco.outputs.document import document
     from tco.outputs.table import significant
-    from tco.studies.collectives import Measured, candidate_rows, doublings
+    from tco.studies.collectives import Measured, candidate_rows, doublings, limited
 
     catalogue = catalogue_for(None, data)
     inputs = system_inputs(catalogue, system, pairs(settings, "--set"), pairs(variant, "--variant"))
     values = inputs.values(as_number)
-    links = links_of_system(inputs, values)
+    links = links_of_system(inputs, values, library_of(catalogue, library.split("+")) if library else None)
     count = ranks or int(inputs.system.chips)
-    buffer = parse_quantity(spaced(size), "byte")
-    ends = float(links.latencies.ends)
+    group = placed(count, per_domain) if per_domain else group_of(links, count)
+    exchanges = operation in EXCHANGES
+    if exchanges and largest:
+        raise DataError(f"--to: {operation} has tokens, not sizes; ask for one --tokens at a time")
+    drawn, all_groups = limited(groups) if groups else (0, 0)
 
     def timed(one: float) -> list[Measured]:
-        return candidate_rows(operation, count, one, timings(links, operation, count, one), ends)
+        size: float | Tokens = one
+        if exchanges:
+            size = Tokens(tokens, token_size(links.library, precision, hidden), topk, all_groups, drawn, sms)
+        return candidate_rows(links, operation, group, size, algorithm)
 
+    buffer = parse_quantity(spaced(size), "byte")
     rows = timed(buffer)
     sweep = [timed(one)[0] for one in doublings(buffer, parse_quantity(spaced(largest), "byte"))] if largest else []
-    facts = [f"{operation} of {size}{f' to {largest}' if largest else ''} over {count} chips; {links.domain} chips a domain"]
-    shown = sweep or rows
-    half = float(half_rate(links, operation, count, rows[0].algorithm))
-    facts.append(f"{rows[0].algorithm} reaches half of its rate with {significant(half / 1e6, 3)} MB")
+    what = f"{tokens:g} tokens a rank" if exchanges else f"{size}{f' to {largest}' if largest else ''}"
+    facts = [f"{operation} of {what} over {count} chips; {group.per_domain:g} chips a domain; {links.library.name}"]
+    shown, half = sweep or rows, None
+    if not exchanges:
+        half = float(half_rate(links, operation, group, rows[0].algorithm))
+        facts.append(f"{rows[0].algorithm} reaches half of its rate with {significant(half / 1e6, 3)} MB")
     emit(
         Answer(
-            lambda: document("collective", catalogue, collective_document(system, operation, count, half, rows, sweep)),
+            lambda: document("collective", catalogue, collective_document(system, operation, count, links.library.id, half, rows, sweep)),
             lambda: collective_tables(inputs.system.name, facts, shown, bool(sweep)),
             HEADER,
             [row.row for row in shown],

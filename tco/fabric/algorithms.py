@@ -8,36 +8,22 @@ steps are zero there.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tco.fabric import costs as cost
-from tco.fabric.library import COPIED, EXCHANGES, nothing_offered
+from tco.fabric.experts import Tokens, expert_ways
+from tco.fabric.library import EXCHANGES, nothing_offered
 from tco.fabric.links import Group, Links, group_of, links_for, worlds_of
+from tco.fabric.timing import Reach, Timing, Ways, at_once, partly, pipelined, straight_latency, wire
 from tco.foundation.errors import unknown
 from tco.foundation.formula import least, total
 
 OPERATIONS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-recv")
 SOME, VAST = 1e6, 1e15  # bytes
-NEVER = math.inf  # time of an algorithm that is not there
-
-
-class Timing(NamedTuple):
-    """Time of an algorithm and what it consists of."""
-
-    time: Any
-    start: Any  # with the trips to memory at both ends
-    stepping: Any  # start and steps
-    latency: Any  # start, steps and what steps that add up take longer
-    wire: Any
-    call: Any = 0.0  # what the caller adds
-
-
-Ways = Mapping[str, Callable[[], Timing]]  # the algorithms of an operation, each timed when it is asked for
 
 
 def timings(links: Links, operation: str, ranks: Any, size: Any) -> dict[str, Timing]:
@@ -48,7 +34,7 @@ def timings(links: Links, operation: str, ranks: Any, size: Any) -> dict[str, Ti
 def timings_on(links: Links, operation: str, group: Group, size: Any) -> dict[str, Timing]:
     """Return the timing of every algorithm that the fabric allows for a group wherever its ranks stand; an unknown operation raises `DataError`."""
     at = reach(links, group)
-    return {name: called(at, way()) for name, way in ways(at, operation, size).items()}
+    return {name: called(at, operation, way()) for name, way in ways(at, operation, size).items()}
 
 
 def ways(at: Reach, operation: str, size: Any) -> Ways:
@@ -67,10 +53,12 @@ def ways(at: Reach, operation: str, size: Any) -> Ways:
     return makers[operation](at, size)
 
 
-def called(at: Reach, timing: Timing) -> Timing:
+def called(at: Reach, operation: str, timing: Timing) -> Timing:
     """Return a timing with what the caller of the library adds."""
     over = at.links.library.overhead
-    return timing if over is None else timing._replace(time=cost.called_time(timing.time, over), call=over)
+    return (
+        timing if over is None or operation not in at.links.library.called else timing._replace(time=cost.called_time(timing.time, over), call=over)
+    )
 
 
 def offered(at: Reach, operation: str, found: Ways) -> dict[str, Timing]:
@@ -86,12 +74,7 @@ def offered(at: Reach, operation: str, found: Ways) -> dict[str, Timing]:
             made[name] = partly(way(), 1.0 - apart)
     if not made:
         raise nothing_offered(library, operation, found)
-    return {name: called(at, timing) for name, timing in made.items()}
-
-
-def partly(timing: Timing, possible: Any) -> Timing:
-    """Return the timing of an algorithm that only some of many groups have."""
-    return timing._replace(time=cost.where_offered(timing.time, possible, NEVER))
+    return {name: called(at, operation, timing) for name, timing in made.items()}
 
 
 def choose(at: Reach, operation: str, size: Any, name: str | None = None) -> Any:
@@ -100,11 +83,16 @@ def choose(at: Reach, operation: str, size: Any, name: str | None = None) -> Any
     `size` is the whole buffer as nccl-tests counts it, in expert exchanges the `Tokens` of a rank.
     """
     found = ways(at, operation, size)
-    if name is None:
-        return least(operation, [timing.time for timing in offered(at, operation, found).values()])
+    if name is not None:
+        found = {name: named(found, operation, name)}
+    return least(operation, [timing.time for timing in offered(at, operation, found).values()])
+
+
+def named(found: Ways, operation: str, name: str) -> Callable[[], Timing]:
+    """Return one algorithm of an operation; one that the fabric does not have raises `DataError`."""
     if name not in found:
         raise unknown("algorithm", name, found, f"{operation} on this fabric")
-    return called(at, found[name]()).time
+    return found[name]
 
 
 def candidates(links: Links, operation: str, ranks: Any, size: Any) -> dict[str, Any]:
@@ -119,18 +107,9 @@ def cheapest(links: Links, operation: str, ranks: Any, size: Any) -> Any:
 
 def half_rate(links: Links, operation: str, group: Group, name: str) -> Any:
     """Return the buffer with which an algorithm reaches half of its rate on a vast one, from its time on three sizes."""
-    empty, some, vast = (choose(reach(links, group), operation, size, name) for size in (0.0, SOME, VAST))
+    at = reach(links, group)
+    empty, some, vast = (called(at, operation, named(ways(at, operation, size), operation, name)()).time for size in (0.0, SOME, VAST))
     return cost.half_rate_size(empty, cost.algorithm_bandwidth(VAST, vast), SOME, some)
-
-
-class Reach(NamedTuple):
-    """A group on the links it meets, with the rate and the steps by which its domains reach each other."""
-
-    links: Links
-    group: Group
-    rate: Any  # between domains: the lanes of the world, or the network beyond it
-    step: Any  # between domains, to the paired place
-    straight: Any  # to any place of another domain: forwarded on the way inside the world, else as between pairs
 
 
 def reach(links: Links, group: Group) -> Reach:
@@ -143,37 +122,6 @@ def reach(links: Links, group: Group) -> Reach:
         within = cost.reaching_step(group.per_domain, t.crossing_step, t.forwarded_step)
         straight = cost.outside_step(worlds, within, t.network_step)
     return Reach(links_for(links, group), group, rate, step, straight)
-
-
-def straight_latency(at: Reach, start: Any, phases: int, step: Any) -> Any:
-    """Return the latency of exchanges straight to every place: one step a phase inside the world, beyond it one inside and one across."""
-    t = at.links.latencies
-    across = cost.direct_latency(start, phases, at.group.ranks, at.group.domains, step, at.step)
-    if t.forwarded_step is None:
-        return across
-    within = cost.forwarded_latency(start, phases, at.group.ranks, at.group.domains, step, at.straight)
-    return cost.outside_step(at.group.worlds, within, across)
-
-
-def wire(at: Reach, inner: Any, outer: Any, inner_rate: Any) -> Any:
-    """Return the time on the wire of bytes that stay and bytes that leave the domain, which may pass the same ports."""
-    if not at.links.shared:
-        return cost.wire_time(inner, inner_rate, outer, at.rate)
-    within = np.minimum(np.asarray(at.group.worlds) <= 1, 1.0)  # beyond its world a chip has ports of its own
-    return cost.shared_wire_time(inner, inner_rate, outer, at.rate, within)
-
-
-def pipelined(at: Reach, latency: Any, wire: Any, reducing: Any = None) -> Timing:
-    """Return the timing of a transfer in chunks, of whose steps some add up."""
-    t = at.links.latencies
-    whole = latency if reducing is None else cost.reducing_latency(latency, reducing, t.reduction)
-    return Timing(cost.pipelined_time(whole, wire, t.chunk), t.start, latency, whole, wire)
-
-
-def at_once(at: Reach, start: Any, latency: Any, wire: Any, reducing: Any = None) -> Timing:
-    """Return the timing of a transfer in one piece, of whose steps some add up."""
-    whole = latency if reducing is None else cost.reducing_latency(latency, reducing, at.links.latencies.reduction)
-    return Timing(cost.direct_time(whole, wire), start, latency, whole, wire)
 
 
 def halvings(parts: Any) -> Any:
@@ -362,64 +310,6 @@ def send_receive(at: Reach, size: Any) -> Ways:
         return at_once(at, t.start, latency, wire(at, staying, across, at.links.inside))
 
     return {"direct": straight}
-
-
-class Tokens(NamedTuple):
-    """What a rank sends to experts: tokens of some bytes, the experts of each, and the groups of experts its routing is limited to."""
-
-    count: Any
-    bytes: Any  # of one token
-    active: Any
-    groups: int = 0  # of experts; none where routing is not limited
-    drawn: int = 0  # groups a token may reach
-    cores: Any = None  # that copy tokens; none: as many as the library takes
-
-
-def places(tokens: Tokens, units: Any) -> Any:
-    """Return the distinct units, of equal shares of the experts, that the experts of a token fall on."""
-    if not tokens.groups:
-        return cost.distinct_places(units, tokens.active)
-    missed: Any = 1.0
-    for drawn in range(tokens.drawn):
-        missed = cost.missed_share(missed, units, tokens.groups, drawn)
-    return cost.limited_places(units, missed, tokens.groups, tokens.drawn, tokens.active)
-
-
-def expert_ways(operation: str, at: Reach, tokens: Tokens) -> Ways:
-    """Dispatch or combine of expert tokens: each copy sent by itself, or once to a rank or domain and copied there by cores or by DMA engines."""
-    group = at.group
-
-    def alone() -> Timing:
-        inside, outside = (group.per_domain - 1) / group.ranks, (group.domains - 1) / group.domains
-        kept, left = (cost.scattered_bytes(tokens.count, tokens.active, tokens.bytes, share) for share in (inside, outside))
-        return exchanged(at, 1, at.straight, wire(at, kept, left, at.links.spread), 0.0)
-
-    def once(copied: bool) -> Timing:
-        near, outside = (group.per_domain - 1) / group.per_domain, (group.domains - 1) / group.domains
-        ranks = places(tokens, group.ranks)
-        kept, left = (
-            cost.deduplicated_bytes(tokens.count, reached, tokens.bytes, share)
-            for reached, share in ((ranks, near), (places(tokens, group.domains), outside))
-        )
-        copying: Any = 0.0
-        if copied:
-            cores = at.links.library.cores if tokens.cores is None else tokens.cores
-            copying = cost.copy_time(tokens.count, tokens.bytes, ranks, cores, at.links.copy_rate)
-        return exchanged(at, at.links.library.kernels[operation], at.step, wire(at, kept, left, at.links.spread), copying)
-
-    found = {"low-latency": alone}
-    if operation in at.links.library.kernels:
-        found["normal, by DMA"] = partial(once, copied=False)
-        if at.links.library.cores is not None:
-            found[COPIED] = partial(once, copied=True)
-    return found
-
-
-def exchanged(at: Reach, kernels: Any, step: Any, wire: Any, copying: Any) -> Timing:
-    """Return the timing of an expert exchange in some kernels."""
-    kernel, network = at.links.latencies.expert_kernel, cost.crossing_step(step, at.group.domains)
-    latency, moving = cost.expert_latency(kernels, kernel, network), cost.moving_time(wire, copying)
-    return Timing(cost.direct_time(latency, moving), cost.scaled_latency(kernel, kernels), latency, latency, moving)
 
 
 def expert_exchange(links: Links, ranks: Any, tokens: Any, active: Any, token: Any) -> Any:

@@ -275,7 +275,7 @@ def missed_share(missed: Pure, units: Pure, groups: Pure, drawn: Pure) -> Any:
 
 @formula(unit="", source="deepseek-v3")
 def limited_places(units: Pure, missed: Pure, groups: Pure, drawn: Pure, active: Pure) -> Any:
-    """Distinct units the k experts of a token in D of G groups fall on: U (1 - m), and where groups span units D (u (1 - (1 - 1/u)^(k/D))), u = U/G."""
+    """Distinct units the k experts of a token in D of G groups fall on: U (1 - m); where groups span units D u (1 - (1 - 1/u)^(k/D)), u = U/G."""
     within = np.maximum(units / groups, 1)
     return select(units > groups, drawn * within * (1 - (1 - 1 / within) ** (active / drawn)), units * (1 - missed))
 
@@ -312,7 +312,7 @@ def called_time(time: Second, overhead: Second) -> Any:
 
 @formula(unit="s", source="tco-model")
 def where_offered(time: Second, offered: Pure, otherwise: Second) -> Any:
-    """Time of an algorithm where fabric and library have it, 1 or 0."""
+    """Time of an algorithm where fabric and library have it, else another: t = t_1 if offered, t_0 if not."""
     return select(offered > 0.5, time, otherwise)
 
 

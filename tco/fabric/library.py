@@ -10,10 +10,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from tco.catalog import Catalogue
+from tco.fabric.costs import token_bytes
 from tco.foundation.errors import DataError, unknown
 
 FOLDER = "libraries"
-KEYS = ("name", "source", "note", "extends", "every", "caller", "exchange", "offers", "inside_domain")
+KEYS = ("name", "source", "note", "extends", "every", "caller", "called", "exchange", "offers", "inside_domain", "formats")
 EXCHANGES = ("dispatch", "combine")
 COPIED = "normal"  # the way of an expert exchange in which cores copy tokens
 Offers = Mapping[str, Mapping[str, bool]]  # by operation and algorithm: whether groups of several domains have it too
@@ -33,11 +34,13 @@ class Library(NamedTuple):
     name: str
     offers: Offers
     every: bool = False  # offers whatever the fabric allows
-    caller: str = ""  # owner of what a caller adds to every collective
+    caller: str = ""  # owner of what a caller adds
+    called: tuple[str, ...] = ()  # operations it adds that to
     exchange: str = ""  # owner of the practice of expert exchanges
     overhead: Any = None  # the caller's
     cores: Any = None  # that copy tokens in an expert exchange
     kernels: Mapping[str, Any] = {}  # of an expert exchange that forwards tokens, by operation
+    formats: Mapping[str, tuple[float, float, float]] = {}  # of tokens on the wire: bytes of an element, of a scale, elements of a block
 
     def offered(self, operation: str, algorithm: str) -> bool:
         """Say whether an algorithm of an operation is offered to groups inside one domain, if not to all."""
@@ -60,8 +63,17 @@ def read_library(catalogue: Catalogue, name: str) -> Library:
             {operation: dict.fromkeys(map(str, names), wide) for operation, names in document.get(key, {}).items()}
             for key, wide in (("inside_domain", False), ("offers", True))
         )
-        texts = {key: str(document.get(key, "")) for key in ("caller", "exchange")}
-        own = Library(name, str(document.get("name", name)), merged(inside, anywhere), bool(document.get("every", False)), **texts)
+        formats = {form: (float(one["element"]), float(one["scale"]), float(one["block"])) for form, one in document.get("formats", {}).items()}
+        own = Library(
+            name,
+            str(document.get("name", name)),
+            merged(inside, anywhere),
+            bool(document.get("every", False)),
+            caller=str(document.get("caller", "")),
+            called=tuple(map(str, document.get("called", ()))),
+            exchange=str(document.get("exchange", "")),
+            formats=formats,
+        )
         return over(read_library(catalogue, str(document["extends"])), own) if "extends" in document else own
 
     found: Library = catalogue.once(("library", name), read)
@@ -70,16 +82,24 @@ def read_library(catalogue: Catalogue, name: str) -> Library:
 
 def merged(one: Offers, other: Offers) -> Offers:
     """Return what two libraries offer together."""
-    return {
-        operation: {name: any(offers.get(operation, {}).get(name, False) for offers in (one, other)) for offers in (one, other) for name in offers.get(operation, {})}
-        for operation in {**one, **other}
-    }
+    found = {}
+    for operation in {**one, **other}:
+        left, right = one.get(operation, {}), other.get(operation, {})
+        found[operation] = {name: left.get(name, False) or right.get(name, False) for name in {**left, **right}}
+    return found
 
 
 def over(below: Library, top: Library) -> Library:
     """Return a library with all of the one it stands on."""
     offers, every = merged(below.offers, top.offers), below.every or top.every
-    return top._replace(offers=offers, every=every, caller=top.caller or below.caller, exchange=top.exchange or below.exchange)
+    return top._replace(
+        offers=offers,
+        every=every,
+        caller=top.caller or below.caller,
+        called=tuple(dict.fromkeys((*below.called, *top.called))),
+        exchange=top.exchange or below.exchange,
+        formats={**below.formats, **top.formats},
+    )
 
 
 def library_of(catalogue: Catalogue, names: Iterable[str]) -> Library:
@@ -113,6 +133,13 @@ def practised(library: Library, values: Readable) -> Library:
         cores = values[f"{own}.exchange_cores"] if library.offered(EXCHANGES[0], COPIED) else None
         library = library._replace(cores=cores, kernels=kernels)
     return library
+
+
+def token_size(library: Library, form: str, hidden: Any) -> Any:
+    """Return the bytes of a token of so many elements as a library sends it, block scales included; an unknown format raises `DataError`."""
+    if form not in library.formats:
+        raise unknown("format", form, library.formats, f"tokens of {library.name}")
+    return token_bytes(hidden, *library.formats[form])
 
 
 def nothing_offered(library: Library, operation: str, found: Iterable[str]) -> DataError:

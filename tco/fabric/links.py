@@ -16,7 +16,6 @@ from tco.fabric.slices import Torus, lanes_rate, slice_all_to_all, slices_of
 from tco.foundation.formula import formula
 from tco.foundation.trace import plain
 from tco.foundation.units import Byte, BytePerSecond, Pure, Second
-from tco.foundation.values import Values
 
 
 @formula(unit="byte/s", source="tco-model")
@@ -38,12 +37,15 @@ class Readable(Protocol):
         """Return the value of a path."""
 
 
+PROTOCOLS = {"rdma": "network_step", "efa": "efa_step"}  # of the network: the parameter of practice with its step; InfiniBand and RoCE are alike
+
+
 class Route(NamedTuple):
-    """How traffic between worlds passes the scale-out network: its design, the tiers up to the switch where both ends meet, and its protocol."""
+    """How traffic between worlds passes the scale-out network: its design, the tiers up to the switch where both ends meet, its protocol."""
 
     design: str
     tiers: int
-    step: str = "network_step"  # the family's parameter of practice that holds a step of the protocol
+    step: str = PROTOCOLS["rdma"]
 
     @property
     def switches(self) -> int:
@@ -249,9 +251,7 @@ def latencies_of(values: Readable, chip: str, family: str, inner: Tier, world: T
     )
 
 
-def links_of(
-    values: Readable, chip: str, family: str, tiers: list[Tier], route: Route, reduces: Any, library: Library, age: Any = None
-) -> Links:
+def links_of(values: Readable, chip: str, family: str, tiers: list[Tier], route: Route, reduces: Any, library: Library, age: Any = None) -> Links:
     """Return what chips meet, from the scopes of their fabric; values may be numbers, traces or arrays with an entry for each of many chips."""
     inner, world, prior = tiers[0], tiers[-1], f"performance.{family}"
     efficiency, direct = values[f"{prior}.link_efficiency"], values[f"{prior}.direct_efficiency"]

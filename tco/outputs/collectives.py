@@ -8,7 +8,7 @@ from typing import Any
 from tco.outputs.table import Table, significant
 from tco.studies.collectives import PARTS, Measured
 
-HEADER = ("size_bytes", "algorithm", "time_us", "algorithm_gb_per_s", "bus_gb_per_s", "chosen", *(f"{part}_us" for part in PARTS))
+HEADER = ("size_bytes", "algorithm", "time_us", "algorithm_gb_per_s", "bus_gb_per_s", "chosen", "offered", *(f"{part}_us" for part in PARTS))
 BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -24,11 +24,12 @@ def collective_tables(title: str, facts: list[str], rows: list[Measured], sweep:
     named = [[binary(row.size), row.algorithm] if sweep else [row.algorithm] for row in rows]
     left = "l" * len(names)
     rates = [
-        [*name, significant(row.time_us), significant(row.rate), significant(row.bus), "yes" if row.chosen and not sweep else ""]
+        [*name, significant(row.time_us), significant(row.rate), significant(row.bus), "" if sweep else mark(row)]
         for name, row in zip(named, rows, strict=True)
     ]
     parts = [[*name, *(f"{part:,.2f}" for part in row.parts.values())] for name, row in zip(named, rows, strict=True)]
     below = [
+        "call: what the caller of the library adds.",
         "ends: trips to HBM at both ends; reduction: what steps that add up take longer; chunks: cutting the buffer into pieces.",
         "Latencies and efficiencies are fitted for NVIDIA, priors with ranges for every other family.",
     ]
@@ -38,13 +39,27 @@ def collective_tables(title: str, facts: list[str], rows: list[Measured], sweep:
     ]
 
 
+def mark(row: Measured) -> str:
+    """Say of an algorithm whether it is chosen, or not offered by the library."""
+    return "yes" if row.chosen else "" if row.offered else "not offered"
+
+
 def described(row: Measured) -> dict[str, Any]:
     """Return an algorithm as the JSON document shows it."""
     parts = {f"{name}_us": part for name, part in row.parts.items()}
-    return {"algorithm": row.algorithm, "time_us": row.time_us, "bus_gb_per_s": row.bus, "parts": parts}
+    return {
+        "algorithm": row.algorithm,
+        "time_us": row.time_us,
+        "algorithm_gb_per_s": row.rate,
+        "bus_gb_per_s": row.bus,
+        "offered": row.offered,
+        "parts": parts,
+    }
 
 
-def collective_document(system: str, operation: str, ranks: int, half: float, rows: list[Measured], sweep: list[Measured]) -> dict[str, Any]:
+def collective_document(
+    system: str, operation: str, ranks: int, library: str, half: float | None, rows: list[Measured], sweep: list[Measured]
+) -> dict[str, Any]:
     """Return the content of the JSON document: the algorithms at the size asked for, and the best one at each further size."""
     best = rows[0]
     return {
@@ -52,8 +67,9 @@ def collective_document(system: str, operation: str, ranks: int, half: float, ro
         "op": operation,
         "size_bytes": best.size,
         "ranks": ranks,
+        "library": library,
         **described(best),
-        "half_rate_bytes": half,
+        **({} if half is None else {"half_rate_bytes": half}),
         "candidates": [described(row) for row in rows],
         **({"sizes": [{"size_bytes": row.size, **described(row)} for row in sweep]} if sweep else {}),
     }

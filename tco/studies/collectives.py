@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from tco.fabric.algorithms import Timing
+from tco.fabric.algorithms import called, named, offered, reach, ways
 from tco.fabric.costs import algorithm_bandwidth, bus_factor
+from tco.fabric.experts import Tokens, reported_bytes
+from tco.fabric.links import Group, Links
+from tco.fabric.timing import Timing
 from tco.foundation.errors import DataError
 
-PARTS = ("start", "ends", "steps", "reduction", "wire", "chunks")  # what the time of an algorithm consists of
+PARTS = ("call", "start", "ends", "steps", "reduction", "wire", "chunks")  # what the time of an algorithm consists of
 PASSES = {"all-reduce": 2.0, "all-gather": 1.0, "reduce-scatter": 1.0, "all-to-all": 1.0}
 
 
@@ -29,30 +31,49 @@ class Measured(NamedTuple):
     rate: float
     bus: float
     chosen: bool
+    offered: bool  # by the library
     parts: dict[str, float]
 
     @property
     def row(self) -> list[Any]:
         """Return the cells of a row, as the header names them."""
-        return [self.size, self.algorithm, self.time_us, self.rate, self.bus, "yes" if self.chosen else "", *self.parts.values()]
+        marks = ["yes" if mark else "" for mark in (self.chosen, self.offered)]
+        return [self.size, self.algorithm, self.time_us, self.rate, self.bus, *marks, *self.parts.values()]
 
 
 def parts_of(timing: Timing, ends: float) -> dict[str, float]:
     """Return what a time consists of, in microseconds: trips to memory are a part of the start as the engine counts it."""
-    start, stepping, latency, wire, time = (float(value) * 1e6 for value in (timing.start, timing.stepping, timing.latency, timing.wire, timing.time))
+    start, stepping, latency, wire, time, call = (
+        float(value) * 1e6 for value in (timing.start, timing.stepping, timing.latency, timing.wire, timing.time, timing.call)
+    )
     ends *= 1e6
-    parts = (start - ends, ends, stepping - start, latency - stepping, wire, time - latency - wire)
+    parts = (call, start - ends, ends, stepping - start, latency - stepping, wire, time - latency - wire - call)
     return {name: max(0.0, round(part, 9)) for name, part in zip(PARTS, parts, strict=True)}
 
 
-def candidate_rows(operation: str, ranks: int, size: float, timings: Mapping[str, Timing], ends: float) -> list[Measured]:
-    """Return every algorithm at a size, the quickest first."""
-    rows: list[Measured] = []
-    for name, timing in sorted(timings.items(), key=lambda item: float(item[1].time)):
+def candidate_rows(links: Links, operation: str, group: Group, size: float | Tokens, algorithm: str | None = None) -> list[Measured]:
+    """Return every algorithm: the one asked for, or the quickest the library offers; then the others it offers, then the rest of the fabric's."""
+    at = reach(links, group)
+    found = ways(at, operation, size)
+    open_ = offered(at, operation, found if algorithm is None else {algorithm: named(found, operation, algorithm)})
+    best = min(open_, key=lambda name: float(open_[name].time))
+    rest = offered(at, operation, found)
+    made = {name: rest[name] if name in rest else called(at, operation, way()) for name, way in found.items()}
+    rows, moved = [], float(reported_bytes(at, size))
+    for name, timing in sorted(made.items(), key=lambda item: (item[0] != best, item[0] not in rest, float(item[1].time))):
         time = float(timing.time)
-        bus = bus_bandwidth(operation, ranks, size, time)
-        rows.append(Measured(size, name, time * 1e6, size / time / 1e9, bus, not rows, parts_of(timing, ends)))
+        bus = bus_bandwidth(operation, group.ranks, moved, time)
+        parts = parts_of(timing, float(links.latencies.ends) * float(timing.kernels))
+        rows.append(Measured(moved, name, time * 1e6, moved / time / 1e9, bus, name == best, name in rest, parts))
     return rows
+
+
+def limited(text: str) -> tuple[int, int]:
+    """Return the groups a token may reach and all groups of experts, from a text such as 4/8."""
+    drawn, slash, groups = text.partition("/")
+    if not (slash and drawn.isdigit() and groups.isdigit() and 0 < int(drawn) <= int(groups)):
+        raise DataError(f"--groups: {text!r}, expected D/G such as 4/8: a token reaches D of G groups of experts")
+    return int(drawn), int(groups)
 
 
 def doublings(first: float, last: float) -> list[float]:

@@ -7,6 +7,7 @@ import pytest
 from tco.chain.connections import links_of_system
 from tco.chain.inputs import system_inputs
 from tco.fabric.algorithms import OPERATIONS, VAST, candidates, half_rate
+from tco.fabric.links import group_of
 from tco.foundation.values import as_number
 
 SYSTEMS = ["h100-hgx8", "gb200-nvl72", "trn2-nl32x2-3d", "trn3-nl72x2", "mi300x-8", "tpuv7-cube64"]
@@ -22,5 +23,5 @@ def read(catalogue, name: str):
 def test_half_of_the_rate_is_reached_at_the_size_said(catalogue, system, operation):
     links, ranks = read(catalogue, system)
     for name, vast in candidates(links, operation, ranks, VAST).items():
-        size = half_rate(links, operation, ranks, name)
+        size = half_rate(links, operation, group_of(links, ranks), name)
         assert size / candidates(links, operation, ranks, size)[name] == pytest.approx(VAST / vast / 2, rel=1e-3)

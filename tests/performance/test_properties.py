@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from tco.chain.connections import links_of_system
 from tco.chain.inputs import system_inputs
-from tco.fabric.algorithms import OPERATIONS, Timing, expert_exchange, timings, timings_on
+from tco.fabric.algorithms import OPERATIONS, expert_exchange, timings, timings_on
 from tco.fabric.links import Group, Latencies, Links, group_of
 from tco.fabric.scopes import crossing_bandwidth, fabric_scopes
+from tco.fabric.timing import Timing
 from tco.foundation.values import as_number
 from tco.performance.chip.machine import Machine
 from tco.performance.serving.plans import DecodePlan, plan_axes
@@ -31,7 +32,7 @@ FABRICS = {
     "mesh": "mi355x-8",
 }
 on_every_fabric = pytest.mark.parametrize("fabric", FABRICS)
-RATES = ("inside", "direct", "spread", "crossing", "network", "lane", "exchange_lane")
+RATES = ("inside", "direct", "pairwise", "spread", "crossing", "network", "lane", "pairwise_lane", "exchange_lane", "copy_rate")
 AT_ONCE = ("one-shot", "two-shot", "two-shot, forwarded", "direct", "direct, forwarded")  # all ports at work, without chunks: a step reaches all
 SLACK = 1 - 1e-9
 
@@ -200,7 +201,7 @@ def least_wire(wires: Wires, operation: str, group: Group, size: float, adds_up:
     A sum over N chips moves 2 (N-1)/N of the buffer through each chip's links, a gather or an exchange (N-1)/N; a switch that adds up
     spares the chips all but once. A domain of Y takes in the whole sum, the other domains' parts of a gather, or of an exchange.
     """
-    ranks, domains, each = (float(number) for number in group)
+    ranks, domains, each = (float(number) for number in group[:3])
     share, elsewhere = (ranks - 1) / ranks, (ranks - each) / ranks
     handed = {"all-reduce": 1.0 if adds_up else 2 * share, "broadcast": 1.0, "send-recv": 1.0}.get(operation, share)
     injection = wires.inside if domains <= 1 else wires.anywhere + wires.network * (ranks > wires.world)
@@ -290,7 +291,7 @@ EIGHT = [  # operation, algorithm: steps, and buffers through the links of a chi
 def test_steps_and_bytes_of_eight_chips_behind_a_switch(operation, name, steps, buffers):
     links = fabric_named("h100-hgx8")[0]
     t, timing = links.latencies, timings(links, operation, 8, 1e6)[name]
-    far, rate = (t.far_step, links.direct) if name in AT_ONCE else (t.step, links.spread if operation == "all-to-all" else links.inside)
+    far, rate = (t.far_step, links.direct) if name in AT_ONCE else (t.step, links.pairwise if operation == "all-to-all" else links.inside)
     assert float(timing.stepping - timing.start) == pytest.approx(steps * float(far), rel=1e-9)
     assert float(timing.wire) == pytest.approx(buffers * 1e6 / float(rate), rel=1e-9)
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tco.fabric.costs import latency_scale, scaled_latency, start_with_ends, trips_to_memory
-from tco.fabric.links import Latencies, Links, link_rate
+from tco.fabric.library import read_library
+from tco.fabric.links import Links, Route, links_of_chips
 from tco.models.architecture import Architecture, load_model
 from tco.performance.chip.machine import Machine, share_of_rate
 from tco.performance.chip.memory import usable_memory
@@ -19,6 +19,7 @@ from tco.performance.serving.operators import Pass, Shape
 from tco.performance.serving.phases import held_in_memory
 from tco.studies.validation.measured import column
 from tco.studies.validation.operating_points import Points
+from tco.studies.validation.row_values import CHIP, FAMILY, RowValues
 from tco.studies.validation.score import Prediction
 from tco.studies.validation.specifications import Specifications
 
@@ -120,31 +121,9 @@ class Engines:
 
     def links_of(self) -> Links:
         """Return the links of every row's chip: its server or rack inside, the network outside."""
-        practice, part = self.chips.practice, self.chips.part
-        scale = latency_scale(part("max_clock"), part("dies"), practice("die_latency_factor"), practice("reference_clock"))
-
-        def scaled(name: str) -> Any:
-            return scaled_latency(practice(name), scale) * self.young
-
-        launch, step = scaled("collective_start"), scaled("collective_step")
-        ends = trips_to_memory(scaled("endpoint_latency"), practice("endpoint_in_memory"))
-        latencies = Latencies(
-            start=start_with_ends(launch, ends),
-            step=step,
-            far_step=step,
-            chunk=scaled("collective_chunk"),
-            network_step=practice("network_step"),
-            crossing_step=practice("network_step"),
-            in_network=practice("in_network_latency"),
-            direct_start=start_with_ends(launch * practice("direct_start_ratio"), ends),
-            expert_kernel=start_with_ends(scaled("expert_kernel_latency"), ends),
-            ends=ends,
-            reduction=scaled("reduction_latency"),
-        )
-        up, out = part("scale_up_bandwidth"), link_rate(part("scale_out_bandwidth"), practice("link_efficiency"))
-        inside, direct = link_rate(up, practice("link_efficiency")), link_rate(up, practice("direct_efficiency"))
-        domain: Any = part("scale_up_domain")
-        return Links(domain, domain, inside, direct, direct, out, out, latencies, reduces=False)
+        values = RowValues(self.chips, {"cluster.oversubscription": 1.0})
+        library = read_library(self.chips.catalogue, "best")
+        return links_of_chips(values, CHIP, FAMILY, Route("leaf", 1), library, self.young)._replace(reduces=0.0, mesh=None)
 
     def forward(self, model: Architecture, shape: Shape, logits: Any) -> Any:
         """Return the time of a forward pass of every row."""
