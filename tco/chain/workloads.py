@@ -13,7 +13,7 @@ from tco.foundation.errors import DataError
 from tco.foundation.values import Values
 from tco.models.architecture import Architecture, load_model
 from tco.performance.chip.kernel_times import traits_of
-from tco.performance.chip.machine import Machine, Stored, Traits, devices_share, family_of, machine
+from tco.performance.chip.machine import Machine, Stored, Traits, family_of, machine
 from tco.performance.serving.result import ServingResult, serve
 
 if TYPE_CHECKING:
@@ -66,8 +66,7 @@ def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
     texts = {path: inputs.text(path) for path in (*CHOICES, *DATED)}
     job = job_of(model, software_of(catalogue, texts, family), values)
     formats = passes_of(values, system.chip, inputs.text("workload.precision"), inputs.text("workload.backward_precision"))
-    share = devices_share(values, system.chip, family) if traits.logical else None
-    reached = practice(system.chip, family, values, formats, links_of_system(inputs, values), traits.tiled, share)
+    reached = practice(system.chip, family, values, formats, links_of_system(inputs, values), traits)
     if catalogue.has_part_value(system.chip, "dereferences"):
         reached = replace(reached, dereferences=values[f"parts.{system.chip}.dereferences"])
     result = train(job, reached, formats, plan)

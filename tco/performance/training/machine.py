@@ -9,8 +9,9 @@ from tco.fabric.links import Links
 from tco.foundation.errors import unknown
 from tco.performance.chip.clock import sustained_clock
 from tco.performance.chip.formats import FORMATS, Computed, Structured, computed_on
+from tco.performance.chip.kernel_times import Traits, kernels_on
 from tco.performance.chip.memory import usable_memory
-from tco.performance.chip.products import Chip, Operands, chip_of, operands
+from tco.performance.chip.products import Chip, Operands, operands
 from tco.performance.chip.roofline import achieved_rate
 from tco.performance.training.compute import power_of_compute
 from tco.performance.training.job import Readable
@@ -106,9 +107,9 @@ def products(chip: Chip, found: Passed, clock: Any, values: Readable) -> Product
     return Products(found, chip.part(found.form.peak), made, made._replace(latency=0.0), conversion)
 
 
-def practice(chip: str, family: str, values: Readable, found: Passes, links: Links, tiled: bool, share: Any = None) -> Practice:
+def practice(chip: str, family: str, values: Readable, found: Passes, links: Links, traits: Traits) -> Practice:
     """Return what the chip and its links reach in training with the formats of both passes."""
-    kernels = chip_of(values, chip, family, tiled, share)  # type: ignore[arg-type]
+    kernels = kernels_on(values, chip, family, traits)
     clock = clock_of(kernels, values)
     made = {one: products(kernels, one, clock, values) for one in {*found, Passed(WIDE.stored, WIDE)}}
     return Practice(

@@ -22,7 +22,7 @@ from tco.performance.training.job import Job
 from tco.performance.training.machine import Passes, Practice
 from tco.performance.training.plans import Plan, describe
 from tco.performance.training.search import Found, search
-from tco.performance.training.step import PARTIAL, MicroBatch, Pipe, Step, chosen_share, evaluate_plan, hides, slots
+from tco.performance.training.step import PARTIAL, MicroBatch, Pipe, Step, chosen_share, evaluate_plan, hides, kept_level, slots
 
 
 @dataclass(slots=True)
@@ -88,7 +88,7 @@ def train(job: Job, practice: Practice, formats: Passes, plan: Plan | Mapping[st
     rates = {
         "step_s": made.time,
         "mfu": schedule.model_flops_utilisation(whole, made.time, job.values["cluster.chips"], practice.forward.peak),
-        "train_tokens_per_s": schedule.training_rate(job.sequences, job.sequence, made.time),
+        "train_tokens_per_s": schedule.training_rate(job.sequences, job.sequence, made.time, job.values["workload.evaluation_share"]),
         "exposed_communication": schedule.share_of_step(exposed(job, plan, pipe, made, micro, work), made.time),
         "pipeline_bubble": schedule.share_of_step(pipe.bubble, made.time),
         "host_floor": schedule.share_of_step(floor(job, plan, pipe, micro), made.time),
@@ -118,11 +118,17 @@ def shortfall(job: Job, practice: Practice, found: Found) -> str:
     )
 
 
-def repeated_items(items: list[Item], plan: Plan) -> list[tuple[Item, Any]]:
+def repeated_items(items: list[Item], plan: Plan, less: str) -> list[tuple[Item, Any]]:
     """Return items with how often the forward part of each runs."""
-    again = plan.share if plan.recompute == PARTIAL else 1
-    level = FULL if plan.recompute == PARTIAL else list(AGAIN).index(plan.recompute)
-    return [(item, 1 + again if 0 < item.again <= level else 1) for item in items]
+    level = list(AGAIN).index(less if plan.recompute == PARTIAL else plan.recompute)
+    return [(item, 1 + again(item, level, plan)) for item in items]
+
+
+def again(item: Item, level: int, plan: Plan) -> Any:
+    """Return how often the forward part of an item is done again: in all layers up to its level, beyond it in those partly recomputed."""
+    if 0 < item.again <= level:
+        return 1
+    return plan.share if plan.recompute == PARTIAL and item.again > 0 else 0
 
 
 def of_stage(job: Job, plan: Plan, pipe: Pipe, micro_batch_time: Any) -> Any:
@@ -134,7 +140,7 @@ def of_stage(job: Job, plan: Plan, pipe: Pipe, micro_batch_time: Any) -> Any:
 def exposed(job: Job, plan: Plan, pipe: Pipe, made: Step, micro: MicroBatch, work: Work) -> Any:
     """Return the time of a step in which compute waits for links."""
     crossing = (micro.beside if hides(plan) else micro.added)[plan.recompute]
-    pairs = repeated_items([item for item in work.items if item.bound == "link"], plan)
+    pairs = repeated_items([item for item in work.items if item.bound == "link"], plan, kept_level(job))
     times = [time for item, runs in pairs for time in (repeated(item.forward, runs), item.backward)]
     inside = total("links_of_a_micro_batch", [*times, schedule.beyond(crossing, micro.alone[plan.recompute])])
     terms = [
@@ -157,7 +163,7 @@ def step_lines(job: Job, practice: Practice, plan: Plan, made: Step, pipe: Pipe,
     count = float(pipe.micro_batches)
     scale = count * float(slots(plan, job.model)) / job.model.layers
     found: dict[str, Line] = {}
-    for item, runs in repeated_items(work.items, plan):
+    for item, runs in repeated_items(work.items, plan, kept_level(job)):
         bound, ideal = bound_of_item(item, runs, practice)
         line = found.setdefault(item.name, Line(item.name, 0.0, bound, None if ideal is None else 0.0, 0.0, 0.0))
         line.time += scale * (runs * float(item.forward) + float(item.backward))

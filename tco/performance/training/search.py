@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tco.performance.training.fixed import ALL_FREE, Fixed
-from tco.performance.training.items import Shape
+from tco.performance.training.items import AGAIN, Shape
 from tco.performance.training.job import Job
 from tco.performance.training.machine import Practice
 from tco.performance.training.plans import Block, Plan, space
-from tco.performance.training.step import KEPT, PARTIAL, WHOLE, MicroBatch, Step, data_stride, micro_batch, partial_step, pipeline, step
+from tco.performance.training.step import PARTIAL, WHOLE, MicroBatch, Step, data_stride, kept_level, micro_batch, partial_step, pipeline, step
 
 ROWS = 2048  # of one chunk: its arrays stay in the cache
 Array = np.ndarray[Any, Any]
@@ -80,25 +81,33 @@ def search_block(job: Job, practice: Practice, block: Block, found: Found) -> No
         rows = block.rows[start : start + ROWS]
         base = block.base(rows)._replace(sequence_parallel=parallel, overlap=overlap, offload=offload)
         taken = gathered(micro, index[start : start + ROWS], len(shapes))
-        levels = {level: base._replace(recompute=level) for level in needed(block.recompute)}
-        pipes = {level: pipeline(job, practice, plan, taken) for level, plan in levels.items()}
-        for zero, hybrid in block.sharding:
-            plans = {level: plan._replace(zero=zero, hybrid=hybrid) for level, plan in levels.items()}
-            steps = {level: step(job, practice, plan, taken, pipes[level]) for level, plan in plans.items()}
-            for level in block.recompute:
-                if level != PARTIAL:
-                    weigh(plans[level], steps[level], steps[level].held <= practice.memory, found)
-                    continue
-                whole = steps[KEPT], steps[WHOLE]
-                made, _, _, share = partial_step(job, practice, plans[KEPT], taken, whole)
-                fits = (made.held <= practice.memory) & (share > 0) & (share < 1)  # beside those that compute none or all again
-                weigh(plans[KEPT]._replace(recompute=PARTIAL, share=share), made, fits, found)
+        for plan, made, fits in choices(job, practice, base, taken, block.recompute, block.sharding):
+            weigh(plan, made, fits, found)
 
 
-def needed(levels: tuple[str, ...]) -> list[str]:
+def choices(
+    job: Job, practice: Practice, base: Plan, micro: MicroBatch, recompute: Sequence[str], sharding: Sequence[tuple[int, int]]
+) -> Iterator[tuple[Plan, Step, Any]]:
+    """Yield plans with each choice of recomputation and sharding, their steps, and whether they fit."""
+    levels = {level: base._replace(recompute=level) for level in needed(recompute, job)}
+    pipes = {level: pipeline(job, practice, plan, micro) for level, plan in levels.items()}
+    for zero, hybrid in sharding:
+        plans = {level: plan._replace(zero=zero, hybrid=hybrid) for level, plan in levels.items()}
+        steps = {level: step(job, practice, plan, micro, pipes[level]) for level, plan in plans.items()}
+        for level in recompute:
+            if level != PARTIAL:
+                yield plans[level], steps[level], steps[level].held <= practice.memory
+                continue
+            less = kept_level(job)
+            made, _, _, share = partial_step(job, practice, plans[less], micro, (steps[less], steps[WHOLE]))
+            fits = (made.held <= practice.memory) & (share > 0) & (share < 1)  # beside those that compute none or all again
+            yield plans[less]._replace(recompute=PARTIAL, share=share), made, fits
+
+
+def needed(levels: Sequence[str], job: Job) -> list[str]:
     """Return the levels of recomputation to evaluate: between two of them lies the partial one."""
-    both = (KEPT, WHOLE) if PARTIAL in levels else ()
-    return [level for level in (KEPT, "selective", WHOLE) if level in (*levels, *both)]
+    both = (kept_level(job), WHOLE) if PARTIAL in levels else ()
+    return [level for level in AGAIN if level in (*levels, *both)]
 
 
 def shapes_of(block: Block) -> tuple[Array, Array]:

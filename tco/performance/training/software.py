@@ -14,7 +14,7 @@ from tco.catalog import Catalogue
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import read_csv
 
-FILE = "training/software.csv"
+FILE, ENGINES = "training/software.csv", "training/engines.csv"
 COLUMNS = ("input", "value", "since", "engine", "family", "source", "note")
 TODAY = "9999"
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -80,9 +80,20 @@ def features(catalogue: Catalogue) -> dict[str, list[Feature]]:
     return made
 
 
+def engine_words(catalogue: Catalogue) -> list[tuple[str, str]]:
+    """Return the words by which texts name training engines, each with the engine it means."""
+
+    def read() -> list[tuple[str, str]]:
+        paths = [path for folder in catalogue.folders if (path := folder / ENGINES).is_file()]
+        return [(row["word"], row["engine"]) for path in paths for _, row in read_csv(path, ("word", "engine"))]
+
+    made: list[tuple[str, str]] = catalogue.once(ENGINES, read)
+    return made
+
+
 def engines(catalogue: Catalogue) -> list[str]:
-    """Return the engines that have features of their own."""
-    return sorted({one.engine for found in features(catalogue).values() for one in found if one.engine})
+    """Return the engines of training that are known."""
+    return sorted({engine for _, engine in engine_words(catalogue)})
 
 
 def software_of(catalogue: Catalogue, texts: Mapping[str, str], family: str) -> Software:

@@ -33,7 +33,7 @@ from tco.performance.training.traffic import (
 from tco.performance.training.work import host_times, parts_of, work_of
 
 
-KEPT, WHOLE, PARTIAL = "none", "full", "partial"
+WHOLE, PARTIAL = "full", "partial"  # recomputation of all layers, and of as many as memory asks for
 
 
 class MicroBatch(NamedTuple):
@@ -295,14 +295,19 @@ def layers_again(job: Job, practice: Practice, plan: Plan, kept: Step, recompute
     return memory.whole_layers(share, slots(plan, job.model))
 
 
-def partly(micro: MicroBatch, share: Any) -> MicroBatch:
+def kept_level(job: Job) -> str:
+    """Return what is done for the layers that partial recomputation leaves: nothing, but for scores that software keeps in memory."""
+    return "none" if job.software.fused else "selective"
+
+
+def partly(micro: MicroBatch, less: str, share: Any) -> MicroBatch:
     """Return a micro-batch that also knows itself with a share of its layers computed again."""
 
     def blended(by_level: dict[str, Any], mix: Any) -> dict[str, Any]:
-        return by_level | {PARTIAL: mix(by_level[KEPT], by_level[WHOLE], share)}
+        return by_level | {PARTIAL: mix(by_level[less], by_level[WHOLE], share)}
 
     def tiers(by_level: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        return by_level | {PARTIAL: {tier: schedule.partly_recomputed(by_level[KEPT][tier], by_level[WHOLE][tier], share) for tier in TIERS}}
+        return by_level | {PARTIAL: {tier: schedule.partly_recomputed(by_level[less][tier], by_level[WHOLE][tier], share) for tier in TIERS}}
 
     times = {name: blended(getattr(micro, name), schedule.partly_recomputed) for name in ("alone", "added", "beside", "busy", "hidden")}
     return micro._replace(**times, kept=blended(micro.kept, memory.partly_kept), links=tiers(micro.links), waits=tiers(micro.waits))
@@ -311,7 +316,7 @@ def partly(micro: MicroBatch, share: Any) -> MicroBatch:
 def partial_step(job: Job, practice: Practice, plan: Plan, micro: MicroBatch, whole: tuple[Step, Step]) -> tuple[Step, Pipe, MicroBatch, Any]:
     """Return a step that computes so many layers again that it fits, from the steps that compute none and all of them again."""
     share = layers_again(job, practice, plan, *whole) if plan.share is None else plan.share
-    mixed = partly(micro, share)
+    mixed = partly(micro, kept_level(job), share)
     pipe = pipeline(job, practice, plan._replace(recompute=PARTIAL), mixed)
     return step(job, practice, plan._replace(recompute=PARTIAL), mixed, pipe), pipe, mixed, share
 
@@ -321,7 +326,7 @@ def evaluate_plan(job: Job, practice: Practice, plan: Plan) -> tuple[Step, Pipe,
     work = work_of(job, practice, shape_of(plan))
     micro = micro_batch(job, practice, shape_of(plan), work)
     if plan.recompute == PARTIAL:
-        both = tuple(step(job, practice, one, micro, pipeline(job, practice, one, micro)) for one in (plan._replace(recompute=r) for r in (KEPT, WHOLE)))
+        both = tuple(step(job, practice, one, micro, pipeline(job, practice, one, micro)) for one in (plan._replace(recompute=r) for r in (kept_level(job), WHOLE)))
         made, pipe, micro, _ = partial_step(job, practice, plan, micro, both)  # type: ignore[arg-type]
         return made, pipe, micro, work
     pipe = pipeline(job, practice, plan, micro)
@@ -332,5 +337,5 @@ def chosen_share(job: Job, practice: Practice, plan: Plan) -> Plan:
     """Return a plan with the share of its layers that partial recomputation takes, which then stays fixed."""
     if plan.recompute != PARTIAL or plan.share is not None:
         return plan
-    kept, recomputed = (evaluate_plan(job, practice, plan._replace(recompute=level))[0] for level in (KEPT, WHOLE))
+    kept, recomputed = (evaluate_plan(job, practice, plan._replace(recompute=level))[0] for level in (kept_level(job), WHOLE))
     return plan._replace(share=float(plain(layers_again(job, practice, plan, kept, recomputed))))
