@@ -37,6 +37,7 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "workload.gradient_sums": "gradient_sums",
     "workload.stage_transfers": "stage_transfers",
     "workload.programs": "programs",
+    "workload.loss": "loss",
     "workload.engine": "engine",
     "workload.software": "software",
     "cluster.switch": "switch",
@@ -55,7 +56,7 @@ UNLESS_GIVEN = {  # texts a document may leave out
     **dict.fromkeys(
         (
             *("workload.attention", "workload.dropout", "workload.expert_kernels", "workload.trained", "workload.gradient_sums"),
-            *("workload.stage_transfers", "workload.programs", "workload.engine", "workload.software"),
+            *("workload.stage_transfers", "workload.programs", "workload.loss", "workload.engine", "workload.software"),
         ),
         "native",
     ),

@@ -66,7 +66,7 @@ def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
     texts = {path: inputs.text(path) for path in (*CHOICES, *DATED)}
     job = job_of(model, software_of(catalogue, texts, family), values)
     formats = passes_of(values, system.chip, inputs.text("workload.precision"), inputs.text("workload.backward_precision"))
-    reached = practice(system.chip, family, values, formats, links_of_system(inputs, values), traits)
+    reached = practice(system.chip, family, values, formats, links_of_system(inputs, values), traits, job.software.compiled)
     if catalogue.has_part_value(system.chip, "dereferences"):
         reached = replace(reached, dereferences=values[f"parts.{system.chip}.dereferences"])
     result = train(job, reached, formats, plan)

@@ -107,10 +107,10 @@ def products(chip: Chip, found: Passed, clock: Any, values: Readable) -> Product
     return Products(found, chip.part(found.form.peak), made, made._replace(latency=0.0), conversion)
 
 
-def practice(chip: str, family: str, values: Readable, found: Passes, links: Links, traits: Traits) -> Practice:
-    """Return what the chip and its links reach in training with the formats of both passes."""
+def practice(chip: str, family: str, values: Readable, found: Passes, links: Links, traits: Traits, compiled: bool = False) -> Practice:
+    """Return what the chip and its links reach in training with the formats of both passes; compiled programs know the memory they need."""
     kernels = kernels_on(values, chip, family, traits)
-    clock = clock_of(kernels, values)
+    clock, reserve = clock_of(kernels, values), "compiled_reserve" if compiled else "memory_reserve"
     made = {one: products(kernels, one, clock, values) for one in {*found, Passed(WIDE.stored, WIDE)}}
     return Practice(
         chip=kernels,
@@ -121,7 +121,7 @@ def practice(chip: str, family: str, values: Readable, found: Passes, links: Lin
         row_bandwidth=kernels.bandwidth("row_efficiency"),
         peak_bandwidth=kernels.part("hbm_bandwidth"),
         launch=kernels.practice("kernel_launch"),
-        memory=usable_memory(kernels.part("hbm_capacity"), values["performance.training.memory_reserve"]),
+        memory=usable_memory(kernels.part("hbm_capacity"), values[f"performance.training.{reserve}"]),
         links=links,
         host_factor=kernels.practice("host_factor"),
         communication_cores=kernels.practice("communication_cores"),

@@ -20,6 +20,7 @@ from tco.performance.training.fixed import ALL_FREE, ORDERS, RECOMPUTE, Fixed
 from tco.performance.training.job import Job
 
 EMPTY = 20  # of so many places for layers in a pipeline one may stay empty, as where 61 layers stand on 16 stages of 4
+ENDS = 2  # embedding and output head may each take the place of a layer
 MAX_TENSOR = 64  # a wider split leaves products too small for any matrix unit
 
 
@@ -97,7 +98,7 @@ def slots_of(layers: int, parts: Any) -> Any:
 def parts_allowed(layers: int, parts: int) -> bool:
     """Say whether layers divide into parts, at most one place in twenty left empty: embedding and output head weigh about a layer each."""
     places = slots_of(layers, parts) * parts
-    return parts <= layers and (places - layers) * EMPTY <= places
+    return parts <= layers + ENDS and (places - layers) * EMPTY <= places
 
 
 def schedules(layers: int, stages: int) -> list[tuple[str, int]]:
@@ -106,7 +107,7 @@ def schedules(layers: int, stages: int) -> list[tuple[str, int]]:
         return []
     found = [("1f1b", 1)]
     if stages > 1:
-        found += [("interleaved", v) for v in range(2, layers // stages + 1) if parts_allowed(layers, stages * v)]
+        found += [("interleaved", v) for v in range(2, (layers + ENDS) // stages + 1) if parts_allowed(layers, stages * v)]
         found.append(("zero-bubble", 1))
         if stages % 2 == 0 and stages > 2:
             found.append(("dual-pipe", 1))

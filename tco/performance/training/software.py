@@ -25,6 +25,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "workload.gradient_sums": ("fused", "separate"),
     "workload.stage_transfers": ("overlapped", "exposed"),
     "workload.programs": ("eager", "compiled"),
+    "workload.loss": ("whole", "chunked"),
 }
 BEST, UNFUSED = "fused", "unfused"  # attention: today's kernel, or scores kept in memory
 NATIVE = "native"  # as the software has it by its date
@@ -57,6 +58,7 @@ class Software(NamedTuple):
     compiled: bool = False  # whole steps are compiled: no host launches kernels, nothing is computed again that no gradient needs
     splits_sequences: bool = True  # sequence parallelism exists
     splits_collectives: bool = True  # collectives in pieces beside the products they feed
+    chunks_loss: bool = False  # the loss takes the logits in chunks, which never lie in memory together
     whole_batches: bool = False  # a step is one micro-batch of every rank: no gradients are summed over several
 
     @property
@@ -126,5 +128,6 @@ def software_of(catalogue: Catalogue, texts: Mapping[str, str], family: str) -> 
         compiled=said["workload.programs"] == "compiled",
         splits_sequences=said["plan.sequence_parallel"] != "no",
         splits_collectives=said["plan.tp_overlap"] != "no",
+        chunks_loss=said["workload.loss"] == "chunked",
         whole_batches=said["plan.micro_batches"] == "one",
     )

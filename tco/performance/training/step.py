@@ -268,7 +268,8 @@ def step(job: Job, practice: Practice, plan: Plan, micro: MicroBatch, pipe: Pipe
 def memory_of(job: Job, plan: Plan, micro: MicroBatch, pipe: Pipe, groups: list[Shard]) -> dict[str, Any]:
     """Return the memory of the fullest chip by use."""
     zero, copies = plan.zero, 2 if plan.schedule == "dual-pipe" else 1  # both ends of the model on every chip
-    sizes = {"weights": job.wide_size, "gradients": job.values["workload.gradient_size"], "optimizer": job.values["workload.optimizer_size"]}
+    summed = job.wide_size if job.software.whole_batches else job.values["workload.gradient_size"]  # one micro-batch leaves nothing to sum
+    sizes = {"weights": job.wide_size, "gradients": summed, "optimizer": job.values["workload.optimizer_size"]}
     used: dict[str, Any] = {}
     for (name, size), level in zip(sizes.items(), (3, 2, 1), strict=True):
         if job.software.adapters and name != "weights":
@@ -283,7 +284,8 @@ def memory_of(job: Job, plan: Plan, micro: MicroBatch, pipe: Pipe, groups: list[
     extra = {"interleaved": plan.pipeline - 1, "dual-pipe": 1}.get(plan.schedule, 0)
     flight = memory.in_flight(plan.pipeline, extra, plan.interleave, pipe.micro_batches)
     used["activations"] = memory.held_activations(micro.kept[plan.recompute], slots(plan, job.model), job.model.layers, flight)
-    used["logits"] = memory.held_activations(micro.logits, select(plan.pipeline == 1, 1, 0), 1, 1)
+    if not job.software.chunks_loss:
+        used["logits"] = memory.held_activations(micro.logits, select(plan.pipeline == 1, 1, 0), 1, 1)
     states = hidden_bytes(micro.tokens, job.model.hidden, 1, job.wide_size)
     used["buffers"] = memory.overlap_buffers(states, plan.overlap, plan.tensor)
     return used

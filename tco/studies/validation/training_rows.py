@@ -144,6 +144,8 @@ class Reader:
             found["workload.attention"] = attention
         if re.search(r"\bq?lora\b", self.cells["model"][row].lower()):
             found["workload.trained"] = "adapters"
+        if re.search(r"liger|chunked|tiled", self.cells["notes"][row].lower()):
+            found["workload.loss"] = "chunked"
         return found
 
     def cores(self, row: int, cores: float) -> int:
