@@ -57,14 +57,14 @@ def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
     from tco.performance.training.job import job_of
     from tco.performance.training.machine import passes_of, practice
     from tco.performance.training.result import train
-    from tco.performance.training.software import CHOICES, DATED, software_of
+    from tco.performance.training.software import CHOICES, DATED, facts_of, software_of
 
     system, catalogue = inputs.system, inputs.catalogue
     family, traits = family_of(catalogue, system.chip), traits_of(catalogue, system.chip)
     model = load_model(catalogue, inputs.text("workload.model"))
     refuse_beyond_context(model, values, ("workload.sequence_length",))
     texts = {path: inputs.text(path) for path in (*CHOICES, *DATED)}
-    job = job_of(model, software_of(catalogue, texts, family), values)
+    job = job_of(model, software_of(catalogue, texts, family, facts_of(model, inputs.text("workload.precision"))), values)
     formats = passes_of(values, system.chip, inputs.text("workload.precision"), inputs.text("workload.backward_precision"))
     reached = practice(system.chip, family, values, formats, links_of_system(inputs, values), traits, job.software.compiled)
     if catalogue.has_part_value(system.chip, "dereferences"):

@@ -71,7 +71,7 @@ def value_of(name: str, text: str) -> Any:
             text = "interleaved"
         if text not in WORDS[name]:
             raise unknown(name, text, WORDS[name], "--plan")
-        return text
+        return ORDERS.index(text) if name == "order" else text
     if name in FLAGS:
         if text.lower() not in ANSWERS:
             raise DataError(f"{where}: expected yes or no")

@@ -24,13 +24,25 @@ def resident_bytes(state: Byte, offload: Pure) -> Any:
 
 @formula(unit="byte", source="korthikanti2022")
 def layer_activations(
-    tokens: Pure, wide: Pure, masked: Pure, wide_split: Pure, narrow: Pure, tensor_parallel: Pure, element_size: Byte, mask_size: Byte = 1
+    tokens: Pure,
+    wide: Pure,
+    wide_inputs: Pure,
+    masked: Pure,
+    wide_split: Pure,
+    narrow: Pure,
+    narrow_inputs: Pure,
+    tensor_parallel: Pure,
+    element_size: Byte,
+    input_size: Byte,
+    mask_size: Byte = 1,
 ) -> Any:
-    """Activations layers keep of a micro-batch: T ((wide b + masked b_mask) / sp + narrow b / tp).
+    """Activations layers keep of a micro-batch: T ((wide b + inputs b_in + masked b_mask) / sp + (narrow b + inputs b_in) / tp).
 
-    For a GPT layer wide = 4 h, masked = 2 h, narrow = 12 h: s b h (10 + 24/t), or 34 s b h / t with sequence parallelism.
+    Inputs of products are kept in the format these compute in. For a GPT layer in 16 bits wide and its inputs are 4 h, masked 2 h,
+    narrow and its inputs 12 h: s b h (10 + 24/t), or 34 s b h / t with sequence parallelism.
     """
-    return tokens * ((wide * element_size + masked * mask_size) / wide_split + narrow * element_size / tensor_parallel)
+    whole = (wide * element_size + wide_inputs * input_size + masked * mask_size) / wide_split
+    return tokens * (whole + (narrow * element_size + narrow_inputs * input_size) / tensor_parallel)
 
 
 @formula(unit="byte", source="korthikanti2022")

@@ -13,9 +13,10 @@ from typing import NamedTuple
 from tco.catalog import Catalogue
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import read_csv
+from tco.models.architecture import Architecture
 
 FILE, ENGINES = "training/software.csv", "training/engines.csv"
-COLUMNS = ("input", "value", "since", "engine", "family", "source", "note")
+COLUMNS = ("input", "value", "since", "engine", "family", "needs", "source", "note")
 TODAY = "9999"
 CHOICES: dict[str, tuple[str, ...]] = {
     "workload.attention": (),  # any kernel whose share of today's rate is known
@@ -33,6 +34,9 @@ DATED = ("workload.software", "workload.engine")  # what the features follow fro
 PLANS = ("plan.sequence_parallel", "plan.tp_overlap", "plan.micro_batches")  # what plans the software offers
 
 
+GATED = 3  # matrices of a feed-forward part
+
+
 class Feature(NamedTuple):
     """A feature that software has from some month on."""
 
@@ -40,10 +44,11 @@ class Feature(NamedTuple):
     since: str
     engine: str  # empty: every one
     family: str  # of chips; empty: every one
+    needs: frozenset[str]  # facts of a job without which it does nothing
 
-    def holds(self, date: str, engine: str, family: str) -> bool:
-        """Say whether software of a date has it."""
-        return self.since <= date and self.engine in ("", engine) and self.family in ("", family)
+    def holds(self, date: str, engine: str, family: str, facts: frozenset[str]) -> bool:
+        """Say whether software of a date has it for a job."""
+        return self.since <= date and self.engine in ("", engine) and self.family in ("", family) and self.needs <= facts
 
 
 class Software(NamedTuple):
@@ -67,6 +72,17 @@ class Software(NamedTuple):
         return self.attention != UNFUSED
 
 
+def feature_of(row: Mapping[str, str]) -> Feature:
+    """Return the feature of a row."""
+    return Feature(*(row[name] for name in ("value", "since", "engine", "family")), frozenset(row["needs"].split()))
+
+
+def facts_of(model: Architecture, precision: str) -> frozenset[str]:
+    """Return the facts of a job that features may need: the format of the forward pass, and experts with gates."""
+    gated = any(block.feed_forward.experts and block.feed_forward.matrices == GATED for block in model.blocks)
+    return frozenset((precision, *(("gated-experts",) if gated else ())))
+
+
 def features(catalogue: Catalogue) -> dict[str, list[Feature]]:
     """Return the features of every input, as the data folders state them."""
 
@@ -75,7 +91,7 @@ def features(catalogue: Catalogue) -> dict[str, list[Feature]]:
         for folder in catalogue.folders:
             if (path := folder / FILE).is_file():
                 for _, row in read_csv(path, COLUMNS):
-                    found.setdefault(row["input"], []).append(Feature(row["value"], row["since"], row["engine"], row["family"]))
+                    found.setdefault(row["input"], []).append(feature_of(row))
         return found
 
     made: dict[str, list[Feature]] = catalogue.once(FILE, read)
@@ -98,7 +114,7 @@ def engines(catalogue: Catalogue) -> list[str]:
     return sorted({engine for _, engine in engine_words(catalogue)})
 
 
-def software_of(catalogue: Catalogue, texts: Mapping[str, str], family: str) -> Software:
+def software_of(catalogue: Catalogue, texts: Mapping[str, str], family: str, facts: frozenset[str] = frozenset()) -> Software:
     """Return what software does, from the inputs that are texts; an unknown one raises `DataError`."""
     date, engine = (texts.get(path, NATIVE) for path in DATED)
     if date != NATIVE and not re.fullmatch(r"\d{4}(-\d{2}){0,2}", date):
@@ -110,7 +126,7 @@ def software_of(catalogue: Catalogue, texts: Mapping[str, str], family: str) -> 
     def of(path: str) -> str:
         if (stated := texts.get(path, NATIVE)) != NATIVE:
             return stated
-        held = [one.value for one in features(catalogue).get(path, ()) if one.holds(month, engine, family)]
+        held = [one.value for one in features(catalogue).get(path, ()) if one.holds(month, engine, family, facts)]
         return held[-1] if held else ""
 
     said = {path: of(path) for path in (*CHOICES, *PLANS)}

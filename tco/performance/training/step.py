@@ -104,7 +104,7 @@ def micro_batch(job: Job, practice: Practice, shape: Shape, work: Work | None = 
         busy[name] = hidden[name] = smooth_maximum(added[name], host, sharpness)
         if work.across:
             hidden[name] = smooth_maximum(beside[name], host, sharpness)
-        kept[name] = kept_activations(job, shape, work.tokens, name)
+        kept[name] = kept_activations(job, practice, shape, work.tokens, name)
         by_tier = {tier: work.links(level, tier) for tier in TIERS}
         links[name] = {tier: held for tier, (held, _) in by_tier.items()}
         waits[name] = {tier: waited for tier, (_, waited) in by_tier.items()}
@@ -113,29 +113,31 @@ def micro_batch(job: Job, practice: Practice, shape: Shape, work: Work | None = 
     return MicroBatch(*times, alone, added, beside, busy, hidden, kept, logits, links, waits)
 
 
-def kept_activations(job: Job, shape: Shape, tokens: Any, recompute: str) -> Any:
+def kept_activations(job: Job, practice: Practice, shape: Shape, tokens: Any, recompute: str) -> Any:
     """Return the activations all layers keep of a micro-batch; what is computed again is held for one layer at a time."""
     hidden, split = job.model.hidden, 1 + (shape.tensor - 1) * shape.sequence_parallel
     masks = 1 if job.software.dropout else 0
+    sizes = job.wide_size, practice.forward.made.input_size
     terms, layer = [], []
     for block in job.model.blocks:
         a, f = block.attention, block.feed_forward
         parts = parts_of(block)
         width = f.active * f.width + f.shared_width if f.experts else f.width
         saved = a.q_rank + a.cached if a.latent else 0
-        projected = a.heads * a.v_dim + (0 if a.latent else a.heads * a.qk_dim + a.kv_heads * (a.qk_dim + a.v_dim))
-        matrices = f.matrices
-        projected += 2 * block.mixer.projected if block.mixer else 0
-        wide = 2 * parts * hidden + saved
-        if recompute == "selective" and job.software.fused:
-            wide, matrices = parts * hidden + saved, f.matrices - 1
-        narrow = projected + matrices * width + (f.active * hidden if f.experts else 0)
-        whole = memory.layer_activations(tokens, wide, parts * hidden * masks, split, narrow, shape.tensor, job.wide_size)
+        projected = 0 if a.latent else a.heads * a.qk_dim + a.kv_heads * (a.qk_dim + a.v_dim)
+        outer = (f.matrices - 1) * width + (2 * block.mixer.projected if block.mixer else 0)
+        wide, inner = parts * hidden + saved, width
+        if recompute == "selective" and job.software.fused:  # norms and activation functions: their results are products' inputs
+            inputs, inner = 0, 0
+        else:
+            inputs = parts * hidden
+        inner += a.heads * a.v_dim + (f.active * hidden if f.experts else 0)
+        whole = memory.layer_activations(tokens, wide, inputs, parts * hidden * masks, split, projected + outer, inner, shape.tensor, *sizes)
         scores = [memory.score_activations(tokens, job.sequence, a.heads, shape.tensor, 1 + masks, masks, job.wide_size)]
         full = total("layer_activations", [whole, *([] if job.software.fused or not a.heads else scores)])
         if recompute == "full":
             layer.append(full)
-            full = memory.layer_activations(tokens, hidden, 0, split, 0, shape.tensor, job.wide_size)
+            full = memory.layer_activations(tokens, hidden, 0, 0, split, 0, 0, shape.tensor, *sizes)
         elif recompute == "selective" and not job.software.fused:
             layer.extend(scores)
             full = whole

@@ -26,7 +26,7 @@ from tco.performance.training.jobs import FIELDS, Candidates, candidates, stacke
 from tco.performance.training.machine import Passes, passes_of, practice
 from tco.performance.training.plans import Plan, describe, space
 from tco.performance.training.schedule import training_rate
-from tco.performance.training.software import Software, software_of
+from tco.performance.training.software import Software, facts_of, software_of
 from tco.studies.validation.commands import axes_text, command_line
 from tco.studies.validation.measured import base_skips, column, texts
 from tco.studies.validation.model_naming import read_models
@@ -103,8 +103,8 @@ def questions(table: pd.DataFrame, chips: Specifications, models: Array, skip: A
         part, family = str(chips.parts[row]), str(chips.families[row])
         cores = reader.cores(row, chips.values.structure(f"parts.{part}.cores"))
         said = reader.texts(row)
-        software = software_of(chips.catalogue, said, family)
         model = load_model(chips.catalogue, models[row])
+        software = software_of(chips.catalogue, said, family, facts_of(model, said["workload.precision"]))
         passes = passes_of(chips.values, part, said["workload.precision"], said.get("workload.backward_precision", said["workload.precision"]))
         devices = int(reader.count("n_accelerators", row) or 0)
         domain = usable_domain(reader.domain(row, devices, int(chips.values.structure(f"parts.{part}.scale_up_domain"))), devices)
