@@ -6,7 +6,7 @@ from typing import Any
 
 from tco.foundation.formula import total
 from tco.performance.chip.messages import exposed_time, per_rank, stream_time
-from tco.performance.chip.products import OVERLAP, Product, product
+from tco.performance.chip.products import OVERLAP, Operands, Product, product
 from tco.performance.chip.roofline import conversion_traffic, repeated, smooth_maximum
 from tco.performance.training import compute
 from tco.performance.training.items import FULL, Item, Part, Shape, Work
@@ -45,12 +45,20 @@ class Builder:
         first, back = forward.made, backward.made
         if groups is not None:
             first, back = forward.grouped, backward.grouped
-        parts = [self.part(product(first, rows, outer, inner, groups), forward), self.part(product(back, rows, inner, outer, groups), backward)]
+        parts = [self.part(self.run(first, rows, outer, inner, groups), forward), self.part(self.run(back, rows, inner, outer, groups), backward)]
         if not self.job.software.adapters:
-            parts.append(self.weight_gradients(product(back, outer, inner, rows, groups), backward, tokens, inner, outer, groups))
+            parts.append(self.weight_gradients(self.run(back, outer, inner, rows, groups), backward, tokens, inner, outer, groups))
         times = [repeated(part.time, layers) for part in parts]
         weight = None if self.job.software.adapters else times[2]
         return Item(name, "product", times[0], total(f"{name} backward", times[1:]), again, layers, weight, parts[0], tuple(parts[1:]))
+
+    def run(self, made: Operands, rows: Any, columns: Any, inner: Any, groups: Any) -> Product:
+        """Return a product, or those of experts: one kernel whose tiles share the waves, or one after the other."""
+        if groups is None or not self.job.software.separate_experts:
+            return product(made, rows, columns, inner, groups)
+        one = product(made, rows, columns, inner)
+        times = (repeated(total("product", [time, self.practice.launch]), groups) for time in one[:3])
+        return Product(*times, compute.group_work(one.flops, groups), compute.group_bytes(one.bytes, groups))
 
     def part(self, found: Product, form: Products) -> Part:
         """Return a product with the launch of its kernel."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tco.foundation.formula import formula, select
-from tco.foundation.units import Byte, BytePerSecond, JoulePerByte, Pure, Second, Watt
+from tco.foundation.units import FLOP, Byte, BytePerSecond, JoulePerByte, Pure, Second, Watt
 
 
 @formula(unit="W", source="tco-model")
@@ -62,7 +62,24 @@ def sweep_bytes(tokens: Pure, wide: Pure, wide_split: Pure, narrow: Pure, passes
     return passes * element_size * tokens * (wide / wide_split + narrow)
 
 
+@formula(unit="FLOP", source="scaling-book")
+def group_work(flops: FLOP, groups: Pure) -> Any:
+    """Work of equal products: g F."""
+    return groups * flops
+
+
+@formula(unit="byte", source="scaling-book")
+def group_bytes(bytes_moved: Byte, groups: Pure) -> Any:
+    """Traffic of equal products: g Q."""
+    return groups * bytes_moved
+
+
 @formula(unit="s", source="tco-model")
-def host_time(blocks: Pure, block_time: Second, expert_blocks: Pure, expert_block_time: Second, again: Pure, factor: Pure) -> Any:
-    """Time the host needs to launch a micro-batch through all layers: t = f (n t_b + n_e t_e) (1 + r/3), r the share computed again."""
-    return factor * (blocks * block_time + expert_blocks * expert_block_time) * (1 + again / 3)
+def host_time(
+    blocks: Pure, block_time: Second, expert_blocks: Pure, expert_block_time: Second, experts: Pure, expert_time: Second, again: Pure, factor: Pure
+) -> Any:
+    """Time the host needs to launch a micro-batch through all layers: t = f (n t_b + n_e t_e + m t_1) (1 + r/3).
+
+    m experts have kernels of their own, r is the share computed again.
+    """
+    return factor * (blocks * block_time + expert_blocks * expert_block_time + experts * expert_time) * (1 + again / 3)

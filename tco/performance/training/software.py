@@ -21,7 +21,7 @@ TODAY = "9999"
 CHOICES: dict[str, tuple[str, ...]] = {
     "workload.attention": (),  # any kernel whose share of today's rate is known
     "workload.dropout": ("yes", "no"),
-    "workload.expert_kernels": ("fused", "separate"),
+    "workload.expert_kernels": ("fused", "grouped", "separate"),
     "workload.trained": ("all", "adapters"),
     "workload.gradient_sums": ("fused", "separate"),
     "workload.stage_transfers": ("overlapped", "exposed"),
@@ -57,6 +57,7 @@ class Software(NamedTuple):
     attention: str = BEST  # the kernel
     dropout: bool = False
     fused_experts: bool = False  # experts run as few kernels, permutation and exchange inside them
+    separate_experts: bool = False  # every expert has kernels of its own, which share no waves
     adapters: bool = False  # the model's weights stay; only small adapters are trained
     adds_in_product: bool = True  # products that make weight gradients add them to their sums themselves
     overlaps: bool = True  # transfers between stages run beside compute
@@ -138,6 +139,7 @@ def software_of(catalogue: Catalogue, texts: Mapping[str, str], family: str, fac
         attention=said["workload.attention"],
         dropout=said["workload.dropout"] == "yes",
         fused_experts=said["workload.expert_kernels"] == "fused",
+        separate_experts=said["workload.expert_kernels"] == "separate",
         adapters=said["workload.trained"] == "adapters",
         adds_in_product=said["workload.gradient_sums"] == "fused",
         overlaps=said["workload.stage_transfers"] == "overlapped",

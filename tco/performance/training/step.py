@@ -95,7 +95,7 @@ def micro_batch(job: Job, practice: Practice, shape: Shape, work: Work | None = 
     alone, added, beside, busy, hidden, kept = {}, {}, {}, {}, {}, {}
     links: dict[str, dict[str, Any]] = {}
     waits: dict[str, dict[str, Any]] = {}
-    for level, (name, host) in enumerate(host_times(job, practice).items()):
+    for level, (name, host) in enumerate(host_times(job, practice, shape).items()):
         alone[name] = added[name] = beside[name] = total("micro_batch", [forward, backward, *work.again(level)])
         if work.across:
             crossing = work.crossing(level)

@@ -103,11 +103,13 @@ def parts_of(block: Block) -> int:
     return (1 if block.attention.heads or block.mixer else 0) + (1 if block.feed_forward.width else 0)
 
 
-def host_times(job: Job, practice: Practice) -> dict[str, Any]:
+def host_times(job: Job, practice: Practice, shape: Shape) -> dict[str, Any]:
     """Return the time the host needs for a micro-batch through all layers, by recomputation."""
-    sparse = sum(block.layers for block in job.model.blocks if block.feed_forward.experts)
-    parts = sum(block.layers * parts_of(block) for block in job.model.blocks)
     if job.software.compiled:
         return dict.fromkeys(AGAIN, 0.0)
-    times = job.value("host_block_time"), select(job.software.fused_experts, job.value("host_block_time"), job.value("host_expert_block_time"))
-    return {name: compute.host_time(parts - sparse, times[0], sparse, times[1], again, practice.host_factor) for name, again in AGAIN.items()}
+    sparse = sum(block.layers for block in job.model.blocks if block.feed_forward.experts)
+    parts = sum(block.layers * parts_of(block) for block in job.model.blocks)
+    block, routed = job.value("host_block_time"), job.value("host_expert_block_time")
+    own = sum(block.layers * block.feed_forward.experts for block in job.model.blocks) / shape.expert if job.software.separate_experts else 0
+    times = (parts - sparse, block, sparse, block if job.software.fused_experts else routed, own, job.value("host_expert_time"))
+    return {name: compute.host_time(*times, again, practice.host_factor) for name, again in AGAIN.items()}

@@ -196,7 +196,8 @@ class Reader:
         if interleave is not None and stages > 1:
             return {"interleave": str(interleave), "schedule": "interleaved" if interleave > 1 else "1f1b"}
         printed = re.search(r"pipeline schedule ([\w-]+)", self.cells["notes"][row])
-        said = word(self.cells["schedule"][row] or (printed[1] if printed else ""), SCHEDULES)[0]
+        dual = "dualpipe" if re.search(r"dual.?pipe", self.cells["notes"][row].lower()) else ""
+        said = word(self.cells["schedule"][row] or (printed[1] if printed else dual), SCHEDULES)[0]
         return {"schedule": said or ("1f1b|interleaved" if stages > 1 else "1f1b")}
 
     def batches(self, row: int, fixed: Mapping[str, str], devices: int, sequence: int, whole_batches: bool) -> tuple[int, ...]:
