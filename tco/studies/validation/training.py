@@ -26,7 +26,7 @@ from tco.performance.training.jobs import FIELDS, Candidates, candidates, stacke
 from tco.performance.training.machine import Passes, passes_of, practice
 from tco.performance.training.plans import Plan, describe, space
 from tco.performance.training.schedule import training_rate
-from tco.performance.training.software import Software, facts_of, software_of
+from tco.performance.training.software import Software, facts_of, held, software_of
 from tco.studies.validation.commands import axes_text, command_line
 from tco.studies.validation.measured import base_skips, column, texts
 from tco.studies.validation.model_naming import read_models
@@ -38,7 +38,7 @@ from tco.studies.validation.training_rows import Reader, usable_domain, targets
 
 Array = np.ndarray[Any, Any]
 WORKLOAD = "training"  # the workload of all commands
-SIZES = {"workload.gradient_size": 4.0, "workload.optimizer_size": 12.0, "workload.accumulator_size": 4.0}
+SIZES = {"workload.optimizer_size": 12.0, "workload.accumulator_size": 4.0}
 AXES = ("tp", "pp", "dp", "ep", "cp", "micro_batch", "schedule", "interleave", "zero", "hybrid_sharding", "recompute", "sequence_parallel")
 MORE_AXES = ("tp_overlap", "optimizer_offload", "order")
 
@@ -57,6 +57,7 @@ class Asked(NamedTuple):
     sequence: int
     domain: int
     texts: dict[str, str]
+    gradient_size: float  # bytes
     evaluated: float
     full_attention: bool
 
@@ -111,6 +112,7 @@ def questions(table: pd.DataFrame, chips: Specifications, models: Array, skip: A
         sequence = reader.count("seq_len", row) or reader.sequence
         asked = Asked(
             *(int(row), models[row], part, family, software, passes, traits_of(chips.catalogue, part), devices, sequence, domain, said),
+            float(held(chips.catalogue, "workload.gradient_size", said, family)),
             *(reader.evaluated(row, models[row]), reader.full_attention(row)),
         )
         fixed = reader.fixed(row, cores, devices)
@@ -156,6 +158,7 @@ def ask(members: list[tuple[Question, Candidates]], chips: Specifications, input
     tiers = [tiers_between(inputs, chips.values, "leaf", question.asked.chips, question.asked.domain) for question, _ in members]
     given = {
         **SIZES,
+        "workload.gradient_size": column_of([question.asked.gradient_size for question, _ in members]),
         "workload.global_batch": batch,
         "workload.sequence_length": column_of([question.asked.sequence for question, _ in members]),
         "workload.evaluation_share": 0.0,
@@ -233,6 +236,7 @@ def command_of(asked: Asked, batch: int, plan: Plan | None, chips: Specification
     model = load_model(chips.catalogue, asked.model)
     settings: dict[str, Any] = {"workload": WORKLOAD, "workload.model": asked.model, "cluster.chips": asked.chips}
     settings |= {"workload.global_batch": batch, "workload.sequence_length": asked.sequence, **asked.texts}
+    settings["workload.gradient_size"] = (asked.gradient_size, "byte")
     if asked.evaluated:
         settings["workload.evaluation_share"] = asked.evaluated
     if asked.domain != int(chips.values.structure(f"parts.{asked.part}.scale_up_domain")):
