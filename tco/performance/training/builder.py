@@ -43,8 +43,6 @@ class Builder:
         """Return a linear layer whose gradients may be made in another format."""
         rows = tokens if groups is None else per_rank(tokens, groups)
         first, back = forward.made, backward.made
-        if groups is not None:
-            first, back = forward.grouped, backward.grouped
         parts = [self.part(self.run(first, rows, outer, inner, groups), forward), self.part(self.run(back, rows, inner, outer, groups), backward)]
         if not self.job.software.adapters:
             parts.append(self.weight_gradients(self.run(back, outer, inner, rows, groups), backward, tokens, inner, outer, groups))

@@ -52,7 +52,7 @@ def experts(builder: Builder, layers: int, f: FeedForward) -> None:
     own, token = per_rank(tokens, shape.tensor), hidden_bytes(1, width, 1, builder.element)
     size, both = hidden_bytes(tokens, width, shape.tensor, builder.element), (2 * layers, 2 * layers)  # dispatch and combine
     near = spread(links, own, token, f.active, Group(shape.expert, 1, shape.expert, 1), "inside")
-    builder.link("expert exchange in a domain", size, near, both, select(job.software.fused_experts, 0.0, job.value("expert_exposed_inside")))
+    builder.link("expert exchange in a domain", size, near, both, job.value("expert_exposed_inside"))
     far = spread(links, own, token, f.active, among(group), "across")
     builder.link("expert exchange across domains", 0.0, far, both, job.value("expert_exposed_across"), builder.work.across)
 

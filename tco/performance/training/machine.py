@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tco.fabric.links import Links
 from tco.foundation.errors import unknown
 from tco.performance.chip.clock import sustained_clock
-from tco.performance.chip.formats import FORMATS, Computed, Structured, computed_on
+from tco.performance.chip.formats import Computed, Structured, computed_on
 from tco.performance.chip.kernel_times import Traits, kernels_on
 from tco.performance.chip.memory import usable_memory
 from tco.performance.chip.products import Chip, Operands, operands
@@ -17,7 +17,7 @@ from tco.performance.training.compute import power_of_compute
 from tco.performance.training.job import Readable
 
 TRAINED = ("mxfp4", "nvfp4", "fp4", "mxfp8", "fp8_block", "fp8", "int8", "bf16")
-CONVERSIONS = {4: "fp4_conversion", 8: "fp8_conversion"}  # by the bits of an element: traffic of turning an activation into it
+CONVERSIONS = {"fp8": "fp8_conversion", "int8": "fp8_conversion", "fp8_block": "mxfp8_conversion", "mxfp8": "mxfp8_conversion"}  # else that of four bits
 WIDE = Computed("bf16", "peak_bf16", unpacked=False)
 
 
@@ -32,7 +32,7 @@ class Passed(NamedTuple):
         """Name of the traffic of turning an activation into the format; the wide one needs none."""
         if self.form.stored == WIDE.stored:
             return None
-        return CONVERSIONS[int(FORMATS[self.form.stored].element)] if self.form.stored == self.asked else "software_conversion"
+        return CONVERSIONS.get(self.form.stored, "fp4_conversion") if self.form.stored == self.asked else "software_conversion"
 
 
 class Passes(NamedTuple):
@@ -64,7 +64,6 @@ class Products(NamedTuple):
     passed: Passed
     peak: Any  # dense
     made: Operands  # at the clock long products sustain
-    grouped: Operands  # of experts
     conversion: Any  # bytes an activation costs when it is turned into the format; None in BF16
 
 
@@ -101,10 +100,9 @@ def products(chip: Chip, found: Passed, clock: Any, values: Readable) -> Product
     if found.form.peak == "peak_fp4":
         factor = achieved_rate(factor, values["performance.training.fp4_efficiency"])
     slowed = {name: achieved_rate(achieved_rate(value, clock), factor) for name in ("rate", "core") if (value := getattr(made, name)) is not None}
-    made = made._replace(**slowed)
+    made = made._replace(**slowed, latency=0.0)  # products of training are large: kernels hide the steps along their inner side
     conversion = values[f"performance.training.{found.conversion}"] if found.conversion else None
-    # the steps of a grouped FP4 kernel take no longer than its tiles do
-    return Products(found, chip.part(found.form.peak), made, made._replace(latency=0.0), conversion)
+    return Products(found, chip.part(found.form.peak), made, conversion)
 
 
 def practice(chip: str, family: str, values: Readable, found: Passes, links: Links, traits: Traits, compiled: bool = False) -> Practice:

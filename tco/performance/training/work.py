@@ -46,7 +46,7 @@ def elementwise(builder: Builder, block: Block) -> None:
         for times in (f.matrices, 2 * f.matrices - 1)
     ]
     builder.passes("activation functions", block.layers, moved[0], moved[1], again)
-    if f.experts and f.bias and not job.software.fused_experts:  # no other kernel covers bias, clamp and probability of each expert
+    if f.experts and f.bias:  # no fused kernel covers bias, clamp and probability of each expert
         width = f.active * f.width / shape.tensor
         extra = [compute.sweep_bytes(builder.tokens, 0.0, 1.0, width * share, job.value("biased_expert_passes"), builder.element) for share in (1, 2)]
         builder.passes("activations of experts with bias", block.layers, extra[0], extra[1], FULL)
