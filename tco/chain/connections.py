@@ -22,11 +22,11 @@ def design_network(inputs: Inputs, values: Values) -> Network:
     """Return the scale-out network of the scenario's cluster, with as many tiers as its size needs, and its frontend."""
     chip, (switch, port, radix) = f"parts.{inputs.system.chip}", switches_of(inputs, values)
     chips, design = values["cluster.chips"], network_design(inputs.system)
-    tiers = tiers_needed(values.input("cluster.chips").value, radix, values.input("cluster.oversubscription").value)
-    split = port < values.input(f"parts.{OPTICS[0]}.port_bandwidth").value
+    tiers = tiers_needed(values.structure("cluster.chips"), radix, values.structure("cluster.oversubscription"))
+    split = port < values.structure(f"parts.{OPTICS[0]}.port_bandwidth")
     back = Plan(chips, values[f"{chip}.scale_out_bandwidth"], switch, tiers, design, design == "tor", split)
     network = scale_out_network(values, back)
-    if values.input(f"{chip}.frontend_bandwidth").value > 0:
+    if values.structure(f"{chip}.frontend_bandwidth") > 0:
         front = Plan(chips, values[f"{chip}.frontend_bandwidth"], switch, tiers, "tor", False, split, prefix="frontend-")
         network = summed(Network(tiers, [*network.lines, *scale_out_network(values, front).lines]))
     return network
@@ -36,7 +36,7 @@ def switches_of(inputs: Inputs, values: Values) -> tuple[str, float, float]:
     """Return the switch of the cluster, the rate of its ports, and how many it has."""
     switch = switch_part(inputs.text("cluster.switch"), list(inputs.catalogue.parts))
     port = port_rate(inputs.text("cluster.port"), "cluster.port")
-    return switch, port, plain(switch_radix(values.input(f"parts.{switch}.switch_capacity").value, port))
+    return switch, port, plain(switch_radix(values.structure(f"parts.{switch}.switch_capacity"), port))
 
 
 def network_design(system: System) -> str:
@@ -46,7 +46,7 @@ def network_design(system: System) -> str:
 
 def route_of(inputs: Inputs, values: Values) -> Route:
     """Return the way between scale-up worlds: with a leaf for each rank, only the chips of that rank share its tiers."""
-    design, chips = network_design(inputs.system), values.input("cluster.chips").value
+    design, chips = network_design(inputs.system), values.structure("cluster.chips")
     return Route(design, tiers_between(inputs, values, design, chips, inputs.system.chips), protocol(inputs.text("cluster.network")))
 
 
@@ -54,7 +54,7 @@ def tiers_between(inputs: Inputs, values: Values, design: str, chips: float, dom
     """Return the tiers of switches up to the one where the traffic of some chips meets, which stand in worlds of so many."""
     _, _, radix = switches_of(inputs, values)
     ends = math.ceil(chips / domain) if design == "leaf" else chips
-    return tiers_needed(max(ends, 1), radix, values.input("cluster.oversubscription").value)
+    return tiers_needed(max(ends, 1), radix, values.structure("cluster.oversubscription"))
 
 
 def protocol(network: str) -> str:
@@ -78,7 +78,7 @@ def links_of_system(inputs: Inputs, values: Values, library: Library | None = No
     tiers = [Tier(s.scope, s.chips, s.injection, s.all_to_all, s.hops_mean, s.hops_worst, s.balanced, *beyond, mesh) for s in scopes]
     family, route = family_of(inputs.catalogue, system.chip), route_of(inputs, values)
     switches = "in_network_reduction"
-    reduces = inputs.catalogue.has_part_value(system.chip, switches) and values.input(f"parts.{system.chip}.{switches}").value > 0
+    reduces = inputs.catalogue.has_part_value(system.chip, switches) and values.structure(f"parts.{system.chip}.{switches}") > 0
     return links_of(values, system.chip, family, tiers, route, reduces, library or family_library(inputs.catalogue, family))
 
 

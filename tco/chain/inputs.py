@@ -51,7 +51,7 @@ FOLLOWS = {  # texts that follow another where they are not given
     "workload.expert_format": "workload.precision",
     "workload.cache_format": "workload.precision",
 }
-UNLESS_GIVEN = {  # texts a document may leave out
+USUAL = {  # texts that are taken so where nothing says otherwise
     "cluster.network": "rdma",
     **dict.fromkeys(
         (
@@ -230,8 +230,9 @@ class Inputs:
         if path not in self.texts:
             if path in FOLLOWS:
                 return self.text(FOLLOWS[path])
-            if path in UNLESS_GIVEN:
-                return UNLESS_GIVEN[path]
+            if path in USUAL:
+                self.texts_used[path] = USUAL[path]
+                return USUAL[path]
             group = path.partition(".")[0]
             raise DataError(f"{self.scenario.documents[group]}: {path} is missing in data/{DOCUMENTS[group]}")
         self.texts_used[path] = self.texts[path]

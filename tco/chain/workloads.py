@@ -44,6 +44,12 @@ def refuse_beyond_context(model: Architecture, values: Values, paths: tuple[str,
         raise DataError(f"{' + '.join(paths)} is {length:,.0f} tokens, more than the context of {model.id}, {model.context:,} tokens")
 
 
+def notes_on_length(model: Architecture, values: Values) -> list[str]:
+    """Say that sequences are longer than what the model was made for, which training may extend."""
+    length = values.structure("workload.sequence_length")
+    return [f"sequences of {length:,.0f} tokens are longer than the context of {model.id}, {model.context:,}"] if length > model.context else []
+
+
 def refuse_no_requests(values: Values) -> None:
     """Refuse a concurrency of zero that somebody asks for; the default of zero means that every batch is searched."""
     found = values.input("workload.concurrency")
@@ -62,7 +68,6 @@ def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
     system, catalogue = inputs.system, inputs.catalogue
     family, traits = family_of(catalogue, system.chip), traits_of(catalogue, system.chip)
     model = load_model(catalogue, inputs.text("workload.model"))
-    refuse_beyond_context(model, values, ("workload.sequence_length",))
     texts = {path: inputs.text(path) for path in (*CHOICES, *DATED)}
     job = job_of(model, software_of(catalogue, texts, family, facts_of(model, inputs.text("workload.precision"))), values)
     formats = passes_of(values, system.chip, inputs.text("workload.precision"), inputs.text("workload.backward_precision"))
@@ -70,7 +75,7 @@ def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
     if catalogue.has_part_value(system.chip, "dereferences"):
         reached = replace(reached, dereferences=values[f"parts.{system.chip}.dereferences"])
     result = train(job, reached, formats, plan)
-    result.notes += notes_on_batch(values)
+    result.notes += [*notes_on_batch(values), *notes_on_length(model, values)]
     return result
 
 

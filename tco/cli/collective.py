@@ -37,7 +37,10 @@ def collective(
     output: Output = None,
     quiet: Quiet = False,
 ) -> None:
-    """Time a collective on a system by every algorithm its fabric allows, and by the quickest that a library offers."""
+    """Time a collective on a system by every algorithm its fabric allows.
+
+    The quickest that the library offers is the answer; what it does not offer is shown beside it.
+    """
     from tco.chain.connections import links_of_system
     from tco.chain.inputs import system_inputs
     from tco.cli.emit import Answer, emit
@@ -46,7 +49,7 @@ def collective(
     from tco.fabric.experts import Tokens
     from tco.fabric.library import EXCHANGES, library_of, token_size
     from tco.fabric.links import group_of, placed
-    from tco.foundation.errors import DataError
+    from tco.foundation.errors import DataError, UsageError
     from tco.foundation.units import parse_quantity
     from tco.foundation.values import as_number
     from tco.outputs.collectives import HEADER, collective_document, collective_tables
@@ -60,6 +63,8 @@ def collective(
     links = links_of_system(inputs, values, library_of(catalogue, library.split("+")) if library else None)
     count = ranks or int(inputs.system.chips)
     group = placed(count, per_domain) if per_domain else group_of(links, count)
+    if per_domain and per_domain > links.domain:
+        raise DataError(f"--per-domain: {per_domain} chips, but a scale-up domain of {system} has {links.domain:g}")
     exchanges = operation in EXCHANGES
     if exchanges and largest:
         raise DataError(f"--to: {operation} has tokens, not sizes; ask for one --tokens at a time")
@@ -72,6 +77,8 @@ def collective(
         return candidate_rows(links, operation, group, size, algorithm)
 
     buffer = parse_quantity(spaced(size), "byte")
+    if buffer < 0:
+        raise UsageError(f"--size: {size!r} is negative, expected a buffer such as 64KiB")
     rows = timed(buffer)
     sweep = [timed(one)[0] for one in doublings(buffer, parse_quantity(spaced(largest), "byte"))] if largest else []
     what = f"{tokens:g} tokens a rank" if exchanges else f"{size}{f' to {largest}' if largest else ''}"

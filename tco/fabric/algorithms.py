@@ -16,7 +16,7 @@ import numpy as np
 
 from tco.fabric import costs as cost
 from tco.fabric.experts import Tokens, expert_ways
-from tco.fabric.library import EXCHANGES, nothing_offered
+from tco.fabric.library import EXCHANGES, NotOfferedError, nothing_offered
 from tco.fabric.links import Group, Links, group_of, links_for, worlds_of
 from tco.fabric.timing import Reach, Timing, Ways, at_once, partly, pipelined, straight_latency, wire
 from tco.foundation.errors import unknown
@@ -91,7 +91,7 @@ def choose(at: Reach, operation: str, size: Any, name: str | None = None) -> Any
 def named(found: Ways, operation: str, name: str) -> Callable[[], Timing]:
     """Return one algorithm of an operation; one that the fabric does not have raises `DataError`."""
     if name not in found:
-        raise unknown("algorithm", name, found, f"{operation} on this fabric")
+        raise NotOfferedError(str(unknown("algorithm", name, found, f"{operation} on this fabric")))
     return found[name]
 
 

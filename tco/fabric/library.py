@@ -60,7 +60,7 @@ def read_library(catalogue: Catalogue, name: str) -> Library:
             if key not in KEYS:
                 raise unknown("key", key, KEYS, str(path))
         inside, anywhere = (
-            {operation: dict.fromkeys(map(str, names), wide) for operation, names in document.get(key, {}).items()}
+            {operation: dict.fromkeys(names_in(names, f"{path}: {key}.{operation}"), wide) for operation, names in document.get(key, {}).items()}
             for key, wide in (("inside_domain", False), ("offers", True))
         )
         formats = {form: (float(one["element"]), float(one["scale"]), float(one["block"])) for form, one in document.get("formats", {}).items()}
@@ -78,6 +78,13 @@ def read_library(catalogue: Catalogue, name: str) -> Library:
 
     found: Library = catalogue.once(("library", name), read)
     return found
+
+
+def names_in(value: Any, where: str) -> list[str]:
+    """Return a list of names; anything else raises `DataError`."""
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise DataError(f'{where} is {value!r}, expected a list of algorithms such as ["ring", "tree"]')
+    return value
 
 
 def merged(one: Offers, other: Offers) -> Offers:
@@ -142,7 +149,11 @@ def token_size(library: Library, form: str, hidden: Any) -> Any:
     return token_bytes(hidden, *library.formats[form])
 
 
-def nothing_offered(library: Library, operation: str, found: Iterable[str]) -> DataError:
+class NotOfferedError(DataError):
+    """An algorithm that neither the fabric nor the library has."""
+
+
+def nothing_offered(library: Library, operation: str, found: Iterable[str]) -> NotOfferedError:
     """Return the error for an operation of which a library offers none of the algorithms that a group has on its fabric."""
     has = ", ".join(library.offers.get(operation, ())) or f"no {operation}, but {', '.join(library.offers)}"
-    return DataError(f"{library.name} offers {has}; this group has {', '.join(found)}: choose another library or algorithm")
+    return NotOfferedError(f"{library.name} offers {has}; this group has {', '.join(found)}: choose another library or algorithm")

@@ -149,12 +149,6 @@ def placed(ranks: Any, per_domain: Any) -> Group:
     return Group(ranks, domains, ranks / domains)
 
 
-def strided(links: Links, stride: Any, ranks: Any) -> Group:
-    """Return a group whose ranks are each `stride` chips from the next."""
-    inside, within = (np.gcd(stride * ranks, chips) // np.gcd(stride, chips) for chips in (links.domain, links.world))
-    return Group(ranks, ranks // inside, inside, ranks // within)
-
-
 def worlds_of(links: Links, group: Group) -> Any:
     """Return the worlds a group stands in."""
     return np.ceil(group.domains * links.domain / links.world - 1e-9) if group.worlds is None else group.worlds

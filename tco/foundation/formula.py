@@ -98,7 +98,7 @@ def least(name: str, candidates: Sequence[Any]) -> Any:
     return result
 
 
-MANY = 2**15  # numbers of an array that is large beside the cost of a call
+MANY = 2**11  # numbers of an array that is large beside the cost of a call
 
 
 def least_over(name: str, candidates: tuple[tuple[float, ...], ...], compute: Callable[..., Any], *arguments: Any) -> Any:

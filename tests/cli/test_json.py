@@ -20,6 +20,10 @@ COMMANDS = {
         "tco.network/1",
         {"tiers", "max_endpoints", "switches", "links", "transceivers", "cables", "price_usd", "power_w"},
     ),
+    ("kernel", "h100-sxm", "--m", "4096", "--n", "8192", "--k", "8192", "--precision", "fp8"): (
+        "tco.kernel/1",
+        {"time_us", "bound", "parts_us", "tile", "tiles", "waves", "computed_as", "tflops", "gb_per_s", "share_of_peak"},
+    ),
     ("parts", "list"): ("tco.parts-list/1", {"items"}),
     ("parts", "show", "trn3"): ("tco.parts-show/1", {"part", "rows"}),
     ("parts", "check"): ("tco.parts-check/1", {"ok", "findings"}),

@@ -2,6 +2,7 @@
 
 import pytest
 
+import tco
 from tco.catalog import load_catalogue
 from tco.foundation.errors import DataError
 from tco.models.architecture import load_model
@@ -87,3 +88,11 @@ def test_the_text_and_the_columns_of_a_row_name_one_model():
 def test_wrong_figures_are_named(figures, says):
     with pytest.raises(DataError, match=says.replace("(", r"\(")):
         load_model(CATALOGUE, figures)
+
+
+def test_a_scenario_takes_stated_figures():
+    short = {"workload.input_tokens": "1024", "workload.output_tokens": "128", "workload.interactivity": "20 token/s"}
+    own, known = (tco.evaluate("gb200-nvl72", {"workload.model": model, **short}) for model in (LLAMA, "llama-2-13b"))
+    assert own.metrics == known.metrics
+    with pytest.raises(DataError, match="unknown key 'lyers'; did you mean 'layers'"):
+        tco.evaluate("gb200-nvl72", {"workload.model": LLAMA.replace("layers", "lyers"), **short})

@@ -31,6 +31,7 @@ class Format(NamedTuple):
     activations: str = ""  # format of the activations beside such weights, where it is another
     casts: int = 0  # dependent kernels that cast an activation to it
     reads: int = 0  # times they read the activation
+    scales: str = ""  # attribute of chips whose matrix units apply the scales of blocks of partial sums; elsewhere vector units do
 
     @property
     def bits(self) -> float:
@@ -46,7 +47,7 @@ FORMATS = {
     "w4a8": Format(4, EIGHT, 8, 32, takes="takes_mx", activations="mxfp8"),  # weights in MXFP4
     "int4": Format(4, ("peak_bf16",), 16, 32, packed=True),
     "fp8": Format(8, EIGHT, casts=3, reads=2),  # one scale a tensor, read once for its largest number
-    "fp8_block": Format(8, EIGHT, 32, 128, casts=1, reads=1),  # scales of 1 x 128 activations, 128 x 128 weights
+    "fp8_block": Format(8, EIGHT, 32, 128, casts=1, reads=1, scales="takes_mx"),  # scales of 1 x 128 activations, 128 x 128 weights
     "mxfp8": Format(8, EIGHT, 8, 32, casts=1, reads=1),
     "int8": Format(8, ("peak_int8", "peak_bf16"), casts=1, reads=1),  # one scale a token
     "bf16": Format(16, ("peak_bf16",)),

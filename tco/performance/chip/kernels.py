@@ -19,6 +19,12 @@ def core_rate(rate: FLOPPerSecond, cores: Pure) -> Any:
     return rate / cores
 
 
+@formula(unit="FLOP/s", source="deepseek-v3")
+def scaled_rate(rate: FLOPPerSecond, vector_rate: FLOPPerSecond, block: Pure, exposed: Pure, taken: Pure) -> Any:
+    """Rate of products whose partial sums vector units scale and add, unless matrix units take the scales: P / (1 + (1-t) x P / (b V))."""
+    return rate / (1 + (1 - taken) * exposed * rate / (block * vector_rate))
+
+
 @formula(unit="byte/s", source="tco-calibration")
 def core_load_rate(per_clock: Byte, clock: PerSecond) -> Any:
     """Rate at which one core loads: L = b f."""
@@ -49,9 +55,15 @@ def tile_step(
 
 
 @formula(unit="s", source="cutlass")
-def waves_time(tiles: Pure, splits: Pure, cores: Pure, inner: Pure, step: Second, reduction: Second) -> Any:
-    """Time of all waves when the inner side is split s ways, with the sum of the parts after it: ceil(tiles s / n) k / s step + min(s-1, 1) r."""
-    return ceil_ratio(tiles * splits, cores) * (inner / splits * step) + np.minimum(splits - 1, 1) * reduction
+def waves_time(tiles: Pure, cores: Pure, inner: Pure, step: Second, chain: Second) -> Any:
+    """Time of all waves of tiles over the cores, no shorter than the chain of steps of one tile: k max(ceil(tiles / n) step, chain)."""
+    return inner * np.maximum(ceil_ratio(tiles, cores) * step, chain)
+
+
+@formula(unit="s", source="cutlass")
+def split_time(tiles: Pure, cores: Pure, inner: Pure, step: Second, most: Pure, reduction: Second) -> Any:
+    """Time of tiles whose inner side is split up to s ways, so that all cores end together, and of summing: max(tiles / n, 1/s) k step + r."""
+    return np.maximum(tiles / cores, 1 / most) * (inner * step) + reduction
 
 
 @formula(unit="s", source="aws-nki-trn2")

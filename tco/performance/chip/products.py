@@ -12,15 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.foundation.formula import greatest, least_over
+from tco.foundation.formula import greatest, least, least_over
 from tco.performance.chip import kernels as cost
 from tco.performance.chip.formats import FORMATS, WIDE, Computed, element_size, unpacking_time
 from tco.performance.chip.messages import stream_time
 from tco.performance.chip.roofline import achieved_bandwidth, achieved_rate, padded_weights, smooth_maximum
 
-# Rows and columns of the result that one core holds, and ways the inner side is split between cores.
-TILES = tuple((rows, columns, splits) for rows, columns in ((128, 256), (128, 128), (64, 128), (64, 64)) for splits in (1.0, 2.0, 4.0, 8.0))
-UNSPLIT = tuple(tile for tile in TILES if tile[2] == 1)
+TILES = ((128.0, 256.0), (128.0, 128.0), (64.0, 128.0), (64.0, 64.0))  # rows and columns of the result that one core holds
+SPLITS = 8  # ways the inner side is split between cores at most
 OVERLAP = 2  # sharpness of the smooth maximum: products hide their traffic less well than other kernels
 
 
@@ -81,11 +80,15 @@ class Operands(NamedTuple):
 def operands(chip: Chip, form: Computed) -> Operands:
     """Return what products of a chip rest on in a format: read once, used for any number of products."""
     rate = chip.rate(form.peak, form.tile_efficiency)
+    stored = FORMATS[form.stored]
+    if stored.scales and not form.unpacked:
+        vector, exposed, taken = chip.part("peak_vector"), chip.practice("scaling_exposed"), chip.part(stored.scales)
+        rate = cost.scaled_rate(rate, vector, stored.block, exposed, taken)
     four = form.tile_efficiency != "tile_efficiency"
     made = Operands(
         rate=rate,
         input_size=element_size(FORMATS[form.activations].bits),
-        weight_size=element_size(FORMATS[form.stored].bits),
+        weight_size=element_size(stored.bits),
         stream=chip.bandwidth("stream_efficiency"),
         splits=not four,
         unpacking=(chip.practice("unpacking_operations"), chip.part("peak_vector")) if form.unpacked else None,
@@ -120,7 +123,7 @@ def product(made: Operands, rows: Any, columns: Any, inner: Any, groups: Any = N
     tokens of each. Both may be means. Their kernels do not split the inner side.
     """
     many = 1 if groups is None else groups
-    computing = computing_time(made, rows, columns, inner, many, split=groups is None and made.splits)
+    computing = computing_time(made, rows, columns, inner, many, split=groups is None and made.splits, hidden=groups is not None)
     if made.unpacking is not None:
         unpacking = unpacking_time(cost.products_weights(columns, inner, many), *made.unpacking)
         computing = greatest("engines", (computing, unpacking))
@@ -129,24 +132,45 @@ def product(made: Operands, rows: Any, columns: Any, inner: Any, groups: Any = N
     return Product(smooth_maximum(computing, moving, OVERLAP), computing, moving, cost.products_flops(rows, columns, inner, many), moved)
 
 
-def computing_time(made: Operands, rows: Any, columns: Any, inner: Any, groups: Any, split: bool) -> Any:
+def computing_time(made: Operands, rows: Any, columns: Any, inner: Any, groups: Any, split: bool, hidden: bool) -> Any:
     """Return the time the matrix units take: that of the best tiles and splits, or of padded weights passing large arrays."""
     if made.array is not None:
         array_rows, joined, array_columns, moving = made.array
         padded = padded_weights(inner, columns, array_rows, joined, array_columns)
         return cost.array_time(rows, padded, groups, moving, made.rate)
-    return least_over("tiles and splits", TILES if split else UNSPLIT, tiled_time, rows, columns, inner, groups, *tiled(made))
+    return least_over("tiles", TILES, split_tiles_time if split else tiles_time, rows, columns, inner, groups, *tiled(made, hidden))
 
 
-def tiled(made: Operands) -> tuple[Any, ...]:
-    """Return what the time of tiles rests on."""
-    return made.cores, made.core, made.load, made.stage, made.latency, made.input_size, made.weight_size
+def tiled(made: Operands, hidden: bool) -> tuple[Any, ...]:
+    """Return what the time of tiles rests on; kernels of many groups hide the latency of a step behind other tiles, but for one chain."""
+    return made.cores, made.core, made.load, made.stage, 0.0 if hidden else made.latency, made.latency, made.input_size, made.weight_size
 
 
-def tiled_time(
+def tiles_time(
     tile_rows: Any,
     tile_columns: Any,
-    splits: Any,
+    rows: Any,
+    columns: Any,
+    inner: Any,
+    groups: Any,
+    cores: Any,
+    rate: Any,
+    load: Any,
+    _: Any,
+    latency: Any,
+    chain: Any,
+    input_size: Any,
+    weight_size: Any,
+) -> Any:
+    """Return the time of products cut into tiles of one size, each on one core."""
+    tiles = cost.tiles_of(rows, columns, groups, tile_rows, tile_columns)
+    step = cost.tile_step(tile_rows, tile_columns, rate, input_size, weight_size, load, latency)
+    return cost.waves_time(tiles, cores, inner, step, chain)
+
+
+def split_tiles_time(
+    tile_rows: Any,
+    tile_columns: Any,
     rows: Any,
     columns: Any,
     inner: Any,
@@ -156,32 +180,37 @@ def tiled_time(
     load: Any,
     stage: Any,
     latency: Any,
+    chain: Any,
     input_size: Any,
     weight_size: Any,
 ) -> Any:
-    """Return the time of a product cut into tiles of one size."""
+    """Return the same where several cores may share a tile."""
     tiles = cost.tiles_of(rows, columns, groups, tile_rows, tile_columns)
     step = cost.tile_step(tile_rows, tile_columns, rate, input_size, weight_size, load, latency)
-    return cost.waves_time(tiles, splits, cores, inner, step, stage)
+    whole = cost.waves_time(tiles, cores, inner, step, chain)
+    return least("splits", (whole, cost.split_time(tiles, cores, inner, step, SPLITS, stage)))
 
 
 class Tiling(NamedTuple):
-    """How a product is cut: sides of a tile, ways the inner side is split, tiles of the result, and waves of them over the cores."""
+    """How a product is cut: sides of a tile, tiles of the results, waves of them over the cores, and cores that share a tile."""
 
-    rows: Any
-    columns: Any
-    splits: Any
-    tiles: Any
-    waves: Any
+    rows: float
+    columns: float
+    tiles: float
+    waves: float
+    sharing: float
 
 
 def tiling(made: Operands, rows: Any, columns: Any, inner: Any, groups: Any = None) -> Tiling | None:
     """Return how the quickest kernel cuts a product of plain numbers; None on large arrays, which cut nothing."""
     if made.array is not None:
         return None
-    many, candidates = (1, TILES) if groups is None else (groups, UNSPLIT)
-    candidates = candidates if made.splits else UNSPLIT
-    times = [tiled_time(*tile, rows, columns, inner, many, *tiled(made)) for tile in candidates]
-    tile_rows, tile_columns, splits = candidates[int(np.argmin(times))]
-    tiles = cost.tiles_of(rows, columns, many, tile_rows, tile_columns)
-    return Tiling(tile_rows, tile_columns, splits, tiles, np.ceil(tiles * splits / made.cores - 1e-9))
+    many, split = 1 if groups is None else groups, groups is None and made.splits
+    rests = (rows, columns, inner, many, *tiled(made, groups is not None))
+    times = [(split_tiles_time if split else tiles_time)(*tile, *rests) for tile in TILES]
+    best = TILES[int(np.argmin(times))]
+    tiles = float(cost.tiles_of(rows, columns, many, *best))
+    shared = split and min(times) < tiles_time(*best, *rests)
+    sharing = min(max(made.cores / tiles, 1.0), SPLITS) if shared else 1.0
+    waves = tiles / made.cores if shared else np.ceil(tiles / made.cores - 1e-9)
+    return Tiling(*best, tiles, float(max(waves, 1.0)), float(sharing))

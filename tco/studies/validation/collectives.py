@@ -14,9 +14,8 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.fabric.algorithms import choose, reach
 from tco.fabric.experts import Tokens, reported_bytes
-from tco.fabric.library import EXCHANGES, Library, family_library, read_library, token_size
+from tco.fabric.library import EXCHANGES, Library, NotOfferedError, family_library, read_library, token_size
 from tco.fabric.links import PROTOCOLS, Group, Route, links_of_chips, placed
-from tco.foundation.errors import DataError
 from tco.foundation.files import read_csv
 from tco.studies.validation.commands import command_line, written
 from tco.studies.validation.measured import base_skips, column, texts
@@ -25,6 +24,7 @@ from tco.studies.validation.score import Prediction
 from tco.studies.validation.specifications import Specifications
 
 Array = np.ndarray[Any, Any]
+SERVER = 8  # chips of a server where a row does not say; larger domains are racks, which servers are parts of
 PLATEAU_SIZE = 8 * 2.0**30  # bytes taken for a row that states only its plateau at large messages
 OPERATIONS = {
     "all_reduce": "all-reduce",
@@ -120,9 +120,11 @@ class Rows:
 
     def __init__(self, table: pd.DataFrame, chips: Specifications, asked: Asked) -> None:
         self.table, self.chips, self.asked = table, chips, asked
-        domain = chips.part("scale_up_domain")
+        known = chips.part("scale_up_domain")
         ranks, stated = column(table, "n_gpus"), nic_rate(table)
-        self.per_domain = np.where(domain > 8, np.minimum(ranks, domain), np.minimum(ranks, column(table, "gpus_per_node", 8)))
+        self.per_domain = np.where(known > SERVER, np.minimum(ranks, known), np.minimum(ranks, column(table, "gpus_per_node", SERVER)))
+        self.domain = np.maximum(known, self.per_domain)  # a server may join more chips than their kind usually has
+        self.set_domain = self.domain > known
         self.group: Group = placed(ranks, self.per_domain)
         own = chips.part("scale_out_bandwidth")
         self.set_nic = ~np.isnan(stated) & (self.group.domains > 1)
@@ -141,7 +143,7 @@ class Rows:
 
     def answers(self) -> tuple[Any, Any]:
         """Return the time of every row, and the bytes its publisher divides by it."""
-        values = RowValues(self.chips, ALONE | {f"parts.{CHIP}.scale_out_bandwidth": self.nic})
+        values = RowValues(self.chips, ALONE | {f"parts.{CHIP}.scale_out_bandwidth": self.nic, f"parts.{CHIP}.scale_up_domain": self.domain})
         links = links_of_chips(values, CHIP, FAMILY, Route("leaf", 1, PROTOCOLS[self.asked.network]), self.library)
         at, size = reach(links, self.group), self.sent()
         return choose(at, self.asked.operation, size, self.asked.algorithm or None), reported_bytes(at, size)
@@ -149,17 +151,18 @@ class Rows:
     def commands(self) -> list[str]:
         """Return the command line that gives each row's answer again."""
         found, apart = [], self.group.domains > 1
-        whole = np.minimum(self.group.ranks, self.chips.part("scale_up_domain"))
         for row, chip in enumerate(self.chips.parts):
             options = {
                 "op": self.asked.operation,
                 "ranks": self.group.ranks[row],
-                "per-domain": self.per_domain[row] if apart[row] or self.per_domain[row] != whole[row] else None,
+                "per-domain": self.per_domain[row] if apart[row] else None,
                 "library": self.asked.library or None,
                 "algorithm": self.asked.algorithm or None,
                 **(self.tokens_asked(row) if self.asked.operation in EXCHANGES else {"size": f"{written(self.sizes[row])}B"}),
             }
             settings: dict[str, Any] = {"cluster.chips": self.group.ranks[row]} if apart[row] else {}
+            if self.set_domain[row]:
+                settings[f"parts.{chip}.scale_up_domain"] = self.domain[row]
             if self.set_nic[row]:
                 settings[f"parts.{chip}.scale_out_bandwidth"] = (self.nic[row], "byte/s")
             if apart[row] and self.asked.network != "rdma":
@@ -194,7 +197,7 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
         rows = Rows(table.iloc[chosen], chips.rows(chosen), asked)
         try:
             seconds, moved = rows.answers()
-        except DataError:
+        except NotOfferedError:
             skip[chosen] = "unsupported algorithm: neither fabric nor library have it"
             continue
         measured = column(rows.table, "time_us")

@@ -2,159 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from tco.catalog import Catalogue
-from tco.foundation.files import read_csv
-from tco.performance.chip.formats import Computed, computed_on
-from tco.performance.chip.kernel_times import BARE, SHAPES, Kernel, Traits, kernel, kernels_on, traits_of
-from tco.studies.validation.measured import base_skips, column, texts
+from tco.performance.chip.formats import Computed
+from tco.performance.chip.kernel_times import BARE, Kernel, kernel, kernels_on
+from tco.studies.validation.commands import command_line
+from tco.studies.validation.kernel_rows import Array, Kind, asked, kinds_of, skips, targets, widths
 from tco.studies.validation.row_values import CHIP, FAMILY, RowValues
 from tco.studies.validation.score import Prediction
 from tco.studies.validation.specifications import Specifications
 
-Array = np.ndarray[Any, Any]
-WIDTHS = re.compile(r"hidden (\d+), ffn (\d+), (\d+)/(\d+) heads")  # of the model an elementwise row comes from
-HEAD = 128  # width of the heads of those models
-PASSES = {"copy": 2, "add": 3, "input_layernorm": 3, "mlp_act": 3, "attn_rope": 2}  # times an element is read or written
-NAMES = {"bfloat16": "bf16", "bf16": "bf16", "fp16": "bf16", "float16": "bf16", "fp8": "fp8", "fp8_block": "fp8_block", "nvfp4": "nvfp4"}
-FLAT = ("copy", "add")  # elementwise kernels that know no rows
-NO = ("0", "0.0", "false", "no")
-COLUMNS = {"heads": "heads_q", "kv_heads": "heads_kv"}  # where a column has another name than the side of the kernel
-STATED = ("causal", "passes", "by_row")  # sides that are words of a row
-
-
-class Kind(NamedTuple):
-    """What rows predicted together share."""
-
-    kernel: str  # of SHAPES; empty for an unknown operation
-    elementwise: str  # which elementwise kernel
-    number_format: str  # empty for an unknown one
-    library: str
-    form: Computed | None  # how the chip computes the format
-    traits: Traits
-
-
-def kernel_of(operation: str) -> str:
-    """Return the kind of kernel of an operation; empty if there is none."""
-    if operation == "grouped_gemm" or operation.startswith("gemm"):
-        return "grouped" if operation == "grouped_gemm" else "gemm"
-    if operation.startswith("elementwise:"):
-        return "elementwise" if operation.removeprefix("elementwise:") in PASSES else ""
-    return {"attention_prefill": "prefill", "attention_fwd": "prefill", "attention_decode": "decode"}.get(operation, "")
-
-
-def format_of(kernel: str, dtype: str) -> str:
-    """Return the number format of a row: of the cache that decoding reads; an FP8 cache makes prompts compute in FP8 too."""
-    own, _, cache = dtype.partition("/kv ")
-    if kernel == "decode":
-        return NAMES.get(cache or own, "")
-    if own.startswith("fp8 e4m3"):
-        return "fp8_block"
-    found = NAMES.get(own, "")
-    if kernel == "prefill" and (found.startswith("fp8") or cache == "fp8"):
-        return "fp8"
-    return found
-
-
-def width_of(operation: str, notes: str, split: float) -> float:
-    """Return the width of an elementwise row from the model its notes describe; NaN where they do not."""
-    found = WIDTHS.search(notes)
-    if not found:
-        return np.nan
-    hidden, inner, heads, kv_heads = (float(text) for text in found.groups())
-    return {"mlp_act": inner / split, "attn_rope": (heads + kv_heads) * HEAD / split}.get(operation, hidden)
-
-
-def library_of(source: str, libraries: Mapping[str, str]) -> str:
-    """Return the library whose rows of practice a kernel's source follows; a bare kernel where none is known."""
-    return next((library for name, library in libraries.items() if source.startswith(name)), BARE)
-
-
-def kinds_of(table: pd.DataFrame, chips: Specifications) -> list[Kind]:
-    """Return the kind of every row."""
-    operations, types, sources = (texts(table, name).astype(str) for name in ("op", "dtype", "kernel_source"))
-    libraries = kernel_libraries(chips.catalogue)
-
-    @cache
-    def kind(operation: str, dtype: str, source: str, part: str) -> Kind:
-        found = kernel_of(operation)
-        form = format_of(found, dtype)
-        computed = computed_on(chips.values, part, form, "dtype") if form and part else None
-        traits = traits_of(chips.catalogue, part) if part else Traits(tiled=True, logical=False)
-        return Kind(found, operation.removeprefix("elementwise:"), form, library_of(source, libraries), computed, traits)
-
-    made = [kind(*row) for row in zip(operations, types, sources, chips.parts, strict=True)]
-    return [one if one.kernel == "elementwise" else one._replace(elementwise="") for one in made]
-
-
-def kernel_libraries(catalogue: Catalogue) -> dict[str, str]:
-    """Return the library that each name publishers give it stands for."""
-
-    def read() -> dict[str, str]:
-        paths = [path for folder in catalogue.folders if (path := folder / "kernel_libraries.csv").is_file()]
-        return {row["name"]: row["library"] for path in paths for _, row in read_csv(path, ("name", "library"))}
-
-    known: dict[str, str] = catalogue.once("kernel_libraries", read)
-    return known
-
-
-def widths(table: pd.DataFrame) -> Array:
-    """Return the width of the elementwise rows: stated as n, else of their model."""
-    operations = [text.removeprefix("elementwise:") for text in texts(table, "op").astype(str)]
-    read = [width_of(*row) for row in zip(operations, texts(table, "notes").astype(str), column(table, "tp", 1.0), strict=True)]
-    return np.where(np.isnan(column(table, "n")), read, column(table, "n"))
-
-
-def skips(table: pd.DataFrame, chips: Specifications, kinds: list[Kind], target: Array) -> Array:
-    """Return why rows are not scored; empty where they are."""
-    reasons = base_skips(table)
-
-    def mark(rows: Any, reason: Any) -> None:
-        chosen = (reasons == "") & rows
-        reasons[chosen] = reason
-
-    mark(chips.parts == "", "unknown-accelerator")
-    operations = texts(table, "op").astype(str)
-    mark(np.array([text.startswith("sparse") for text in operations], dtype=bool), "unsupported sparse attention")
-    mark(np.array([not kind.kernel for kind in kinds], dtype=bool), "unsupported operation")
-    mark(np.array([not kind.number_format for kind in kinds], dtype=bool), "unsupported number format")
-    for operation, names in SHAPES.items():
-        stated = [COLUMNS.get(name, name) for name in names if name not in STATED]
-        missing = np.any([~(column(table, name) > 0) for name in stated], axis=0)
-        mark(missing & np.array([kind.kernel == operation for kind in kinds], dtype=bool), "unstated shape")
-    mark(np.isnan(target), "unstated result")
-    mark(target == 0, "suspect: zero result")
-    return np.array(reasons, dtype=object)
-
-
-def targets(table: pd.DataFrame) -> tuple[Array, Array]:
-    """Return the measured value of every row and what it is: its time, else its rate of computing, else of moving."""
-    names = ["time_us", "tflops", "gb_s"]
-    values = [column(table, name) for name in names]
-    stated = [~np.isnan(value) for value in values]
-    return np.select(stated, values, np.nan), np.select(stated, names, "").astype(object)
-
-
-def masks(table: pd.DataFrame) -> Array:
-    """Return one for every row with a causal mask, as all prefill has that does not say otherwise."""
-    return np.array([0.0 if text.strip().lower() in NO else 1.0 for text in texts(table, "causal").astype(str)])
-
-
-def asked(kind: Kind, table: pd.DataFrame) -> dict[str, Any]:
-    """Return the sides of the rows of one kind by the names a kernel takes them under."""
-    found: dict[str, Any] = {name: column(table, COLUMNS.get(name, name)) for name in SHAPES[kind.kernel] if name not in STATED}
-    if kind.kernel == "prefill":
-        found["causal"] = masks(table)
-    if kind.kernel == "elementwise":
-        found |= {"passes": PASSES[kind.elementwise], "by_row": kind.elementwise not in FLAT}
-    return found
+ANSWERS = {"time_us": "time_us", "tflops": "tflops", "gb_s": "gb_per_s"}  # what a row states -> key of `tco kernel`'s answer
 
 
 def answers(made: Kernel) -> dict[str, Any]:
@@ -162,23 +24,75 @@ def answers(made: Kernel) -> dict[str, Any]:
     return {"time_us": made.time * 1e6, "tflops": made.flops / made.time / 1e12, "gb_s": made.bytes / made.time / 1e9}
 
 
-def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
-    """Predict every row of a file of kernels."""
-    table = table.assign(width=widths(table))
-    target, names = targets(table)
-    kinds = kinds_of(table, chips)
-    skip = skips(table, chips, kinds, target)
-    skip[(skip == "") & (names == "tflops") & np.array([kind.kernel == "elementwise" for kind in kinds])] = (
-        "unsupported target: TFLOP/s of an elementwise kernel"
-    )
-    predicted = np.full((*chips.sets, len(table)), np.nan)
+def commands(kind: Kind, sides: Mapping[str, Any], parts: Array) -> list[str]:
+    """Return the command line that asks for the kernel of every row again."""
+    attention = kind.kernel in ("prefill", "decode")
+    options: dict[str, Any] = {"op": "attention" if attention else kind.kernel}
+    options |= {"phase": kind.kernel if attention else None, "precision": kind.number_format}
+    options["library"] = None if kind.library == BARE else kind.library
+    named = {name.replace("_", "-"): side for name, side in sides.items() if name not in ("causal", "by_row")}
+    full = sides["causal"] == 0 if "causal" in sides else np.zeros(len(parts), dtype=bool)
+    flat = True if sides.get("by_row") is False else None
+    found = []
+    for row, part in enumerate(parts):
+        own = {name: side[row] if np.ndim(side) else side for name, side in named.items()}
+        found.append(command_line(["kernel", part], {**options, **own, "full": bool(full[row]) or None, "flat": flat}, {}))
+    return found
+
+
+class Question(NamedTuple):
+    """Rows of one kind, asked together."""
+
+    kind: Kind
+    form: Computed
+    rows: list[int]
+    own: Specifications
+    sides: dict[str, Any]
+
+
+class Reading(NamedTuple):
+    """What the rows of a file say and ask."""
+
+    table: pd.DataFrame
+    target: Array
+    names: Array
+    skip: Array
+    questions: list[Question]
+    commands: Array
+
+
+def reading(table: pd.DataFrame, chips: Specifications) -> Reading:
+    """Return what the rows of a file ask; kept, as a fit asks it many times over."""
+    kept: Reading | None = chips.kept.get("kernels")
+    if kept is not None and kept.table is table:
+        return kept
+    whole = table.assign(width=widths(table))
+    target, names = targets(whole)
+    kinds = kinds_of(whole, chips)
+    skip = skips(whole, chips, kinds, target)
+    no_rate = (names == "tflops") & np.array([kind.kernel == "elementwise" for kind in kinds], dtype=bool)
+    skip[(skip == "") & no_rate] = "unsupported target: TFLOP/s of an elementwise kernel"
     members: dict[Kind, list[int]] = {}
     for row in np.flatnonzero(skip == "").tolist():
         members.setdefault(kinds[row], []).append(row)
+    questions, lines = [], np.full(len(table), "", dtype=object)
     for kind, rows in members.items():
-        values = RowValues(chips.rows(np.array(rows)))
-        chip = kernels_on(values, CHIP, FAMILY, kind.traits)
         assert kind.form is not None
-        found = answers(kernel(chip, kind.kernel, kind.form, asked(kind, table.iloc[rows]), kind.library))
-        predicted[..., rows] = np.select([names[rows] == name for name in found], list(found.values()))
-    return Prediction(target, predicted, names, skip)
+        one = Question(kind, kind.form, rows, chips.rows(np.array(rows)), asked(kind, whole.iloc[rows]))
+        questions.append(one)
+        lines[rows] = commands(kind, one.sides, one.own.parts)
+    made = chips.kept["kernels"] = Reading(table, target, names, skip, questions, lines)
+    return made
+
+
+def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
+    """Predict every row of a file of kernels."""
+    file = reading(table, chips)
+    predicted = np.full((*chips.sets, len(table)), np.nan)
+    for one in file.questions:
+        one.own.found.clear()
+        chip = kernels_on(RowValues(one.own), CHIP, FAMILY, one.kind.traits)
+        found = answers(kernel(chip, one.kind.kernel, one.form, one.sides, one.kind.library))
+        predicted[..., one.rows] = np.select([file.names[one.rows] == name for name in found], list(found.values()))
+    keys = np.array([ANSWERS.get(name, "") for name in file.names], dtype=object)
+    return Prediction(file.target, predicted, file.names, file.skip.copy(), file.commands, keys, np.ones(len(table)))

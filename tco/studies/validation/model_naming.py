@@ -12,12 +12,13 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.foundation.errors import DataError
 from tco.models.architecture import load_model
-from tco.models.stated import KEYS, NEEDED, figures_text, is_stated, missing_figures
+from tco.models.stated import KEYS, figures_text, is_stated, missing_figures
 from tco.studies.validation.measured import texts
 from tco.studies.validation.naming import plain, rows_of
 
 Array = np.ndarray[Any, Any]
 OWNER = re.compile(r"[\w.-]+/(?=[^\s/]+$)")  # of a model on a hub
+BRACKETS = re.compile(r"[()\[\],]")
 MAKERS = re.compile(r"^(meta|nvidia|openai|mistralai|moonshotai|google|amd)-(?=.)")
 SHAPE = tuple(key for key in KEYS if key not in ("tied", "context"))  # columns of numbers
 
@@ -43,7 +44,7 @@ def named_model(catalogue: Catalogue, name: str) -> str:
     name = name.strip()
     if name in catalogue.models or is_stated(name):
         return name
-    level = MAKERS.sub("", plain(OWNER.sub("", name)))
+    level = MAKERS.sub("", plain(BRACKETS.sub(" ", OWNER.sub("", name))))
     if level in catalogue.models:
         return level
     return next((model for pattern, model in patterns_of(catalogue) if pattern.search(level) or pattern.search(name)), "")
@@ -61,8 +62,7 @@ def read_model(catalogue: Catalogue, name: str, figures: Mapping[str, float]) ->
     known = named_model(catalogue, name)
     missing = missing_figures(figures)
     if not known and missing:
-        listed = ", ".join(NEEDED)
-        return "", f"unknown-model: neither the name {name!r} nor {listed} are known; missing: {', '.join(missing)}"
+        return "", f"unknown-model: neither the name {name!r} nor its shape is known; missing: {', '.join(missing)}"
     try:
         return load_model(catalogue, known or figures_text(figures)).id, ""
     except DataError as error:

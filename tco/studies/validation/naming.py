@@ -48,7 +48,7 @@ def words_of(catalogue: Catalogue) -> dict[str, frozenset[str] | None]:
 
 def plain(name: str) -> str:
     """Return a name in small letters, its words joined by hyphens."""
-    return re.sub(r"[\s_\-]+", "-", MARKS.sub(" ", name.lower())).strip("-")
+    return re.sub(r"[\s_:\-]+", "-", MARKS.sub(" ", name.lower())).strip("-")
 
 
 def spelling(name: str, words: Mapping[str, frozenset[str] | None]) -> Spelling:

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from tco.models.architecture import load_model
+from tco.studies.validation.littles_law import BREAKS, breaks_littles_law
 from tco.studies.validation.measured import base_skips, column, texts
 from tco.studies.validation.model_naming import model_ids
 from tco.studies.validation.specifications import Specifications
@@ -151,6 +152,7 @@ class Points:
         def mark(rows: Array, reason: str) -> None:
             reasons[(reasons == "") & rows] = reason
 
+        mark(breaks_littles_law(self.table), BREAKS)
         mark(self.models == "", "unknown-model")
         mark(self.chips.parts == "", "unknown-accelerator")
         mark(np.isnan(self.prompt) | np.isnan(self.answer), "unstated lengths")

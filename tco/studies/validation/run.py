@@ -16,9 +16,9 @@ from tco.foundation.errors import DataError, unknown
 from tco.foundation.values import Values
 from tco.studies.validation import collectives, inference, kernels, training
 from tco.studies.validation.aliases import renamed
+from tco.studies.validation.by_part import predicted
 from tco.studies.validation.measured import read_measured, texts
-from tco.studies.validation.model_naming import read_models
-from tco.studies.validation.naming import unread_accelerators
+from tco.studies.validation.reasons import explained
 from tco.studies.validation.score import Prediction, scorecard
 from tco.studies.validation.specifications import Specifications
 
@@ -49,16 +49,6 @@ def against(table: pd.DataFrame, made: Prediction, name: str) -> Prediction:
     return replace(made, skip=skip)
 
 
-def explained(table: pd.DataFrame, skip: np.ndarray[Any, Any], catalogue: Catalogue) -> np.ndarray[Any, Any]:
-    """Return the reasons with what is unknown in the row, and what would do instead."""
-    said = {"unknown-accelerator": unread_accelerators(catalogue, texts(table, "accelerator"))}
-    if "model" in table:
-        said["unknown-model"] = read_models(catalogue, table)[1]
-    for reason, details in said.items():
-        skip = np.where(skip == reason, details, skip)
-    return skip
-
-
 def validate(
     path: Path, catalogue: Catalogue, values: Values, kind: str | None = None, column: str | None = None, alias: Path | None = None
 ) -> Validation:
@@ -67,10 +57,10 @@ def validate(
     table = renamed(stated, catalogue, alias) if alias else stated
     if found not in PREDICTORS:
         raise DataError(f"{path}: {found} are not predicted yet; there are {', '.join(PREDICTORS)}")
-    made = PREDICTORS[found](table, Specifications(catalogue, values, texts(table, "accelerator")))
+    made = predicted(PREDICTORS[found], table, Specifications(catalogue, values, texts(table, "accelerator")))
     if column is not None:
         made = against(table, made, column)
-    made.skip = explained(table, made.skip, catalogue)
+    made.skip = explained(table, made.skip, found, catalogue)
     card = scorecard(stated, made)
     errors = np.where(made.skip == "", made.predicted / made.target - 1, np.nan)
     rows = pd.DataFrame({"target": made.target_name, "measured": made.target, "predicted": made.predicted, "error": errors, "skipped": made.skip})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,6 +20,7 @@ from tco.studies.validation.kernels import predict
 from tco.studies.validation.measured import read_measured, texts
 from tco.studies.validation.run import validate
 from tco.studies.validation.specifications import Specifications
+from tests.cli import document
 
 HEADER = "source_id,accelerator,op,kernel_source,dtype,m,n,k,groups,batch,seq_q,seq_kv,heads_q,heads_kv,head_dim,causal,tp,time_us,tflops,gb_s,notes"
 LAYERS = "hidden 8192, ffn 28672, 64/8 heads"
@@ -92,6 +95,16 @@ def test_rates_stand_in_for_times(own, catalogue, values):
     assert list(rated.target_name) == ["tflops", "gb_s"]
     assert rated.predicted[0] == pytest.approx(2 * 4096**3 / timed.predicted[0] / 1e6)
     assert rated.predicted[1] == pytest.approx(2 * 64 * 16384 * 128 / timed.predicted[1] / 1e3)
+
+
+def test_every_row_can_be_asked_again(own, catalogue, values):
+    """The command line of a row gives its prediction, whatever the row states."""
+    rows = (*PUBLISHED, PUBLISHED[0].replace("174.285,,", ",788.6,"), PUBLISHED[7].replace("108.432,,,", ",,2476,"))
+    made = predicted(own, catalogue, values, *rows)
+    for command, key, scale, expected in zip(made.command, made.key, made.scale, made.predicted, strict=True):
+        program, *arguments = shlex.split(command)
+        assert program == "tco"
+        assert document(*arguments)[key] * scale == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize(

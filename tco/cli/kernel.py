@@ -1,0 +1,75 @@
+"""`tco kernel`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tco.cli import app
+from tco.cli.options import Data, Form, Format, Output, Quiet, Settings, pairs
+
+LEAST = 0.001  # sides may be means, of tokens over experts for one
+
+
+def side(text: str, name: str = "") -> typer.models.OptionInfo:
+    """Return the option of a side of a kernel."""
+    found: typer.models.OptionInfo = typer.Option(name, min=LEAST, help=text) if name else typer.Option(min=LEAST, help=text)
+    return found
+
+
+@app.command()
+def kernel(
+    chip: Annotated[str, typer.Argument(help="A chip's id, such as h100-sxm.")],
+    operation: Annotated[str, typer.Option("--op", help="gemm, grouped, attention or elementwise.")] = "gemm",
+    precision: Annotated[str, typer.Option(help="Format of weights, of prompts' attention, or of the cache: bf16, fp8, nvfp4.")] = "bf16",
+    rows: Annotated[float | None, side("Rows of the result: tokens, of each group if grouped.", "--m")] = None,
+    columns: Annotated[float | None, side("Columns of the result.", "--n")] = None,
+    inner: Annotated[float | None, side("Inner side of a product.", "--k")] = None,
+    groups: Annotated[float | None, side("Products whose tiles share the chip, as experts do.")] = None,
+    batch: Annotated[float | None, side("Sequences of attention.")] = None,
+    seq_q: Annotated[float | None, side("Queries of a sequence.", "--seq-q")] = None,
+    seq_kv: Annotated[float | None, side("Keys of a sequence.", "--seq-kv")] = None,
+    heads: Annotated[float | None, side("Query heads.")] = None,
+    kv_heads: Annotated[float | None, side("Key heads.", "--kv-heads")] = None,
+    head_dim: Annotated[float | None, side("Width of a head.", "--head-dim")] = None,
+    full: Annotated[bool, typer.Option("--full", help="Attention without a causal mask.")] = False,
+    phase: Annotated[str, typer.Option(help="Of attention: prefill or decode.")] = "prefill",
+    width: Annotated[float | None, side("Numbers of a row of an elementwise kernel.")] = None,
+    passes: Annotated[float | None, side("Times an elementwise kernel reads or writes a row.")] = None,
+    flat: Annotated[bool, typer.Option("--flat", help="An elementwise kernel that knows no rows, as sums.")] = False,
+    library: Annotated[str | None, typer.Option(help="Time it as this library's layer runs it, with its casts; none: the bare kernel.")] = None,
+    settings: Settings = None,
+    data: Data = None,
+    form: Format = Form.table,
+    output: Output = None,
+    quiet: Quiet = False,
+) -> None:
+    """Time a product, attention or a pass over memory on one chip, and show the bound that binds."""
+    from tco.chain.inputs import plain_inputs
+    from tco.cli.emit import Answer, emit
+    from tco.cli.load import catalogue_for
+    from tco.foundation.values import as_number
+    from tco.outputs.document import document
+    from tco.outputs.kernels import HEADER, kernel_document, kernel_rows, kernel_tables
+    from tco.studies.kernels import asked, operation_of
+
+    catalogue = catalogue_for(None, data)
+    inputs = plain_inputs(catalogue, pairs(settings, "--set"))
+    values = inputs.values(as_number)
+    sides = {"m": rows, "n": columns, "k": inner, "groups": groups, "width": width, "passes": passes, "by_row": not flat}
+    sides |= {"batch": batch, "seq_q": seq_q, "seq_kv": seq_kv, "heads": heads, "kv_heads": kv_heads, "head_dim": head_dim}
+    sides["causal"] = 0.0 if full else 1.0
+    found = asked(catalogue, values, chip, operation_of(operation, phase), precision, sides, library)
+    emit(
+        Answer(
+            lambda: document("kernel", catalogue, kernel_document(found)),
+            lambda: kernel_tables(found),
+            HEADER,
+            kernel_rows(found),
+            [f"{path} is set, but this kernel does not rest on it" for path in inputs.unused(values)],
+        ),
+        form.value,
+        output,
+        quiet,
+    )

@@ -1,0 +1,250 @@
+"""Libraries of collectives: what each offers is data, what it does not offer is never chosen, and rows are asked as anyone asks."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import shlex
+import tomllib
+
+import numpy as np
+import pytest
+
+from tco.catalog import load_catalogue
+from tco.chain.connections import links_of_system
+from tco.chain.inputs import plain_inputs, system_inputs
+from tco.fabric.algorithms import OPERATIONS, choose, offered, reach, timings, ways
+from tco.fabric.experts import Tokens, places
+from tco.fabric.library import EXCHANGES, family_library, library_of, read_library
+from tco.fabric.links import Group, Links, group_of, placed
+from tco.foundation.errors import DataError
+from tco.foundation.files import data_directory
+from tco.foundation.values import as_number
+from tco.studies.validation import collectives
+from tco.studies.validation.measured import read_measured, texts
+from tco.studies.validation.specifications import Specifications
+from tests.cli import tco
+
+CATALOGUE = load_catalogue()
+LIBRARIES = CATALOGUE.ids("libraries")
+SYSTEMS = ("h100-hgx8", "gb200-nvl72", "gb200-nvl36x2", "trn3-nl72x2", "trn2-nl32x2-3d", "tpuv7-cube64", "mi355x-8")
+TOKENS = Tokens(128.0, 7168.0, 8)
+SIZES = (8192.0, 1e6, 1e9)
+
+
+def links(name: str, library: str | None = None, **settings: str) -> Links:
+    """What a system's or a chip's links and a library give; two underscores of a setting are a dot."""
+    inputs = system_inputs(CATALOGUE, name, {path.replace("__", "."): text for path, text in settings.items()}, {})
+    return links_of_system(inputs, inputs.values(as_number), library_of(CATALOGUE, [library]) if library else None)
+
+
+def answer(*words: str) -> dict:
+    done = tco("collective", *words, "--format", "json")
+    assert done.exit_code == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_a_library_names_a_source_and_algorithms_that_some_fabric_has(name):
+    document = tomllib.loads((data_directory() / "libraries" / f"{name}.toml").read_text())
+    assert document["source"] in CATALOGUE.sources
+    known = {
+        (op, each)
+        for system in SYSTEMS
+        for op in (*OPERATIONS, *EXCHANGES)
+        for each in ways(whole(links(system, "best")), op, TOKENS if op in EXCHANGES else 1e6)
+    }
+    library = read_library(CATALOGUE, name)
+    assert {(op, each) for op, names in library.offers.items() for each in names} <= known
+
+
+def whole(met: Links):
+    return reach(met, group_of(met, met.world))
+
+
+@pytest.mark.parametrize("family", sorted(set(CATALOGUE.toml(data_directory() / "performance" / "families.toml").values())))
+def test_every_family_has_a_library_for_every_operation(family):
+    library = family_library(CATALOGUE, family)
+    assert all(library.offers.get(op) for op in (*OPERATIONS, *EXCHANGES))
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("library", [None, "nccl", "tensorrt-llm", "neuron", "xla", "best"])
+def test_what_is_not_offered_is_never_chosen(system, library):
+    met = links(system, library)
+    at = whole(met)
+    for operation, size in itertools.product(OPERATIONS, SIZES):
+        found = {name: float(timing.time) for name, timing in timings(met, operation, met.world, size).items()}
+        mine = [
+            found[name] for name in found if met.library.anywhere(operation, name) or (met.library.offered(operation, name) and at.group.domains == 1)
+        ]
+        if not mine:
+            with pytest.raises(DataError, match="offers"):
+                choose(at, operation, size)
+            continue
+        assert float(choose(at, operation, size)) == min(mine)
+        assert min(found.values()) == float(choose(reach(met._replace(library=read_library(CATALOGUE, "best")), at.group), operation, size))
+
+
+def test_kernels_of_an_engine_stay_inside_a_domain():
+    met = links("h100-hgx8", "tensorrt-llm")
+    assert "one-shot" in offered(reach(met, group_of(met, 8)), "all-reduce", ways(reach(met, group_of(met, 8)), "all-reduce", 1e4))
+    assert "one-shot" not in offered(reach(met, group_of(met, 16)), "all-reduce", ways(reach(met, group_of(met, 16)), "all-reduce", 1e4))
+    many = choose(reach(met, group_of(met, np.array([8.0, 16.0]))), "all-reduce", 1e4)
+    each = [float(choose(reach(met, group_of(met, ranks)), "all-reduce", 1e4)) for ranks in (8, 16)]
+    assert np.allclose(many, each, rtol=1e-12)
+
+
+def test_a_host_that_calls_eagerly_adds_its_time_to_collectives_alone():
+    eager, plain = links("h100-hgx8", "pytorch"), links("h100-hgx8", "nccl")
+    added = CATALOGUE.practice("pytorch", "eager_overhead").value
+    for operation in OPERATIONS:
+        wanted = 0.0 if operation == "send-recv" else added
+        one, other = (float(choose(reach(met, group_of(met, 8)), operation, 1e6)) for met in (eager, plain))
+        assert one - other == pytest.approx(wanted, abs=1e-15)
+
+
+def test_a_tree_passes_a_board_as_a_chain():
+    """Eight boards of a server: 7 steps along the chain and 1 between two of them, up and down."""
+    met = links("h100-hgx8")
+    found = timings(met, "all-reduce", 16, 8192.0)["tree"]
+    t = met.latencies
+    assert float(found.stepping - found.start) == pytest.approx(2 * (7 * float(t.step) + float(t.network_step)), rel=1e-12)
+
+
+def test_ranks_apart_meet_over_the_network():
+    met = links("h100-hgx8")
+    near, far = (reach(met, group) for group in (group_of(met, 2), placed(2, 1)))
+    assert float(far.rate) == float(met.network)
+    assert float(choose(far, "send-recv", 8192.0)) > float(choose(near, "send-recv", 8192.0)) + 1e-5
+
+
+def test_pairs_across_two_racks_of_one_world_need_no_network():
+    met = links("trn3-nl72x2")
+    assert float(reach(met, placed(2, 1)).rate) == float(met.crossing)
+    assert float(reach(met, Group(2, 2, 1, worlds=2)).rate) == float(met.network)
+
+
+def test_a_group_on_part_of_a_mesh_uses_the_links_between_its_chips():
+    met = links("mi300x-8")
+    half, full = (reach(met, group_of(met, ranks)).links for ranks in (4, 8))
+    for rate in ("inside", "direct", "pairwise", "spread"):
+        assert float(getattr(half, rate)) == pytest.approx(3 / 7 * float(getattr(full, rate)), rel=1e-12)
+
+
+def test_the_protocol_of_the_network_sets_its_step():
+    plain, efa = (links("h100-hgx8", cluster__chips="64", cluster__network=name) for name in ("rdma", "efa"))
+    for met, name in ((plain, "network_step"), (efa, "efa_step")):
+        assert float(met.latencies.network_step) == CATALOGUE.practice("nvidia", name).value
+
+
+def test_chips_on_pcie_step_slower():
+    """Of one clock and one die: the ratio of NCCL's table."""
+    fast, slow = (links("l40s", parts__l40s__pcie_only=flag).latencies.near_step for flag in ("0", "1"))
+    assert float(slow / fast) == pytest.approx(CATALOGUE.practice("nvidia", "pcie_step_ratio").value)
+
+
+@pytest.mark.parametrize("units", [2, 4, 8, 16, 64])
+def test_routing_to_some_groups_against_draws(units):
+    """Four of eight groups, two experts in each of them, every choice alike."""
+    random, experts = np.random.default_rng(7), 256
+    seen = []
+    for _ in range(4000):
+        groups = random.choice(8, 4, replace=False)
+        chosen = np.concatenate([group * 32 + random.integers(0, 32, 2) for group in groups])
+        seen.append(len(set((chosen * units // experts).tolist())))
+    assert float(places(Tokens(1, 1.0, 8, 8, 4), units)) == pytest.approx(np.mean(seen), rel=0.02)
+
+
+def test_cores_that_copy_bind_where_few():
+    few, many = (
+        answer("h100-sxm", "--op", "dispatch", "--tokens", "4096", "--algorithm", "normal", "--sms", cores)["time_us"] for cores in ("4", "64")
+    )
+    assert few > 2 * many
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--library", "ncl"), "nccl"),
+        (("--algorithm", "rin"), "ring"),
+        (("--algorithm", "one-shot"), "offers ring, tree, in-network"),
+        (("--op", "all-reduce", "--library", "deepep"), "dispatch, combine"),
+        (("--op", "dispatch", "--groups", "9/8"), "expected D/G"),
+        (("--op", "dispatch", "--precision", "fp3"), "fp8"),
+        (("--op", "combine", "--to", "1GiB"), "--tokens"),
+        (("--ranks", "32", "--per-domain", "16"), "domain of h100-hgx8 has 8"),
+        (("--set", "cluster.network=token-ring"), "rdma"),
+    ],
+)
+def test_what_cannot_be_asked_is_said(words, said):
+    done = tco("collective", "h100-hgx8", *words)
+    assert done.exit_code == 3
+    assert said in done.stderr
+
+
+def test_a_library_of_ones_own(tmp_path):
+    (tmp_path / "libraries").mkdir()
+    (tmp_path / "libraries" / "mine.toml").write_text('name = "mine"\nsource = "tco-model"\nextends = "nccl"\n[offers]\nall-gather = ["direct"]\n')
+    found = answer("h100-hgx8", "--op", "all-gather", "--size", "64KiB", "--library", "mine", "--data", str(tmp_path))
+    assert (found["algorithm"], found["library"]) == ("direct", "mine")
+    (tmp_path / "libraries" / "mine.toml").write_text('name = "mine"\nsource = "tco-model"\n[offers]\nall-gather = "direct"\n')
+    done = tco("collective", "h100-hgx8", "--library", "mine", "--data", str(tmp_path))
+    assert done.exit_code == 3
+    assert "expected a list" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def measured():
+    _, table = read_measured(data_directory() / "measured" / "collectives.csv.gz")
+    values = plain_inputs(CATALOGUE, {}).values(as_number)
+    return table, collectives.predict(table, Specifications(CATALOGUE, values, texts(table, "accelerator")))
+
+
+def test_a_row_of_each_kind_can_be_asked_again(measured):
+    """One for each source, operation, library, chip and placement, at another size each."""
+    table, made = measured
+    seen: dict[tuple, list[int]] = {}
+    for row in np.flatnonzero(made.skip == ""):
+        seen.setdefault(tuple(table.loc[row, ["source_id", "op", "library", "accelerator", "nodes"]]), []).append(row)
+    assert len(seen) > 50
+    for count, rows in enumerate(seen.values()):
+        row = rows[count % len(rows)]
+        program, *words = shlex.split(made.command[row])
+        done = tco(*words)
+        assert program == "tco"
+        assert json.loads(done.stdout)[made.key[row]] * made.scale[row] == pytest.approx(made.predicted[row], rel=1e-9), made.command[row]
+
+
+def test_the_family_chooses_what_nccl_measures(measured):
+    """`tco collective` on rows inside one domain, by the library of the family: within a tenth at the median, a quarter at the tail."""
+    table, _ = measured
+    on = {"H100 SXM": "h100-hgx8", "B200 SXM": "b200-hgx8", "A100 SXM": "a100-hgx8", "H200 SXM": "h200-hgx8"}
+    rows = table[
+        table.accelerator.isin(on)
+        & table.library.str.startswith("NCCL 2")
+        & (table.nodes == 1)
+        & table.time_us.notna()
+        & (table.message_size_bytes >= 4096)
+    ]
+    errors = []
+    for (chip, op, ranks), some in rows.groupby(["accelerator", "op", "n_gpus"]):
+        met = links(on[chip])
+        made = choose(reach(met, group_of(met, np.full(len(some), ranks))), collectives.OPERATIONS[op], some.message_size_bytes.to_numpy(float))
+        errors.append(np.abs(made * 1e6 / some.time_us.to_numpy(float) - 1))
+    found = np.concatenate(errors)
+    assert len(found) > 600
+    assert np.median(found) <= 0.10
+    assert np.percentile(found, 90) <= 0.26
+
+
+def test_words_in_rows_name_libraries_that_exist():
+    for row in csv.DictReader((data_directory() / "libraries" / "words.csv").read_text().splitlines()):
+        assert not row["library"] or row["library"] in LIBRARIES
+
+
+def test_a_negative_buffer_is_refused():
+    done = tco("collective", "h100-hgx8", "--size", "-1MiB")
+    assert done.exit_code == 2
+    assert "--size" in done.stderr
