@@ -30,6 +30,8 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "workload.attention_format": "attention_format",
     "workload.expert_format": "expert_format",
     "workload.cache_format": "cache_format",
+    "workload.engine": "engine",
+    "workload.software": "software",
     "workload.attention": "attention",
     "workload.dropout": "dropout",
     "workload.expert_kernels": "expert_kernels",
@@ -38,8 +40,6 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "workload.stage_transfers": "stage_transfers",
     "workload.programs": "programs",
     "workload.loss": "loss",
-    "workload.engine": "engine",
-    "workload.software": "software",
     "cluster.switch": "switch",
     "cluster.port": "port",
     "cluster.network": "network",
@@ -56,10 +56,12 @@ USUAL = {  # texts that are taken so where nothing says otherwise
     **dict.fromkeys(
         (
             *("workload.attention", "workload.dropout", "workload.expert_kernels", "workload.trained", "workload.gradient_sums"),
-            *("workload.stage_transfers", "workload.programs", "workload.loss", "workload.engine", "workload.software"),
+            *("workload.stage_transfers", "workload.programs", "workload.loss"),
         ),
-        "native",
+        "native",  # as the software has it by its date
     ),
+    "workload.engine": "family",  # the engine of the chip's family
+    "workload.software": "mature",
 }
 HEADLINE_SYSTEM = "gb200-nvl72"
 HEADLINE_DOCUMENTS = {

@@ -31,6 +31,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 BEST, UNFUSED = "fused", "unfused"  # attention: today's kernel, or scores kept in memory
 NATIVE = "native"  # as the software has it by its date
 DATED = ("workload.software", "workload.engine")  # what the features follow from
+MATURE, OF_FAMILY = "mature", "family"  # software of today, and no engine in particular
 PLANS = ("plan.sequence_parallel", "plan.tp_overlap", "plan.micro_batches")  # what plans the software offers
 
 
@@ -117,26 +118,26 @@ def engines(catalogue: Catalogue) -> list[str]:
 
 def month_of(texts: Mapping[str, str]) -> str:
     """Return the month of the software; one that is none raises `DataError`."""
-    date = texts.get("workload.software", NATIVE)
-    if date != NATIVE and not re.fullmatch(r"\d{4}(-\d{2}){0,2}", date):
-        raise DataError(f"workload.software is {date!r}, expected the month of its release, such as 2024-06, or {NATIVE}")
-    return TODAY if date == NATIVE else date
+    date = texts.get("workload.software", MATURE)
+    if date != MATURE and not re.fullmatch(r"\d{4}(-\d{2}){0,2}", date):
+        raise DataError(f"workload.software is {date!r}, expected the month of its release, such as 2024-06, or {MATURE}")
+    return TODAY if date == MATURE else date
 
 
 def held(catalogue: Catalogue, path: str, texts: Mapping[str, str], family: str, facts: frozenset[str] = frozenset()) -> str:
     """Return what the software does for an input, unless it is stated; empty where no feature says so."""
     if (stated := texts.get(path, NATIVE)) != NATIVE:
         return stated
-    month, engine = month_of(texts), texts.get("workload.engine", NATIVE)
+    month, engine = month_of(texts), texts.get("workload.engine", OF_FAMILY)
     found = [one.value for one in features(catalogue).get(path, ()) if one.holds(month, engine, family, facts)]
     return found[-1] if found else ""
 
 
 def software_of(catalogue: Catalogue, texts: Mapping[str, str], family: str, facts: frozenset[str] = frozenset()) -> Software:
     """Return what software does, from the inputs that are texts; an unknown one raises `DataError`."""
-    engine = texts.get("workload.engine", NATIVE)
-    if engine != NATIVE and engine not in engines(catalogue):
-        raise unknown("engine of training", engine, [*engines(catalogue), NATIVE], "workload.engine")
+    engine = texts.get("workload.engine", OF_FAMILY)
+    if engine != OF_FAMILY and engine not in engines(catalogue):
+        raise unknown("engine of training", engine, [*engines(catalogue), OF_FAMILY], "workload.engine")
     said = {path: held(catalogue, path, texts, family, facts) for path in (*CHOICES, *PLANS)}
     kernels = sorted(name for name, attribute in catalogue.calibration_rows if attribute == "attention_share")
     for path, allowed in (CHOICES | {"workload.attention": (BEST, UNFUSED, *kernels)}).items():
