@@ -17,6 +17,8 @@ from tco.performance.chip.machine import Machine, Stored, Traits, family_of, mac
 from tco.performance.serving.result import ServingResult, serve
 
 if TYPE_CHECKING:
+    from tco.performance.training.job import Job
+    from tco.performance.training.machine import Passes, Practice
     from tco.performance.training.result import TrainingResult
 
 
@@ -57,25 +59,31 @@ def refuse_no_requests(values: Values) -> None:
         raise DataError(f"{found.where}: workload.concurrency is 0: no requests in flight serve nothing; leave it out to search every batch")
 
 
-def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
-    """Train the scenario's model on all chips of its cluster."""
-    from tco.performance.training.critical_batch import notes_on_batch  # a serving scenario starts without the training room
-    from tco.performance.training.job import job_of
+def job_on(inputs: Inputs, values: Values) -> tuple[Job, Practice, Passes]:
+    """Return the scenario's training job, the chips it finds on their links, and the formats of its passes."""
+    from tco.performance.training.job import job_of  # a serving scenario starts without the training room
     from tco.performance.training.machine import passes_of, practice
-    from tco.performance.training.result import train
     from tco.performance.training.software import CHOICES, DATED, facts_of, software_of
 
-    system, catalogue = inputs.system, inputs.catalogue
-    family, traits = family_of(catalogue, system.chip), traits_of(catalogue, system.chip)
+    catalogue, chip = inputs.catalogue, inputs.system.chip
+    family, precision = family_of(catalogue, chip), inputs.text("workload.precision")
     model = load_model(catalogue, inputs.text("workload.model"))
-    texts = {path: inputs.text(path) for path in (*CHOICES, *DATED)}
-    job = job_of(model, software_of(catalogue, texts, family, facts_of(model, inputs.text("workload.precision"))), values)
-    formats = passes_of(values, system.chip, inputs.text("workload.precision"), inputs.text("workload.backward_precision"))
-    reached = practice(system.chip, family, values, formats, links_of_system(inputs, values), traits, job.software.compiled)
-    if catalogue.has_part_value(system.chip, "dereferences"):
-        reached = replace(reached, dereferences=values[f"parts.{system.chip}.dereferences"])
+    software = software_of(catalogue, {path: inputs.text(path) for path in (*CHOICES, *DATED)}, family, facts_of(model, precision))
+    formats = passes_of(values, chip, precision, inputs.text("workload.backward_precision"))
+    reached = practice(chip, family, values, formats, links_of_system(inputs, values), traits_of(catalogue, chip), software.compiled)
+    if catalogue.has_part_value(chip, "dereferences"):
+        reached = replace(reached, dereferences=values[f"parts.{chip}.dereferences"])
+    return job_of(model, software, values), reached, formats
+
+
+def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
+    """Train the scenario's model on all chips of its cluster."""
+    from tco.performance.training.critical_batch import notes_on_batch
+    from tco.performance.training.result import train
+
+    job, reached, formats = job_on(inputs, values)
     result = train(job, reached, formats, plan)
-    result.notes += [*notes_on_batch(values), *notes_on_length(model, values)]
+    result.notes += [*notes_on_batch(values), *notes_on_length(job.model, values)]
     return result
 
 
