@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tco.foundation.formula import formula, select
-from tco.foundation.units import FLOP, Byte, BytePerSecond, JoulePerByte, Pure, Second, Watt
-
-
-@formula(unit="W", source="tco-model")
-def power_of_compute(power: Watt, bandwidth: BytePerSecond, energy: JoulePerByte) -> Any:
-    """Power a chip leaves its cores while memory runs at full bandwidth: W_c = W - e B."""
-    return power - energy * bandwidth
+from tco.foundation.units import FLOP, Byte, BytePerSecond, Pure, Second
 
 
 @formula(unit="", source="tco-model")

@@ -13,7 +13,6 @@ from tco.performance.chip.kernel_times import Traits, kernels_on
 from tco.performance.chip.memory import usable_memory
 from tco.performance.chip.products import Chip, Operands, operands
 from tco.performance.chip.roofline import achieved_rate
-from tco.performance.training.compute import power_of_compute
 from tco.performance.training.job import Readable
 
 TRAINED = ("mxfp4", "nvfp4", "fp4", "mxfp8", "fp8_block", "fp8", "int8", "bf16")
@@ -89,8 +88,8 @@ class Practice:
 
 def clock_of(chip: Chip, values: Readable) -> Any:
     """Return the clock a chip sustains over the one its peak is quoted at."""
-    power = power_of_compute(chip.part("tdp"), chip.part("hbm_bandwidth"), values["performance.training.memory_energy"])
-    return sustained_clock(power, chip.part("peak_bf16"), chip.practice("clock_knee"), values["performance.training.clock_exponent"])
+    exponent = values["performance.training.clock_exponent"]
+    return sustained_clock(chip.part("tdp"), chip.part("peak_bf16"), chip.practice("clock_knee"), exponent)
 
 
 def products(chip: Chip, found: Passed, clock: Any, values: Readable) -> Products:
@@ -98,7 +97,7 @@ def products(chip: Chip, found: Passed, clock: Any, values: Readable) -> Product
     made = operands(chip, found.form)
     factor = chip.practice("training_factor")
     if found.form.peak == "peak_fp4":
-        factor = achieved_rate(factor, values["performance.training.fp4_efficiency"])
+        factor = achieved_rate(factor, chip.practice("training_factor_fp4"))
     slowed = {name: achieved_rate(achieved_rate(value, clock), factor) for name in ("rate", "core") if (value := getattr(made, name)) is not None}
     made = made._replace(**slowed, latency=0.0)  # products of training are large: kernels hide the steps along their inner side
     conversion = values[f"performance.training.{found.conversion}"] if found.conversion else None
