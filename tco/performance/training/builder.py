@@ -38,7 +38,16 @@ class Builder:
             self.passes(f"{name} format conversion", layers, moved[0], moved[1], FULL)
 
     def linear(
-        self, name: str, layers: int, tokens: Any, inner: Any, outer: Any, forward: Products, backward: Products, groups: Any = None, again: int = FULL
+        self,
+        name: str,
+        layers: int,
+        tokens: Any,
+        inner: Any,
+        outer: Any,
+        forward: Products,
+        backward: Products,
+        groups: Any = None,
+        again: int = FULL,
     ) -> Item:
         """Return a linear layer whose gradients may be made in another format."""
         rows = tokens if groups is None else per_rank(tokens, groups)
@@ -55,8 +64,9 @@ class Builder:
         if groups is None or not self.job.software.separate_experts:
             return product(made, rows, columns, inner, groups)
         one = product(made, rows, columns, inner)
-        times = (repeated(total("product", [time, self.practice.launch]), groups) for time in one[:3])
-        return Product(*times, compute.group_work(one.flops, groups), compute.group_bytes(one.bytes, groups))
+        each = (total("product", [time, self.practice.launch]) for time in (one.time, one.computing, one.moving))
+        whole, computing, moving = (repeated(time, groups) for time in each)
+        return Product(whole, computing, moving, compute.group_work(one.flops, groups), compute.group_bytes(one.bytes, groups))
 
     def part(self, found: Product, form: Products) -> Part:
         """Return a product with the launch of its kernel."""

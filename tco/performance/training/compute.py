@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tco.foundation.formula import formula, select
-from tco.foundation.units import FLOP, Byte, BytePerSecond, Pure, Second
+from tco.foundation.units import FLOP, Byte, Pure, Second
 
 
 @formula(unit="", source="tco-model")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tco.foundation.formula import total
@@ -47,7 +49,7 @@ class Item(NamedTuple):
     forward_part: Part | None = None
     backward_parts: tuple[Part, ...] = ()
     bandwidth: Any = None  # of passes through memory
-    holds: dict[str, Any] = {}  # how long a collective holds the links of each tier, exposed or not
+    holds: Mapping[str, Any] = MappingProxyType({})  # how long a collective holds the links of each tier, exposed or not
     share: Any = 0.0  # of a collective that the chip waits for
     size: Any = 0.0  # bytes a chip hands to it each time
     counts: tuple[int, int] = (0, 0)  # times it runs forward and backward

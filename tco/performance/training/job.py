@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from tco.foundation.errors import DataError
 from tco.foundation.trace import plain
@@ -12,20 +13,13 @@ from tco.performance.chip.formats import element_size
 from tco.performance.training.software import Software
 
 
-class Readable(Protocol):
-    """Values by path."""
-
-    def __getitem__(self, path: str, /) -> Any:
-        """Return the value of a path."""
-
-
 @dataclass(slots=True)
 class Job:
     """A model trained on a number of chips."""
 
     model: Architecture
     software: Software
-    values: Readable
+    values: Mapping[str, Any]
     chips: Any  # whole numbers; arrays where many jobs are asked together, of which no plans are sought
     batch: int = 0  # sequences of a step
     length: int = 0  # tokens of a sequence
@@ -50,7 +44,7 @@ class Job:
         return element_size(16)
 
 
-def whole(values: Readable, path: str) -> int:
+def whole(values: Mapping[str, Any], path: str) -> int:
     """Return an input that must be a whole number, as plans divide by it."""
     number = float(plain(values[path]))
     if number != int(number):
@@ -58,6 +52,6 @@ def whole(values: Readable, path: str) -> int:
     return int(number)
 
 
-def job_of(model: Architecture, software: Software, values: Readable) -> Job:
+def job_of(model: Architecture, software: Software, values: Mapping[str, Any]) -> Job:
     """Return the job of a workload."""
     return Job(model, software, values, *(whole(values, path) for path in ("cluster.chips", "workload.global_batch", "workload.sequence_length")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,10 +14,14 @@ from tco.performance.chip.kernel_times import Traits, kernels_on
 from tco.performance.chip.memory import usable_memory
 from tco.performance.chip.products import Chip, Operands, operands
 from tco.performance.chip.roofline import achieved_rate
-from tco.performance.training.job import Readable
 
 TRAINED = ("mxfp4", "nvfp4", "fp4", "mxfp8", "fp8_block", "fp8", "int8", "bf16")
-CONVERSIONS = {"fp8": "fp8_conversion", "int8": "fp8_conversion", "fp8_block": "mxfp8_conversion", "mxfp8": "mxfp8_conversion"}  # else that of four bits
+CONVERSIONS = {
+    "fp8": "fp8_conversion",
+    "int8": "fp8_conversion",
+    "fp8_block": "mxfp8_conversion",
+    "mxfp8": "mxfp8_conversion",
+}  # else that of four bits
 WIDE = Computed("bf16", "peak_bf16", unpacked=False)
 
 
@@ -86,13 +91,13 @@ class Practice:
     dereferences: Any = 0.0  # one where engines read tokens through their indices
 
 
-def clock_of(chip: Chip, values: Readable) -> Any:
+def clock_of(chip: Chip, values: Mapping[str, Any]) -> Any:
     """Return the clock a chip sustains over the one its peak is quoted at."""
     exponent = values["performance.training.clock_exponent"]
     return sustained_clock(chip.part("tdp"), chip.part("peak_bf16"), chip.practice("clock_knee"), exponent)
 
 
-def products(chip: Chip, found: Passed, clock: Any, values: Readable) -> Products:
+def products(chip: Chip, found: Passed, clock: Any, values: Mapping[str, Any]) -> Products:
     """Return what linear layers rest on in the format of a pass."""
     made = operands(chip, found.form)
     factor = chip.practice("training_factor")
@@ -104,7 +109,7 @@ def products(chip: Chip, found: Passed, clock: Any, values: Readable) -> Product
     return Products(found, chip.part(found.form.peak), made, conversion)
 
 
-def practice(chip: str, family: str, values: Readable, found: Passes, links: Links, traits: Traits, compiled: bool = False) -> Practice:
+def practice(chip: str, family: str, values: Mapping[str, Any], found: Passes, links: Links, traits: Traits, compiled: bool = False) -> Practice:
     """Return what the chip and its links reach in training with the formats of both passes; compiled programs know the memory they need."""
     kernels = kernels_on(values, chip, family, traits)
     clock, reserve = clock_of(kernels, values), "compiled_reserve" if compiled else "memory_reserve"

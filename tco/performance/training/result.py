@@ -17,7 +17,7 @@ from tco.performance.serving.axes import Axis
 from tco.performance.training import schedule
 from tco.performance.training.axes import axes_of
 from tco.performance.training.fixed import fixed_axes
-from tco.performance.training.items import AGAIN, FULL, Item, Part, Work
+from tco.performance.training.items import AGAIN, Item, Part, Work
 from tco.performance.training.job import Job
 from tco.performance.training.machine import Passes, Practice
 from tco.performance.training.plans import Plan, describe

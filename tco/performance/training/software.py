@@ -76,7 +76,7 @@ class Software(NamedTuple):
 
 def feature_of(row: Mapping[str, str]) -> Feature:
     """Return the feature of a row."""
-    return Feature(*(row[name] for name in ("value", "since", "engine", "family")), frozenset(row["needs"].split()))
+    return Feature(row["value"], row["since"], row["engine"], row["family"], frozenset(row["needs"].split()))
 
 
 def facts_of(model: Architecture, precision: str) -> frozenset[str]:

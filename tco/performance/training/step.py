@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tco.fabric.links import Group, Links
 from tco.foundation.formula import greatest, select, total
 from tco.foundation.trace import plain
 from tco.models.architecture import Architecture
-from tco.fabric.links import Group, Links
 from tco.performance.chip.messages import exposed_time
 from tco.performance.chip.roofline import smooth_maximum
 from tco.performance.training import memory, schedule
@@ -31,7 +31,6 @@ from tco.performance.training.traffic import (
     waiting_time,
 )
 from tco.performance.training.work import host_times, parts_of, work_of
-
 
 WHOLE, PARTIAL = "full", "partial"  # recomputation of all layers, and of as many as memory asks for
 
@@ -330,7 +329,10 @@ def evaluate_plan(job: Job, practice: Practice, plan: Plan) -> tuple[Step, Pipe,
     work = work_of(job, practice, shape_of(plan))
     micro = micro_batch(job, practice, shape_of(plan), work)
     if plan.recompute == PARTIAL:
-        both = tuple(step(job, practice, one, micro, pipeline(job, practice, one, micro)) for one in (plan._replace(recompute=r) for r in (kept_level(job), WHOLE)))
+        both = tuple(
+            step(job, practice, one, micro, pipeline(job, practice, one, micro))
+            for one in (plan._replace(recompute=r) for r in (kept_level(job), WHOLE))
+        )
         made, pipe, micro, _ = partial_step(job, practice, plan, micro, both)  # type: ignore[arg-type]
         return made, pipe, micro, work
     pipe = pipeline(job, practice, plan, micro)

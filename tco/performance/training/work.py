@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from tco.foundation.formula import select
 from tco.models.architecture import Architecture, Block
 from tco.performance.training import compute
 from tco.performance.training.attention_work import attention, mixer

@@ -6,7 +6,6 @@ that of the quickest plan that fits, and the command line beside it gives the sa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +15,6 @@ from tco.chain.connections import protocol, tiers_between
 from tco.chain.inputs import Inputs, plain_inputs
 from tco.fabric.library import family_library
 from tco.fabric.links import Route, links_of_chips
-from tco.foundation.errors import DataError
 from tco.models.architecture import load_model
 from tco.performance.chip.flops import flops_per_token
 from tco.performance.chip.kernel_times import Traits, traits_of
@@ -34,7 +32,7 @@ from tco.studies.validation.naming import unread_accelerators
 from tco.studies.validation.row_values import CHIP, FAMILY, RowValues
 from tco.studies.validation.score import Prediction
 from tco.studies.validation.specifications import Specifications
-from tco.studies.validation.training_rows import Reader, usable_domain, targets
+from tco.studies.validation.training_rows import Reader, targets, usable_domain
 
 Array = np.ndarray[Any, Any]
 WORKLOAD = "training"  # the workload of all commands
@@ -100,7 +98,7 @@ def trained(chips: Specifications, family: str) -> bool:
 def questions(table: pd.DataFrame, chips: Specifications, models: Array, skip: Array) -> list[Question]:
     """Return what every row asks; `skip` takes the reason of those whose groups allow no plan."""
     reader, found = Reader(table, chips.catalogue), []
-    for row in np.flatnonzero(skip == ""):
+    for row in np.flatnonzero(skip == "").tolist():
         part, family = str(chips.parts[row]), str(chips.families[row])
         cores = reader.cores(row, chips.values.structure(f"parts.{part}.cores"))
         said = reader.texts(row)
@@ -111,7 +109,7 @@ def questions(table: pd.DataFrame, chips: Specifications, models: Array, skip: A
         domain = usable_domain(reader.domain(row, devices, int(chips.values.structure(f"parts.{part}.scale_up_domain"))), devices)
         sequence = reader.count("seq_len", row) or reader.sequence
         asked = Asked(
-            *(int(row), models[row], part, family, software, passes, traits_of(chips.catalogue, part), devices, sequence, domain, said),
+            *(row, models[row], part, family, software, passes, traits_of(chips.catalogue, part), devices, sequence, domain, said),
             float(held(chips.catalogue, "workload.gradient_size", said, family)),
             *(reader.evaluated(row, models[row]), reader.full_attention(row)),
         )
@@ -187,7 +185,9 @@ def ask(members: list[tuple[Question, Candidates]], chips: Specifications, input
         if not chips.sets:
             where = int(own[at])
             level, zero, hybrid = result.choices[int(choice[where])]
-            made.plan[row] = Plan(**dict(zip(FIELDS, plans.plans[where].tolist(), strict=True)), schedule=plans.schedule, recompute=level, zero=zero, hybrid=hybrid)
+            made.plan[row] = Plan(
+                **dict(zip(FIELDS, plans.plans[where].tolist(), strict=True)), schedule=plans.schedule, recompute=level, zero=zero, hybrid=hybrid
+            )
 
 
 def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
@@ -203,7 +203,11 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
     known = {question.asked.row: question.asked for question in asked}
     fits = np.isfinite(made.seconds).reshape(-1, len(table)).all(axis=0)
     for row in np.flatnonzero((skip == "") & ~fits):
-        skip[row] = "unsupported: no plan that the row allows" if row not in known else f"unsupported: no plan fits, the leanest needs {made.need[row] / 1e9:.0f} GB a chip"
+        skip[row] = (
+            "unsupported: no plan that the row allows"
+            if row not in known
+            else f"unsupported: no plan fits, the leanest needs {made.need[row] / 1e9:.0f} GB a chip"
+        )
     predicted = np.full((*chips.sets, len(table)), np.nan)
     command, key, scale = np.full(len(table), "", dtype=object), np.full(len(table), "", dtype=object), np.ones(len(table))
     for row in np.flatnonzero(skip == ""):

@@ -109,7 +109,11 @@ def test_a_better_chip_never_slows_a_plan(path):
 
 def twice_the_latency(machine: Practice) -> Practice:
     """Return a machine whose kernels take twice as long to start and to sum the parts of a split product."""
-    forms = {name: form._replace(made=scaled(form.made, {"stage", "latency"}, 2)) for name in ("forward", "backward", "wide") for form in [getattr(machine, name)]}
+    forms = {
+        name: form._replace(made=scaled(form.made, {"stage", "latency"}, 2))
+        for name in ("forward", "backward", "wide")
+        for form in [getattr(machine, name)]
+    }
     chip = machine.chip
     start = {f"{chip.performance}.kernel_launch": chip.practice("kernel_launch") * 2}
     return replace(faster(machine, 2, *WAITS), **forms, chip=chip._replace(values=ChainMap(start, chip.values)))
