@@ -26,20 +26,20 @@ def resident_bytes(state: Byte, offload: Pure) -> Any:
 def layer_activations(
     tokens: Pure,
     wide: Pure,
-    wide_inputs: Pure,
     masked: Pure,
     wide_split: Pure,
     narrow: Pure,
-    narrow_inputs: Pure,
     tensor_parallel: Pure,
     element_size: Byte,
-    input_size: Byte,
     mask_size: Byte = 1,
+    wide_inputs: Pure = 0,
+    narrow_inputs: Pure = 0,
+    input_size: Byte = 2,
 ) -> Any:
     """Activations layers keep of a micro-batch: T ((wide b + inputs b_in + masked b_mask) / sp + (narrow b + inputs b_in) / tp).
 
-    Inputs of products are kept in the format these compute in. For a GPT layer in 16 bits wide and its inputs are 4 h, masked 2 h,
-    narrow and its inputs 12 h: s b h (10 + 24/t), or 34 s b h / t with sequence parallelism.
+    Inputs of products are kept in the format these compute in. For a GPT layer in 16 bits wide = 4 h, masked = 2 h, narrow = 12 h:
+    s b h (10 + 24/t), or 34 s b h / t with sequence parallelism.
     """
     whole = (wide * element_size + wide_inputs * input_size + masked * mask_size) / wide_split
     return tokens * (whole + (narrow * element_size + narrow_inputs * input_size) / tensor_parallel)

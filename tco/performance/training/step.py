@@ -116,7 +116,6 @@ def kept_activations(job: Job, practice: Practice, shape: Shape, tokens: Any, re
     """Return the activations all layers keep of a micro-batch; what is computed again is held for one layer at a time."""
     hidden, split = job.model.hidden, 1 + (shape.tensor - 1) * shape.sequence_parallel
     masks = 1 if job.software.dropout else 0
-    sizes = job.wide_size, practice.forward.made.input_size
     terms, layer = [], []
     for block in job.model.blocks:
         a, f = block.attention, block.feed_forward
@@ -131,12 +130,13 @@ def kept_activations(job: Job, practice: Practice, shape: Shape, tokens: Any, re
         else:
             inputs = parts * hidden
         inner += a.heads * a.v_dim + (f.active * hidden if f.experts else 0)
-        whole = memory.layer_activations(tokens, wide, inputs, parts * hidden * masks, split, projected + outer, inner, shape.tensor, *sizes)
+        kept = {"wide_inputs": inputs, "narrow_inputs": inner, "input_size": practice.forward.made.input_size}
+        whole = memory.layer_activations(tokens, wide, parts * hidden * masks, split, projected + outer, shape.tensor, job.wide_size, **kept)
         scores = [memory.score_activations(tokens, job.sequence, a.heads, shape.tensor, 1 + masks, masks, job.wide_size)]
         full = total("layer_activations", [whole, *([] if job.software.fused or not a.heads else scores)])
         if recompute == "full":
             layer.append(full)
-            full = memory.layer_activations(tokens, hidden, 0, 0, split, 0, 0, shape.tensor, *sizes)
+            full = memory.layer_activations(tokens, hidden, 0, split, 0, shape.tensor, job.wide_size)
         elif recompute == "selective" and not job.software.fused:
             layer.extend(scores)
             full = whole
