@@ -6,6 +6,7 @@ that of the quickest plan that fits, and the command line beside it gives the sa
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,29 +97,49 @@ def trained(chips: Specifications, family: str) -> bool:
 
 
 def questions(table: pd.DataFrame, chips: Specifications, models: Array, skip: Array) -> list[Question]:
-    """Return what every row asks; `skip` takes the reason of those whose groups allow no plan."""
+    """Return what every row asks; `skip` takes the reason of those that leave no plan."""
     reader, found = Reader(table, chips.catalogue), []
     for row in np.flatnonzero(skip == "").tolist():
-        part, family = str(chips.parts[row]), str(chips.families[row])
-        cores = reader.cores(row, chips.values.structure(f"parts.{part}.cores"))
-        said = reader.texts(row)
-        model = load_model(chips.catalogue, models[row])
-        software = software_of(chips.catalogue, said, family, facts_of(model, said["workload.precision"]))
-        passes = passes_of(chips.values, part, said["workload.precision"], said.get("workload.backward_precision", said["workload.precision"]))
-        devices = int(reader.count("n_accelerators", row) or 0)
-        domain = usable_domain(reader.domain(row, devices, int(chips.values.structure(f"parts.{part}.scale_up_domain"))), devices)
-        sequence = reader.count("seq_len", row) or reader.sequence
-        asked = Asked(
-            *(row, models[row], part, family, software, passes, traits_of(chips.catalogue, part), devices, sequence, domain, said),
-            float(held(chips.catalogue, "workload.gradient_size", said, family)),
-            *(reader.evaluated(row, models[row]), reader.full_attention(row)),
-        )
-        fixed = reader.fixed(row, cores, devices)
-        for batch in reader.batches(row, fixed, devices, sequence, software.whole_batches):
-            job = Job(model, software, chips.values, devices, batch, sequence)
-            if blocks := space(job, domain, fixed_axes(fixed)):
+        try:
+            asked, fixed, batches = question_of(reader, chips, models[row], row)
+        except DataError as error:
+            skip[row] = f"unsupported: {error}"
+            continue
+        before = len(found)
+        for batch in batches:
+            job = Job(load_model(chips.catalogue, asked.model), asked.software, chips.values, asked.chips, batch, asked.sequence)
+            if blocks := space(job, asked.domain, fixed_axes(fixed)):
                 found.append(Question(asked, batch, candidates(blocks)))
+        if len(found) == before:
+            skip[row] = no_plan(fixed, asked.chips, max(batches))
     return found
+
+
+def question_of(reader: Reader, chips: Specifications, name: str, row: int) -> tuple[Asked, dict[str, str], tuple[int, ...]]:
+    """Return what a row asks, the axes of its plan that it fixes, and the batches it leaves open."""
+    part, family = str(chips.parts[row]), str(chips.families[row])
+    said, model = reader.texts(row), load_model(chips.catalogue, name)
+    facts = facts_of(model, said["workload.precision"])
+    software = software_of(chips.catalogue, said, family, facts)
+    passes = passes_of(chips.values, part, said["workload.precision"], said.get("workload.backward_precision", said["workload.precision"]))
+    devices, sequence = int(reader.count("n_accelerators", row) or 0), reader.count("seq_len", row) or reader.sequence
+    domain = usable_domain(reader.domain(row, devices, int(chips.values.structure(f"parts.{part}.scale_up_domain"))), devices)
+    asked = Asked(
+        *(row, name, part, family, software, passes, traits_of(chips.catalogue, part), devices, sequence, domain, said),
+        gradient_size=float(held(chips.catalogue, "workload.gradient_size", said, family, facts)),
+        evaluated=reader.evaluated(row, name),
+        full_attention=reader.full_attention(row),
+    )
+    fixed = reader.fixed(row, reader.cores(row, chips.values.structure(f"parts.{part}.cores")), devices)
+    return asked, fixed, reader.batches(row, fixed, devices, sequence, software.whole_batches)
+
+
+def no_plan(fixed: Mapping[str, str], devices: int, batch: int) -> str:
+    """Return why a row leaves no plan."""
+    groups = math.prod(int(fixed[name]) for name in ("tp", "pp", "cp") if fixed[name].isdigit())
+    if devices % groups:
+        return "unsupported: groups do not divide the accelerators"
+    return "unsupported: fewer sequences than ranks" if batch < devices // groups else "unsupported: no plan that the row allows"
 
 
 class Answers(NamedTuple):
@@ -203,11 +224,7 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
     known = {question.asked.row: question.asked for question in asked}
     fits = np.isfinite(made.seconds).reshape(-1, len(table)).all(axis=0)
     for row in np.flatnonzero((skip == "") & ~fits):
-        skip[row] = (
-            "unsupported: no plan that the row allows"
-            if row not in known
-            else f"unsupported: no plan fits, the leanest needs {made.need[row] / 1e9:.0f} GB a chip"
-        )
+        skip[row] = f"unsupported: no plan fits, the leanest needs {made.need[row] / 1e9:.0f} GB a chip"
     predicted = np.full((*chips.sets, len(table)), np.nan)
     command, key, scale = np.full(len(table), "", dtype=object), np.full(len(table), "", dtype=object), np.ones(len(table))
     for row in np.flatnonzero(skip == ""):
