@@ -7,6 +7,7 @@ that of the quickest plan that fits, and the command line beside it gives the sa
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from tco.chain.connections import protocol, tiers_between
 from tco.chain.inputs import Inputs, plain_inputs
 from tco.fabric.library import family_library
 from tco.fabric.links import Route, links_of_chips
+from tco.foundation.errors import DataError
 from tco.models.architecture import load_model
 from tco.performance.chip.flops import flops_per_token
 from tco.performance.chip.kernel_times import Traits, traits_of
