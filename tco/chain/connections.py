@@ -46,10 +46,15 @@ def network_design(system: System) -> str:
 
 def route_of(inputs: Inputs, values: Readable) -> Route:
     """Return the way between scale-up worlds: with a leaf for each rank, only the chips of that rank share its tiers."""
-    design, (_, _, radix) = network_design(inputs.system), switches_of(inputs, values)
-    chips, over = (values.structure(f"cluster.{name}") for name in ("chips", "oversubscription"))
-    ends = math.ceil(chips / inputs.system.chips) if design == "leaf" else chips
-    return Route(design, tiers_needed(max(ends, 1), radix, over), protocol(inputs.text("cluster.network")))
+    design, chips = network_design(inputs.system), values.structure("cluster.chips")
+    return Route(design, tiers_between(inputs, values, design, chips, inputs.system.chips), protocol(inputs.text("cluster.network")))
+
+
+def tiers_between(inputs: Inputs, values: Values, design: str, chips: float, domain: float) -> int:
+    """Return the tiers of switches up to the one where the traffic of some chips meets, which stand in worlds of so many."""
+    _, _, radix = switches_of(inputs, values)
+    ends = math.ceil(chips / domain) if design == "leaf" else chips
+    return tiers_needed(max(ends, 1), radix, values.structure("cluster.oversubscription"))
 
 
 def protocol(network: str) -> str:

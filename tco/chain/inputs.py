@@ -37,6 +37,10 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "workload.dropout": "dropout",
     "workload.expert_kernels": "expert_kernels",
     "workload.trained": "trained",
+    "workload.gradient_sums": "gradient_sums",
+    "workload.stage_transfers": "stage_transfers",
+    "workload.programs": "programs",
+    "workload.loss": "loss",
     "cluster.switch": "switch",
     "cluster.port": "port",
     "cluster.network": "network",
@@ -50,9 +54,16 @@ FOLLOWS = {  # texts that follow another where they are not given
 }
 USUAL = {  # texts that are taken so where nothing says otherwise
     "workload.attention_core_format": "bf16",
+    "cluster.network": "rdma",
+    **dict.fromkeys(
+        (
+            *("workload.attention", "workload.dropout", "workload.expert_kernels", "workload.trained", "workload.gradient_sums"),
+            *("workload.stage_transfers", "workload.programs", "workload.loss"),
+        ),
+        "native",  # as the software has it by its date
+    ),
     "workload.engine": "family",  # the engine of the chip's family
     "workload.software": "mature",
-    "cluster.network": "rdma",
 }
 HEADLINE_SYSTEM = "gb200-nvl72"
 HEADLINE_DOCUMENTS = {

@@ -7,17 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tco.chain.connections import links_of_system, route_of
+from tco.chain.connections import links_of_system
 from tco.chain.inputs import Inputs
 from tco.chain.practice import engine_of, library_of_engines, months_after
-from tco.fabric.scopes import fabric_scopes
 from tco.foundation.errors import DataError
 from tco.foundation.values import Readable, Values
 from tco.models.architecture import Architecture, load_model
-from tco.performance.chip.machine import Machine, Stored, Traits, devices_share, family_of, machine
+from tco.performance.chip.kernel_times import traits_of
+from tco.performance.chip.machine import Machine, Stored, Traits, family_of, machine
 from tco.performance.serving.result import ServingResult, serve
 
 if TYPE_CHECKING:
+    from tco.performance.training.job import Job
+    from tco.performance.training.machine import Passes, Practice
     from tco.performance.training.result import TrainingResult
 
 
@@ -56,6 +58,12 @@ def refuse_beyond_context(model: Architecture, values: Values, paths: tuple[str,
         raise DataError(f"{' + '.join(paths)} is {length:,.0f} tokens, more than the context of {model.id}, {model.context:,} tokens")
 
 
+def notes_on_length(model: Architecture, values: Values) -> list[str]:
+    """Say that sequences are longer than what the model was made for, which training may extend."""
+    length = values.structure("workload.sequence_length")
+    return [f"sequences of {length:,.0f} tokens are longer than the context of {model.id}, {model.context:,}"] if length > model.context else []
+
+
 def refuse_no_requests(values: Values) -> None:
     """Refuse a concurrency of zero that somebody asks for; the default of zero means that every batch is searched."""
     found = values.input("workload.concurrency")
@@ -63,25 +71,31 @@ def refuse_no_requests(values: Values) -> None:
         raise DataError(f"{found.where}: workload.concurrency is 0: no requests in flight serve nothing; leave it out to search every batch")
 
 
+def job_on(inputs: Inputs, values: Values) -> tuple[Job, Practice, Passes]:
+    """Return the scenario's training job, the chips it finds on their links, and the formats of its passes."""
+    from tco.performance.training.job import job_of  # a serving scenario starts without the training room
+    from tco.performance.training.machine import passes_of, practice
+    from tco.performance.training.software import CHOICES, DATED, facts_of, software_of
+
+    catalogue, chip = inputs.catalogue, inputs.system.chip
+    family, precision = family_of(catalogue, chip), inputs.text("workload.precision")
+    model = load_model(catalogue, inputs.text("workload.model"))
+    software = software_of(catalogue, {path: inputs.text(path) for path in (*CHOICES, *DATED)}, family, facts_of(model, precision))
+    formats = passes_of(values, chip, precision, inputs.text("workload.backward_precision"))
+    reached = practice(chip, family, values, formats, links_of_system(inputs, values), traits_of(catalogue, chip), software.compiled)
+    if catalogue.has_part_value(chip, "dereferences"):
+        reached = replace(reached, dereferences=values[f"parts.{chip}.dereferences"])
+    return job_of(model, software, values), reached, formats
+
+
 def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
     """Train the scenario's model on all chips of its cluster."""
-    from tco.performance.training.critical_batch import notes_on_batch  # a serving scenario starts without the training room
-    from tco.performance.training.job import CHOICES, Precision, job_of, of_devices, practice
+    from tco.performance.training.critical_batch import notes_on_batch
     from tco.performance.training.result import train
 
-    system, catalogue = inputs.system, inputs.catalogue
-    family, precision = family_of(catalogue, system.chip), Precision(inputs.text("workload.precision"), inputs.text("workload.backward_precision"))
-    texts = {path: inputs.text(path) for path in CHOICES}
-    model = load_model(catalogue, inputs.text("workload.model"))
-    refuse_beyond_context(model, values, ("workload.sequence_length",))
-    job = job_of(model, texts, values)
-    reached = practice(system.chip, fabric_scopes(system, values), values, family, precision, route_of(inputs, values))
-    if catalogue.has_part_value(system.chip, "cores_per_device"):
-        reached = of_devices(reached, devices_share(values, system.chip, family))
-    if catalogue.has_part_value(system.chip, "dereferences"):
-        reached = replace(reached, dereferences=values[f"parts.{system.chip}.dereferences"])
-    result = train(job, reached, precision, plan)
-    result.notes += notes_on_batch(values)
+    job, reached, formats = job_on(inputs, values)
+    result = train(job, reached, formats, plan)
+    result.notes += [*notes_on_batch(values), *notes_on_length(job.model, values)]
     return result
 
 

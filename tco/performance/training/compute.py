@@ -1,27 +1,11 @@
-"""Compute of a training step: sustained rates, matrix products, the attention core, passes through memory.
-
-At training shapes compute and traffic of a product hardly overlap, so both terms are added; large products run at the clock the
-power limit sustains, not at the boost clock the peak is quoted at.
-"""
+"""What a training step computes and moves besides its products: gradient sums, the attention core, passes through memory, launches."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tco.foundation.formula import formula
-from tco.foundation.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, PerSecond, Pure, Second
-
-
-@formula(unit="FLOP/s", source="tco-model")
-def sustained_rate(peak: FLOPPerSecond, efficiency: Pure, format_efficiency: Pure, clock: Pure, family: Pure) -> Any:
-    """Rate of large products: dense peak x efficiency x that of the format x sustained clock x factor of the family's software."""
-    return peak * efficiency * format_efficiency * clock * family
-
-
-@formula(unit="FLOP/s", source="tco-model")
-def grouped_rate(rate: FLOPPerSecond, narrow: Pure, half_width: Pure) -> Any:
-    """Rate of the grouped products of experts, whose narrow side fills the units badly: P w / (w + w_half)."""
-    return rate * narrow / (narrow + half_width)
+from tco.foundation.formula import formula, select
+from tco.foundation.units import FLOP, Byte, Pure, Second
 
 
 @formula(unit="", source="tco-model")
@@ -36,28 +20,28 @@ def weight_gradient_bytes(tokens: Pure, inner: Pure, outer: Pure, weights: Pure,
     return input_size * tokens * (inner + outer) + 2 * accumulator_size * weights
 
 
-@formula(unit="s", source="tco-model")
-def additive_roofline(flops: FLOP, bytes_moved: Byte, compute_rate: FLOPPerSecond, bandwidth: BytePerSecond) -> Any:
-    """Time of a product whose compute and traffic do not overlap: t = F/P + Q/B."""
-    return flops / compute_rate + bytes_moved / bandwidth
+@formula(unit="byte", source="narayanan2021")
+def gradient_sum_bytes(weights: Pure, gradient_size: Byte, accumulator_size: Byte) -> Any:
+    """Traffic of adding a product's gradients to the sums in a kernel of its own: Q = W (b_g + 2 b_acc)."""
+    return weights * (gradient_size + 2 * accumulator_size)
+
+
+@formula(unit="", source="tco-calibration")
+def kernel_share(asynchronous: Pure, share: Pure, share_asynchronous: Pure) -> Any:
+    """Share of today's rate that an attention kernel reaches: that on chips whose matrix units work beside the others, or on older ones."""
+    return select(asynchronous > 0.5, share_asynchronous, share)
 
 
 @formula(unit="s", source="flashattention3")
-def attention_core_time(
-    flops: FLOP,
-    rate: FLOPPerSecond,
-    keys: Pure,
-    half_length: Pure,
-    products: Pure,
-    scores: Pure,
-    exponentials: PerSecond,
-    exponential_exposed: Pure,
-) -> Any:
-    """Time of fused attention: t = products x F / (P s / (s + s_half)) + x_e scores / E, with s = 2 keys.
+def attention_pass_time(core: Second, products: Pure, share: Pure) -> Any:
+    """Time of fused attention: t = n t_core / x, n the products in units of the forward pass and x the kernel's share of today's rate."""
+    return products * core / share
 
-    `products` counts the products in units of the forward pass; x_e is the share of the exponentials that no product hides.
-    """
-    return products * flops * (2 * keys + half_length) / (rate * 2 * keys) + exponential_exposed * scores / exponentials
+
+@formula(unit="", source="flashattention3")
+def keys_of_tiles(keys: Pure, tile: Pure) -> Any:
+    """Keys a query meets on average when kernels take whole tiles, half of one of which the mask hides: k + tile/2."""
+    return keys + tile / 2
 
 
 @formula(unit="byte", source="korthikanti2022")
@@ -72,7 +56,24 @@ def sweep_bytes(tokens: Pure, wide: Pure, wide_split: Pure, narrow: Pure, passes
     return passes * element_size * tokens * (wide / wide_split + narrow)
 
 
+@formula(unit="FLOP", source="scaling-book")
+def group_work(flops: FLOP, groups: Pure) -> Any:
+    """Work of equal products: g F."""
+    return groups * flops
+
+
+@formula(unit="byte", source="scaling-book")
+def group_bytes(bytes_moved: Byte, groups: Pure) -> Any:
+    """Traffic of equal products: g Q."""
+    return groups * bytes_moved
+
+
 @formula(unit="s", source="tco-model")
-def host_time(blocks: Pure, block_time: Second, expert_blocks: Pure, expert_block_time: Second, again: Pure, factor: Pure) -> Any:
-    """Time the host needs to launch a micro-batch through all layers: t = f (n t_b + n_e t_e) (1 + r/3), r the share computed again."""
-    return factor * (blocks * block_time + expert_blocks * expert_block_time) * (1 + again / 3)
+def host_time(
+    blocks: Pure, block_time: Second, expert_blocks: Pure, expert_block_time: Second, experts: Pure, expert_time: Second, again: Pure, factor: Pure
+) -> Any:
+    """Time the host needs to launch a micro-batch through all layers: t = f (n t_b + n_e t_e + m t_1) (1 + r/3).
+
+    m experts have kernels of their own, r is the share computed again.
+    """
+    return factor * (blocks * block_time + expert_blocks * expert_block_time + experts * expert_time) * (1 + again / 3)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from tco.fabric.links import Group
 from tco.foundation.formula import select
 from tco.models.layers import FeedForward
 from tco.models.products import up_and_down
+from tco.performance.chip.messages import per_rank
 from tco.performance.chip.moe import group_tokens, permute_passes
 from tco.performance.training import compute
 from tco.performance.training.builder import Builder
-from tco.performance.training.items import FULL
-from tco.performance.training.traffic import copies_elsewhere, hidden_bytes, joined, span, spread_time
+from tco.performance.training.items import FULL, NEVER
+from tco.performance.training.job import Job
+from tco.performance.training.traffic import among, hidden_bytes, joined, spread, strided
 
 
 def feed_forward(builder: Builder, layers: int, f: FeedForward) -> None:
@@ -22,7 +25,7 @@ def feed_forward(builder: Builder, layers: int, f: FeedForward) -> None:
         name = "shared expert" if f.experts else "feed-forward"
         up, down = up_and_down(f, hidden, dense / tensor)
         builder.product(f"{name} up", layers, tokens, *up)
-        builder.product(f"{name} down", layers, tokens, *down)
+        builder.product(f"{name} down", layers, tokens, *down, again=down_again(builder.job))
     if f.experts:
         experts(builder, layers, f)
 
@@ -34,22 +37,26 @@ def experts(builder: Builder, layers: int, f: FeedForward) -> None:
     builder.product("router", layers, tokens, job.model.hidden, f.experts / shape.tensor)
     if f.latent:
         builder.product("expert latent", 2 * layers, tokens, job.model.hidden, f.latent / shape.tensor)
-    narrow = min(f.width, width)
     own = group_tokens(tokens, f.active, shape.tensor)
     up, down = up_and_down(f, width, f.width)
-    builder.product("experts up", layers, own, *up, local, narrow)
-    builder.product("experts down", layers, own, *down, local, narrow)
-    passes = permute_passes(select(job.fused_experts, 0.0, job.value("permute_passes")), practice.dereferences)
+    builder.product("experts up", layers, own, *up, local)
+    builder.product("experts down", layers, own, *down, local, down_again(job))
+    passes = permute_passes(select(job.software.fused_experts, 0.0, job.value("permute_passes")), practice.dereferences)
     moved = compute.sweep_bytes(own, width, 1.0, 0.0, passes, builder.element)
     builder.passes("expert permutation", layers, moved, moved, FULL)
     if np.all(np.asarray(shape.expert) == 1):
         return
+    links = practice.links
     inner = np.minimum(shape.expert, shape.tensor * shape.context)
-    domain, fabric = practice.fabric.domain, practice.fabric
-    place = joined(span(domain, 1, inner), span(domain, shape.data_stride, shape.expert // inner))
-    size = hidden_bytes(tokens, width, shape.tensor, builder.element)
-    near = spread_time(size, copies_elsewhere(shape.expert, f.active), fabric.inner_rate(place.inside), fabric.inner_latency(place.inside))
-    both = 2 * layers, 2 * layers  # dispatch and combine
-    builder.link("expert exchange in a domain", size, near, both, select(job.fused_experts, 0.0, job.value("expert_exposed_inside")), "inside")
-    far = spread_time(size, copies_elsewhere(place.across, f.active), fabric.outer_rate, fabric.outer_latency)
-    builder.link("expert exchange across domains", 0.0, far, both, job.value("expert_exposed_across"), "across", builder.work.across)
+    group = joined(strided(links, 1, inner), strided(links, shape.data_stride, shape.expert // inner))
+    own, token = per_rank(tokens, shape.tensor), hidden_bytes(1, width, 1, builder.element)
+    size, both = hidden_bytes(tokens, width, shape.tensor, builder.element), (2 * layers, 2 * layers)  # dispatch and combine
+    near = spread(links, own, token, f.active, Group(shape.expert, 1, shape.expert, 1), "inside")
+    builder.link("expert exchange in a domain", size, near, both, job.value("expert_exposed_inside"))
+    far = spread(links, own, token, f.active, among(group), "across")
+    builder.link("expert exchange across domains", 0.0, far, both, job.value("expert_exposed_across"), builder.work.across)
+
+
+def down_again(job: Job) -> int:
+    """Return when the way out of a feed-forward part is computed again: no gradient needs its result, which compilers see."""
+    return NEVER if job.software.compiled else FULL

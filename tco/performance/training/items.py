@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tco.foundation.formula import total
+from tco.performance.chip.messages import exposed_time
 
 NEVER, SELECTIVE, FULL = 0, 1, 2  # the least recomputation that does an item's forward part again
 TIERS = ("inside", "across")  # of the fabric: inside a scale-up domain, across domains
@@ -25,11 +28,11 @@ class Shape(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What an item's time rests on: work, traffic, and the rates of both."""
+    """What an item's time rests on: work, traffic, the time both take beside each other, and the peak of the work."""
 
     flops: Any
     moved: Any
-    rate: Any
+    time: Any
     peak: Any
 
 
@@ -46,8 +49,8 @@ class Item(NamedTuple):
     forward_part: Part | None = None
     backward_parts: tuple[Part, ...] = ()
     bandwidth: Any = None  # of passes through memory
-    tier: str = ""  # of a collective
-    busy: tuple[Any, Any] = (0.0, 0.0)  # time it holds the links, exposed or not
+    holds: Mapping[str, Any] = MappingProxyType({})  # how long a collective holds the links of each tier, exposed or not
+    share: Any = 0.0  # of a collective that the chip waits for
     size: Any = 0.0  # bytes a chip hands to it each time
     counts: tuple[int, int] = (0, 0)  # times it runs forward and backward
 
@@ -84,12 +87,11 @@ class Work:
 
     def links(self, level: int, tier: str) -> tuple[Any, Any]:
         """Return how long collectives hold the links of a tier, and for how long of that the chip waits; recomputation included."""
-        found = [item for item in (*self.items, *self.across) if item.tier == tier]
+        found = [(item, (2 if level == FULL else 1) * item.counts[0] + item.counts[1]) for item in (*self.items, *self.across) if tier in item.holds]
         if not found:
             return 0.0, 0.0
-        again = slice(0, 3 if level == FULL else 2)
-        held = [time for item in found for time in (*item.busy, item.busy[0])[again]]
-        waited = [time for item in found for time in (item.forward, item.backward, item.forward)[again]]
+        held = [exposed_time(item.holds[tier], runs, 1.0) for item, runs in found]
+        waited = [exposed_time(item.holds[tier], runs, item.share) for item, runs in found]
         return total(f"links_{tier}", held), total(f"waits_{tier}", waited)
 
     def output(self) -> Any:

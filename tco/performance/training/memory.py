@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tco.foundation.formula import formula
+from tco.foundation.formula import ceil_ratio, formula
 from tco.foundation.units import Byte, Pure
 
 
@@ -24,13 +24,25 @@ def resident_bytes(state: Byte, offload: Pure) -> Any:
 
 @formula(unit="byte", source="korthikanti2022")
 def layer_activations(
-    tokens: Pure, wide: Pure, masked: Pure, wide_split: Pure, narrow: Pure, tensor_parallel: Pure, element_size: Byte, mask_size: Byte = 1
+    tokens: Pure,
+    wide: Pure,
+    masked: Pure,
+    wide_split: Pure,
+    narrow: Pure,
+    tensor_parallel: Pure,
+    element_size: Byte,
+    mask_size: Byte = 1,
+    wide_inputs: Pure = 0,
+    narrow_inputs: Pure = 0,
+    input_size: Byte = 2,
 ) -> Any:
-    """Activations layers keep of a micro-batch: T ((wide b + masked b_mask) / sp + narrow b / tp).
+    """Activations layers keep of a micro-batch: T ((wide b + inputs b_in + masked b_mask) / sp + (narrow b + inputs b_in) / tp).
 
-    For a GPT layer wide = 4 h, masked = 2 h, narrow = 12 h: s b h (10 + 24/t), or 34 s b h / t with sequence parallelism.
+    Inputs of products are kept in the format these compute in. For a GPT layer in 16 bits wide = 4 h, masked = 2 h, narrow = 12 h:
+    s b h (10 + 24/t), or 34 s b h / t with sequence parallelism.
     """
-    return tokens * ((wide * element_size + masked * mask_size) / wide_split + narrow * element_size / tensor_parallel)
+    whole = (wide * element_size + wide_inputs * input_size + masked * mask_size) / wide_split
+    return tokens * (whole + (narrow * element_size + narrow_inputs * input_size) / tensor_parallel)
 
 
 @formula(unit="byte", source="korthikanti2022")
@@ -63,6 +75,18 @@ def logits_bytes(tokens: Pure, vocabulary: Pure, logit_size: Byte = 4) -> Any:
 def recomputed_share(kept: Byte, recomputed: Byte, usable: Byte) -> Any:
     """Least share of the layers to compute again so that a plan fits: x = min(max((M_0 - M) / (M_0 - M_1), 0), 1)."""
     return np.minimum(np.maximum((kept - usable) / np.maximum(kept - recomputed, 1e-9 * kept), 0), 1)
+
+
+@formula(unit="", source="narayanan2021")
+def whole_layers(share: Pure, layers: Pure) -> Any:
+    """Share of the layers of a stage that is whole layers: ceil(x n) / n."""
+    return ceil_ratio(share * layers, 1) / layers
+
+
+@formula(unit="byte", source="korthikanti2022")
+def partly_kept(kept: Byte, recomputed: Byte, share: Pure) -> Any:
+    """Activations where a share of the layers is computed again: M = M_0 + x (M_1 - M_0)."""
+    return kept + share * (recomputed - kept)
 
 
 @formula(unit="byte", source="tco-model")

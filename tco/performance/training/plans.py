@@ -7,6 +7,7 @@ recomputation, sharding) are axes of their own, so that no array is larger than 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -15,13 +16,11 @@ import numpy as np
 
 from tco.models.architecture import Architecture
 from tco.performance.serving.plans import divisors
+from tco.performance.training.fixed import ALL_FREE, ORDERS, RECOMPUTE, Fixed
 from tco.performance.training.job import Job
-from tco.performance.training.traffic import span
 
-SCHEDULES = ("1f1b", "interleaved", "zero-bubble", "dual-pipe")
-RECOMPUTE = ("none", "selective", "full")
-ORDERS = ("tp-cp-dp-pp", "tp-cp-pp-dp")  # innermost on the fabric first; expert groups lie on the ranks of tp, cp and dp
 EMPTY = 20  # of so many places for layers in a pipeline one may stay empty, as where 61 layers stand on 16 stages of 4
+ENDS = 2  # embedding and output head may each take the place of a layer
 MAX_TENSOR = 64  # a wider split leaves products too small for any matrix unit
 
 
@@ -43,6 +42,7 @@ class Plan(NamedTuple):
     overlap: Any = 0
     offload: Any = 0
     hybrid: int = 0  # 1: state is sharded inside a domain only, and gradients are averaged across
+    share: Any = None  # of layers that partial recomputation does again; none: as many as memory asks for
 
 
 class Groups(NamedTuple):
@@ -58,31 +58,31 @@ class Groups(NamedTuple):
 
 @dataclass(slots=True)
 class Block:
-    """Rows of one schedule, all with or all without tensor parallelism, sharded state or not."""
+    """Rows of one schedule, and the choices that do not depend on the row."""
 
     schedule: str
-    tensor: bool
-    sharded: bool
     rows: np.ndarray[Any, Any]  # columns: those of Groups, then micro_batch and interleave
-
-    @property
-    def zero_levels(self) -> tuple[int, ...]:
-        """Levels of sharding that differ: one alone where nothing is shared."""
-        return (0, 1, 2, 3) if self.sharded else (0,)
-
-    @property
-    def binary(self) -> tuple[int, ...]:
-        """Settings of sequence parallelism and of overlap that differ: both need tensor parallelism."""
-        return (0, 1) if self.tensor else (0,)
+    zero_levels: tuple[int, ...]
+    sequence_parallel: tuple[int, ...]
+    overlap: tuple[int, ...]
+    offload: tuple[int, ...]
+    recompute: tuple[str, ...]
+    hybrid: tuple[int, ...]
 
     def base(self, rows: np.ndarray[Any, Any]) -> Plan:
         """Return rows as an array of plans along the first of four axes, its choices not yet made."""
         return whole_plan([column.reshape(-1, 1, 1, 1) for column in rows.T], self.schedule)
 
     @property
+    def sharding(self) -> list[tuple[int, int]]:
+        """Levels of sharding, and whether it stops at the border of a domain."""
+        return [(zero, hybrid) for zero in self.zero_levels for hybrid in self.hybrid]
+
+    @property
     def plans(self) -> int:
         """Plans of these rows."""
-        return len(self.rows) * len(self.zero_levels) * len(self.binary) ** 2 * 2 * len(RECOMPUTE)
+        choices = (self.zero_levels, self.sequence_parallel, self.overlap, self.offload, self.recompute, self.hybrid)
+        return len(self.rows) * math.prod(len(one) for one in choices)
 
 
 def whole_plan(row: Sequence[Any], schedule: str) -> Plan:
@@ -98,7 +98,7 @@ def slots_of(layers: int, parts: Any) -> Any:
 def parts_allowed(layers: int, parts: int) -> bool:
     """Say whether layers divide into parts, at most one place in twenty left empty: embedding and output head weigh about a layer each."""
     places = slots_of(layers, parts) * parts
-    return parts <= layers and (places - layers) * EMPTY <= places
+    return parts <= layers + ENDS and (places - layers) * EMPTY <= places
 
 
 def schedules(layers: int, stages: int) -> list[tuple[str, int]]:
@@ -107,59 +107,63 @@ def schedules(layers: int, stages: int) -> list[tuple[str, int]]:
         return []
     found = [("1f1b", 1)]
     if stages > 1:
-        found += [("interleaved", v) for v in range(2, layers // stages + 1) if parts_allowed(layers, stages * v)]
+        found += [("interleaved", v) for v in range(2, (layers + ENDS) // stages + 1) if parts_allowed(layers, stages * v)]
         found.append(("zero-bubble", 1))
         if stages % 2 == 0 and stages > 2:
             found.append(("dual-pipe", 1))
     return found
 
 
-def groups_of(job: Job, domain: int) -> Iterator[tuple[int, ...]]:
-    """Yield every division of the chips into groups."""
+def groups_of(job: Job, domain: int, fixed: Fixed) -> Iterator[tuple[int, ...]]:
+    """Yield every division of the chips into groups that the fixed axes leave."""
     model, chips = job.model, job.chips
     heads = [attention.heads for attention in model.attentions] + [mixer.heads for mixer in model.mixers]
     experts = [block.feed_forward.experts for block in model.blocks if block.feed_forward.experts]
-    for tensor in divisors(chips):
-        if tensor > MAX_TENSOR or any(h % tensor for h in heads):
+    for tensor in fixed.among("tensor", divisors(chips)):
+        if (tensor > MAX_TENSOR or any(h % tensor for h in heads)) and not fixed.has("tensor"):
             continue
-        for context in divisors(chips // tensor):
+        for context in fixed.among("context", divisors(chips // tensor)):
             if context > 1 and job.length % (2 * context):  # each rank takes an early and a late part, to balance the causal mask
                 continue
-            for stages in divisors(chips // tensor // context):
+            for stages in fixed.among("pipeline", divisors(chips // tensor // context)):
                 data = chips // tensor // context // stages
-                if job.batch % data or not parts_allowed(model.layers, stages):
+                if job.batch % data or not parts_allowed(model.layers, stages) or not fixed.allows("data", data):
                     continue
                 ranks = tensor * context * data
                 inner = tensor * context
-                for expert in divisors(ranks) if experts else [1]:
+                for expert in fixed.among("expert", divisors(ranks) if experts else [1]):
                     if any(e % expert for e in experts) or (inner % expert and expert % inner):
                         continue
                     for order in orders(domain, tensor * context, stages, data):
-                        yield tensor, context, stages, data, expert, order
+                        if fixed.allows("order", order):
+                            yield tensor, context, stages, data, expert, order
 
 
 def orders(domain: int, inner: int, stages: int, data: int) -> tuple[int, ...]:
     """Return the orders of pipeline and data groups on the fabric that differ."""
     if stages == 1 or data == 1:
         return (0,)
-    return (0, 1) if span(domain, inner, data).inside != span(domain, inner * stages, data).inside else (0,)
+    near, far = (math.gcd(stride * data, domain) // math.gcd(stride, domain) for stride in (inner, inner * stages))
+    return (0, 1) if near != far else (0,)
 
 
-def space(job: Job, domain: int) -> list[Block]:
-    """Return all rows of the plan space, in blocks that share their structure."""
+def space(job: Job, domain: int, fixed: Fixed = ALL_FREE) -> list[Block]:
+    """Return all rows of the plan space that the fixed axes leave, in blocks that share their structure."""
     layers = job.model.layers
     kinds: dict[int, list[tuple[str, int]]] = {}
     made: dict[tuple[str, bool, bool], list[np.ndarray[Any, Any]]] = {}
     sizes: dict[int, np.ndarray[Any, Any]] = {}
-    for found in groups_of(job, domain):
+    for found in groups_of(job, domain, fixed):
         group = Groups(*found)
         if group.pipeline not in kinds:
             kinds[group.pipeline] = schedules(layers, group.pipeline)
         local = job.batch // group.data
         if local not in sizes:
-            sizes[local] = np.array(divisors(local))
+            sizes[local] = np.array(fixed.among("micro_batch", [local] if job.software.whole_batches else divisors(local)), dtype=np.int64)
         sharded = group.data * group.context > 1 or group.data * group.context * group.tensor > group.expert > 1
         for schedule, interleave in kinds[group.pipeline]:
+            if not fixed.allows("schedule", schedule) or not fixed.allows("interleave", interleave):
+                continue
             sizes_allowed = sizes[local]
             count = local // sizes_allowed
             if schedule == "interleaved":
@@ -173,11 +177,27 @@ def space(job: Job, domain: int) -> list[Block]:
             rows = np.empty((len(sizes_allowed), 8), dtype=np.int64)
             rows[:, :6], rows[:, 6], rows[:, 7] = found, sizes_allowed, interleave
             made.setdefault((schedule, group.tensor > 1, sharded), []).append(rows)
-    return [Block(*key, np.concatenate(rows)) for key, rows in sorted(made.items())]
+    return [block_of(job, fixed, *key, np.concatenate(rows)) for key, rows in sorted(made.items())]
+
+
+def block_of(job: Job, fixed: Fixed, schedule: str, tensor: bool, sharded: bool, rows: np.ndarray[Any, Any]) -> Block:
+    """Return rows with the choices that differ for them: levels of sharding where anything is shared, two that need tensor parallelism."""
+    split, pieces = (1,) * job.software.splits_sequences, (1,) * job.software.splits_collectives
+    return Block(
+        schedule,
+        rows,
+        zero_levels=fixed.among("zero", (0, 1, 2, 3)) if sharded else (0,),
+        sequence_parallel=fixed.among("sequence_parallel", (0, *split)) if tensor else (0,),
+        overlap=fixed.among("overlap", (0, *pieces)) if tensor else (0,),
+        offload=fixed.among("offload", (0, 1)),
+        recompute=fixed.among("recompute", RECOMPUTE),
+        hybrid=fixed.among("hybrid", (0,)),
+    )
 
 
 def describe(plan: Plan, model: Architecture, batch: int) -> dict[str, Any]:
     """Return a plan in the names reports use."""
+    layers = int(slots_of(model.layers, plan.pipeline * plan.interleave) * plan.interleave)
     return {
         "tp": int(plan.tensor),
         "cp": int(plan.context),
@@ -189,9 +209,11 @@ def describe(plan: Plan, model: Architecture, batch: int) -> dict[str, Any]:
         "micro_batches": batch // int(plan.data) // int(plan.micro_batch),
         "schedule": plan.schedule,
         "interleave": int(plan.interleave),
-        "layers_per_stage": int(slots_of(model.layers, plan.pipeline * plan.interleave) * plan.interleave),
+        "layers_per_stage": layers,
         "zero": plan.zero,
+        "hybrid_sharding": bool(plan.hybrid),
         "recompute": plan.recompute,
+        **({} if plan.share is None else {"layers_recomputed": round(float(plan.share) * layers)}),
         "sequence_parallel": bool(plan.sequence_parallel),
         "tp_overlap": bool(plan.overlap),
         "optimizer_offload": bool(plan.offload),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,15 +11,18 @@ import numpy as np
 from tco.foundation.formula import total
 from tco.foundation.trace import Traced, plain
 from tco.performance.chip.flops import flops_per_token
+from tco.performance.chip.roofline import repeated
 from tco.performance.profile import Line, Report
 from tco.performance.serving.axes import Axis
 from tco.performance.training import schedule
 from tco.performance.training.axes import axes_of
-from tco.performance.training.items import AGAIN, Item, Work
-from tco.performance.training.job import Job, Practice, Precision
+from tco.performance.training.fixed import fixed_axes
+from tco.performance.training.items import AGAIN, Item, Part, Work
+from tco.performance.training.job import Job
+from tco.performance.training.machine import Passes, Practice
 from tco.performance.training.plans import Plan, describe
 from tco.performance.training.search import Found, search
-from tco.performance.training.step import MicroBatch, Pipe, Step, evaluate_plan, hides, slots
+from tco.performance.training.step import PARTIAL, MicroBatch, Pipe, Step, chosen_share, evaluate_plan, hides, kept_level, slots
 
 
 @dataclass(slots=True)
@@ -57,34 +61,34 @@ class TrainingResult:
         return {} if self.lines is None else {"step": self.lines}
 
 
-def notes_on(practice: Practice, precision: Precision) -> list[str]:
+def notes_on(formats: Passes) -> list[str]:
     """Say where a chip computes a pass in another format than the workload's."""
-    passes = ("forward", precision.forward, practice.forward), ("backward", precision.backward, practice.backward)
-    differ = [(name, asked, made) for name, asked, made in passes if made.computed_as != asked]
-    if len(differ) == 2 and differ[0][1:] == differ[1][1:]:
-        differ = [("", *differ[0][1:])]
+    differ = [(name, one) for name, one in formats._asdict().items() if one.form.stored != one.asked]
+    if len(differ) == 2 and differ[0][1] == differ[1][1]:
+        differ = [("", differ[0][1])]
     return [
-        f"{name}{': ' if name else ''}the chip does not compute {asked}: computed as {made.computed_as}"
-        + (", expanded by the matrix units" if made.expanded else " after a conversion by software" if made.conversion is not None else "")
-        for name, asked, made in differ
+        f"{name}{': ' if name else ''}the chip does not compute {one.asked}: computed as {one.form.stored}"
+        + (" after a conversion by software" if one.conversion else "")
+        for name, one in differ
     ]
 
 
-def train(job: Job, practice: Practice, precision: Precision, plan: Plan | None) -> TrainingResult:
-    """Evaluate a training workload with a fixed plan, or with the quickest plan of a search."""
-    notes = notes_on(practice, precision)
+def train(job: Job, practice: Practice, formats: Passes, plan: Plan | Mapping[str, str] | None) -> TrainingResult:
+    """Evaluate a training workload with a fixed plan, or with the quickest plan of a search among those that some fixed axes leave."""
+    notes = notes_on(formats)
     found = None
-    if plan is None:
-        found = search(job, practice)
+    if not isinstance(plan, Plan):
+        found = search(job, practice, fixed_axes(plan or {}))
         if found.best is None:
             return TrainingResult(None, found=found, reason=shortfall(job, practice, found), notes=notes)
         plan = found.best
+    plan = chosen_share(job, practice, plan)
     made, pipe, micro, work = evaluate_plan(job, practice, plan)
     whole = schedule.step_flops(flops_per_token(job.model, job.sequence), job.sequences, job.sequence)
     rates = {
         "step_s": made.time,
         "mfu": schedule.model_flops_utilisation(whole, made.time, job.values["cluster.chips"], practice.forward.peak),
-        "train_tokens_per_s": schedule.training_rate(job.sequences, job.sequence, made.time),
+        "train_tokens_per_s": schedule.training_rate(job.sequences, job.sequence, made.time, job.values["workload.evaluation_share"]),
         "exposed_communication": schedule.share_of_step(exposed(job, plan, pipe, made, micro, work), made.time),
         "pipeline_bubble": schedule.share_of_step(pipe.bubble, made.time),
         "host_floor": schedule.share_of_step(floor(job, plan, pipe, micro), made.time),
@@ -114,9 +118,17 @@ def shortfall(job: Job, practice: Practice, found: Found) -> str:
     )
 
 
-def repeated_items(items: list[Item], level: int) -> list[tuple[Item, int]]:
+def repeated_items(items: list[Item], plan: Plan, less: str) -> list[tuple[Item, Any]]:
     """Return items with how often the forward part of each runs."""
-    return [(item, 2 if 0 < item.again <= level else 1) for item in items]
+    level = list(AGAIN).index(less if plan.recompute == PARTIAL else plan.recompute)
+    return [(item, 1 + again(item, level, plan)) for item in items]
+
+
+def again(item: Item, level: int, plan: Plan) -> Any:
+    """Return how often the forward part of an item is done again: in all layers up to its level, beyond it in those partly recomputed."""
+    if 0 < item.again <= level:
+        return 1
+    return plan.share if plan.recompute == PARTIAL and item.again > 0 else 0
 
 
 def of_stage(job: Job, plan: Plan, pipe: Pipe, micro_batch_time: Any) -> Any:
@@ -128,8 +140,8 @@ def of_stage(job: Job, plan: Plan, pipe: Pipe, micro_batch_time: Any) -> Any:
 def exposed(job: Job, plan: Plan, pipe: Pipe, made: Step, micro: MicroBatch, work: Work) -> Any:
     """Return the time of a step in which compute waits for links."""
     crossing = (micro.beside if hides(plan) else micro.added)[plan.recompute]
-    pairs = repeated_items([item for item in work.items if item.bound == "link"], list(AGAIN).index(plan.recompute))
-    times = [time for item, runs in pairs for time in (*[item.forward] * runs, item.backward)]
+    pairs = repeated_items([item for item in work.items if item.bound == "link"], plan, kept_level(job))
+    times = [time for item, runs in pairs for time in (repeated(item.forward, runs), item.backward)]
     inside = total("links_of_a_micro_batch", [*times, schedule.beyond(crossing, micro.alone[plan.recompute])])
     terms = [
         of_stage(job, plan, pipe, inside),
@@ -148,10 +160,10 @@ def floor(job: Job, plan: Plan, pipe: Pipe, micro: MicroBatch) -> Any:
 
 def step_lines(job: Job, practice: Practice, plan: Plan, made: Step, pipe: Pipe, micro: MicroBatch, work: Work) -> list[Line]:
     """Return the lines of a step on the stage with the output head, plain numbers that sum to its time."""
-    count, level = float(pipe.micro_batches), list(AGAIN).index(plan.recompute)
+    count = float(pipe.micro_batches)
     scale = count * float(slots(plan, job.model)) / job.model.layers
     found: dict[str, Line] = {}
-    for item, runs in repeated_items(work.items, level):
+    for item, runs in repeated_items(work.items, plan, kept_level(job)):
         bound, ideal = bound_of_item(item, runs, practice)
         line = found.setdefault(item.name, Line(item.name, 0.0, bound, None if ideal is None else 0.0, 0.0, 0.0))
         line.time += scale * (runs * float(item.forward) + float(item.backward))
@@ -175,14 +187,19 @@ def step_lines(job: Job, practice: Practice, plan: Plan, made: Step, pipe: Pipe,
     return [line for line in [*found.values(), *sums] if abs(line.time) > 1e-9 * float(made.time)]
 
 
-def counts_of(item: Item, runs: int) -> tuple[float, float]:
+def counts_of(item: Item, runs: float) -> tuple[float, float]:
     """Return the work and the traffic of an item in a micro-batch: through memory, or handed to a collective."""
     if item.bound == "link":
         return 0.0, float(item.size) * (runs * item.counts[0] + item.counts[1])
     if item.bound == "memory":
         return 0.0, (runs * float(item.forward) + float(item.backward)) * float(item.bandwidth)
-    parts = [part for part in (*[item.forward_part] * runs, *item.backward_parts) if part is not None]
-    return item.layers * sum(float(part.flops) for part in parts), item.layers * sum(float(part.moved) for part in parts)
+    parts = parts_of(item, runs)
+    return item.layers * sum(n * float(part.flops) for n, part in parts), item.layers * sum(n * float(part.moved) for n, part in parts)
+
+
+def parts_of(item: Item, runs: float) -> list[tuple[float, Part]]:
+    """Return the parts of an item with how often each runs."""
+    return [(n, part) for n, part in ((runs, item.forward_part), *((1.0, part) for part in item.backward_parts)) if part is not None]
 
 
 def head_line(practice: Practice, work: Work, time: float) -> Line:
@@ -192,17 +209,14 @@ def head_line(practice: Practice, work: Work, time: float) -> Line:
     return Line("output head and loss", time, "compute", ideal * time / whole)
 
 
-def bound_of_item(item: Item, times: int, practice: Practice) -> tuple[str, float | None]:
+def bound_of_item(item: Item, times: float, practice: Practice) -> tuple[str, float | None]:
     """Return what binds an item, and the time a layer of it would take at the peak of that bound; waiting for a link has none."""
     if item.bound == "link":
         return "link", None
     if item.bound == "memory":
         whole = times * float(item.forward) + float(item.backward)
         return "memory", whole * float(item.bandwidth) / float(practice.peak_bandwidth)
-    parts = [item.forward_part] * times + list(item.backward_parts)
-    chosen = [part for part in parts if part is not None]
-    computing = sum(float(part.flops) / float(part.rate) for part in chosen)
-    moving = sum(float(part.moved) for part in chosen) / float(practice.bandwidth)
-    if computing >= moving:
-        return "compute", sum(float(part.flops) / float(part.peak) for part in chosen)
-    return "memory", sum(float(part.moved) for part in chosen) / float(practice.peak_bandwidth)
+    parts = parts_of(item, times)
+    computing = sum(n * float(part.flops) / float(part.peak) for n, part in parts)
+    moving = sum(n * float(part.moved) for n, part in parts) / float(practice.peak_bandwidth)
+    return ("compute", computing) if computing >= moving else ("memory", moving)

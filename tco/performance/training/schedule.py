@@ -92,9 +92,9 @@ def model_flops_utilisation(flops: FLOP, step: Second, chips: Pure, peak: FLOPPe
 
 
 @formula(unit="token/s", source="tco-contract")
-def training_rate(sequences: Pure, sequence: Pure, step: Second, one_token: Token = 1) -> Any:
-    """Tokens a second of the whole job: B s / t."""
-    return sequences * sequence * one_token / step
+def training_rate(sequences: Pure, sequence: Pure, step: Second, evaluated: Pure, one_token: Token = 1) -> Any:
+    """Tokens a second of the whole job, e sequences being evaluated by a forward pass for each one trained: B s / (t (1 + e/3))."""
+    return sequences * sequence * one_token / (step * (1 + evaluated / 3))
 
 
 @formula(unit="", source="tco-model")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.performance.training.items import Shape
-from tco.performance.training.job import Job, Practice
-from tco.performance.training.plans import RECOMPUTE, Block, Plan, space
-from tco.performance.training.step import MicroBatch, Step, data_stride, micro_batch, pipeline, step
+from tco.performance.training.fixed import ALL_FREE, Fixed
+from tco.performance.training.items import AGAIN, Shape
+from tco.performance.training.job import Job
+from tco.performance.training.machine import Practice
+from tco.performance.training.plans import Block, Plan, space
+from tco.performance.training.step import PARTIAL, WHOLE, MicroBatch, Step, data_stride, kept_level, micro_batch, partial_step, pipeline, step
 
 ROWS = 2048  # of one chunk: its arrays stay in the cache
 Array = np.ndarray[Any, Any]
@@ -48,11 +51,11 @@ class Found:
         return self.top[1].seconds if len(self.top) > 1 else float("inf")
 
 
-def search(job: Job, practice: Practice) -> Found:
-    """Search the whole plan space; the time it took is the result's `seconds`."""
+def search(job: Job, practice: Practice, fixed: Fixed = ALL_FREE) -> Found:
+    """Search the plan space that the fixed axes leave; the time it took is the result's `seconds`."""
     began = time.perf_counter()
     found = Found()
-    for block in space(job, practice.fabric.domain):
+    for block in space(job, practice.links.domain, fixed):
         search_block(job, practice, block, found)
     if found.top:
         found.best = found.top[0].plan
@@ -64,12 +67,12 @@ def search(job: Job, practice: Practice) -> Found:
 
 def axes(block: Block) -> tuple[Array, Array, Array]:
     """Return sequence parallelism, overlap and offload as axes of the grid behind the rows."""
-    binary = np.array(block.binary)
-    return binary.reshape(1, -1, 1, 1), binary.reshape(1, 1, -1, 1), np.array([0, 1]).reshape(1, 1, 1, -1)
+    parallel, overlap, offload = (np.array(one) for one in (block.sequence_parallel, block.overlap, block.offload))
+    return parallel.reshape(1, -1, 1, 1), overlap.reshape(1, 1, -1, 1), offload.reshape(1, 1, 1, -1)
 
 
 def search_block(job: Job, practice: Practice, block: Block, found: Found) -> None:
-    """Search the plans of one block: distinct shapes first, then the rows in chunks, then recomputation and sharding."""
+    """Search the plans of one block: distinct shapes first, then the rows in chunks, then sharding and recomputation."""
     parallel, overlap, offload = axes(block)
     shapes, index = shapes_of(block)
     tensor, context, expert, size, stride = (column.reshape(-1, 1, 1, 1) for column in shapes.T)
@@ -78,11 +81,33 @@ def search_block(job: Job, practice: Practice, block: Block, found: Found) -> No
         rows = block.rows[start : start + ROWS]
         base = block.base(rows)._replace(sequence_parallel=parallel, overlap=overlap, offload=offload)
         taken = gathered(micro, index[start : start + ROWS], len(shapes))
-        for recompute in RECOMPUTE:
-            pipe = pipeline(job, practice, base._replace(recompute=recompute), taken)
-            for zero in block.zero_levels:
-                plan = base._replace(recompute=recompute, zero=zero)
-                weigh(plan, step(job, practice, plan, taken, pipe), practice.memory, found)
+        for plan, made, fits in choices(job, practice, base, taken, block.recompute, block.sharding):
+            weigh(plan, made, fits, found)
+
+
+def choices(
+    job: Job, practice: Practice, base: Plan, micro: MicroBatch, recompute: Sequence[str], sharding: Sequence[tuple[int, int]]
+) -> Iterator[tuple[Plan, Step, Any]]:
+    """Yield plans with each choice of recomputation and sharding, their steps, and whether they fit."""
+    levels = {level: base._replace(recompute=level) for level in needed(recompute, job)}
+    pipes = {level: pipeline(job, practice, plan, micro) for level, plan in levels.items()}
+    for zero, hybrid in sharding:
+        plans = {level: plan._replace(zero=zero, hybrid=hybrid) for level, plan in levels.items()}
+        steps = {level: step(job, practice, plan, micro, pipes[level]) for level, plan in plans.items()}
+        for level in recompute:
+            if level != PARTIAL:
+                yield plans[level], steps[level], steps[level].held <= practice.memory
+                continue
+            less = kept_level(job)
+            made, _, _, share = partial_step(job, practice, plans[less], micro, (steps[less], steps[WHOLE]))
+            fits = (made.held <= practice.memory) & (share > 0) & (share < 1)  # beside those that compute none or all again
+            yield plans[less]._replace(recompute=PARTIAL, share=share), made, fits
+
+
+def needed(levels: Sequence[str], job: Job) -> list[str]:
+    """Return the levels of recomputation to evaluate: between two of them lies the partial one."""
+    both = (kept_level(job), WHOLE) if PARTIAL in levels else ()
+    return [level for level in AGAIN if level in (*levels, *both)]
 
 
 def shapes_of(block: Block) -> tuple[Array, Array]:
@@ -105,10 +130,9 @@ def gathered(micro: MicroBatch, index: Array, count: int) -> MicroBatch:
     return MicroBatch(*map(take, micro))
 
 
-def weigh(plan: Plan, made: Step, memory: Any, found: Found) -> None:
+def weigh(plan: Plan, made: Step, fits: Any, found: Found) -> None:
     """Count the plans of a grid and keep the best of those that fit."""
     shape = np.broadcast_shapes(np.shape(made.time), np.shape(made.held), np.shape(plan.tensor))
-    fits = made.held <= memory
     size = int(np.prod(shape))
     found.plans += size
     feasible = int(np.count_nonzero(fits)) * (size // fits.size)
@@ -119,7 +143,7 @@ def weigh(plan: Plan, made: Step, memory: Any, found: Found) -> None:
             found.need, found.leanest = need, at(plan, where)
         return
     found.feasible += feasible
-    times = np.where(fits, made.time, np.inf)
+    times = np.where(np.broadcast_to(fits, shape), made.time, np.inf)
     for _ in range(2):
         where = np.unravel_index(int(times.argmin()), times.shape)
         seconds = float(times[where])
@@ -135,6 +159,6 @@ def at(plan: Plan, where: tuple[Any, ...]) -> Plan:
     def pick(value: Any) -> Any:
         if not isinstance(value, np.ndarray):
             return value
-        return int(value[tuple(i if n > 1 else 0 for i, n in zip(where, value.shape, strict=True))])
+        return value[tuple(i if n > 1 else 0 for i, n in zip(where, value.shape, strict=True))].item()
 
     return Plan(*map(pick, plan))

@@ -6,29 +6,33 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.foundation.formula import select, total
+from tco.fabric.links import Group, Links
+from tco.foundation.formula import greatest, select, total
+from tco.foundation.trace import plain
 from tco.models.architecture import Architecture
 from tco.performance.chip.messages import exposed_time
 from tco.performance.chip.roofline import smooth_maximum
 from tco.performance.training import memory, schedule
 from tco.performance.training.items import TIERS, Shape, Work
-from tco.performance.training.job import Job, Practice
-from tco.performance.training.plans import RECOMPUTE, Plan, slots_of
+from tco.performance.training.job import Job
+from tco.performance.training.machine import Practice
+from tco.performance.training.plans import Plan, slots_of
 from tco.performance.training.traffic import (
-    Fabric,
-    Span,
+    among,
     crowded_time,
+    gathered,
     gathered_bytes,
     hidden_bytes,
     hidden_traffic,
     joined,
     parameter_bytes,
-    scope_rate,
-    span,
-    transfer_time,
+    sent,
+    strided,
     waiting_time,
 )
 from tco.performance.training.work import host_times, parts_of, work_of
+
+WHOLE, PARTIAL = "full", "partial"  # recomputation of all layers, and of as many as memory asks for
 
 
 class MicroBatch(NamedTuple):
@@ -90,7 +94,7 @@ def micro_batch(job: Job, practice: Practice, shape: Shape, work: Work | None = 
     alone, added, beside, busy, hidden, kept = {}, {}, {}, {}, {}, {}
     links: dict[str, dict[str, Any]] = {}
     waits: dict[str, dict[str, Any]] = {}
-    for level, (name, host) in enumerate(host_times(job, practice).items()):
+    for level, (name, host) in enumerate(host_times(job, practice, shape).items()):
         alone[name] = added[name] = beside[name] = total("micro_batch", [forward, backward, *work.again(level)])
         if work.across:
             crossing = work.crossing(level)
@@ -99,7 +103,7 @@ def micro_batch(job: Job, practice: Practice, shape: Shape, work: Work | None = 
         busy[name] = hidden[name] = smooth_maximum(added[name], host, sharpness)
         if work.across:
             hidden[name] = smooth_maximum(beside[name], host, sharpness)
-        kept[name] = kept_activations(job, shape, work.tokens, name)
+        kept[name] = kept_activations(job, practice, shape, work.tokens, name)
         by_tier = {tier: work.links(level, tier) for tier in TIERS}
         links[name] = {tier: held for tier, (held, _) in by_tier.items()}
         waits[name] = {tier: waited for tier, (_, waited) in by_tier.items()}
@@ -108,30 +112,32 @@ def micro_batch(job: Job, practice: Practice, shape: Shape, work: Work | None = 
     return MicroBatch(*times, alone, added, beside, busy, hidden, kept, logits, links, waits)
 
 
-def kept_activations(job: Job, shape: Shape, tokens: Any, recompute: str) -> Any:
+def kept_activations(job: Job, practice: Practice, shape: Shape, tokens: Any, recompute: str) -> Any:
     """Return the activations all layers keep of a micro-batch; what is computed again is held for one layer at a time."""
     hidden, split = job.model.hidden, 1 + (shape.tensor - 1) * shape.sequence_parallel
-    masks = 1 if job.dropout else 0
+    masks = 1 if job.software.dropout else 0
     terms, layer = [], []
     for block in job.model.blocks:
         a, f = block.attention, block.feed_forward
         parts = parts_of(block)
         width = f.active * f.width + f.shared_width if f.experts else f.width
         saved = a.q_rank + a.cached if a.latent else 0
-        projected = a.heads * a.v_dim + (0 if a.latent else a.heads * a.qk_dim + a.kv_heads * (a.qk_dim + a.v_dim))
-        matrices = f.matrices
-        projected += 2 * block.mixer.projected if block.mixer else 0
-        wide = 2 * parts * hidden + saved
-        if recompute == "selective" and job.fused:
-            wide, matrices = parts * hidden + saved, f.matrices - 1
-        narrow = projected + matrices * width + (f.active * hidden if f.experts else 0)
-        whole = memory.layer_activations(tokens, wide, parts * hidden * masks, split, narrow, shape.tensor, job.wide_size)
+        projected = 0 if a.latent else a.heads * a.qk_dim + a.kv_heads * (a.qk_dim + a.v_dim)
+        outer = (f.matrices - 1) * width + (2 * block.mixer.projected if block.mixer else 0)
+        wide, inner = parts * hidden + saved, width
+        if recompute == "selective" and job.software.fused:  # norms and activation functions: their results are products' inputs
+            inputs, inner = 0, 0
+        else:
+            inputs = parts * hidden
+        inner += a.heads * a.v_dim + (f.active * hidden if f.experts else 0)
+        kept = {"wide_inputs": inputs, "narrow_inputs": inner, "input_size": practice.forward.made.input_size}
+        whole = memory.layer_activations(tokens, wide, parts * hidden * masks, split, projected + outer, shape.tensor, job.wide_size, **kept)
         scores = [memory.score_activations(tokens, job.sequence, a.heads, shape.tensor, 1 + masks, masks, job.wide_size)]
-        full = total("layer_activations", [whole, *([] if job.fused or not a.heads else scores)])
+        full = total("layer_activations", [whole, *([] if job.software.fused or not a.heads else scores)])
         if recompute == "full":
             layer.append(full)
             full = memory.layer_activations(tokens, hidden, 0, split, 0, shape.tensor, job.wide_size)
-        elif recompute == "selective" and not job.fused:
+        elif recompute == "selective" and not job.software.fused:
             layer.extend(scores)
             full = whole
         terms.append(memory.held_activations(full, block.layers, 1, 1))
@@ -150,7 +156,7 @@ def slots(plan: Plan, model: Architecture) -> Any:
 
 def pipeline(job: Job, practice: Practice, plan: Plan, micro: MicroBatch) -> Pipe:
     """Return the time of all micro-batches through the pipeline."""
-    model, fabric, layers = job.model, practice.fabric, slots(plan, job.model)
+    model, layers = job.model, slots(plan, job.model)
     count = schedule.micro_batches(job.sequences, plan.data, plan.micro_batch)
     busy = (micro.hidden if hides(plan) else micro.busy)[plan.recompute]
     stage = schedule.stage_time(busy, layers, model.layers)
@@ -163,12 +169,11 @@ def pipeline(job: Job, practice: Practice, plan: Plan, micro: MicroBatch) -> Pip
         bubble = schedule.dual_pipe_bubble(plan.pipeline, longest, backward, weights)
     else:
         bubble = schedule.pipeline_bubble(plan.pipeline, plan.interleave, longest)
-    place = span(fabric.domain, plan.tensor * plan.context * (1 + (plan.data - 1) * (1 - plan.order)), plan.pipeline)
     size = hidden_bytes(micro.tokens, model.hidden, plan.tensor, job.wide_size)
-    rate = scope_rate(place.across, 1, fabric.inner_rate(fabric.domain), fabric.outer_rate)
+    stages = strided(practice.links, plan.tensor * plan.context * (1 + (plan.data - 1) * (1 - plan.order)), plan.pipeline)
     boundaries = 2 * plan.interleave * np.minimum(plan.pipeline - 1, 1)
-    share = job.value("pipeline_exposed") if job.fused else 1.0  # software that keeps scores in memory waits for its transfers
-    transfer = transfer_time(size, boundaries, rate, fabric.outer_latency, share)
+    share = job.value("pipeline_exposed") if job.software.overlaps else 1.0  # older software waits for its transfers
+    transfer = exposed_time(sent(practice.links, size, stages), boundaries, share)
     links, waits = (
         {tier: hidden_traffic(schedule.stage_time(time, layers, model.layers), count, 1) for tier, time in times[plan.recompute].items()}
         for times in (micro.links, micro.waits)
@@ -181,10 +186,10 @@ class Shard(NamedTuple):
 
     parameters: Any
     ranks: Any
-    place: Span
+    group: Group
 
 
-def shards(job: Job, domain: int, plan: Plan) -> list[Shard]:
+def shards(job: Job, links: Links, plan: Plan) -> list[Shard]:
     """Return the parameters of the fullest chip, and the groups that hold the same ones."""
     model, part = job.model, slots(plan, job.model) / job.model.layers
     embedding = model.embedding_parameters
@@ -192,59 +197,60 @@ def shards(job: Job, domain: int, plan: Plan) -> list[Shard]:
     embeddings = select(plan.pipeline == 1, embedding, one_end)
     dense = (model.parameters - embedding - model.expert_parameters) * part + embeddings
     stride = data_stride(plan)
-    place = joined(span(domain, plan.tensor, plan.context), span(domain, stride, plan.data))
-    found = [Shard(dense / plan.tensor, plan.data * plan.context, place)]
+    group = joined(strided(links, plan.tensor, plan.context), strided(links, stride, plan.data))
+    found = [Shard(dense / plan.tensor, plan.data * plan.context, group)]
     if model.expert_parameters:
         inner = plan.tensor * plan.context
         inside = np.minimum(plan.expert, inner)
         outside = plan.expert // inside
-        spread = joined(span(domain, inside, inner // inside), span(domain, stride * outside, plan.data // outside))
+        spread = joined(strided(links, inside, inner // inside), strided(links, stride * outside, plan.data // outside))
         found.append(Shard(model.expert_parameters * part / plan.expert, inner * plan.data // plan.expert, spread))
     return found
 
 
-def averaged_across(job: Job, fabric: Fabric, groups: list[Shard]) -> Any:
+def averaged_across(job: Job, links: Links, groups: list[Shard]) -> Any:
     """Return the time to average sharded gradients across domains at the end of a step."""
-    sizes = [memory.sharded_bytes(g.parameters, job.values["workload.gradient_size"], g.place.inside, 1) for g in groups]
-    once = total("average_across_domains", [fabric.gather(size, Span(1, g.place.across)) for size, g in zip(sizes, groups, strict=True)])
+    sizes = [memory.sharded_bytes(g.parameters, job.values["workload.gradient_size"], g.group.per_domain, 1) for g in groups]
+    once = total("average_across_domains", [gathered(links, size, among(g.group)).time for size, g in zip(sizes, groups, strict=True)])
     return exposed_time(once, 2, job.value("data_exposed"))
 
 
 def beside_pipeline(job: Job, practice: Practice, pipe: Pipe, groups: list[Shard], times: Any) -> Any:
     """Return the pipeline's time beside gathers of parameters, some times a micro-batch: both use links, cores and memory."""
-    sizes = [parameter_bytes(g.parameters * np.minimum(g.ranks - 1, 1), job.wide_size) for g in groups]
-    tiers = [practice.fabric.tiers(size, g.place) for size, g in zip(sizes, groups, strict=True)]
-    in_use, waits, gathers = [], [], []
-    for tier in TIERS:
-        if all(np.all(np.asarray(getattr(g.place, tier)) == 1) for g in groups):
-            continue
-        gathered = hidden_traffic(total(f"gather_{tier}", [by_tier[tier] for by_tier in tiers]), pipe.micro_batches, times)
-        shared = np.minimum(sum(getattr(g.place, tier) - 1 for g in groups), 1)
-        in_use += [gathered, exposed_time(pipe.links[tier], 1, shared)]
-        waits.append(waiting_time(pipe.waits[tier], gathered, pipe.time, practice.traffic_classes))
-        gathers.append(gathered)
-    if not gathers:
+    if all(np.all(np.asarray(g.ranks) == 1) for g in groups):
         return pipe.time
+    sizes = [parameter_bytes(g.parameters * np.minimum(g.ranks - 1, 1), job.wide_size) for g in groups]
+    made = [gathered(practice.links, size, g.group) for size, g in zip(sizes, groups, strict=True)]
+
+    def beside(each: list[Any]) -> Any:
+        return hidden_traffic(total("gathers", each), pipe.micro_batches, times)
+
+    gathers, shared = beside([one.time for one in made]), np.minimum(sum(g.ranks - 1 for g in groups), 1)
+    in_use, waits = [gathers], []
+    for tier in TIERS:
+        own = beside([one.holds[tier] for one in made])
+        in_use.append(total("links_in_use", [own, exposed_time(pipe.links[tier], 1, shared)]))
+        waits.append(waiting_time(pipe.waits[tier], own, pipe.time, practice.traffic_classes))
     moved = gathered_bytes(total("gathered_parameters", sizes), pipe.micro_batches, times)
-    crowded = crowded_time(pipe.time, total("gathers", gathers), practice.communication_cores, moved, practice.bandwidth)
+    crowded = crowded_time(pipe.time, gathers, practice.communication_cores, moved, practice.bandwidth)
     computing = total("pipeline_beside_gathers", [crowded, *waits])
-    return smooth_maximum(computing, total("links_in_use", in_use), job.value("overlap_sharpness"))
+    return smooth_maximum(computing, greatest("links", in_use), job.value("overlap_sharpness"))
 
 
 def step(job: Job, practice: Practice, plan: Plan, micro: MicroBatch, pipe: Pipe) -> Step:
     """Return the whole step of a plan whose pipeline is known."""
-    fabric, zero = practice.fabric, plan.zero
+    links, zero = practice.links, plan.zero
     parts = {"pipeline": pipe.time}
-    groups = shards(job, fabric.domain, plan)
+    groups = shards(job, links, plan)
     if plan.hybrid:
-        parts["gradients"] = averaged_across(job, fabric, groups)
-        groups = [Shard(g.parameters, g.place.inside, Span(g.place.inside, 1)) for g in groups]
+        parts["gradients"] = averaged_across(job, links, groups)
+        groups = [Shard(g.parameters, g.group.per_domain, Group(g.group.per_domain, 1, g.group.per_domain, 1)) for g in groups]
     if zero == 3:  # layer by layer: weights before both passes, gradients after
         held = slots(plan, job.model)
         layer = [g._replace(parameters=g.parameters / held) for g in groups]
-        parts["pipeline"] = beside_pipeline(job, practice, pipe, layer, (2 if job.frozen else 3) * held)
-    elif not job.frozen:
-        once = total("gather_of_all_parameters", [fabric.gather(parameter_bytes(g.parameters, job.wide_size), g.place) for g in groups])
+        parts["pipeline"] = beside_pipeline(job, practice, pipe, layer, (2 if job.software.adapters else 3) * held)
+    elif not job.software.adapters:
+        once = total("gather_of_all_parameters", [gathered(links, parameter_bytes(g.parameters, job.wide_size), g.group).time for g in groups])
         if zero == 2:  # gradients are scattered after every micro-batch
             parts["pipeline"] = beside_pipeline(job, practice, pipe, groups, 1)
         parts["gradients"] = exposed_time(once, 2, job.value("data_exposed"))
@@ -252,10 +258,10 @@ def step(job: Job, practice: Practice, plan: Plan, micro: MicroBatch, pipe: Pipe
     updates = [schedule.optimizer_time(g.parameters, n, practice.bandwidth, plan.offload) for g, n in zip(groups, ranks, strict=True)]
     rates = job.value("host_update_rate"), job.value("host_link_bandwidth")
     hosts = [schedule.host_update_time(g.parameters, n, plan.offload, *rates) for g, n in zip(groups, ranks, strict=True)]
-    if not job.frozen:
+    if not job.software.adapters:
         parts["optimizer"] = total("optimizer", [*updates, *hosts])
     summed = total("step_without_loss", list(parts.values()))
-    time = schedule.scaled_step(summed, np.maximum(job.chips / fabric.domain, 1.0), job.value("scale_loss"))
+    time = schedule.scaled_step(summed, np.maximum(job.chips / links.domain, 1.0), job.value("scale_loss"))
     used = memory_of(job, plan, micro, pipe, groups)
     return Step(time, parts, used, total("memory_in_use", list(used.values())))
 
@@ -263,14 +269,15 @@ def step(job: Job, practice: Practice, plan: Plan, micro: MicroBatch, pipe: Pipe
 def memory_of(job: Job, plan: Plan, micro: MicroBatch, pipe: Pipe, groups: list[Shard]) -> dict[str, Any]:
     """Return the memory of the fullest chip by use."""
     zero, copies = plan.zero, 2 if plan.schedule == "dual-pipe" else 1  # both ends of the model on every chip
-    sizes = {"weights": job.wide_size, "gradients": job.values["workload.gradient_size"], "optimizer": job.values["workload.optimizer_size"]}
+    summed = job.wide_size if job.software.whole_batches else job.values["workload.gradient_size"]  # one micro-batch leaves nothing to sum
+    sizes = {"weights": job.wide_size, "gradients": summed, "optimizer": job.values["workload.optimizer_size"]}
     used: dict[str, Any] = {}
     for (name, size), level in zip(sizes.items(), (3, 2, 1), strict=True):
-        if job.frozen and name != "weights":
+        if job.software.adapters and name != "weights":
             continue
         terms = [memory.sharded_bytes(g.parameters, size, g.ranks if zero >= level else 1, 1 if name == "optimizer" else copies) for g in groups]
         used[name] = total(name, terms)
-    if not job.frozen:
+    if not job.software.adapters:
         used["optimizer"] = memory.resident_bytes(used["optimizer"], plan.offload)
     if zero == 3:  # the layer at work and the next one are gathered
         whole = [memory.sharded_bytes(g.parameters, job.wide_size, slots(plan, job.model), 2) for g in groups]
@@ -278,18 +285,63 @@ def memory_of(job: Job, plan: Plan, micro: MicroBatch, pipe: Pipe, groups: list[
     extra = {"interleaved": plan.pipeline - 1, "dual-pipe": 1}.get(plan.schedule, 0)
     flight = memory.in_flight(plan.pipeline, extra, plan.interleave, pipe.micro_batches)
     used["activations"] = memory.held_activations(micro.kept[plan.recompute], slots(plan, job.model), job.model.layers, flight)
-    used["logits"] = memory.held_activations(micro.logits, select(plan.pipeline == 1, 1, 0), 1, 1)
+    if not job.software.chunks_loss:
+        used["logits"] = memory.held_activations(micro.logits, select(plan.pipeline == 1, 1, 0), 1, 1)
     states = hidden_bytes(micro.tokens, job.model.hidden, 1, job.wide_size)
     used["buffers"] = memory.overlap_buffers(states, plan.overlap, plan.tensor)
     return used
 
 
+def layers_again(job: Job, practice: Practice, plan: Plan, kept: Step, recomputed: Step) -> Any:
+    """Return the share of the layers of a stage, whole ones, that must be computed again so that a plan fits."""
+    share = memory.recomputed_share(kept.held, recomputed.held, practice.memory)
+    return memory.whole_layers(share, slots(plan, job.model))
+
+
+def kept_level(job: Job) -> str:
+    """Return what is done for the layers that partial recomputation leaves: nothing, but for scores that software keeps in memory."""
+    return "none" if job.software.fused else "selective"
+
+
+def partly(micro: MicroBatch, less: str, share: Any) -> MicroBatch:
+    """Return a micro-batch that also knows itself with a share of its layers computed again."""
+
+    def blended(by_level: dict[str, Any], mix: Any) -> dict[str, Any]:
+        return by_level | {PARTIAL: mix(by_level[less], by_level[WHOLE], share)}
+
+    def tiers(by_level: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        return by_level | {PARTIAL: {tier: schedule.partly_recomputed(by_level[less][tier], by_level[WHOLE][tier], share) for tier in TIERS}}
+
+    times = {name: blended(getattr(micro, name), schedule.partly_recomputed) for name in ("alone", "added", "beside", "busy", "hidden")}
+    return micro._replace(**times, kept=blended(micro.kept, memory.partly_kept), links=tiers(micro.links), waits=tiers(micro.waits))
+
+
+def partial_step(job: Job, practice: Practice, plan: Plan, micro: MicroBatch, whole: tuple[Step, Step]) -> tuple[Step, Pipe, MicroBatch, Any]:
+    """Return a step that computes so many layers again that it fits, from the steps that compute none and all of them again."""
+    share = layers_again(job, practice, plan, *whole) if plan.share is None else plan.share
+    mixed = partly(micro, kept_level(job), share)
+    pipe = pipeline(job, practice, plan._replace(recompute=PARTIAL), mixed)
+    return step(job, practice, plan._replace(recompute=PARTIAL), mixed, pipe), pipe, mixed, share
+
+
 def evaluate_plan(job: Job, practice: Practice, plan: Plan) -> tuple[Step, Pipe, MicroBatch, Work]:
-    """Return the step of one plan, with everything it is made of."""
+    """Return the step of one plan, or of an array of plans that differ in numbers only, with everything it is made of."""
     work = work_of(job, practice, shape_of(plan))
     micro = micro_batch(job, practice, shape_of(plan), work)
+    if plan.recompute == PARTIAL:
+        both = tuple(
+            step(job, practice, one, micro, pipeline(job, practice, one, micro))
+            for one in (plan._replace(recompute=r) for r in (kept_level(job), WHOLE))
+        )
+        made, pipe, micro, _ = partial_step(job, practice, plan, micro, both)  # type: ignore[arg-type]
+        return made, pipe, micro, work
     pipe = pipeline(job, practice, plan, micro)
     return step(job, practice, plan, micro, pipe), pipe, micro, work
 
 
-assert RECOMPUTE == ("none", "selective", "full")  # the levels of recomputation count up in this order
+def chosen_share(job: Job, practice: Practice, plan: Plan) -> Plan:
+    """Return a plan with the share of its layers that partial recomputation takes, which then stays fixed."""
+    if plan.recompute != PARTIAL or plan.share is not None:
+        return plan
+    kept, recomputed = (evaluate_plan(job, practice, plan._replace(recompute=level))[0] for level in (kept_level(job), WHOLE))
+    return plan._replace(share=float(plain(layers_again(job, practice, plan, kept, recomputed))))

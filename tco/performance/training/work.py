@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from tco.foundation.formula import select
 from tco.models.architecture import Architecture, Block
 from tco.performance.training import compute
 from tco.performance.training.attention_work import attention, mixer
-from tco.performance.training.builder import Builder, Operand
+from tco.performance.training.builder import Builder
 from tco.performance.training.expert_work import feed_forward
 from tco.performance.training.items import AGAIN, FULL, NEVER, SELECTIVE, Shape, Work
-from tco.performance.training.job import Job, Practice
-from tco.performance.training.traffic import exposed_share, hidden_bytes, span
+from tco.performance.training.job import Job
+from tco.performance.training.machine import Practice
+from tco.performance.training.traffic import exposed_share, gathered, hidden_bytes, strided
 
 # Times a kernel of the hidden state reads or writes it, forward and backward. Norms go row by row, and sum the gradients of their
 # weights in a second sweep; residuals are added, and the gradients of both branches. A dropout mask is a byte of a number's two.
@@ -30,9 +30,9 @@ LOGIT_PASSES, LOGIT_SHARES = 6, (0.3, 0.7)  # softmax and loss over the vocabula
 def elementwise(builder: Builder, block: Block) -> None:
     """Add norms, residuals, rotary positions and activation functions."""
     shape, job, a, f = builder.shape, builder.job, block.attention, block.feed_forward
-    again = SELECTIVE if job.fused else FULL
+    again = SELECTIVE if job.software.fused else FULL
     wide = parts_of(block) * job.model.hidden
-    masks = MASK_PASSES if job.dropout else (0, 0)
+    masks = MASK_PASSES if job.software.dropout else (0, 0)
     residuals = [added + mask for added, mask in zip(RESIDUAL_PASSES, masks, strict=True)]
     for name, counts, bandwidth in (("norms", NORM_PASSES, builder.practice.row_bandwidth), ("residuals", residuals, None)):
         moved = [compute.sweep_bytes(builder.tokens, wide, builder.wide_split, 0.0, count, builder.element) for count in counts]
@@ -53,12 +53,13 @@ def elementwise(builder: Builder, block: Block) -> None:
 
 def tensor_collectives(builder: Builder, parts: int) -> None:
     """Add all-gather and reduce-scatter before and after each part of a layer, the same bytes as two all-reduces a layer."""
-    shape, job, fabric = builder.shape, builder.job, builder.practice.fabric
+    shape, job, links = builder.shape, builder.job, builder.practice.links
     if np.all(np.asarray(shape.tensor) == 1):
         return
     size = hidden_bytes(builder.tokens, job.model.hidden, 1.0, builder.element)
     share = exposed_share(shape.overlap, job.value("tensor_exposed"))
-    builder.collective("tensor-parallel collectives", size, span(fabric.domain, 1, shape.tensor), (2 * parts, 2 * parts), share)
+    found = gathered(links, size, strided(links, 1, shape.tensor))
+    builder.link("tensor-parallel collectives", size, found, (2 * parts, 2 * parts), share)
 
 
 def work_of(job: Job, practice: Practice, shape: Shape) -> Work:
@@ -81,8 +82,7 @@ def work_of(job: Job, practice: Practice, shape: Shape) -> Work:
         builder.product("predicted token in", ahead, builder.tokens, 2 * model.hidden, model.hidden / tensor)
     tensor_collectives(builder, parts)
     local = model.vocabulary / tensor
-    wide = Operand(practice.wide_rate, practice.peak_wide, builder.element)
-    builder.work.head.append(builder.linear("output head", 1 + ahead, builder.tokens, model.hidden, local, 1, wide, wide))
+    builder.work.head.append(builder.linear("output head", 1 + ahead, builder.tokens, model.hidden, local, practice.wide, practice.wide))
     passes = job.value("elementwise_passes")
     logits = [compute.sweep_bytes(builder.tokens, 0.0, 1.0, local * LOGIT_PASSES * share, passes, builder.element) for share in LOGIT_SHARES]
     builder.passes("softmax and loss", 1 + ahead, logits[0], logits[1], NEVER, builder.work.head)
@@ -102,9 +102,13 @@ def parts_of(block: Block) -> int:
     return (1 if block.attention.heads or block.mixer else 0) + (1 if block.feed_forward.width else 0)
 
 
-def host_times(job: Job, practice: Practice) -> dict[str, Any]:
+def host_times(job: Job, practice: Practice, shape: Shape) -> dict[str, Any]:
     """Return the time the host needs for a micro-batch through all layers, by recomputation."""
+    if job.software.compiled:
+        return dict.fromkeys(AGAIN, 0.0)
     sparse = sum(block.layers for block in job.model.blocks if block.feed_forward.experts)
     parts = sum(block.layers * parts_of(block) for block in job.model.blocks)
-    times = job.value("host_block_time"), select(job.fused_experts, job.value("host_block_time"), job.value("host_expert_block_time"))
-    return {name: compute.host_time(parts - sparse, times[0], sparse, times[1], again, practice.host_factor) for name, again in AGAIN.items()}
+    block, routed = job.value("host_block_time"), job.value("host_expert_block_time")
+    own = sum(block.layers * block.feed_forward.experts for block in job.model.blocks) / shape.expert if job.software.separate_experts else 0
+    times = (parts - sparse, block, sparse, block if job.software.fused_experts else routed, own, job.value("host_expert_time"))
+    return {name: compute.host_time(*times, again, practice.host_factor) for name, again in AGAIN.items()}

@@ -1,173 +1,270 @@
-"""Predictions for measured training runs: the engine's own step, on arrays of rows of one model at a time."""
+"""Measured training runs as questions to the engine: each row's model, chips, software and what it states of its plan.
+
+Rows of one structure are asked together, as arrays. What a row leaves unstated is searched as the program searches it; the answer is
+that of the quickest plan that fits, and the command line beside it gives the same number.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from tco.models.architecture import Architecture, load_model
+from tco.chain.connections import protocol, tiers_between
+from tco.chain.inputs import Inputs, plain_inputs
+from tco.fabric.library import family_library
+from tco.fabric.links import Route, links_of_chips
+from tco.foundation.errors import DataError
+from tco.models.architecture import load_model
 from tco.performance.chip.flops import flops_per_token
-from tco.performance.training.job import FORMATS, Job, Practice, Products, practice_in, products
-from tco.performance.training.memory import recomputed_share
-from tco.performance.training.plans import Plan
-from tco.performance.training.schedule import partly_recomputed
-from tco.performance.training.step import micro_batch, pipeline, shape_of, step
+from tco.performance.chip.kernel_times import Traits, traits_of
+from tco.performance.training.fixed import fixed_axes
+from tco.performance.training.job import Job
+from tco.performance.training.jobs import FIELDS, Candidates, candidates, stacked, timed
+from tco.performance.training.machine import Passes, passes_of, practice
+from tco.performance.training.plans import Plan, describe, space
+from tco.performance.training.schedule import training_rate
+from tco.performance.training.software import Software, facts_of, held, software_of
+from tco.studies.validation.commands import axes_text, command_line
+from tco.studies.validation.measured import base_skips, column, texts
+from tco.studies.validation.model_naming import read_models
+from tco.studies.validation.naming import unread_accelerators
+from tco.studies.validation.row_values import CHIP, FAMILY, RowValues
 from tco.studies.validation.score import Prediction
 from tco.studies.validation.specifications import Specifications
-from tco.studies.validation.training_rows import EVALUATION, SEARCHED, TrainingRows
+from tco.studies.validation.training_rows import Reader, targets, usable_domain
 
 Array = np.ndarray[Any, Any]
-SHARED = ("cores", "hbm_bandwidth", "hbm_capacity", "scale_up_bandwidth", "scale_out_bandwidth", "tdp")  # what the cores of a chip share
-NOT_CAUSAL = ("maxtext_tpu_tables",)  # sources whose FLOPs count attention without its causal half
-RECOMPUTED_FLOPS = 4 / 3  # a publisher's hardware FLOPs over those of the model where every layer is computed again
+WORKLOAD = "training"  # the workload of all commands
+SIZES = {"workload.optimizer_size": 12.0, "workload.accumulator_size": 4.0}
+AXES = ("tp", "pp", "dp", "ep", "cp", "micro_batch", "schedule", "interleave", "zero", "hybrid_sharding", "recompute", "sequence_parallel")
+MORE_AXES = ("tp_overlap", "optimizer_offload", "order")
 
 
-@dataclass(slots=True)
-class Domains:
-    """The scale-up domain of every plan."""
+class Asked(NamedTuple):
+    """What a row asks."""
 
-    chips: Any
-    injection: Any
-    hops_mean: Any = 1.0
+    row: int
+    model: str
+    part: str
+    family: str
+    software: Software
+    passes: Passes
+    traits: Traits
+    chips: int
+    sequence: int
+    domain: int
+    texts: dict[str, str]
+    gradient_size: float  # bytes
+    evaluated: float
+    full_attention: bool
 
-
-class RowValues(dict[str, Any]):
-    """Values of the plans of some rows: those of their chip and their family as arrays, those all share as they are."""
-
-    def __init__(self, rows: TrainingRows, index: Array, given: dict[str, Any]) -> None:
-        super().__init__(given)
-        self.rows, self.index = rows, index
-
-    def __missing__(self, path: str) -> Any:
-        group, owner, name = path.split(".")
-        chips = self.rows.chips
-        if owner != "rows":
-            value: Any = chips.values[path]
-        elif group == "parts":
-            whole = chips.part(name)
-            split = name in SHARED or name.startswith("peak_")
-            value = (whole / self.rows.cores if split else whole)[self.index]
-        else:
-            value = chips.practice(name)[self.index]
-            if name == "host_factor":
-                value = np.where(self.rows.compiled[self.index], 0.0, value)
-        self[path] = value
-        return value
+    @property
+    def structure(self) -> tuple[Any, ...]:
+        """What rows that are asked together share."""
+        return self.model, self.family, self.software, self.passes, self.traits
 
 
-def machines(values: RowValues, formats: Array, domain: Array) -> Practice:
-    """Return the machine of every plan, each in its own number format."""
-    scope = Domains(domain, values["parts.rows.scale_up_bandwidth"])
-    made = {name: products(name, name, "rows", values, "rows") for name in FORMATS if name in set(formats)}
-    first, *others = made.items()
-    found = first[1]
-    for name, other in others:
-        chosen = formats == name
-        found = Products(
-            name,
-            peak=np.where(chosen, other.peak, found.peak),
-            rate=np.where(chosen, other.rate, found.rate),
-            grouped=np.where(chosen, other.grouped, found.grouped),
-            input_size=np.where(chosen, other.input_size, found.input_size),
-            conversion=np.where(chosen, other.conversion or 0.0, 0.0 if found.conversion is None else found.conversion),
-        )
-    return practice_in(found, found, "rows", [scope], values, "rows")
+class Question(NamedTuple):
+    """A row with one batch, and the plans it leaves open."""
+
+    asked: Asked
+    batch: int
+    plans: list[Candidates]
 
 
-def step_times(rows: TrainingRows, plans: dict[str, Array], model: Architecture, fused: bool, frozen: bool, schedule: str) -> tuple[Array, Array]:
-    """Return the step of every plan with the quickest recomputation and sharding a row leaves open: of those that fit, and of all."""
-    index = plans["row"]
-    values = RowValues(
-        rows,
-        index,
-        {
-            "workload.global_batch": plans["batch"],
-            "workload.sequence_length": rows.sequence[index],
-            "workload.gradient_size": 2.0 if fused else 4.0,
-            "workload.optimizer_size": 12.0,
-            "workload.accumulator_size": 4.0,
-            "cluster.oversubscription": 1.0,
-        },
-    )
-    machine = machines(values, rows.formats[index], plans["domain"])
-    job = Job(model, plans["chips"], 0, 0, fused, False, values, rows.fused_experts[index], frozen)
-    base = Plan(
-        tensor=plans["tensor"],
-        context=plans["context"],
-        pipeline=plans["pipeline"],
-        data=plans["data"],
-        expert=plans["expert"],
-        order=0,
-        micro_batch=plans["micro_batch"],
-        interleave=plans["interleave"],
-        schedule=schedule,
-        sequence_parallel=int(fused),
-        overlap=np.where(fused & (rows.cores[index] == 1), 1, 0),
-        offload=rows.offload[index],
-    )
-    micro = micro_batch(job, machine, shape_of(base))
-    fitting, any_plan = np.full(len(index), np.inf), np.full(len(index), np.inf)
-    allowed = {level: np.array([level in rows.recompute[row] for row in index]) for level in SEARCHED}
-    pipes = {level: pipeline(job, machine, base._replace(recompute=level), micro) for level in SEARCHED if allowed[level].any()}
-    for zero, hybrid in ((1, 0), (3, 0), (3, 1)):
-        possible = rows.torus[index] if hybrid else (~rows.sharded[index] | (zero == 3)) & ~rows.torus[index]
-        if not possible.any():
+def skips(table: pd.DataFrame, chips: Specifications, unknown: Array, target: Array) -> Array:
+    """Return why rows are not asked; empty where they are."""
+    reasons = base_skips(table)
+
+    def mark(rows: Any, reason: Any) -> None:
+        chosen = (reasons == "") & rows
+        reasons[chosen] = reason if isinstance(reason, str) else np.asarray(reason, dtype=object)[chosen]
+
+    mark(unknown != "", unknown)
+    mark(chips.parts == "", unread_accelerators(chips.catalogue, texts(table, "accelerator")))
+    mark(np.array([bool(family) and not trained(chips, family) for family in chips.families], dtype=bool), "unsupported accelerator")
+    mark(np.isnan(target), "unstated result")
+    accelerators = column(table, "n_accelerators")
+    mark(np.isnan(accelerators) | (accelerators <= 0), "unstated accelerators")
+    return np.array(reasons, dtype=object)
+
+
+def trained(chips: Specifications, family: str) -> bool:
+    """Say whether the family has parameters of training."""
+    return (family, "training_factor") in chips.catalogue.calibration_rows
+
+
+def questions(table: pd.DataFrame, chips: Specifications, models: Array, skip: Array) -> list[Question]:
+    """Return what every row asks; `skip` takes the reason of those that leave no plan."""
+    reader, found = Reader(table, chips.catalogue), []
+    for row in np.flatnonzero(skip == "").tolist():
+        try:
+            asked, fixed, batches = question_of(reader, chips, models[row], row)
+        except DataError as error:
+            skip[row] = f"unsupported: {error}"
             continue
-        steps = {level: step(job, machine, base._replace(recompute=level, zero=zero, hybrid=hybrid), micro, pipe) for level, pipe in pipes.items()}
-        for level, made in steps.items():
-            time = np.where(allowed[level] & possible, made.time, np.inf)
-            any_plan = np.minimum(any_plan, time)
-            fitting = np.minimum(fitting, np.where(made.held <= machine.memory, time, np.inf))
-            if level != "full" and "full" in steps:  # as many layers again as memory asks for
-                again = recomputed_share(made.held, steps["full"].held, machine.memory)
-                time = partly_recomputed(made.time, steps["full"].time, again)
-                fits = allowed[level] & allowed["full"] & possible & (steps["full"].held <= machine.memory)
-                fitting = np.minimum(fitting, np.where(fits, time, np.inf))
-    return fitting, any_plan
+        before = len(found)
+        for batch in batches:
+            job = Job(load_model(chips.catalogue, asked.model), asked.software, chips.values, asked.chips, batch, asked.sequence)
+            if blocks := space(job, asked.domain, fixed_axes(fixed)):
+                found.append(Question(asked, batch, candidates(blocks)))
+        if len(found) == before:
+            skip[row] = no_plan(fixed, asked.chips, max(batches))
+    return found
 
 
-def publisher_flops(rows: TrainingRows, model: Architecture, index: Array) -> Any:
-    """Return the FLOPs of a token as the row's publisher counts them: without the causal half, attention is that of twice the length."""
-    return flops_per_token(model, rows.sequence[index] * np.where(np.isin(rows.source[index], NOT_CAUSAL), 2.0, 1.0))
+def question_of(reader: Reader, chips: Specifications, name: str, row: int) -> tuple[Asked, dict[str, str], tuple[int, ...]]:
+    """Return what a row asks, the axes of its plan that it fixes, and the batches it leaves open."""
+    part, family = str(chips.parts[row]), str(chips.families[row])
+    said, model = reader.texts(row), load_model(chips.catalogue, name)
+    facts = facts_of(model, said["workload.precision"])
+    software = software_of(chips.catalogue, said, family, facts)
+    passes = passes_of(chips.values, part, said["workload.precision"], said.get("workload.backward_precision", said["workload.precision"]))
+    devices, sequence = int(reader.count("n_accelerators", row) or 0), reader.count("seq_len", row) or reader.sequence
+    domain = usable_domain(reader.domain(row, devices, int(chips.values.structure(f"parts.{part}.scale_up_domain"))), devices)
+    asked = Asked(
+        *(row, name, part, family, software, passes, traits_of(chips.catalogue, part), devices, sequence, domain, said),
+        gradient_size=float(held(chips.catalogue, "workload.gradient_size", said, family, facts)),
+        evaluated=reader.evaluated(row, name),
+        full_attention=reader.full_attention(row),
+    )
+    fixed = reader.fixed(row, reader.cores(row, chips.values.structure(f"parts.{part}.cores")), devices)
+    return asked, fixed, reader.batches(row, fixed, devices, sequence, software.whole_batches)
 
 
-def predict_model(rows: TrainingRows, plans: dict[str, Array], model: Architecture, fused: bool, frozen: bool) -> tuple[Array, Array]:
-    """Return the rows of some plans, and each row's target by the quickest of its plans."""
-    first = np.flatnonzero(np.r_[True, plans["row"][1:] != plans["row"][:-1]])
-    index = plans["row"][first]
-    times = np.full((2, len(plans["row"])), np.inf)
-    interleaved = (plans["interleave"] > 1) & (plans["pipeline"] > 1)
-    for schedule, chosen in (("1f1b", ~interleaved), ("interleaved", interleaved)):
-        if chosen.any():
-            some = {name: values[chosen] for name, values in plans.items()}
-            times[:, chosen] = step_times(rows, some, model, fused, frozen, schedule)
-    fitting, any_plan = np.minimum.reduceat(times / plans["batch"], first, axis=1)
-    sequence_time = np.where(np.isfinite(fitting), fitting, any_plan)
-    tokens = rows.sequence[index] / (sequence_time * rows.accelerators[index])
-    evaluated = np.where(np.char.startswith(rows.source[index].astype(str), "mlperf"), EVALUATION.get(model.id, 1.0), 1.0)
-    names, flops = rows.target_name[index], publisher_flops(rows, model, index)
-    again = np.array([RECOMPUTED_FLOPS if rows.recompute[row] == ("full",) else 1.0 for row in index])
-    kinds = {
-        "step_time_s": sequence_time * plans["batch"][first],
-        "tokens_s_per_accelerator": tokens / evaluated,
-        "model_tflops_per_accelerator": tokens * flops / 1e12,
-        "hw_tflops_per_accelerator": tokens * flops * again / 1e12,
+def no_plan(fixed: Mapping[str, str], devices: int, batch: int) -> str:
+    """Return why a row leaves no plan."""
+    groups = math.prod(int(fixed[name]) for name in ("tp", "pp", "cp") if fixed[name].isdigit())
+    if devices % groups:
+        return "unsupported: groups do not divide the accelerators"
+    return "unsupported: fewer sequences than ranks" if batch < devices // groups else "unsupported: no plan that the row allows"
+
+
+class Answers(NamedTuple):
+    """The best plan of every row: its time for a sequence, and which plan it is where one set of parameters was asked for."""
+
+    seconds: Array  # (..., rows)
+    batch: Array
+    plan: list[Plan | None]
+    need: Array  # bytes of the leanest plan, where none fits
+
+
+def answers(found: list[Question], chips: Specifications, count: int) -> Answers:
+    """Return the quickest plan that fits of every row."""
+    made = Answers(np.full((*chips.sets, count), np.inf), np.zeros((*chips.sets, count)), [None] * count, np.full(count, np.inf))
+    groups: dict[tuple[Any, ...], list[tuple[Question, Candidates]]] = {}
+    for question in found:
+        for plans in question.plans:
+            groups.setdefault((*question.asked.structure, plans.schedule), []).append((question, plans))
+    inputs = plain_inputs(chips.catalogue, {})
+    for members in groups.values():
+        ask(members, chips, inputs, made)
+    return made
+
+
+def ask(members: list[tuple[Question, Candidates]], chips: Specifications, inputs: Inputs, made: Answers) -> None:
+    """Ask rows of one structure and schedule, and keep the best plan of each."""
+    asked, plans = members[0][0].asked, stacked([one for _, one in members])
+    lengths = [len(one.plans) for _, one in members]
+
+    def column_of(values: list[Any]) -> Array:
+        return np.repeat(np.array(values, dtype=float), lengths)
+
+    rows = np.repeat([question.asked.row for question, _ in members], lengths)
+    batch = column_of([question.batch for question, _ in members])
+    tiers = [tiers_between(inputs, chips.values, "leaf", question.asked.chips, question.asked.domain) for question, _ in members]
+    given = {
+        **SIZES,
+        "workload.gradient_size": column_of([question.asked.gradient_size for question, _ in members]),
+        "workload.global_batch": batch,
+        "workload.sequence_length": column_of([question.asked.sequence for question, _ in members]),
+        "workload.evaluation_share": 0.0,
+        "cluster.oversubscription": chips.values["cluster.oversubscription"],
+        f"parts.{CHIP}.scale_up_domain": np.repeat([question.asked.domain for question, _ in members], lengths),
     }
-    return index, np.select([names == name for name in kinds], list(kinds.values()))
+    values = RowValues(chips.rows(rows), given)
+    route = Route("leaf", np.repeat(tiers, lengths), protocol("rdma"))  # type: ignore[arg-type]
+    links = links_of_chips(values, CHIP, FAMILY, route, family_library(chips.catalogue, asked.family))
+    machine = practice(CHIP, FAMILY, values, asked.passes, links, asked.traits, asked.software.compiled)
+    job = Job(load_model(chips.catalogue, asked.model), asked.software, values, column_of([question.asked.chips for question, _ in members]))
+    result = timed(job, machine, plans)
+    each = np.where(result.fits, result.times, np.inf) / batch
+    best, choice = each.min(axis=0), each.argmin(axis=0)
+    need = result.held.min(axis=tuple(range(result.held.ndim - 1)))
+    for row in np.unique(rows):
+        own = np.flatnonzero(rows == row)
+        at = best[..., own].argmin(axis=-1)
+        seconds = best[..., own].min(axis=-1)
+        made.need[row] = min(made.need[row], need[own].min())
+        better = seconds < made.seconds[..., row]
+        if not np.any(better):
+            continue
+        made.batch[..., row] = np.where(better, batch[own[at]], made.batch[..., row])
+        made.seconds[..., row] = np.where(better, seconds, made.seconds[..., row])
+        if not chips.sets:
+            where = int(own[at])
+            level, zero, hybrid = result.choices[int(choice[where])]
+            made.plan[row] = Plan(
+                **dict(zip(FIELDS, plans.plans[where].tolist(), strict=True)), schedule=plans.schedule, recompute=level, zero=zero, hybrid=hybrid
+            )
 
 
 def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
     """Predict every row of a file of training runs."""
-    rows = TrainingRows(table, chips)
-    predicted = np.full(len(table), np.nan)
-    plans = rows.candidates()
-    of = plans["row"].astype(int)
-    groups = pd.DataFrame({"model": rows.models[of], "fused": rows.modern[of], "frozen": rows.frozen[of]})
-    for (name, fused, frozen), members in groups.groupby(["model", "fused", "frozen"]).indices.items():
-        chosen = {field: values[members] for field, values in plans.items()}
-        index, made = predict_model(rows, chosen, load_model(chips.catalogue, str(name)), bool(fused), bool(frozen))
-        predicted[index] = made
-    return Prediction(rows.target, predicted, rows.target_name, rows.skip)
+    target, names = targets(table)
+    found, skip = chips.kept.get("training"), None
+    if found is None:
+        models, unknown = read_models(chips.catalogue, table)
+        skip = skips(table, chips, unknown, target)
+        found = chips.kept["training"] = (questions(table, chips, models, skip), models, skip)
+    asked, models, skip = found[0], found[1], found[2].copy()
+    made = answers(asked, chips, len(table))
+    known = {question.asked.row: question.asked for question in asked}
+    fits = np.isfinite(made.seconds).reshape(-1, len(table)).all(axis=0)
+    for row in np.flatnonzero((skip == "") & ~fits):
+        skip[row] = f"unsupported: no plan fits, the leanest needs {made.need[row] / 1e9:.0f} GB a chip"
+    predicted = np.full((*chips.sets, len(table)), np.nan)
+    command, key, scale = np.full(len(table), "", dtype=object), np.full(len(table), "", dtype=object), np.ones(len(table))
+    for row in np.flatnonzero(skip == ""):
+        one = known[row]
+        step = made.seconds[..., row] * made.batch[..., row]
+        if names[row] == "step_time_s":
+            key[row], value = "metrics/step_s", step
+        else:
+            key[row] = "metrics/train_tokens_per_s"
+            value = training_rate(made.batch[..., row], one.sequence, step, one.evaluated)
+            scale[row] = counted(one, chips, names[row], made.plan[row]) / one.chips
+        predicted[..., row] = value * scale[row]
+        if not chips.sets:
+            command[row] = command_of(one, int(made.batch[row]), made.plan[row], chips)
+    return Prediction(target, predicted, names, skip, command, key, scale)
+
+
+def counted(asked: Asked, chips: Specifications, name: str, plan: Plan | None) -> float:
+    """Return what a publisher counts for a token: one, or work as its own convention has it."""
+    if name == "tokens_s_per_accelerator":
+        return 1.0
+    flops = float(flops_per_token(load_model(chips.catalogue, asked.model), asked.sequence * (2.0 if asked.full_attention else 1.0)))
+    again = 4 / 3 if name == "hw_tflops_per_accelerator" and plan is not None and plan.recompute == "full" else 1.0
+    return flops * again / 1e12
+
+
+def command_of(asked: Asked, batch: int, plan: Plan | None, chips: Specifications) -> str:
+    """Return the command line that gives a row's answer again."""
+    assert plan is not None
+    model = load_model(chips.catalogue, asked.model)
+    settings: dict[str, Any] = {"workload": WORKLOAD, "workload.model": asked.model, "cluster.chips": asked.chips}
+    settings |= {"workload.global_batch": batch, "workload.sequence_length": asked.sequence, **asked.texts}
+    settings["workload.gradient_size"] = (asked.gradient_size, "byte")
+    if asked.evaluated:
+        settings["workload.evaluation_share"] = asked.evaluated
+    if asked.domain != int(chips.values.structure(f"parts.{asked.part}.scale_up_domain")):
+        settings[f"parts.{asked.part}.scale_up_domain"] = asked.domain
+    said = describe(plan, model, batch)
+    axes = {name: said[name] for name in (*AXES, *MORE_AXES)}
+    words = {name: ("yes" if value else "no") if isinstance(value, bool) else value for name, value in axes.items()}
+    return command_line(["perf", asked.part], {"plan": axes_text(words), "format": "json"}, settings)

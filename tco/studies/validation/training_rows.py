@@ -1,178 +1,226 @@
-"""Reading training rows: what each states of its model, its formats, its groups and its software. One rule for all rows.
+"""Reading training rows: what each states of its job, its software and its plan, in the names the program itself uses.
 
-What a row leaves unstated is searched over (micro-batch, interleave, recomputation, sharding) or follows a rule below; a row that
-lacks what no rule gives is skipped with a reason.
+What a row states fixes axes of the plan and inputs; what it leaves unstated stays free, as in any question to the program. Words
+are read as publishers write them: `selective + sequence parallel`, `FULL_SHARD`, `ZeRO-1`, `amp_fp8`. One rule for all rows.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tco.foundation.errors import DataError
-from tco.models.architecture import load_model
-from tco.performance.training.plans import parts_allowed
-from tco.studies.validation.measured import base_skips, column, texts
-from tco.studies.validation.model_naming import model_ids
-from tco.studies.validation.specifications import Specifications
+from tco.catalog import Catalogue
+from tco.foundation.files import read_csv
+from tco.performance.training.software import engine_words
+from tco.studies.validation.measured import column, texts
 
 Array = np.ndarray[Any, Any]
 TARGETS = ("step_time_s", "tokens_s_per_accelerator", "model_tflops_per_accelerator", "hw_tflops_per_accelerator")
-SEQUENCE = 4096.0  # tokens, where unstated
+SEQUENCE = 4096  # tokens, where unstated
 STEP_TOKENS = 4.0e6  # of a step, where the batch is unstated
-SIZES = (1, 2, 4, 8, 16)  # micro-batches tried where unstated
-INTERLEAVES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16)
-RECOMPUTED = {"full": ("full",), "qkv_proj_offloaded": ("full",), "none": ("none",), "minimal": ("none",), "selective": ("selective",)}
-SEARCHED = ("none", "selective", "full")
-MODERN = 2022.9  # decimal year from which software fuses attention, splits sequences and overlaps its collectives
-FUSED_EXPERTS = 2026.41  # decimal year from which gated experts in block-scaled FP8 run as few kernels
-COMPILED = "maxtext"  # sources of compiled programs: sharded weights, no launches by the host, no gradient accumulation
-SPLIT_CORES = ("trainium", "trainium1")  # publishers count groups in cores, of which a chip has several
-EVALUATION = {"gpt3-175b": 1 + 5660 / 24576 / 3}  # MLPerf's rate counts forward passes over 5,660 sequences after every 24,576
-FIELDS = ("row", "tensor", "context", "pipeline", "data", "expert", "micro_batch", "interleave", "batch", "chips", "domain")
+SIZES = (1, 2, 4, 8, 16)  # sequences a rank takes at once, tried where neither batch nor micro-batch are stated
+WIDEST = 16  # tensor groups tried where a row says nothing of its groups and its batch is too small for as many ranks as chips
+FORMATS = (  # words of a precision: format of the forward pass, and of the backward pass where it is another
+    (r"nvfp4", "nvfp4", ""),
+    (r"mxfp4", "mxfp4", ""),
+    (r"fp4", "fp4", ""),
+    (r"mxfp8", "mxfp8", ""),
+    (r"int8/bf16", "int8", "bf16"),
+    (r"int8", "int8", ""),
+    (r"(fp8|float8)", "fp8", ""),
+)
+SHARDING = (  # words of a sharding: what is spread over data-parallel ranks
+    (r"zero[- ]?3|full_shard|hybrid_shard", "3"),
+    (r"fsdp.*grad|zero[- ]?2|shard_grad_op", "2"),
+    (r"fsdp.*optimizer|zero[- ]?1|distributed optimizer", "1"),
+    (r"fsdp", "3"),
+    (r"zero[- ]?0|no_shard|ddp", "0"),
+)
+RECOMPUTED = (  # words of a recomputation
+    (r"selective|minimal", "selective"),
+    (r"partial|block|\d+ layers", "partial"),
+    (r"^(none|no|false|off)\b", "none"),
+    (r"full|true|yes|offload", "full"),
+)
+ATTENTION = (  # words of an attention kernel
+    (r"triton", "triton-attention"),
+    (r"flash.?attention.?1|\bfa1\b|flash.?attn.?1", "flash-attention-1"),
+    (r"flash.?attention.?2|\bfa2\b|flash.?attn.?2", "flash-attention-2"),
+    (r"flash|cudnn|fused|splash|fa3|fa4", "fused"),
+    (r"unfused|torch|eager", "unfused"),
+)
+SCHEDULES = (
+    (r"1f1b.interleaved|interleaved", "interleaved"),
+    (r"zero.bubble|zbv|zbb", "zero-bubble"),
+    (r"dual.?pipe", "dual-pipe"),
+    (r"1f1b", "1f1b"),
+)
+YES, NO = ("true", "yes", "1", "1.0"), ("false", "no", "0", "0.0")
+
+
+def word(text: str, table: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
+    """Return what the first pattern that a text holds says; empty texts where none does."""
+    level = text.lower().strip()
+    return next((found for pattern, *found in table if level and re.search(pattern, level)), ("",) * (len(table[0]) - 1))  # type: ignore[misc]
 
 
 def targets(table: pd.DataFrame) -> tuple[Array, Array]:
-    """Return the measured value of every row and what it is: time of a step, else tokens per second and chip, else TFLOP/s."""
+    """Return the measured value of every row and what it is: time of a step, else tokens per second and chip, else TFLOP/s.
+
+    Where the batch is unstated a step says nothing: its rate is held against the measured one.
+    """
     found = [column(table, name) for name in TARGETS]
+    batched = ~np.isnan(column(table, "global_batch_seqs"))
     stated = [~np.isnan(values) for values in found]
+    stated[0] &= batched | ~(stated[1] | stated[2] | stated[3])
     return np.select(stated, found, np.nan), np.select(stated, TARGETS, "")
 
 
-def format_of(precision: str) -> str:
-    """Return the number format of the linear layers."""
-    text = precision.lower()
-    named = next((form for word, form in (("nvfp4", "fp4"), ("mxfp8", "mxfp8")) if word in text), "")
-    return named or ("fp8" if text.startswith(("fp8", "int8")) else "bf16")
-
-
-def year_of(date: str) -> float:
-    """Return a date as a decimal year."""
-    found = re.match(r"(\d{4})(?:-(\d{2}))?", date)
-    return int(found[1]) + (int(found[2] or 1) - 1) / 12 if found else MODERN
+def formats_of(precision: str) -> tuple[str, str]:
+    """Return the number formats of the linear layers forward and backward."""
+    forward, backward = word(precision, FORMATS)
+    return forward or "bf16", backward or forward or "bf16"
 
 
 def usable_domain(domain: int, chips: int) -> int:
     """Return the chips of a scale-up domain a job uses: all that divide it, else the largest power of two."""
-    if chips <= domain:
-        return chips
-    return domain if chips % domain == 0 else 1 << (domain.bit_length() - 1)
+    if domain % chips == 0 or chips % domain == 0:
+        return domain
+    return chips if chips < domain else 1 << (domain.bit_length() - 1)
 
 
-class TrainingRows:
-    """What the rows of a training file state, as arrays, and why some are not scored."""
+class Reader:
+    """What the words of a file say, row by row."""
 
-    def __init__(self, table: pd.DataFrame, chips: Specifications) -> None:
-        self.table, self.chips = table, chips
-        self.models = model_ids(chips.catalogue, table)
-        self.source = texts(table, "source_id").astype(str)
-        self.year = np.array([year_of(str(date)) for date in texts(table, "date")])
-        self.modern = self.year >= MODERN
-        self.target, self.target_name = targets(table)
-        self.accelerators = column(table, "n_accelerators")
-        self.cores = np.where(np.isin(chips.families, SPLIT_CORES), chips.part("cores"), 1.0)
-        self.torus = chips.families == "tpu"
-        self.compiled = self.torus | np.char.startswith(self.source, COMPILED)
-        self.sequence = column(table, "seq_len", SEQUENCE)
-        self.frozen = np.array(["LoRA" in str(name) for name in texts(table, "model")])
-        sharding = texts(table, "sharding").astype(str)
-        whole = [("FSDP" in text and "optimizer" not in text) or "ZeRO-3" in text for text in sharding]
-        self.sharded = np.array(whole) | self.compiled
-        self.offload = np.array(["CPU offload" in text for text in sharding])
-        self.recompute = [RECOMPUTED.get(str(text), SEARCHED) for text in texts(table, "activation_recompute")]
-        self.formats = self.number_formats()
-        self.skip = self.skips()
-        gated = self.formats == "mxfp8"
-        self.fused_experts = gated & (self.year >= FUSED_EXPERTS) & np.array([self.has_gated_experts(name) for name in self.models])
+    def __init__(self, table: pd.DataFrame, catalogue: Catalogue) -> None:
+        self.table, self.catalogue = table, catalogue
+        names = ("source_id", "source_title", "date", "system", "model", "precision", "sharding", "activation_recompute", "notes", "framework")
+        self.sequence = SEQUENCE
+        self.cells = {name: texts(table, name).astype(str) for name in (*names, "sequence_parallel", "attention", "attention_kernel", "schedule")}
+        counts = ("tp", "pp", "vp", "cp", "ep", "dp", "global_batch_seqs", "micro_batch_seqs", "seq_len", "n_accelerators")
+        self.numbers = {name: column(table, name) for name in counts}
+        printed = ~np.isnan(self.numbers["vp"])
+        self.prints = set(self.cells["source_id"][printed])  # publications that print the interleave of their plans
+        self.engines = engine_words(catalogue)
+        columns = ("benchmark", "model", "evaluated", "every", "source", "note")
+        self.evaluations = list(self.rows_of("training/evaluations.csv", columns))
 
-    def number_formats(self) -> Array:
-        """Return the format each row computes in; BF16 where the chip has no such peak."""
-        asked = np.array([format_of(str(text)) for text in texts(self.table, "precision")], dtype=object)
-        four, eight = self.chips.part("peak_fp4") > 0, (self.chips.part("peak_fp8") > 0)
-        return np.where((asked == "fp4") & four, "fp4", np.where(np.isin(asked, ("fp8", "mxfp8")) & eight, asked, "bf16"))
+    def rows_of(self, name: str, columns: tuple[str, ...]) -> Any:
+        """Yield the rows of a table of the data folders."""
+        for folder in self.catalogue.folders:
+            if (path := folder / name).is_file():
+                yield from (row for _, row in read_csv(path, columns))
 
-    def has_gated_experts(self, name: str) -> bool:
-        """Say whether a model has experts with gates, and no mixers."""
-        if not name:
-            return False
-        blocks = load_model(self.chips.catalogue, name).blocks
-        return any(b.feed_forward.experts for b in blocks) and all(b.mixer is None and b.feed_forward.matrices == 3 for b in blocks)
+    def count(self, name: str, row: int) -> int | None:
+        """Return a whole number a row states."""
+        value = self.numbers[name][row]
+        return None if np.isnan(value) else int(value)
 
-    def skips(self) -> Array:
-        """Return why rows are not scored; empty where they are."""
-        reasons = base_skips(self.table)
+    def engine(self, row: int) -> str:
+        """Return the training engine that the words of a row name."""
+        for cell in ("framework", "source_title", "sharding", "notes"):
+            text = self.cells[cell][row].lower()
+            if found := next((engine for word_of, engine in self.engines if word_of in text), ""):
+                return found
+        return ""
 
-        def mark(rows: Array, reason: str) -> None:
-            reasons[(reasons == "") & rows] = reason
+    def texts(self, row: int) -> dict[str, str]:
+        """Return the inputs of a row that are texts."""
+        forward, backward = formats_of(self.cells["precision"][row])
+        found = {"workload.precision": forward}
+        if backward != forward:
+            found["workload.backward_precision"] = backward
+        if re.fullmatch(r"\d{4}(-\d{2}){0,2}", self.cells["date"][row]):
+            found["workload.software"] = self.cells["date"][row]
+        if engine := self.engine(row):
+            found["workload.engine"] = engine
+        kernel = self.cells["attention_kernel"][row] or self.cells["attention"][row]
+        if attention := word(kernel, ATTENTION)[0]:
+            found["workload.attention"] = attention
+        if re.search(r"\bq?lora\b", self.cells["model"][row].lower()):
+            found["workload.trained"] = "adapters"
+        if re.search(r"liger|chunked|tiled", self.cells["notes"][row].lower()):
+            found["workload.loss"] = "chunked"
+        return found
 
-        mark(self.models == "", "unknown-model")
-        mark(self.chips.parts == "", "unknown-accelerator")
-        mark(np.array([bool(family) and not self.known(family) for family in self.chips.families]), "unsupported accelerator")
-        mark(np.isnan(self.target), "unstated result")
-        mark(np.isnan(self.accelerators) | (self.accelerators <= 0), "unstated accelerators")
-        groups = [column(self.table, name, 1.0) for name in ("tp", "pp", "cp")]
-        chips = self.accelerators * np.where(np.isnan(self.cores), 1.0, self.cores)
-        mark(chips % np.maximum(groups[0] * groups[1] * groups[2], 1.0) != 0, "unsupported: groups do not divide the accelerators")
-        return np.array(reasons, dtype=object)
+    def cores(self, row: int, cores: float) -> int:
+        """Return the cores of a chip where the row's groups count cores, else one."""
+        return int(cores) if re.search(r"count (neuron)?cores", self.cells["notes"][row].lower()) else 1
 
-    def known(self, family: str) -> bool:
-        """Say whether the family has parameters of training."""
-        try:
-            return bool(self.chips.values[f"performance.{family}.training_factor"] > 0)
-        except DataError:
-            return False
+    def domain(self, row: int, chips: int, domain: int) -> int:
+        """Return the chips of a scale-up domain: those of a slice where the system is several of them."""
+        whole = re.search(r"^(\d+)x\s+v\d", self.cells["system"][row])
+        return max(chips // int(whole[1]), 1) if whole else domain
 
-    def candidates(self) -> dict[str, Array]:
-        """Return the plans of all scored rows, a column for each field; every row has at least one."""
-        stated = {name: optional(column(self.table, name)) for name in ("tp", "pp", "vp", "cp", "ep", "global_batch_seqs", "micro_batch_seqs")}
-        systems, domains = texts(self.table, "system"), self.chips.part("scale_up_domain")
-        printed = {source for source, v in zip(self.source, stated["vp"], strict=True) if v is not None}
-        made = []
-        for row in np.flatnonzero(self.skip == ""):
-            tp, pp, cp, ep = (int(stated[name][row] or 1) for name in ("tp", "pp", "cp", "ep"))
-            chips = int(self.accelerators[row] * self.cores[row])
-            dp = max(chips // (tp * pp * cp), 1)
-            domain = usable_domain(int(domains[row] * self.cores[row]), chips)
-            slices = re.match(r"\s*(\d+)x\s+v\d", str(systems[row]))
-            if self.torus[row] and slices:
-                domain = max(chips // int(slices[1]), 1)
-            layers = load_model(self.chips.catalogue, self.models[row]).layers
-            searched = bool(pp > 1 and self.source[row] not in printed)
-            sizes = batches(stated["global_batch_seqs"][row], stated["micro_batch_seqs"][row], dp, self.sequence[row], bool(self.compiled[row]))
-            for size, batch in sizes:
-                parts = interleaves(stated["vp"][row], searched, pp, layers, batch / dp / size)
-                made += [(row, tp, cp, pp, dp, ep, size, v, batch, chips, domain) for v in parts]
-        columns = zip(*made, strict=True) if made else [()] * len(FIELDS)
-        return {name: np.array(values) for name, values in zip(FIELDS, columns, strict=True)}
+    def fixed(self, row: int, cores: int, devices: int) -> dict[str, str]:
+        """Return the axes of its plan that a row states, groups in chips where publishers count cores."""
+        stated = {name: self.count(name, row) for name in ("tp", "pp", "cp", "ep")}
+        silent = not any(stated[name] for name in ("tp", "pp", "cp"))
+        groups = {name: stated[name] or 1 for name in stated}
+        if cores > 1 and groups["tp"] % cores == 0:
+            groups["tp"] //= cores
+        found = {name: str(value) for name, value in groups.items()}
+        whole, sharding = re.search(r"^(\d+)x\s", self.cells["system"][row]), self.cells["sharding"][row]
+        level = word(sharding, SHARDING)[0]
+        batch = self.count("global_batch_seqs", row)
+        if silent and batch and batch < devices:  # fewer sequences than ranks: something else divides the model
+            found["tp"] = "|".join(str(2**n) for n in range(WIDEST.bit_length()))
+        if level:
+            found["zero"] = level
+        if level == "3" and whole and int(whole[1]) > 1:
+            found["hybrid_sharding"] = "yes"
+        found["optimizer_offload"] = "yes" if re.search(r"cpu offload", sharding.lower()) else "no"
+        found |= self.schedule(row, groups["pp"])
+        if (size := self.count("micro_batch_seqs", row)) is not None:
+            found["micro_batch"] = str(size)
+        recomputed = self.cells["activation_recompute"][row]
+        if level := word(recomputed, RECOMPUTED)[0]:
+            found["recompute"] = level
+        answer = self.cells["sequence_parallel"][row].lower()
+        if answer in (*YES, *NO):
+            found["sequence_parallel"] = "yes" if answer in YES else "no"
+        elif re.search(r"sequence.parallel", recomputed.lower()):
+            found["sequence_parallel"] = "yes"
+        return found
 
+    def schedule(self, row: int, stages: int) -> dict[str, str]:
+        """Return the schedule and the interleave of a row: one part a stage where its publication prints others and this row none."""
+        interleave = self.count("vp", row)
+        if interleave is None and stages > 1 and self.cells["source_id"][row] in self.prints:
+            interleave = 1
+        if interleave is not None and stages > 1:
+            return {"interleave": str(interleave), "schedule": "interleaved" if interleave > 1 else "1f1b"}
+        printed = re.search(r"pipeline schedule ([\w-]+)", self.cells["notes"][row])
+        dual = "dualpipe" if re.search(r"dual.?pipe", self.cells["notes"][row].lower()) else ""
+        said = word(self.cells["schedule"][row] or (printed[1] if printed else dual), SCHEDULES)[0]
+        return {"schedule": said or ("1f1b|interleaved" if stages > 1 else "1f1b")}
 
-def optional(values: Array) -> list[float | None]:
-    """Return numbers, None where a row states none."""
-    return [None if np.isnan(value) else float(value) for value in values]
+    def batches(self, row: int, fixed: Mapping[str, str], devices: int, sequence: int, whole_batches: bool) -> tuple[int, ...]:
+        """Return the sequences a step may have: those stated, else about what steps take."""
+        groups = math.prod(int(fixed[name]) for name in ("tp", "pp", "cp") if fixed[name].isdigit())
+        ranks = max(devices // groups, 1)
+        stated, size = self.count("global_batch_seqs", row), self.count("micro_batch_seqs", row)
+        if stated is not None:
+            return (stated,)
+        sizes = SIZES if size is None else (size,)
+        if whole_batches:
+            return tuple(ranks * one for one in sizes)
+        most = ranks * max(sizes)
+        return (max(round(STEP_TOKENS / sequence / most), 1) * most,)
 
+    def evaluated(self, row: int, model: str) -> float:
+        """Return the sequences evaluated for each one trained where the row's rate counts the time of that."""
+        if "eval included" not in self.cells["notes"][row].lower():
+            return 0.0
+        title = f"{self.cells['source_title'][row]} {self.cells['source_id'][row]}".lower()
+        found = (one for one in self.evaluations if one["benchmark"] in title and one["model"] == model)
+        return next((float(one["evaluated"]) / float(one["every"]) for one in found), 0.0)
 
-def batches(batch: float | None, size: float | None, data: int, sequence: float, compiled: bool) -> Iterator[tuple[float, float]]:
-    """Yield (micro-batch, global batch) in sequences; compiled programs accumulate no gradients."""
-    if compiled and batch is not None and size is None:
-        yield batch / data, batch
-        return
-    for tried in SIZES if size is None else [size]:
-        one = data * tried
-        if batch is None:
-            yield tried, one if compiled else max(one, round(STEP_TOKENS / sequence / one) * one)
-        elif tried in (1, size) or (batch >= one and batch % one == 0):
-            yield tried, batch
-
-
-def interleaves(stated: float | None, searched: bool, stages: int, layers: int, micro_batches: float) -> list[int]:
-    """Return the model parts a stage may have: the stated number, one where the source prints others, else all that divide."""
-    if stated is not None:
-        return [int(stated)]
-    if not searched:
-        return [1]
-    more = [v for v in INTERLEAVES[1:] if v * stages <= layers and micro_batches >= stages and parts_allowed(layers, stages * v)]
-    return [1, *more]
+    def full_attention(self, row: int) -> bool:
+        """Say whether the publisher's FLOPs count attention without its causal half."""
+        return bool(re.search(r"not causally halved|without the causal half", self.cells["notes"][row].lower()))

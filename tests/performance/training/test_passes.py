@@ -26,7 +26,7 @@ def test_gradients_are_made_in_the_format_of_the_forward_pass_unless_stated():
     _, machine = job(GB200, workload__precision="mxfp8")
     assert machine.backward is machine.forward
     _, machine = job(GB200, workload__precision="fp4", workload__backward_precision="bf16")
-    assert (machine.forward.computed_as, machine.backward.computed_as) == ("fp4", "bf16")
+    assert (machine.forward.passed.form.stored, machine.backward.passed.form.stored) == ("fp4", "bf16")
     assert machine.backward.conversion is None
 
 
@@ -39,27 +39,30 @@ def test_a_step_lies_between_those_of_its_formats(sharded):
     work = evaluate_plan(*job(GB200, workload__precision="fp4", workload__backward_precision="bf16"), sharded)[3]
     products = [item for item in work.items if item.weight is not None]
     assert products
-    for item in products:  # inputs' and weights' gradients take the rate of BF16, four times as long
+    for item in products:  # inputs' and weights' gradients take the rate of BF16
         assert float(item.backward) > 4 * float(item.forward)
 
 
 def test_a_format_kept_but_not_computed_is_turned_by_software(sharded):
     found, machine = job(TRN3, workload__precision="nvfp4", workload__backward_precision="mxfp8")
-    assert machine.forward.computed_as == machine.backward.computed_as == "mxfp8"
-    assert float(machine.forward.conversion) > float(machine.backward.conversion)
-    own = seconds(TRN3, sharded, workload__precision="mxfp8")
-    assert seconds(TRN3, sharded, workload__precision="nvfp4") > float(evaluate_plan(found, machine, sharded)[0].time) > own
+    assert machine.forward.passed.form.stored == machine.backward.passed.form.stored == "mxfp8"
+    conversions = [machine.forward.passed.conversion, machine.backward.passed.conversion]
+    assert conversions == ["software_conversion", "mxfp8_conversion"]
+    mixed = float(evaluate_plan(found, machine, sharded)[0].time)
+    costly = {"performance__training__software_conversion": "20 byte"}
+    assert seconds(TRN3, sharded, workload__precision="nvfp4", workload__backward_precision="mxfp8", **costly) > mixed
+    assert seconds(TRN3, sharded, workload__precision="nvfp4", **costly) > seconds(TRN3, sharded, workload__precision="mxfp8")
     notes = evaluate(TRN3, {"workload.precision": "nvfp4", "workload.backward_precision": "mxfp8"}, sharded, catalogue=CATALOGUE).notes
     assert "forward: the chip does not compute nvfp4: computed as mxfp8 after a conversion by software" in notes
     assert not [note for note in notes if note.startswith("backward:")]
 
 
 def test_formats_of_one_width_do_not_stand_in_for_each_other():
-    assert job(GB200, workload__precision="nvfp4")[1].forward.computed_as == "nvfp4"
+    assert job(GB200, workload__precision="nvfp4")[1].forward.passed.form.stored == "nvfp4"
     four, eight = (job(TRN3, workload__precision=name)[1].forward for name in ("mxfp4", "mxfp8"))  # one rate: the units expand four bits
-    assert (four.computed_as, four.expanded, four.rate, four.conversion) == ("mxfp8", True, eight.rate, eight.conversion)
-    assert four.input_size == pytest.approx(eight.input_size * 4.25 / 8.25, rel=1e-12)
-    assert job(A100, workload__precision="mxfp4")[1].forward.computed_as == "bf16"
+    assert (four.passed.form.stored, four.made.rate) == ("mxfp4", eight.made.rate)
+    assert four.made.input_size == pytest.approx(eight.made.input_size * 4.25 / 8.25, rel=1e-12)
+    assert job(A100, workload__precision="mxfp4")[1].forward.passed.form.stored == "bf16"
 
 
 def test_an_unknown_format_names_its_input():
@@ -85,10 +88,10 @@ def test_collectives_take_cores_and_links_from_each_other(sharded):
     made, pipe, _, work = evaluate_plan(found, machine, sharded)
     (tensor,) = [item for item in work.items if item.name == "tensor-parallel collectives"]
     assert float(pipe.links["inside"]) >= float(pipe.waits["inside"]) > 0
-    assert tensor.busy[0] >= tensor.forward
+    assert tensor.holds["inside"] > 0
     # everything on the links follows one after the other
     assert float(made.parts["pipeline"]) > float(pipe.time)
-    machine.fabric = machine.fabric._replace(outer_rate=machine.fabric.outer_rate / 100)
+    machine.links = machine.links._replace(network=machine.links.network / 100)
     slow, pipe, *_ = evaluate_plan(found, machine, sharded)
     assert float(slow.parts["pipeline"]) > 2 * float(pipe.time)
 

@@ -16,7 +16,7 @@ SPACES = [
 @pytest.mark.parametrize("make", SPACES)
 def test_every_plan_is_whole_and_there_is_none_twice(make):
     found, machine = make()
-    blocks = space(found, machine.fabric.domain)
+    blocks = space(found, machine.links.domain)
     plans = list(every_plan(blocks))
     assert len(plans) == sum(block.plans for block in blocks) > 1000
     assert len(set(plans)) == len(plans)
@@ -37,7 +37,7 @@ def test_every_plan_is_whole_and_there_is_none_twice(make):
 
 def test_the_large_space_is_large():
     found, machine = job()
-    assert sum(block.plans for block in space(found, machine.fabric.domain)) >= 600_000
+    assert sum(block.plans for block in space(found, machine.links.domain)) >= 600_000
 
 
 @pytest.mark.parametrize(("layers", "parts"), [(96, 96), (126, 16), (126, 18), (61, 16), (61, 1)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 
 from tco.performance.training import schedule
 from tco.performance.training.items import Item, Work
-from tco.performance.training.job import Job, Practice
+from tco.performance.training.job import Job
+from tco.performance.training.machine import Practice
 from tco.performance.training.plans import Plan, space
 from tco.performance.training.step import evaluate_plan, slots
 from tests.performance.training.jobs import every_plan, job, small
@@ -25,11 +27,11 @@ JOBS = {
     "two racks": lambda: job("llama-3.1-405b-training-trn3-nl72x2", cluster__chips="288", workload__global_batch="64"),
 }
 on_every_job = pytest.mark.parametrize("name", JOBS)
-COMPUTE = ("wide_rate", "attention", "exponentials")
+CORES = ("peak_bf16", "exponentials_per_clock")  # of the chip, that attention meets
 MEMORY = ("bandwidth", "row_bandwidth")
-PRODUCTS = ("rate", "grouped")
-LINKS = ("rack_rate", "domain_rate", "outer_rate")
-LATENCIES = ("rack_latency", "domain_latency", "outer_latency")
+PRODUCTS = ("rate", "core", "load", "stream")
+LINKS = ("inside", "direct", "pairwise", "spread", "crossing", "network", "lane", "pairwise_lane", "exchange_lane", "copy_rate")
+WAITS = ("launch",)
 SLACK = 1 - 1e-9
 factors = st.floats(1, 16)
 
@@ -38,18 +40,34 @@ factors = st.floats(1, 16)
 def made(name: str) -> tuple[Job, Practice, list[Plan]]:
     """A job, its machine, and plans from all over its space."""
     found, machine = JOBS[name]()
-    blocks = space(found, machine.fabric.domain)
+    blocks = space(found, machine.links.domain)
     every = max(sum(block.plans for block in blocks) // 3000, 1)
     return found, machine, [plan for at, plan in enumerate(every_plan(blocks)) if at % every == 0]
 
 
+def scaled(record: Any, names: set[str], factor: float) -> Any:
+    """Return a record with some of its fields multiplied, those it has."""
+    return record._replace(**{name: value * factor for name in names if (value := getattr(record, name)) is not None})
+
+
 def faster(machine: Practice, factor: float, *fields: str) -> Practice:
-    """Return a machine with some of its rates multiplied, those of products in both passes."""
-    products = {name for name in fields if name in PRODUCTS}
-    passes = [replace(form, **{name: getattr(form, name) * factor for name in products}) for form in (machine.forward, machine.backward)]
-    own = {name: getattr(machine, name) * factor for name in fields if name in COMPUTE + MEMORY}
-    fabric = machine.fabric._replace(**{name: getattr(machine.fabric, name) * factor for name in fields if name in LINKS + LATENCIES})
-    return replace(machine, forward=passes[0], backward=passes[1], fabric=fabric, **own)
+    """Return a machine with some of its rates multiplied: those of products in all passes, of the chip, of memory, of links."""
+    names = set(fields)
+    passes = {
+        name: form._replace(made=scaled(form.made, names & set(PRODUCTS), factor))
+        for name in ("forward", "backward", "wide")
+        for form in [getattr(machine, name)]
+    }
+    cores = {f"{machine.chip.parts}.{name}": machine.chip.part(name) * factor for name in names & set(CORES)}
+    chip = machine.chip._replace(values=ChainMap(cores, machine.chip.values))
+    own = {name: getattr(machine, name) * factor for name in names & {*MEMORY, *WAITS}}
+    return replace(machine, **passes, **own, chip=chip, links=scaled(machine.links, names & set(LINKS), factor))
+
+
+def nearer(machine: Practice, factor: float) -> Practice:
+    """Return a machine with all its latencies multiplied."""
+    latencies = machine.links.latencies
+    return replace(machine, links=machine.links._replace(latencies=scaled(latencies, set(latencies._fields), factor)))
 
 
 def items_of(work: Work) -> list[Item]:
@@ -66,9 +84,9 @@ def test_more_hardware_never_slows_a_plan(name):
     found, machine, plans = made(name)
 
     @settings(max_examples=40)
-    @given(st.sampled_from(plans), st.dictionaries(st.sampled_from(COMPUTE + MEMORY + PRODUCTS + LINKS), factors, min_size=1), st.floats(0, 1))
+    @given(st.sampled_from(plans), st.dictionaries(st.sampled_from(CORES + MEMORY + PRODUCTS + LINKS), factors, min_size=1), st.floats(0, 1))
     def never_slower(plan, raised, latency):
-        better = faster(machine, latency, *LATENCIES)
+        better = faster(nearer(machine, latency), latency, *WAITS)
         for field, factor in raised.items():
             better = faster(better, factor, field)
         assert seconds(found, better, plan) <= seconds(found, machine, plan) * (1 + 1e-12)
@@ -89,10 +107,22 @@ def test_a_better_chip_never_slows_a_plan(path):
             assert seconds(found, better, plan) <= seconds(found, machine, plan) * (1 + 1e-12)
 
 
+def twice_the_latency(machine: Practice) -> Practice:
+    """Return a machine whose kernels take twice as long to start and to sum the parts of a split product."""
+    forms = {
+        name: form._replace(made=scaled(form.made, {"stage", "latency"}, 2))
+        for name in ("forward", "backward", "wide")
+        for form in [getattr(machine, name)]
+    }
+    chip = machine.chip
+    start = {f"{chip.performance}.kernel_launch": chip.practice("kernel_launch") * 2}
+    return replace(faster(machine, 2, *WAITS), **forms, chip=chip._replace(values=ChainMap(start, chip.values)))
+
+
 @on_every_job
 def test_half_of_every_rate_doubles_what_is_computed_and_moved(name):
     found, machine, plans = made(name)
-    slow = faster(machine, 0.5, *COMPUTE, *MEMORY, *PRODUCTS)
+    slow = twice_the_latency(faster(machine, 0.5, *CORES, *MEMORY, *PRODUCTS))
     dark = faster(machine, 0.5, *LINKS)
 
     @settings(max_examples=25)
@@ -114,7 +144,7 @@ def test_half_of_every_rate_doubles_what_is_computed_and_moved(name):
 
 @on_every_job
 def test_no_item_beats_its_engines(name):
-    """Work at the rate it is given, and that at the peak; bytes at the memory's bandwidth."""
+    """Work at the peak of its format, bytes at the memory's bandwidth, whichever takes longer."""
     found, machine, plans = made(name)
 
     @settings(max_examples=25)
@@ -129,8 +159,7 @@ def test_no_item_beats_its_engines(name):
                 least = 0.0
                 for part in filter(None, resting):
                     parts += 1
-                    assert part.rate <= part.peak
-                    least += max(float(part.flops) / float(part.rate), float(part.moved) / float(machine.peak_bandwidth))
+                    least += max(float(part.flops) / float(part.peak), float(part.moved) / float(machine.peak_bandwidth))
                 assert float(time) >= float(item.layers) * least * SLACK, item.name
             if item.weight is not None:
                 assert float(item.weight) <= float(item.backward) / SLACK
@@ -167,7 +196,8 @@ def fields_of(record: Any) -> set[str]:
 def test_every_rate_of_a_machine_is_raised_here():
     """What a machine has gained since is named above, or is no rate."""
     machine = made("dense")[1]
-    rest = {"forward", "backward", "peak_wide", "peak_bandwidth", "memory", "fabric", "host_factor", "communication_cores"}
-    assert fields_of(machine) == {*COMPUTE, *MEMORY, *rest, "traffic_classes", "dereferences"}
-    assert fields_of(machine.fabric) == {*LINKS, *LATENCIES, "rack", "domain", "hops"}
-    assert {*PRODUCTS} <= fields_of(machine.forward)
+    rest = {"chip", "forward", "backward", "wide", "peak_bandwidth", "memory", "links", "host_factor", "communication_cores"}
+    assert fields_of(machine) == {*MEMORY, *WAITS, *rest, "traffic_classes", "dereferences"}
+    still = {"domain", "world", "latencies", "reduces", "library", "shared", "torus", "rings", "steps", "tray", "mesh", "board"}
+    assert fields_of(machine.links) == {*LINKS, *still, "hops", "world_hops", "pair_hops"}
+    assert fields_of(machine.forward.made) == {*PRODUCTS, "input_size", "weight_size", "splits", "cores", "stage", "latency", "array", "unpacking"}

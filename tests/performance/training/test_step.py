@@ -11,10 +11,9 @@ from typer.testing import CliRunner
 from tco.chain.scenario import evaluate
 from tco.cli import app
 from tco.performance.profile import lines_of
-from tco.performance.training.job import Precision
 from tco.performance.training.plans import Plan
 from tco.performance.training.step import evaluate_plan
-from tests.performance.training.jobs import A100, CATALOGUE, MEGATRON, job, small
+from tests.performance.training.jobs import A100, CATALOGUE, MEGATRON, asked, job
 
 TRAINING = [name for name in CATALOGUE.scenarios if "train" in name]
 PUBLISHED = (  # Korthikanti 2022, GPT-3 175B on 64 A100, 64 sequences: all recomputed, and scores only with sequence parallelism
@@ -27,7 +26,7 @@ PUBLISHED = (  # Korthikanti 2022, GPT-3 175B on 64 A100, 64 sequences: all reco
 def test_gpt3_on_64_a100_takes_what_was_published(recompute, parallel, seconds):
     found, machine = job(workload__global_batch="64")
     made = evaluate_plan(found, machine, MEGATRON._replace(recompute=recompute, sequence_parallel=parallel))[0]
-    assert float(made.time) == pytest.approx(seconds, rel=0.10)
+    assert float(made.time) == pytest.approx(seconds, rel=0.05)
     assert made.held <= machine.memory  # it ran
 
 
@@ -57,10 +56,11 @@ def test_the_lines_of_a_step_sum_to_it(scenario):
 def test_the_lines_of_a_sparse_step_sum_to_it(model, schedule):
     from tco.performance.training.result import train
 
-    found, machine = small(model, 64, 64, workload__attention="fused", workload__dropout="no")
+    size = {"workload__model": model, "cluster__chips": "64", "workload__global_batch": "64"}
+    found, machine, formats = asked(**size, workload__attention="fused", workload__dropout="no")
     stages = next(p for p in (4, 8, 13) if found.model.layers % p == 0 or p == 4)
     plan = Plan(2, 1, stages, 64 // 2 // stages, 8, 0, 1, 1, schedule, "full", 1, 1, 1, 0)
-    result = train(found, machine, Precision("bf16", "bf16"), plan)
+    result = train(found, machine, formats, plan)
     assert sum(line.time for line in result.lines.lines) == pytest.approx(float(result.rates["step_s"]), rel=1e-9)
 
 

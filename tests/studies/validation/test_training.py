@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from tco.catalog import load_catalogue
 from tco.chain.inputs import plain_inputs
+from tco.cli import app
 from tco.foundation.errors import DataError
 from tco.foundation.values import as_number
 from tco.studies.validation.measured import read_measured, texts
 from tco.studies.validation.specifications import Specifications
 from tco.studies.validation.training import predict
-from tco.studies.validation.training_rows import format_of, interleaves, targets, usable_domain
+from tco.studies.validation.training_rows import ATTENTION, RECOMPUTED, SHARDING, Reader, formats_of, targets, usable_domain, word
 
 CATALOGUE = load_catalogue()
+ROOT = Path(__file__).parents[3]
 PUBLISHED = """\
 source_id,date,accelerator,n_accelerators,model,precision,seq_len,global_batch_seqs,micro_batch_seqs,tp,pp,vp,cp,ep,activation_recompute,sharding,step_time_s,value_kind
 megatron_2021,2021-04,A100 SXM 80GB,32,GPT 1.7B,fp16,2048,512,,1,1,,1,1,full,,3.52802,measured
@@ -44,6 +51,7 @@ def test_the_step_comes_before_the_rates():
     nan = float("nan")
     table = pd.DataFrame(
         {
+            "global_batch_seqs": [8.0, 8.0, 8.0, 8.0, 8.0],
             "step_time_s": [2.0, nan, nan, nan, nan],
             "tokens_s_per_accelerator": [10.0, 20.0, nan, nan, nan],
             "model_tflops_per_accelerator": [100.0, 200.0, 300.0, nan, nan],
@@ -70,7 +78,7 @@ def test_the_step_comes_before_the_rates():
 )
 def test_a_row_that_lacks_something_is_skipped_with_its_reason(cells, reason, tmp_path):
     found = made(PUBLISHED, tmp_path, **cells)
-    assert set(found.skip) == {reason}
+    assert {text.split(": ")[0] if reason.startswith("unknown") else text for text in found.skip} == {reason}
     assert np.isnan(found.predicted).all()
 
 
@@ -89,23 +97,135 @@ def test_the_same_run_by_step_and_by_tokens_is_one_error(tmp_path):
 
 
 def test_adapters_train_faster_than_all_weights(tmp_path):
-    row = PUBLISHED.splitlines()[0] + "\nx,2025-01,H100 SXM,8,{},bf16,4096,8,1,4,1,,1,1,none,,10,measured\n"
+    row = PUBLISHED.splitlines()[0] + "\nx,2025-01,H100 SXM,64,{},bf16,4096,64,1,8,1,,1,1,selective,ZeRO-1,10,measured\n"
     whole, adapters = (float(made(row.format(name), tmp_path).predicted[0]) for name in ("Llama-2-70B", "Llama-2-70B LoRA"))
     assert 0.5 * whole < adapters < whole
 
 
 @pytest.mark.parametrize(
-    ("text", "form"), [("MXFP8", "mxfp8"), ("NVFP4", "fp4"), ("fp8 hybrid", "fp8"), ("int8/bf16 (typical)", "fp8"), ("Autocast:BF16+SR", "bf16")]
+    ("text", "forms"),
+    [
+        ("MXFP8", ("mxfp8", "mxfp8")),
+        ("NVFP4", ("nvfp4", "nvfp4")),
+        ("fp8 hybrid", ("fp8", "fp8")),
+        ("amp_fp8", ("fp8", "fp8")),
+        ("float8", ("fp8", "fp8")),
+        ("int8/bf16 (typical)", ("int8", "bf16")),
+        ("Autocast:BF16+SR", ("bf16", "bf16")),
+        ("fp16", ("bf16", "bf16")),
+    ],
 )
-def test_formats(text, form):
-    assert format_of(text) == form
+def test_formats(text, forms):
+    assert formats_of(text) == forms
+
+
+@pytest.mark.parametrize(
+    ("text", "level"),
+    [
+        ("FSDP", "3"),
+        ("FULL_SHARD", "3"),
+        ("DeepSpeed ZeRO-3 + CPU offload", "3"),
+        ("SHARD_GRAD_OP", "2"),
+        ("FSDP (optimizer+grad shard)", "2"),
+        ("ZeRO-1 DP", "1"),
+        ("distributed optimizer", "1"),
+        ("NO_SHARD", "0"),
+        ("", ""),
+    ],
+)
+def test_what_sharding_says(text, level):
+    assert word(text, SHARDING) == [level] or (not level and word(text, SHARDING) == ("",))
+
+
+@pytest.mark.parametrize(
+    ("text", "level"),
+    [
+        ("full", "full"),
+        ("selective + sequence parallel", "selective"),
+        ("minimal", "selective"),
+        ("True", "full"),
+        ("False", "none"),
+        ("none", "none"),
+    ],
+)
+def test_what_recomputation_says(text, level):
+    assert word(text, RECOMPUTED) == [level]
+
+
+@pytest.mark.parametrize(("text", "kernel"), [("Triton", "triton-attention"), ("FlashAttention-2", "flash-attention-2"), ("cuDNN", "fused")])
+def test_what_an_attention_kernel_says(text, kernel):
+    assert word(text, ATTENTION) == [kernel]
 
 
 def test_racks_of_72_lend_64_to_jobs_that_72_does_not_divide():
-    assert [usable_domain(72, chips) for chips in (64, 72, 144, 256)] == [64, 72, 144 // 2, 64]
+    assert [usable_domain(72, chips) for chips in (8, 64, 72, 144, 256)] == [72, 64, 72, 72, 64]
 
 
-def test_interleaves_follow_the_row_before_the_rule():
-    assert interleaves(3.0, True, 4, 96, 8) == [3]
-    assert interleaves(None, False, 4, 96, 8) == [1]
-    assert interleaves(None, True, 4, 96, 8) == [1, 2, 3, 4, 5, 6, 8, 12]
+def fixed_axes_of(text, tmp_path, **cells):
+    path = tmp_path / "training.csv"
+    path.write_text(text)
+    _, table = read_measured(path)
+    reader = Reader(table.assign(**cells), CATALOGUE)
+    return reader.fixed(0, 1, 32)
+
+
+def test_what_a_row_states_fixes_its_plan(tmp_path):
+    found = fixed_axes_of(PUBLISHED, tmp_path, vp=2.0, pp=8.0, micro_batch_seqs=1.0, activation_recompute="selective + sequence parallel")
+    assert found["interleave"] == "2"
+    assert (found["pp"], found["micro_batch"], found["schedule"]) == ("8", "1", "interleaved")
+    assert (found["recompute"], found["sequence_parallel"], found["optimizer_offload"]) == ("selective", "yes", "no")
+    open_axes = fixed_axes_of(PUBLISHED, tmp_path, pp=8.0, activation_recompute="")
+    assert "interleave" not in open_axes
+    assert "recompute" not in open_axes
+
+
+def test_a_publication_that_prints_interleaves_leaves_none_out(tmp_path):
+    rows = PUBLISHED.replace("full,,3.69741", "full,,3.69741").replace(",,2,1,,1,1,full", ",,2,1,4,1,1,full")
+    assert fixed_axes_of(rows, tmp_path, pp=8.0)["interleave"] == "1"
+
+
+def test_fewer_sequences_than_ranks_are_no_plan(tmp_path):
+    found = made(PUBLISHED, tmp_path, global_batch_seqs=8.0)
+    assert set(found.skip) == {"unsupported: fewer sequences than ranks"}
+
+
+def test_a_plan_that_does_not_fit_is_not_predicted(tmp_path):
+    found = made(PUBLISHED.replace("GPT 1.7B", "GPT 1008.0B"), tmp_path)
+    assert found.skip[0].startswith("unsupported: no plan fits, the leanest needs")
+    assert np.isnan(found.predicted[0])
+
+
+def test_where_the_batch_is_unstated_the_rate_is_scored(tmp_path):
+    found = made(PUBLISHED, tmp_path, global_batch_seqs=float("nan"), tokens_s_per_accelerator=np.array([9287.93, 4431.21, 2216.25]))
+    assert set(found.target_name) == {"tokens_s_per_accelerator"}
+    assert found.predicted == pytest.approx(found.target, rel=0.10)
+
+
+def answer(command, key):
+    done = CliRunner().invoke(app, shlex.split(command)[1:])
+    assert done.exit_code == 0, done.output
+    value = json.loads(done.stdout)
+    for step in key.split("/"):
+        value = value[step]
+    return value
+
+
+def test_every_prediction_is_an_answer_of_the_command_line():
+    _, table = read_measured(ROOT / "data/measured/training.csv.gz")
+    values = plain_inputs(CATALOGUE, {}).values(as_number)
+    found = predict(table, Specifications(CATALOGUE, values, texts(table, "accelerator")))
+    scored = np.flatnonzero(found.skip == "")
+    assert len(scored) >= 373
+    for row in scored[::12]:
+        assert answer(found.command[row], found.key[row]) * found.scale[row] == pytest.approx(found.predicted[row], rel=1e-9), found.command[row]
+
+
+def test_the_same_model_by_its_figures_is_the_same_prediction(tmp_path):
+    """Layers, hidden size, heads and vocabulary of GPT 1.7B as columns, under a name that nobody knows."""
+    named, stated = (
+        made(PUBLISHED, tmp_path),
+        made(PUBLISHED, tmp_path, model="house GPT", layers=24.0, hidden=2304.0, heads=24.0, ffn=9216.0, vocab=51200.0),
+    )
+    assert stated.predicted[0] == pytest.approx(named.predicted[0], rel=0.01)
+    assert "workload.model=layers=24,hidden=2304" in stated.command[0]
+    assert answer(stated.command[0], stated.key[0]) * stated.scale[0] == pytest.approx(stated.predicted[0], rel=1e-9)
