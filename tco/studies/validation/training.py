@@ -100,7 +100,8 @@ def trained(chips: Specifications, family: str) -> bool:
 
 def questions(table: pd.DataFrame, chips: Specifications, models: Array, skip: Array) -> list[Question]:
     """Return what every row asks; `skip` takes the reason of those that leave no plan."""
-    reader, found = Reader(table, chips.catalogue), []
+    reader = Reader(table, chips.catalogue)
+    found: list[Question] = []
     for row in np.flatnonzero(skip == "").tolist():
         try:
             asked, fixed, batches = question_of(reader, chips, models[row], row)
