@@ -10,6 +10,7 @@ import numpy as np
 from tco.performance.training.job import Job
 from tco.performance.training.machine import Practice
 from tco.performance.training.plans import Block, Plan
+from tco.performance.training.schedule import training_rate
 from tco.performance.training.search import choices
 from tco.performance.training.step import micro_batch, shape_of
 
@@ -84,3 +85,8 @@ def timed(job: Job, practice: Practice, found: Candidates) -> Timed:
 def open_to(found: Candidates, level: str, zero: int, hybrid: int) -> Array:
     """Say for every plan whether a choice is open to it."""
     return np.asarray(found.open_levels[:, found.levels.index(level)] & found.open_sharding[:, found.sharding.index((zero, hybrid))])
+
+
+def token_rate(batch: Any, sequence: Any, seconds: Any, evaluated: Any) -> Any:
+    """Return the tokens a second of jobs whose steps take some seconds, as a job's result gives them."""
+    return training_rate(batch, sequence, seconds, evaluated)

@@ -99,6 +99,10 @@ def choices(
                 yield plans[level], steps[level], steps[level].held <= practice.memory
                 continue
             less = kept_level(job)
+            between = (steps[less].held > practice.memory) & (steps[WHOLE].held <= practice.memory)
+            if not np.any(between):  # every plan fits as it is, or not at all
+                yield plans[less]._replace(recompute=PARTIAL, share=0.0), steps[less], between
+                continue
             made, _, _, share = partial_step(job, practice, plans[less], micro, (steps[less], steps[WHOLE]))
             fits = (made.held <= practice.memory) & (share > 0) & (share < 1)  # beside those that compute none or all again
             yield plans[less]._replace(recompute=PARTIAL, share=share), made, fits

@@ -23,10 +23,9 @@ from tco.performance.chip.flops import flops_per_token
 from tco.performance.chip.kernel_times import Traits, traits_of
 from tco.performance.training.fixed import fixed_axes
 from tco.performance.training.job import Job
-from tco.performance.training.jobs import FIELDS, Candidates, candidates, stacked, timed
+from tco.performance.training.jobs import FIELDS, Candidates, candidates, stacked, timed, token_rate
 from tco.performance.training.machine import Passes, passes_of, practice
 from tco.performance.training.plans import Plan, describe, space
-from tco.performance.training.schedule import training_rate
 from tco.performance.training.software import Software, facts_of, held, software_of
 from tco.studies.validation.commands import axes_text, command_line
 from tco.studies.validation.measured import base_skips, column, texts
@@ -100,7 +99,8 @@ def trained(chips: Specifications, family: str) -> bool:
 
 def questions(table: pd.DataFrame, chips: Specifications, models: Array, skip: Array) -> list[Question]:
     """Return what every row asks; `skip` takes the reason of those that leave no plan."""
-    reader, found = Reader(table, chips.catalogue), []
+    reader = Reader(table, chips.catalogue)
+    found: list[Question] = []
     for row in np.flatnonzero(skip == "").tolist():
         try:
             asked, fixed, batches = question_of(reader, chips, models[row], row)
@@ -236,7 +236,7 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
             key[row], value = "metrics/step_s", step
         else:
             key[row] = "metrics/train_tokens_per_s"
-            value = training_rate(made.batch[..., row], one.sequence, step, one.evaluated)
+            value = token_rate(made.batch[..., row], one.sequence, step, one.evaluated)
             scale[row] = counted(one, chips, names[row], made.plan[row]) / one.chips
         predicted[..., row] = value * scale[row]
         if not chips.sets:
