@@ -16,7 +16,7 @@ from tco.fabric.costs import wire_time
 from tco.fabric.slices import lanes_rate
 from tco.models.layers import FeedForward
 from tco.performance.chip.messages import message_bytes, per_rank
-from tco.performance.chip.roofline import machine_balance, overlapped_time, passing_flops, repeated
+from tco.performance.chip.roofline import computing_time, machine_balance, passing_flops, repeated
 from tco.performance.training.memory import sharded_bytes
 from tests.registry import read_rows
 
@@ -41,7 +41,7 @@ def exchanging(batch: float, ways: float) -> float:
 
 def computing(batch: float, chips: float, width: float, peak: float) -> float:
     """Time of the block's products."""
-    return overlapped_time(passing_flops(block(width), batch), 0, chips * peak, 1)
+    return computing_time(passing_flops(block(width), batch), chips * peak)
 
 
 def best_ways(batch: float, chips: float, width: float) -> float:

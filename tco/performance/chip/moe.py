@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tco.foundation.formula import formula
-from tco.foundation.units import Byte, Pure, Second
+from tco.foundation.units import Pure, Second
 
 
 @formula(unit="", source="tco-model")
@@ -40,22 +40,10 @@ def busiest_load(load: Pure, groups: Pure, imbalance: Pure) -> Any:
     return load + imbalance * np.sqrt(2 * load * np.log(groups))
 
 
-@formula(unit="", source="tco-model")
-def reached_weights(reached: Pure, weights: Pure) -> Any:
-    """Weights of the experts that tokens reach: n w."""
-    return reached * weights
-
-
 @formula(unit="", source="semianalysis-trn3")
 def permute_passes(passes: Pure, dereferences: Pure) -> Any:
     """Passes that bring tokens into the order of their experts, none where engines read them through their indices: p (1 - d)."""
     return passes * (1 - dereferences)
-
-
-@formula(unit="byte", source="scaling-book")
-def expert_traffic(reached: Pure, weights: Pure, weight_size: Byte) -> Any:
-    """Weights of the experts that tokens reach: Q = n w b."""
-    return weights * weight_size * reached
 
 
 @formula(unit="s", source="tco-calibration")

@@ -58,22 +58,10 @@ def block_scaled_size(element_size: Byte, scale_size: Byte, block: Pure) -> Any:
     return element_size + scale_size / block
 
 
-@formula(unit="s", source="tco-calibration")
-def overlapped_time(flops: FLOP, bytes_moved: Byte, compute_rate: FLOPPerSecond, bandwidth: BytePerSecond) -> Any:
-    """Time of an operator whose computing and moving overlap imperfectly: t = sqrt((F/P)^2 + (Q/B)^2)."""
-    return np.sqrt((flops / compute_rate) ** 2 + (bytes_moved / bandwidth) ** 2)
-
-
 @formula(unit="FLOP", source="scaling-book")
 def passing_flops(weights: Pure, tokens: Pure, flop_per_mac: FLOP = 2) -> Any:
     """Work of passing tokens through some weights: F = 2 w m."""
     return flop_per_mac * weights * tokens
-
-
-@formula(unit="byte", source="scaling-book")
-def weight_traffic(weights: Pure, weight_size: Byte) -> Any:
-    """Weights read from memory once: Q = w b."""
-    return weights * weight_size
 
 
 @formula(unit="1/s", source="flashattention3")
@@ -86,18 +74,6 @@ def exponential_rate(cores: Pure, per_clock: Pure, clock: PerSecond, sustained: 
 def attention_scores(queries: Pure, keys: Pure, heads: Pure) -> Any:
     """Scores of attention: q k H."""
     return queries * keys * heads
-
-
-@formula(unit="s", source="flashattention3")
-def softmax_engine_time(scores: Pure, exponentials: PerSecond, operations: Pure, vector_rate: FLOPPerSecond, flop_per_operation: FLOP = 1) -> Any:
-    """Time of the softmax of some scores on the engines beside the matrix units: max(s / E, s o / V)."""
-    return np.maximum(scores / exponentials, scores * operations * flop_per_operation / vector_rate)
-
-
-@formula(unit="s", source="tco-model")
-def overlapped_beside(flops: FLOP, bytes_moved: Byte, compute_rate: FLOPPerSecond, bandwidth: BytePerSecond, beside: Second) -> Any:
-    """Time of an operator with work on other engines beside the matrix units: t = sqrt(max(F/P, t_beside)^2 + (Q/B)^2)."""
-    return np.sqrt(np.maximum(flops / compute_rate, beside) ** 2 + (bytes_moved / bandwidth) ** 2)
 
 
 @formula(unit="", source="aws-nki-trn2")

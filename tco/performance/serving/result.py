@@ -94,8 +94,9 @@ def searched(machine: Machine, model: Architecture, request: Request, values: Re
             return ServingResult(None, choices={"decode": choice}, reason=f"no plan: {choice.reason}")
         return ServingResult(found, made.rates, made.prefill_share, made.decode, made.prefill, {"decode": choice}, machine.links)
     decode_axes, prefill_axes, sequences = (None, None, None) if axes is None else (axes.decode, axes.prefill, axes.sequences)
+    target = values["workload.interactivity"] if sequences is None else 0.0  # of a batch that is given, whatever it gives is the answer
     choices = {
-        "decode": choose_decode(machine, model, request, values["workload.interactivity"], decode_axes, sequences),
+        "decode": choose_decode(machine, model, request, target, decode_axes, sequences),
         "prefill": choose_prefill(machine, model, request, values["workload.ttft"], prefill_axes),
     }
     failed = {phase: choice.reason for phase, choice in choices.items() if choice.plan is None}

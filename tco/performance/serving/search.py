@@ -110,8 +110,9 @@ def choose_under_load(
     found = under_load(machine, model, plans, request, values)
     limit, interactivity = values["workload.ttft"] or np.inf, values["workload.interactivity"]
     soon, quick = found.rates["ttft_s"] <= limit, found.rates["tokens_per_s_per_user"] >= interactivity
+    alone = len(axes.chips) == 1  # nothing is left to choose: whatever it gives is the answer
     shape = (len(axes.chips), 1)
-    rate, fits, meets = (np.broadcast_to(one, shape) for one in (found.rates["output_tokens_per_s_per_chip"], found.fits, soon & quick))
+    rate, fits, meets = (np.broadcast_to(one, shape) for one in (found.rates["output_tokens_per_s_per_chip"], found.fits, (soon & quick) | alone))
     choice = choose_best(rate, fits, meets, decoding(axes, np.ones(shape)), found.decode)
     if choice.plan is None:
         best, flight = float(np.max(np.where(fits, found.rates["tokens_per_s_per_user"], 0))), plain(values["workload.concurrency"])
