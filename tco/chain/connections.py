@@ -50,7 +50,7 @@ def route_of(inputs: Inputs, values: Readable) -> Route:
     return Route(design, tiers_between(inputs, values, design, chips, inputs.system.chips), protocol(inputs.text("cluster.network")))
 
 
-def tiers_between(inputs: Inputs, values: Values, design: str, chips: float, domain: float) -> int:
+def tiers_between(inputs: Inputs, values: Readable, design: str, chips: float, domain: float) -> int:
     """Return the tiers of switches up to the one where the traffic of some chips meets, which stand in worlds of so many."""
     _, _, radix = switches_of(inputs, values)
     ends = math.ceil(chips / domain) if design == "leaf" else chips
