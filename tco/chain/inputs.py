@@ -10,6 +10,7 @@ from typing import NamedTuple
 from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
 from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known_systems, load_system
+from tco.foundation.dates import period
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.provenance import Given, Input
 from tco.foundation.values import Reader, Values, as_number
@@ -156,6 +157,8 @@ class Inputs:
             self.found = {**self.catalogue.document_inputs("defaults", defaults, "file", "workload"), **self.found}
         for path, given in wanted.items():
             self.place(path, given)
+        stated = wanted.get("terms.date")
+        period(self.date, f"{stated.where if stated else scenario.documents['terms']}: terms.date")
         self.shared = self.catalogue.once(("dated", self.date), dict)
         values = self.values(as_number)
         if self.system.bare:
