@@ -116,6 +116,7 @@ class Rebate(NamedTuple):
     value: Any
     kind: str
     sources: tuple[str, ...]
+    inputs: tuple[str, ...]
     note: str
     spend: Any = None  # on the covered parts
 
@@ -135,9 +136,8 @@ def rebate_of(agreement: Agreement, lines: list[BillLine], facility_power: Any, 
         base = spend if agreement.kind == "warrant-spend" else facility_power
         value = vest(base, values[terms["shares"]], price, values[terms["strike"]], values[terms[names[2]]], values[terms["vested"]])
     given = [values.input(p) for p in paths]
-    return Rebate(
-        path, agreement.supplier, value, worst([g.kind for g in given]), tuple(dict.fromkeys(g.source for g in given)), agreement.note, spend
-    )
+    sources = tuple(dict.fromkeys(g.source for g in given))
+    return Rebate(path, agreement.supplier, value, worst([g.kind for g in given]), sources, tuple(paths), agreement.note, spend)
 
 
 class Worth(NamedTuple):
