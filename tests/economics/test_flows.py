@@ -12,6 +12,7 @@ from tco.economics.finance import capital_recovery_factor
 from tco.economics.flows import Flow, Terms, cash_flow, chip_hour, payments, present_value, yearly_charge
 from tco.foundation.provenance import Input
 from tco.foundation.values import Values
+from tests.cli import document, tco
 
 RATES = st.floats(1e-4, 0.5)
 YEARS = st.integers(1, 30)
@@ -106,3 +107,16 @@ def test_a_line_says_what_it_rests_on(lines):
     assert "parts.trn3.wafer_price" in chip.inputs
     assert all(line.flow.inputs for line in lines)
     assert all(line.flow.kind and line.flow.sources for line in lines)
+
+
+def test_the_command_shows_the_payments():
+    shown = document("price", "gb200-nvl72", "--cash-flow")
+    paid = shown["cash_flow"]
+    assert sum(one["usd"] for one in paid if one["month"] <= 0) == pytest.approx(sum(line["usd"] or 0 for line in shown["lines"]), rel=1e-12)
+    assert "cash_flow" not in document("price", "gb200-nvl72")
+    rows = tco("price", "gb200-nvl72", "--cash-flow", "--format", "csv").stdout.splitlines()
+    assert rows[0] == "month,usd,line"
+    assert len(rows) == 1 + len(paid)
+    table = tco("price", "gb200-nvl72", "--cash-flow").stdout
+    assert "49-60" in table
+    assert "so far" in table
