@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -264,7 +265,16 @@ class Inputs:
 
     def values(self, read: Reader) -> Values:
         """Return the mapping of all inputs, in one reading."""
-        return Values(self.resolve, read, self.given, bounds, self.unit_of)
+        return Values(self.resolve, read, self.given, bounds, self.unit_of, lambda date: self.at(date).values(read))
+
+    def at(self, date: str) -> Inputs:
+        """Return the same inputs at another date: prices move, the system, its choices and whatever is set stay as they are."""
+        period(date)
+        other = copy(self)
+        other.texts = self.texts | {"terms.date": date}
+        other.texts_used, other.notes = {}, []
+        other.shared = self.catalogue.once(("dated", date), dict)
+        return other
 
     def resolve(self, path: str) -> Input:
         """Return the catalogue's input for a path; an unknown path or a missing value raises `DataError`."""

@@ -39,7 +39,7 @@ def price(
             lambda: [payment_table(result, redact) if cash_flow else cost_table(result, redact)],
             PAYMENTS if cash_flow else HEADER,
             payment_rows(result, redact) if cash_flow else cost_rows(result, redact),
-            result.notes,
+            [*result.notes, *result.ages.notes],
         ),
         form.value,
         output,

@@ -45,6 +45,7 @@ class Values(dict[str, Any]):
         given: Mapping[str, Given] | None = None,
         bounds: Callable[[str], tuple[float, float]] = lambda _: (-math.inf, math.inf),
         unit_of: Callable[[str], str] | None = None,
+        at: Callable[[str], Values] | None = None,
     ) -> None:
         super().__init__()
         self.resolve = resolve
@@ -54,6 +55,8 @@ class Values(dict[str, Any]):
         self.given = dict(given or {})
         self.inputs: dict[str, Input] = {}  # every input used, for baselines and diffs
         self.derived_units: dict[str, str] = {}  # every derived path met
+        self.other_date = at
+        self.dates: dict[str, Values] = {}  # the same inputs at other dates
 
     def __missing__(self, path: str) -> Any:
         found = self.input(path)
@@ -72,6 +75,14 @@ class Values(dict[str, Any]):
     def structure(self, path: str) -> float:
         """Return an input as a plain number to decide which parts, operators or formats exist: the only way to do so."""
         return self.input(path).value
+
+    def at(self, date: str) -> Values:
+        """Return the same inputs at another date, in the same reading: for what is bought later than the rest."""
+        if date not in self.dates:
+            if self.other_date is None:
+                raise DataError(f"these inputs have no dates to look up {date} at")
+            self.dates[date] = self.other_date(date)
+        return self.dates[date]
 
     def override(self, path: str, unit: str, given: Given) -> Input:
         """Return the input a setting gives for a path, checked for unit, finiteness and the bounds of its attribute."""
