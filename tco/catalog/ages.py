@@ -22,15 +22,26 @@ def limits() -> dict[tuple[str, str], float]:
     }
 
 
-def limit_of(given: Input) -> float | None:
-    """Return the days a price may be old; None for what has no limit. A table without one of its own has that of its group."""
-    group = given.path.partition(".")[0]
-    table = Path(given.where.rpartition(":")[0]).stem
+@cache
+def limit_at(group: str, where: str) -> float | None:
+    """Return the limit of a group's rows in the file a row stands in; a file without one of its own has that of the group."""
+    table = Path(where.rpartition(":")[0]).stem
     return limits().get((group, table), limits().get((group, ANY)))
+
+
+def limit_of(given: Input) -> float | None:
+    """Return the days a price may be old; None for what has no limit."""
+    return limit_at(given.path.partition(".")[0], given.where)
+
+
+@cache
+def is_dated(path: str) -> bool:
+    """Say whether what a path names moves with the date."""
+    group, _, rest = path.partition(".")
+    found = attributes().get((group, rest.rpartition(".")[2]))
+    return found is not None and found.dated
 
 
 def moves(given: Input) -> bool:
     """Say whether an input is a price of a stated date, such as move with it."""
-    group, _, rest = given.path.partition(".")
-    found = attributes().get((group, rest.rpartition(".")[2]))
-    return bool(given.as_of and found and found.dated)
+    return bool(given.as_of) and is_dated(given.path)

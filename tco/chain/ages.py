@@ -28,27 +28,23 @@ class Ages(NamedTuple):
 def ages_of(catalogue: Catalogue, lines: Sequence[CostLine], inputs: Mapping[str, Input], date: str) -> Ages:
     """Return how much of a bill rests on prices of other dates than it should, with notes that name the largest."""
     day, newest = period(date), newest_price(catalogue)
-    notes = [f"{date} lies beyond the prices known: the last is of {newest}, and holds on"] if day.first > period(newest).last else []
+    found = {line.path: [given for path in line.flow.inputs if moves(given := inputs[path])] for line in lines}
     bill = [line for line in lines if line.asset in BILL and not line.flow.recurs]
-    first = min((one.as_of for line in bill for one in prices(line, inputs)), key=lambda text: period(text).first, default=date)
+    whole = sum(float(line.usd) for line in bill)
+    notes = [f"{date} lies beyond the prices known: the last is of {newest}, and holds on"] if day.first > period(newest).last else []
+    first = min((one.as_of for line in bill for one in found[line.path]), key=lambda text: period(text).first, default=date)
     if period(first).first > day.last:
         notes.append(f"{date} lies before the first price of this bill, of {first}: rows of later dates stand for it")
-    whole = sum(float(line.usd) for line in bill)
-    shares = {}
+    shares = []
     for judge, words in ((is_later, f"later than {date}"), (is_old, "older than their kind may be")):
-        rests = [(float(line.usd), found) for line in bill if (found := [one for one in prices(line, inputs) if judge(one, day.last)])]
-        shares[judge] = sum(usd for usd, _ in rests) / whole if rests else 0.0
+        rests = [(float(line.usd), amiss) for line in bill if (amiss := [one for one in found[line.path] if judge(one, day.last)])]
+        shares.append(sum(usd for usd, _ in rests) / whole if rests else 0.0)
         if rests:
-            notes.append(f"{shares[judge] * 100:.1f} % of the bill is priced by rows {words}: {largest(rests)}")
+            notes.append(f"{shares[-1] * 100:.1f} % of the bill is priced by rows {words}: {largest(rests)}")
     for line in lines:
         if line.asset == "rebate":
-            notes += [aged(line, one, day.last) for one in prices(line, inputs) if is_later(one, day.last) or is_old(one, day.last)]
-    return Ages(shares[is_later], shares[is_old], tuple(notes))
-
-
-def prices(line: CostLine, inputs: Mapping[str, Input]) -> list[Input]:
-    """Return the dated prices a line rests on."""
-    return [given for path in line.flow.inputs if moves(given := inputs[path])]
+            notes += [aged(line, one, day.last) for one in found[line.path] if is_later(one, day.last) or is_old(one, day.last)]
+    return Ages(shares[0], shares[1], tuple(notes))
 
 
 def is_later(given: Input, day: datetime.date) -> bool:
