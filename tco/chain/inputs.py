@@ -16,6 +16,7 @@ from tco.foundation.errors import DataError, unknown
 from tco.foundation.provenance import Given, Input
 from tco.foundation.values import Reader, Values, as_number
 from tco.hardware.bill import offers
+from tco.hardware.nics import from_the_tree
 from tco.hardware.wires import refuse_bad_wires
 
 GROUPS = ("parts", "site", "terms", "workload", "cluster", "rebates", "shares", "performance", "metrics", "system")
@@ -265,7 +266,8 @@ class Inputs:
 
     def values(self, read: Reader) -> Values:
         """Return the mapping of all inputs, in one reading."""
-        return Values(self.resolve, read, self.given, bounds, self.unit_of, lambda date: self.at(date).values(read))
+        follows = from_the_tree(self.system, self.catalogue)
+        return Values(self.resolve, read, self.given, bounds, self.unit_of, lambda date: self.at(date).values(read), follows)
 
     def at(self, date: str) -> Inputs:
         """Return the same inputs at another date: prices move, the system, its choices and whatever is set stay as they are."""
