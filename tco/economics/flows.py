@@ -65,7 +65,8 @@ class Terms:
 
     def __init__(self, values: Values) -> None:
         self.values = values
-        self.charges: dict[tuple[str, bool], Any] = {}
+        self.recoveries: dict[str, Any] = {}  # by the path of the life
+        self.charges: dict[str, Any] = {}
 
     def life(self, asset: str) -> Any:
         """Return the years a class of assets serves; what recurs does so as long as the world is run."""
@@ -75,14 +76,22 @@ class Terms:
         """Return the share of its price a class of assets is worth at the end of its life."""
         return self.values["terms.residual"] if asset in SOLD else 0.0
 
+    def recovery(self, asset: str) -> Any:
+        """Return what a year costs for each dollar of a price of which nothing is left: once for all classes of one life."""
+        life = LIVES.get(asset, OPERATION)
+        if life not in self.recoveries:
+            self.recoveries[life] = capital_recovery_factor(self.values["terms.rate"], self.values[life])
+        return self.recoveries[life]
+
     def charge(self, asset: str) -> Any:
         """Return what a year costs for each dollar of price of a class of assets."""
-        key = (LIVES.get(asset, OPERATION), asset in SOLD)
-        if key not in self.charges:
-            rate, life = self.values["terms.rate"], self.life(asset)
-            recovery = capital_recovery_factor(rate, life)
-            self.charges[key] = capital_charge(recovery, recoverable_share(self.residual(asset), rate, life)) if key[1] else recovery
-        return self.charges[key]
+        if asset not in SOLD:
+            return self.recovery(asset)
+        life = LIVES.get(asset, OPERATION)
+        if life not in self.charges:
+            share = recoverable_share(self.residual(asset), self.values["terms.rate"], self.values[life])
+            self.charges[life] = capital_charge(self.recovery(asset), share)
+        return self.charges[life]
 
     def purchase(
         self, path: str, asset: str, price: Any, kind: str, sources: tuple[str, ...], inputs: tuple[str, ...], overlay: bool = False
