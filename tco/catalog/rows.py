@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from datetime import date
 from functools import cache
 from typing import Any, NamedTuple
 
+from tco.foundation.dates import period
 from tco.foundation.errors import DataError, nearest, unknown
 from tco.foundation.files import data_directory, read_csv
 from tco.foundation.provenance import KINDS, Input, bounded
@@ -58,6 +60,11 @@ class Row(NamedTuple):
         """The date the value holds for, as written."""
         return str(self.cells.get("as_of", ""))
 
+    @property
+    def begins(self) -> date:
+        """The first day the value holds; one without a date holds from the beginning."""
+        return period(self.as_of, self.where).first if self.as_of else date.min
+
 
 def number(text: Any, name: str, where: str) -> float:
     """Return a cell as a finite number; anything else raises `DataError`."""
@@ -93,6 +100,8 @@ def to_input(row: Row, path: str, wanted: Attribute) -> Input:
             ends.append(None if cell in ("", None) else convert(number(cell, name, where), text_unit, wanted.unit))
     except DataError as error:
         raise error if str(error).startswith(where) else DataError(f"{where}: {path}: {error}") from None
+    if row.as_of:
+        period(row.as_of, f"{where}: {path}: as_of")
     if kind in ("estimate", "assumed") and None in ends:
         raise DataError(f"{where}: {path}: an {kind} value needs low and high")
     given = Input(
@@ -112,14 +121,14 @@ def to_input(row: Row, path: str, wanted: Attribute) -> Input:
     return bounded(given, wanted.minimum, wanted.maximum)
 
 
-def at_date(rows: list[Row], date: str) -> Row:
-    """Return the row of a dated series that holds at `date` (a year, month or day): the latest not after it.
+def at_date(rows: list[Row], when: str) -> Row:
+    """Return the row of a dated series that holds at `when` (a year, quarter, month or day): the latest that begins by its last day.
 
     A date before the whole series gets its first row; the caller shows the row's own date.
     """
     if len(rows) == 1:
         return rows[0]
-    ordered = sorted(rows, key=lambda row: row.as_of)
-    limit = date + "~"  # "2025-12" covers all of December: "~" sorts after every digit and dash
-    before = [row for row in ordered if row.as_of <= limit]
+    ordered = sorted(rows, key=lambda row: (row.begins, row.as_of))
+    limit = period(when).last
+    before = [row for row in ordered if row.begins <= limit]
     return before[-1] if before else ordered[0]

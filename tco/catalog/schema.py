@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from tco.catalog.catalogue import Catalogue, values_of
 from tco.catalog.rows import ALTERNATIVE, Row, attribute, to_input
 from tco.catalog.systems import load_system
+from tco.foundation.dates import period
 from tco.foundation.errors import DataError, TcoError
 from tco.foundation.provenance import KINDS
 
@@ -24,7 +25,7 @@ class RowSchema(BaseModel):
     unit: str
     low: float | None = None
     high: float | None = None
-    as_of: str = Field(default="", pattern=r"^(\d{4}(-\d{2}(-\d{2})?)?)?$")
+    as_of: str = ""
     kind: Literal["measured", "vendor", "filing", "analyst", "press", "derived", "estimate", "assumed"]
     source: str = Field(min_length=1)
     note: str = ""
@@ -35,6 +36,17 @@ class RowSchema(BaseModel):
     def blank_is_none(cls, cell: Any) -> Any:
         """An empty cell states nothing."""
         return None if cell == "" else cell
+
+    @field_validator("as_of")
+    @classmethod
+    def is_date(cls, cell: str) -> str:
+        """A date is one of the calendar."""
+        try:
+            if cell:
+                period(cell)
+        except DataError as error:
+            raise ValueError(str(error)) from None
+        return cell
 
     @model_validator(mode="after")
     def ordered(self) -> RowSchema:

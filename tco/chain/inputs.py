@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -10,10 +11,12 @@ from typing import NamedTuple
 from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
 from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known_systems, load_system
+from tco.foundation.dates import period
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.provenance import Given, Input
 from tco.foundation.values import Reader, Values, as_number
 from tco.hardware.bill import offers
+from tco.hardware.nics import from_the_tree
 from tco.hardware.wires import refuse_bad_wires
 
 GROUPS = ("parts", "site", "terms", "workload", "cluster", "rebates", "shares", "performance", "metrics", "system")
@@ -173,6 +176,8 @@ class Inputs:
             self.found = {**self.catalogue.document_inputs("defaults", defaults, "file", "workload"), **self.found}
         for path, given in wanted.items():
             self.place(path, given)
+        stated = wanted.get("terms.date")
+        period(self.date, f"{stated.where if stated else scenario.documents['terms']}: terms.date")
         self.shared = self.catalogue.once(("dated", self.date), dict)
         values = self.values(as_number)
         if self.system.bare:
@@ -278,7 +283,17 @@ class Inputs:
 
     def values(self, read: Reader) -> Values:
         """Return the mapping of all inputs, in one reading."""
-        return Values(self.resolve, read, self.given, bounds, self.unit_of)
+        follows = from_the_tree(self.system, self.catalogue)
+        return Values(self.resolve, read, self.given, bounds, self.unit_of, lambda date: self.at(date).values(read), follows)
+
+    def at(self, date: str) -> Inputs:
+        """Return the same inputs at another date: prices move, the system, its choices and whatever is set stay as they are."""
+        period(date)
+        other = copy(self)
+        other.texts = self.texts | {"terms.date": date}
+        other.texts_used, other.notes = {}, []
+        other.shared = self.catalogue.once(("dated", date), dict)
+        return other
 
     def resolve(self, path: str) -> Input:
         """Return the catalogue's input for a path; an unknown path or a missing value raises `DataError`."""

@@ -17,6 +17,7 @@ from tco.catalog import Catalogue, load_catalogue
 from tco.catalog.accuracy import Standing, order_of, standing
 from tco.catalog.systems import System, load_system
 from tco.chain import metrics as joined
+from tco.chain.ages import Ages, ages_of
 from tco.chain.connections import design_network
 from tco.chain.inputs import Inputs, Scenario, load_scenario, system_inputs
 from tco.chain.metrics import METRICS
@@ -59,6 +60,7 @@ class Result:
     standing: Standing  # how well the same model does on measurements of this kind and chip
     order: str  # how often it puts two systems in the right order
     report: Report  # how the plan was found, and where the time of its phases goes
+    ages: Ages  # of the prices of the bill
     plan: Any = None
     nodes: dict[str, Any] = field(default_factory=dict)  # traced metrics, when a trace was asked for
 
@@ -133,6 +135,7 @@ def evaluate(
         standing=catalogue.once(("standing", measured, chain.system.chip), lambda: standing(catalogue, measured, chain.system.chip)),
         order=catalogue.once(("order", measured), lambda: order_of(catalogue, measured)),
         report=report,
+        ages=ages_of(catalogue, chain.cost.lines, values.inputs, inputs.date) if chain.cost else Ages(),
         plan=chain.serving.plan,
     )
     if trace:

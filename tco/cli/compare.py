@@ -36,7 +36,7 @@ def compare(
             lambda: [comparison_table(results, base)],
             ("scenario", "system", *METRICS),
             comparison_rows(results),
-            [f"{result.scenario}: {note}" for result in results for note in result.notes],
+            [f"{result.scenario}: {note}" for result in results for note in (*result.notes, *result.ages.notes)],
         ),
         form.value,
         output,

@@ -142,12 +142,14 @@ def systems_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
     from tco.catalog import schema
     from tco.chain.scenario import bill_of_system
     from tco.foundation.errors import TcoError
+    from tco.hardware.wires import unstated
 
     findings = schema.check_systems(catalogue)
     for name in [] if findings else catalogue.ids("systems"):
         for key, options in system_variants(catalogue, name):
             try:
-                bill_of_system(catalogue, name, {}, {key: options} if key else {})
+                made = bill_of_system(catalogue, name, {}, {key: options} if key else {})
+                findings += [finding for finding in unstated(made.system, catalogue) if finding not in findings]
             except TcoError as error:
                 findings.append(f"{name} {key}={options}: {error}")
     return findings, {}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tco.economics.finance import capital_recovery_factor, per_chip_hour, recoverable_price, yearly_capital, yearly_upkeep
+from tco.economics.finance import yearly_upkeep
+from tco.economics.flows import Flow, Terms, chip_hour
 from tco.economics.rebates import Rebate
 from tco.economics.site import building_price, sidecar_price, yearly_energy, yearly_rent, yearly_staff
 from tco.foundation.formula import formula, total
-from tco.foundation.provenance import SOURCED, worst
+from tco.foundation.provenance import SOURCED
 from tco.foundation.units import USD, Chip, Pure, USDPerChipHour, Watt
 from tco.foundation.values import Values
 from tco.hardware.bill import Bill
@@ -58,15 +59,40 @@ def used_chip_hour(calendar: USDPerChipHour, availability: Pure, utilisation: Pu
 
 
 class CostLine(NamedTuple):
-    """One leaf of the cost: its price where it is capital, and what it adds to the chip-hour."""
+    """One leaf of the cost: the flow of money it is, and what it adds to the chip-hour."""
 
-    path: str
-    asset: str  # servers, network, storage, cooling, building, energy, upkeep, staff, rebate
-    usd: Any  # capital of one world, None for a yearly cost
+    flow: Flow
     usd_per_chip_hour: Any
-    kind: str
-    sources: tuple[str, ...]
-    overlay: bool = False
+
+    @property
+    def path(self) -> str:
+        """The name of the line."""
+        return self.flow.path
+
+    @property
+    def asset(self) -> str:
+        """Its class of asset."""
+        return self.flow.asset
+
+    @property
+    def usd(self) -> Any:
+        """Capital of one world; None for a yearly cost."""
+        return None if self.flow.recurs else self.flow.amount
+
+    @property
+    def kind(self) -> str:
+        """The worst kind it rests on."""
+        return self.flow.kind
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The sources it rests on."""
+        return self.flow.sources
+
+    @property
+    def overlay(self) -> bool:
+        """Say whether it rests on a person's own number."""
+        return self.flow.overlay
 
 
 class Cost(NamedTuple):
@@ -94,27 +120,22 @@ class Ledger:
     """Collects the cost lines of one world."""
 
     def __init__(self, values: Values, chips: float) -> None:
-        self.values = values
+        self.terms = Terms(values)
         self.chips = chips
         self.lines: list[CostLine] = []
-        rate = values["terms.rate"]
-        lives = dict.fromkeys(("servers", "storage", "cooling", "rebate"), "life") | {"network": "life_network", "building": "life_building"}
-        self.recovery = {asset: capital_recovery_factor(rate, values[f"terms.{life}"]) for asset, life in lives.items()}
 
-    def capital(self, path: str, asset: str, price: Any, kind: str, sources: tuple[str, ...], overlay: bool = False) -> None:
-        """Add a capital line, recovered over the life of its class of asset."""
-        values, kept = self.values, price
-        if asset in ("servers", "storage"):
-            kept = recoverable_price(price, values["terms.residual"], values["terms.rate"], values["terms.life"])
-        yearly = yearly_capital(kept, self.recovery[asset])
-        self.lines.append(CostLine(path, asset, price, per_chip_hour(yearly, self.chips), kind, sources, overlay))
+    def capital(self, path: str, asset: str, price: Any, kind: str, sources: tuple[str, ...], inputs: tuple[str, ...], overlay: bool = False) -> None:
+        """Add something bought, recovered over the life of its class of asset."""
+        self.add(self.terms.purchase(path, asset, price, kind, sources, inputs, overlay))
 
     def yearly(self, path: str, asset: str, cost: Any, *inputs: str) -> Any:
         """Add a yearly line that rests on some inputs."""
-        given = [self.values.input(name) for name in inputs]
-        sources = tuple(dict.fromkeys(g.source for g in given))
-        hourly = per_chip_hour(cost, self.chips)
-        self.lines.append(CostLine(path, asset, None, hourly, worst([g.kind for g in given]), sources, any(g.overlay for g in given)))
+        return self.add(self.terms.recurring(path, asset, cost, inputs))
+
+    def add(self, flow: Flow) -> Any:
+        """Add a flow and return what it costs a chip-hour."""
+        hourly = chip_hour(flow, self.terms, self.chips)
+        self.lines.append(CostLine(flow, hourly))
         return hourly
 
 
@@ -126,14 +147,14 @@ def cost_of_world(values: Values, bill: Bill, network: Network, rebates: list[Re
     ledger = Ledger(values, chips)
     for line in bill.lines:
         if line.extended is not None:
-            ledger.capital(f"servers/{line.path}", "servers", line.extended, line.kind, line.sources, line.overlay)
+            ledger.capital(f"servers/{line.path}", "servers", line.extended, line.kind, line.sources, line.inputs, line.overlay)
     in_common = [world_share(line.price, chips, values["cluster.chips"]) for line in network.lines]
     for part, price in zip(network.lines, in_common, strict=True):
-        ledger.capital(f"network/{part.name}", "network", price, part.kind, part.sources)
+        ledger.capital(f"network/{part.name}", "network", price, part.kind, part.sources, part.inputs)
     network_price = total("network_share", in_common)
     storage = storage_price(bill.price, values["cluster.storage_share"])
     given = values.input("cluster.storage_share")
-    ledger.capital("storage", "storage", storage, given.kind, (given.source,))
+    ledger.capital("storage", "storage", storage, given.kind, (given.source,), (given.path,))
     capex = total("capex", [bill.price, network_price, storage])
     network_power = world_power_share(network.power, chips, values["cluster.chips"])
     it_power = total("it_power", [bill.power, network_power])
@@ -142,12 +163,12 @@ def cost_of_world(values: Values, bill: Bill, network: Network, rebates: list[Re
     if sidecar is not None:
         given = values.input(f"parts.{sidecar}.price_per_power")
         cooler = sidecar_price(bill.power, values[f"parts.{sidecar}.price_per_power"])
-        ledger.capital("site/sidecar", "cooling", cooler, given.kind, (given.source,), given.overlay)
+        ledger.capital("site/sidecar", "cooling", cooler, given.kind, (given.source,), (given.path,), given.overlay)
         ledger.yearly("upkeep/sidecar", "upkeep", yearly_upkeep(cooler, values["terms.maintenance"]), "terms.maintenance")
     ledger.yearly("upkeep/equipment", "upkeep", yearly_upkeep(capex, values["terms.maintenance"]), "terms.maintenance")
     gross = total("gross_cost_per_chip_hour", [line.usd_per_chip_hour for line in ledger.lines])
     for rebate in rebates:
-        ledger.capital(rebate.path.replace(".", "/"), "rebate", negative(rebate.value), rebate.kind, rebate.sources)
+        ledger.capital(rebate.path.replace(".", "/"), "rebate", negative(rebate.value), rebate.kind, rebate.sources, rebate.inputs)
     given_back = total("rebates", [rebate.value for rebate in rebates]) if rebates else 0.0
     calendar = total("cost_per_chip_hour", [line.usd_per_chip_hour for line in ledger.lines])
     return Cost(
@@ -171,7 +192,7 @@ def add_site(ledger: Ledger, values: Values, it_power: Any, tenure: str) -> Any:
     if tenure == "own":
         building = building_price(it_power, values["site.usd_per_mw"])
         given = values.input("site.usd_per_mw")
-        ledger.capital("site/building", "building", building, given.kind, (given.source,))
+        ledger.capital("site/building", "building", building, given.kind, (given.source,), (given.path,))
         ledger.yearly("site/building-upkeep", "upkeep", yearly_upkeep(building, values["site.maintenance"]), "site.maintenance")
         ledger.yearly("site/staff", "staff", yearly_staff(it_power, values["site.staff"]), "site.staff")
     else:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tco.foundation.formula import formula, select
-from tco.foundation.units import USD, Chip, HourPerYear, PerYear, Pure, USDPerYear, Year
+from tco.foundation.units import USD, Chip, HourPerYear, Month, MonthPerYear, PerYear, Pure, USDPerYear, Year
 
 
 @formula(unit="1/year", source="nrel-atb")
@@ -22,16 +22,40 @@ def capital_recovery_factor(rate: Pure, life: Year, period: Year = 1) -> Any:
     return select(rate > 1e-9, safe * growth / np.maximum(growth - 1, 1e-300), 1 / periods) / period
 
 
-@formula(unit="USD", source="nrel-atb")
-def recoverable_price(price: USD, residual: Pure, rate: Pure, life: Year, period: Year = 1) -> Any:
-    """What must be recovered of a price that keeps a residual: C - RV / (1+r)^n."""
-    return price * (1 - residual / (1 + rate) ** (life / period))
+@formula(unit="", source="nrel-atb")
+def recoverable_share(residual: Pure, rate: Pure, life: Year, period: Year = 1) -> Any:
+    """Share of a price that must be recovered where a residual is left after n periods: k = 1 - RV / (1+r)^n."""
+    return 1 - residual / (1 + rate) ** (life / period)
+
+
+@formula(unit="1/year", source="nrel-atb")
+def capital_charge(recovery: PerYear, recoverable: Pure) -> Any:
+    """Yearly charge on a price of which a share must be recovered: a = k x CRF."""
+    return recoverable * recovery
 
 
 @formula(unit="USD/year", source="nrel-atb")
-def yearly_capital(price: USD, recovery: PerYear) -> Any:
-    """Yearly capital charge: A = C x CRF."""
-    return price * recovery
+def yearly_capital(price: USD, charge: PerYear) -> Any:
+    """Yearly capital charge: A = C x a, a being the recovery factor where nothing is left of the price."""
+    return price * charge
+
+
+@formula(unit="USD", source="tco-model")
+def resale(price: USD, residual: Pure) -> Any:
+    """What comes in at the end of a life, as a payment that is negative: -C x RV."""
+    return -price * residual
+
+
+@formula(unit="USD", source="tco-model")
+def payment(yearly: USDPerYear, interval: Month, months_per_year: MonthPerYear = 12) -> Any:
+    """Payment of a yearly cost for some months: p = Y m / 12."""
+    return yearly * interval / months_per_year
+
+
+@formula(unit="USD", source="nrel-atb")
+def discounted(amount: USD, rate: Pure, time: Month, period: Month = 12) -> Any:
+    """Worth at month 0 of an amount paid some months later: C / (1+r)^(t/12)."""
+    return amount / (1 + rate) ** (time / period)
 
 
 @formula(unit="USD/year", source="tco-model")

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.catalog import Catalogue
+from tco.foundation.dates import period
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import formula, normal_cdf, total
 from tco.foundation.provenance import worst
@@ -80,8 +81,8 @@ class Agreement(NamedTuple):
     note: str
 
     def in_force(self, date: str) -> bool:
-        """Say whether purchases at a date (a year, month or day) fall under the agreement."""
-        return self.begins <= date + "~" and date <= self.ends
+        """Say whether purchases on the last day of a date (a year, quarter, month or day) fall under the agreement."""
+        return period(self.begins).first <= period(date).last <= period(self.ends).last
 
 
 def load_agreement(catalogue: Catalogue, name: str) -> Agreement:
@@ -92,6 +93,8 @@ def load_agreement(catalogue: Catalogue, name: str) -> Agreement:
             raise DataError(f"{path}: the key {key!r} is missing")
     if document["kind"] not in KINDS:
         raise unknown("kind of rebate", str(document["kind"]), KINDS, str(path))
+    for key in ("from", "until"):
+        period(str(document[key]), f"{path}: {key}")
     return Agreement(
         name,
         document["supplier"],
@@ -113,6 +116,7 @@ class Rebate(NamedTuple):
     value: Any
     kind: str
     sources: tuple[str, ...]
+    inputs: tuple[str, ...]
     note: str
     spend: Any = None  # on the covered parts
 
@@ -132,9 +136,8 @@ def rebate_of(agreement: Agreement, lines: list[BillLine], facility_power: Any, 
         base = spend if agreement.kind == "warrant-spend" else facility_power
         value = vest(base, values[terms["shares"]], price, values[terms["strike"]], values[terms[names[2]]], values[terms["vested"]])
     given = [values.input(p) for p in paths]
-    return Rebate(
-        path, agreement.supplier, value, worst([g.kind for g in given]), tuple(dict.fromkeys(g.source for g in given)), agreement.note, spend
-    )
+    sources = tuple(dict.fromkeys(g.source for g in given))
+    return Rebate(path, agreement.supplier, value, worst([g.kind for g in given]), sources, tuple(paths), agreement.note, spend)
 
 
 class Worth(NamedTuple):

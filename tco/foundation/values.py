@@ -13,10 +13,12 @@ from typing import Any
 
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.provenance import Given, Input, bounded
-from tco.foundation.trace import Trace, Traced
+from tco.foundation.trace import Trace, Traced, paused
 from tco.foundation.units import parse_quantity
 
 Reader = Callable[[Input], Any]
+Rule = Callable[[Callable[[str], Any]], Any]  # computes a value from those it looks up by path
+DERIVED = "tco-model"  # the source of what follows from other inputs
 
 
 def as_number(given: Input) -> float:
@@ -53,6 +55,8 @@ class Values(Readable):
         given: Mapping[str, Given] | None = None,
         bounds: Callable[[str], tuple[float, float]] = lambda _: (-math.inf, math.inf),
         unit_of: Callable[[str], str] | None = None,
+        at: Callable[[str], Values] | None = None,
+        follows: Mapping[str, Rule] | None = None,
     ) -> None:
         super().__init__()
         self.resolve = resolve
@@ -62,15 +66,28 @@ class Values(Readable):
         self.given = dict(given or {})
         self.inputs: dict[str, Input] = {}  # every input used, for baselines and diffs
         self.derived_units: dict[str, str] = {}  # every derived path met
+        self.follows = follows or {}  # paths whose values follow from others, unless they are set
+        self.other_date = at
+        self.dates: dict[str, Values] = {}  # the same inputs at other dates
 
     def __missing__(self, path: str) -> Any:
+        rule = self.rule(path)
+        if rule is not None:
+            value = self[path] = self.derived(path, self.unit_of(path), lambda: rule(self.__getitem__))
+            return value
         found = self.input(path)
         value = self[path] = self.read(found)
         return value
 
+    def rule(self, path: str) -> Rule | None:
+        """Return the rule a path's value follows from; None for an input, and where the user has set the path."""
+        return None if path in self.given else self.follows.get(path)
+
     def input(self, path: str) -> Input:
         """Return the input behind a path, with its provenance; an unknown path raises `DataError`."""
         found = self.inputs.get(path)
+        if found is None and self.rule(path) is not None:
+            return Input(path, self.structure(path), self.unit_of(path), kind="derived", source=DERIVED)
         if found is None:
             given = self.given.get(path)
             found = self.resolve(path) if given is None else self.override(path, self.unit_of(path), given)
@@ -79,7 +96,19 @@ class Values(Readable):
 
     def structure(self, path: str) -> float:
         """Return an input as a plain number to decide which parts, operators or formats exist: the only way to do so."""
-        return self.input(path).value
+        rule = self.rule(path)
+        if rule is None:
+            return self.input(path).value
+        with paused():
+            return float(rule(self.structure))
+
+    def at(self, date: str) -> Values:
+        """Return the same inputs at another date, in the same reading: for what is bought later than the rest."""
+        if date not in self.dates:
+            if self.other_date is None:
+                raise DataError(f"these inputs have no dates to look up {date} at")
+            self.dates[date] = self.other_date(date)
+        return self.dates[date]
 
     def override(self, path: str, unit: str, given: Given) -> Input:
         """Return the input a setting gives for a path, checked for unit, finiteness and the bounds of its attribute."""

@@ -6,7 +6,6 @@ parts that are priced for themselves. A part with neither is built up from its w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -59,6 +58,7 @@ class BillLine:
     sources: tuple[str, ...]
     included_in: str | None = None
     overlay: bool = False
+    inputs: tuple[str, ...] = ()  # paths its unit price rests on
 
 
 class Bill(NamedTuple):
@@ -153,12 +153,12 @@ def part_power(values: Values, catalogue: Catalogue, part: str) -> Any:
     return values[f"parts.{part}.{name}"]
 
 
-def bill_line(values: Values, leaf: Leaf, price: Any, extended: Any, power: Any, paths: Iterable[str], holder: str | None) -> BillLine:
+def bill_line(values: Values, leaf: Leaf, price: Any, extended: Any, power: Any, paths: tuple[str, ...], holder: str | None) -> BillLine:
     """Return the line of a leaf with the worst kind and all sources of the inputs its price rests on."""
     inputs = [values.input(path) for path in paths]
     kind = worst([given.kind for given in inputs])
     sources = tuple(dict.fromkeys(given.source for given in inputs)) or ("included",)
-    return BillLine(leaf.path, leaf.part, leaf.quantity, price, extended, power, kind, sources, holder, any(g.overlay for g in inputs))
+    return BillLine(leaf.path, leaf.part, leaf.quantity, price, extended, power, kind, sources, holder, any(g.overlay for g in inputs), paths)
 
 
 def assembly_line(values: Values, leaf: Leaf, lines: list[BillLine], chip: str) -> BillLine:

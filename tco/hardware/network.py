@@ -44,6 +44,7 @@ class NetworkLine(NamedTuple):
     power: Any
     kind: str
     sources: tuple[str, ...]
+    inputs: tuple[str, ...]  # paths its unit price rests on
 
 
 class Plan(NamedTuple):
@@ -139,4 +140,5 @@ def network_line(values: Values, plan: Plan, name: str, part: str, quantity: Any
         network_power(quantity, values[power]),
         worst([given.kind]),
         (given.source,),
+        (price,),
     )

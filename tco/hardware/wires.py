@@ -14,14 +14,21 @@ from tco.catalog.systems import System
 from tco.fabric.scopes import AXES, count, lanes, number, torus_dimensions, whole_racks
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.values import Values
+from tco.hardware.nics import nic_faults
 
+SWITCHLESS = ("torus", "mesh")  # fabrics whose chips are wired to each other
 NOT_SCALE_UP = ("host", "nic")  # purposes of lanes that are no part of the scale-up fabric
 
 
 def wire_faults(system: System, catalogue: Catalogue, values: Values) -> Iterator[str]:
     """Yield what the wires cannot do: more lanes than the chip has, more ports than its switches, a link beyond its reach."""
-    for faults in (chip_faults, switch_faults, cable_faults):
-        yield from (f"{system.where}: {fault}" for fault in faults(system, catalogue, values))
+    for faults in (
+        chip_faults(system, catalogue, values),
+        switch_faults(system, catalogue, values),
+        cable_faults(system, catalogue, values),
+        nic_faults(system),
+    ):
+        yield from (f"{system.where}: {fault}" for fault in faults)
 
 
 def refuse_bad_wires(system: System, catalogue: Catalogue, values: Values) -> None:
@@ -29,6 +36,19 @@ def refuse_bad_wires(system: System, catalogue: Catalogue, values: Values) -> No
     faults = list(wire_faults(system, catalogue, values))
     if faults:
         raise DataError("; ".join(faults))
+
+
+def unstated(system: System, catalogue: Catalogue) -> Iterator[str]:
+    """Yield what a complete system states so that its wires can be judged: its switch, and the lanes of its chip."""
+    if system.fabric.get("kind") not in SWITCHLESS and "switch" not in system.fabric:
+        yield f"{system.where}: fabric.switch is missing; it names the part of the tree that the chips' lanes end on"
+    used = table(system, "lanes")
+    wanted = ["lanes", *(["serdes_lanes"] if set(NOT_SCALE_UP) & used.keys() else [])]
+    for attribute in wanted:
+        if not catalogue.has_part_value(system.chip, attribute):
+            yield f"{system.where}: parts.{system.chip}.{attribute} is missing, by which fabric.lanes are judged"
+    if not used:
+        yield f"{system.where}: fabric.lanes is missing: the lanes of one chip by purpose"
 
 
 def used_lanes(system: System) -> dict[str, float]:

@@ -148,11 +148,17 @@ def comparison_document(results: Sequence[Result], baseline: str) -> dict[str, A
             "bounds": result.bounds,
             "cost_shares": result.shares,
             "validated": validation(result),
-            "notes": [*missing_notes(result), *result.notes, result.standing.text],
+            "bill_dates": bill_dates(result),
+            "notes": [*missing_notes(result), *result.notes, *result.ages.notes, result.standing.text],
         }
         for result in results
     ]
     return {"baseline": baseline, "rows": rows}
+
+
+def bill_dates(result: Result) -> dict[str, float]:
+    """Return the shares of the bill that rest on later prices than its date, and on older ones than their kind may be."""
+    return {"later": result.ages.later, "older": result.ages.older}
 
 
 def missing_notes(result: Result) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 from tco.chain.scenario import Result
 from tco.economics.cost import CostLine
 from tco.foundation.provenance import SOURCED
-from tco.outputs.comparison import missing_notes, premise
+from tco.outputs.comparison import bill_dates, missing_notes, premise
 from tco.outputs.document import number
 from tco.outputs.table import Table, significant
 
@@ -78,5 +78,6 @@ def cost_document(result: Result, redact: bool = False) -> dict[str, Any]:
         "lines": lines,
         "metrics": {name: number(value) for name, value in result.metrics.items()},
         "cost_shares": result.shares,
-        "notes": [*missing_notes(result), *result.notes, *hidden],
+        "bill_dates": bill_dates(result),
+        "notes": [*missing_notes(result), *result.notes, *result.ages.notes, *hidden],
     }

@@ -12,6 +12,8 @@ from tests.cli import tco
 def commands(group, above=()):
     """Yield the words of every command and group, the program itself first."""
     yield above
+    if hasattr(group, "list_commands"):
+        group.list_commands(None)  # a command's module is read when it is asked for
     for name, command in getattr(group, "commands", {}).items():
         yield from commands(command, (*above, name))
 

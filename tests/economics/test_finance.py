@@ -7,7 +7,7 @@ import pyxirr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tco.economics.finance import capital_recovery_factor, per_chip_hour, recoverable_price, yearly_capital, yearly_upkeep
+from tco.economics.finance import capital_charge, capital_recovery_factor, per_chip_hour, recoverable_share, yearly_capital, yearly_upkeep
 
 RATES = st.floats(1e-4, 0.5)
 YEARS = st.integers(1, 40)
@@ -20,14 +20,14 @@ def test_recovery_is_the_spreadsheet_payment(rate, life):
 
 @given(RATES, YEARS, st.floats(1, 1e9), st.floats(0, 0.9))
 def test_a_residual_is_the_future_value_of_the_payment(rate, life, price, residual):
-    yearly = yearly_capital(recoverable_price(price, residual, rate, life), capital_recovery_factor(rate, life))
+    yearly = yearly_capital(price, capital_charge(capital_recovery_factor(rate, life), recoverable_share(residual, rate, life)))
     assert yearly == pytest.approx(-pyxirr.pmt(rate, life, price, -residual * price), rel=1e-8)
 
 
 @given(RATES, YEARS, st.floats(0, 0.9))
 def test_the_charges_pay_the_price_off(rate, life, residual):
     """Paid every year with interest on what is owed, nothing but the residual is left at the end."""
-    charge = yearly_capital(recoverable_price(1.0, residual, rate, life), capital_recovery_factor(rate, life))
+    charge = capital_charge(capital_recovery_factor(rate, life), recoverable_share(residual, rate, life))
     owed = 1.0
     for _ in range(life):
         owed = owed * (1 + rate) - charge

@@ -12,7 +12,7 @@ from tco.foundation.errors import DataError
 from tco.foundation.values import as_number
 from tco.hardware.clos import MOST_TIERS, reach_of, tiers_needed
 from tco.hardware.network import optic_for
-from tco.hardware.wires import NOT_SCALE_UP, used_lanes
+from tco.hardware.wires import NOT_SCALE_UP, unstated, used_lanes
 from tests.cli import tco
 
 
@@ -41,17 +41,11 @@ def test_every_shipped_system_passes_in_every_variant(catalogue):
         system_inputs(catalogue, name, {}, variant)  # refuses what its wires cannot do
 
 
-def test_every_shipped_chip_states_its_lanes(catalogue):
-    for name in catalogue.ids("systems"):
-        system = load_system(catalogue, name)
-        assert catalogue.has_part_value(system.chip, "lanes"), name
-        if set(NOT_SCALE_UP) & used_lanes(system).keys():
-            assert catalogue.has_part_value(system.chip, "serdes_lanes"), name
-
-
-def test_every_switched_system_names_its_switch(catalogue):
+def test_every_shipped_system_says_what_its_wires_are_judged_by(catalogue):
     for name, variant in every_variant(catalogue):
         system = load_system(catalogue, name, variant)
+        assert list(unstated(system, catalogue)) == []
+        assert used_lanes(system)
         if system.fabric["kind"] not in ("torus", "mesh"):
             assert system.quantity[system.fabric["switch"]] > 0, (name, variant)
 
@@ -149,6 +143,24 @@ def test_the_check_finds_it_too(own):
     done = tco("systems", "check", "--data", str(own.folder))
     assert done.exit_code == 1
     assert "168 scale-up lanes, a trn3 has 160" in done.stdout
+
+
+UNSAID = [
+    ("gb200-nvl72", 'switch = "nvswitch-5"\n', "", "fabric.switch is missing; it names the part of the tree that the chips' lanes end on"),
+    ("gb200-nvl72", "nvlink = 36\n", "", "fabric.lanes is missing: the lanes of one chip by purpose"),
+    ("h100-hgx8", "nvlink = 36\n", "nvlink = 36\nhost = 0\n", "parts.h100-sxm.serdes_lanes is missing, by which fabric.lanes are judged"),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new", "message"), UNSAID, ids=[case[3].partition(" ")[0] for case in UNSAID])
+def test_the_check_names_what_is_left_unsaid(own, name, old, new, message):
+    """Such a system has a price, but nobody can judge its wires."""
+    path, catalogue = changed(own, name, (old, new))
+    assert list(unstated(load_system(catalogue, name), catalogue)) == [f"{path}: {message}"]
+    assert bill_of_system(catalogue, name, {}, {}).bill.price > 0
+    done = tco("systems", "check", "--data", str(own.folder))
+    assert done.exit_code == 1
+    assert done.stdout.count(message) == 1
 
 
 def test_a_what_if_is_judged_as_well(catalogue):

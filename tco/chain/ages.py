@@ -1,0 +1,86 @@
+"""How the dates of the prices of a bill stand to the date of the scenario: which are later, and which are older than their kind may be."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from tco.catalog import Catalogue
+from tco.catalog.ages import limit_of, moves
+from tco.catalog.rows import attributes
+from tco.economics.cost import CostLine
+from tco.foundation.dates import period
+from tco.foundation.provenance import Input
+
+BILL = ("servers", "network", "storage")  # classes of assets that are bought at the prices of parts
+NAMED = 3  # parts a note names, those of the largest sums
+
+
+class Ages(NamedTuple):
+    """The share of the bill that rests on later prices, and on older ones than their kind may be."""
+
+    later: float = 0.0
+    older: float = 0.0
+    notes: tuple[str, ...] = ()
+
+
+def ages_of(catalogue: Catalogue, lines: Sequence[CostLine], inputs: Mapping[str, Input], date: str) -> Ages:
+    """Return how much of a bill rests on prices of other dates than it should, with notes that name the largest."""
+    day, newest = period(date), newest_price(catalogue)
+    found = {line.path: [given for path in line.flow.inputs if moves(given := inputs[path])] for line in lines}
+    bill = [line for line in lines if line.asset in BILL and not line.flow.recurs]
+    whole = sum(float(line.usd) for line in bill)
+    notes = [f"{date} lies beyond the prices known: the last is of {newest}, and holds on"] if day.first > period(newest).last else []
+    first = min((one.as_of for line in bill for one in found[line.path]), key=lambda text: period(text).first, default=date)
+    if period(first).first > day.last:
+        notes.append(f"{date} lies before the first price of this bill, of {first}: rows of later dates stand for it")
+    shares = []
+    for judge, words in ((is_later, f"later than {date}"), (is_old, "older than their kind may be")):
+        rests = [(float(line.usd), amiss) for line in bill if (amiss := [one for one in found[line.path] if judge(one, day.last)])]
+        shares.append(sum(usd for usd, _ in rests) / whole if rests else 0.0)
+        if rests:
+            notes.append(f"{shares[-1] * 100:.1f} % of the bill is priced by rows {words}: {largest(rests)}")
+    for line in lines:
+        if line.asset == "rebate":
+            notes += [aged(line, one, day.last) for one in found[line.path] if is_later(one, day.last) or is_old(one, day.last)]
+    return Ages(shares[0], shares[1], tuple(notes))
+
+
+def is_later(given: Input, day: datetime.date) -> bool:
+    """Say whether a price is of a date after a day."""
+    return period(given.as_of).first > day
+
+
+def is_old(given: Input, day: datetime.date) -> bool:
+    """Say whether a price is older at a day than its kind may be."""
+    limit = limit_of(given)
+    return limit is not None and (day - period(given.as_of).last).days > limit
+
+
+def largest(rests: list[tuple[float, list[Input]]]) -> str:
+    """Return the parts that the largest sums rest on, with the dates of their prices."""
+    sums: dict[str, float] = {}
+    for usd, found in rests:
+        for part in dict.fromkeys(f"{one.path.split('.')[1]} ({one.as_of})" for one in found):
+            sums[part] = sums.get(part, 0.0) + usd
+    names = sorted(sums, key=lambda part: -sums[part])
+    return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+
+
+def aged(line: CostLine, given: Input, day: datetime.date) -> str:
+    """Return a note on a rebate that rests on a price of another date."""
+    of = period(given.as_of)
+    away = f"{(of.first - day).days} days after" if of.first > day else f"{(day - of.last).days} days before"
+    return f"{line.path}: {given.path} is of {given.as_of}, {away} {day}"
+
+
+def newest_price(catalogue: Catalogue) -> str:
+    """Return the date of the latest price of a part."""
+
+    def latest() -> str:
+        priced = {name for (group, name), found in attributes().items() if group == "parts" and found.dated}
+        rows = (row for (_, name), rows in catalogue.part_rows.items() if name in priced for row in rows)
+        return max((row for row in rows if row.as_of), key=lambda row: row.begins).as_of
+
+    return str(catalogue.once("newest price", latest))

@@ -1,0 +1,138 @@
+"""Lines of the cost as flows of money, and the folds over them: a year's charge, a chip-hour, the payments month by month.
+
+A flow is one amount of one world that falls due once, or again and again over some years. What is bought is repaid with interest over
+the life of its class of asset, less what it is worth then; what recurs is charged as it is. All folds read the same flows, so cash
+and annuity cannot disagree about what is paid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from tco.economics.finance import (
+    capital_charge,
+    capital_recovery_factor,
+    discounted,
+    payment,
+    per_chip_hour,
+    recoverable_share,
+    resale,
+    yearly_capital,
+)
+from tco.foundation.formula import total
+from tco.foundation.provenance import worst
+from tco.foundation.trace import plain
+from tco.foundation.values import Values
+
+OPERATION = "terms.life"  # how long a world is run, and what recurs is paid
+LIVES = {"network": "terms.life_network", "building": "terms.life_building"}  # classes of assets with a life of their own
+SOLD = ("servers", "storage")  # classes of which a residual is left at the end of their life
+MONTHLY = 1  # months between the payments of what recurs
+
+
+class Flow(NamedTuple):
+    """Money a line of the cost moves. What comes in is negative."""
+
+    path: str
+    asset: str  # servers, network, storage, cooling, building, energy, upkeep, staff, rebate
+    amount: Any  # USD of one world: of a purchase, or of a year of what recurs
+    first_month: int  # of operation, which begins with month 1; what is bought is paid by month 0
+    life: Any  # years it serves, or recurs
+    recurrence: int  # months from one payment to the next; 0: once
+    residual: Any  # share of a purchase that comes back at the end of its life
+    kind: str
+    sources: tuple[str, ...]
+    inputs: tuple[str, ...]  # paths of the inputs its amount is priced by
+    overlay: bool = False
+
+    @property
+    def recurs(self) -> bool:
+        """Say whether it is a yearly cost, not a purchase."""
+        return self.recurrence > 0
+
+
+class Payment(NamedTuple):
+    """What one line pays in one month; what comes in is negative."""
+
+    month: int
+    usd: Any
+    line: str
+
+
+class Terms:
+    """What a class of assets has in common: its life, its residual, and the yearly charge on a dollar of its price, computed once."""
+
+    def __init__(self, values: Values) -> None:
+        self.values = values
+        self.recoveries: dict[str, Any] = {}  # by the path of the life
+        self.charges: dict[str, Any] = {}
+
+    def life(self, asset: str) -> Any:
+        """Return the years a class of assets serves; what recurs does so as long as the world is run."""
+        return self.values[LIVES.get(asset, OPERATION)]
+
+    def residual(self, asset: str) -> Any:
+        """Return the share of its price a class of assets is worth at the end of its life."""
+        return self.values["terms.residual"] if asset in SOLD else 0.0
+
+    def recovery(self, asset: str) -> Any:
+        """Return what a year costs for each dollar of a price of which nothing is left: once for all classes of one life."""
+        life = LIVES.get(asset, OPERATION)
+        if life not in self.recoveries:
+            self.recoveries[life] = capital_recovery_factor(self.values["terms.rate"], self.values[life])
+        return self.recoveries[life]
+
+    def charge(self, asset: str) -> Any:
+        """Return what a year costs for each dollar of price of a class of assets."""
+        if asset not in SOLD:
+            return self.recovery(asset)
+        life = LIVES.get(asset, OPERATION)
+        if life not in self.charges:
+            share = recoverable_share(self.residual(asset), self.values["terms.rate"], self.values[life])
+            self.charges[life] = capital_charge(self.recovery(asset), share)
+        return self.charges[life]
+
+    def purchase(
+        self, path: str, asset: str, price: Any, kind: str, sources: tuple[str, ...], inputs: tuple[str, ...], overlay: bool = False
+    ) -> Flow:
+        """Return the flow of something bought before operation begins."""
+        return Flow(path, asset, price, 0, self.life(asset), 0, self.residual(asset), kind, sources, inputs, overlay)
+
+    def recurring(self, path: str, asset: str, yearly: Any, inputs: tuple[str, ...]) -> Flow:
+        """Return the flow of a yearly cost that rests on some inputs, paid at the end of every month."""
+        given = [self.values.input(name) for name in inputs]
+        kind, sources = worst([one.kind for one in given]), tuple(dict.fromkeys(one.source for one in given))
+        overlay = any(one.overlay for one in given)
+        return Flow(path, asset, yearly, MONTHLY, self.values[OPERATION], MONTHLY, 0.0, kind, sources, inputs, overlay)
+
+
+# ---------------------------------------------------------------- folds
+def yearly_charge(flow: Flow, terms: Terms) -> Any:
+    """Return what a flow costs a year: the annuity of a purchase, or what recurs as it is."""
+    return flow.amount if flow.recurs else yearly_capital(flow.amount, terms.charge(flow.asset))
+
+
+def chip_hour(flow: Flow, terms: Terms, chips: float) -> Any:
+    """Return what a flow of a world of `chips` costs an installed chip and calendar hour."""
+    return per_chip_hour(yearly_charge(flow, terms), chips)
+
+
+def payments(flow: Flow) -> list[Payment]:
+    """Return what a flow pays over its life, month by month: how many months is a plain number, amounts may be arrays."""
+    months = round(12 * float(plain(flow.life)))
+    if flow.recurs:
+        each = payment(flow.amount, flow.recurrence)
+        return [Payment(month, each, flow.path) for month in range(flow.first_month, months + 1, flow.recurrence)]
+    back = [] if flow.asset not in SOLD else [Payment(flow.first_month + months, resale(flow.amount, flow.residual), flow.path)]
+    return [Payment(flow.first_month, flow.amount, flow.path), *back]
+
+
+def cash_flow(flows: Iterable[Flow]) -> list[Payment]:
+    """Return what all flows pay, month after month, in the order of the lines within each."""
+    return sorted((one for flow in flows for one in payments(flow)), key=lambda one: one.month)
+
+
+def present_value(paid: Iterable[Payment], rate: Any) -> Any:
+    """Return what payments are worth at month 0 at a yearly rate."""
+    return total("present_value", [discounted(one.usd, rate, one.month) for one in paid])

@@ -1,0 +1,122 @@
+"""Folds over the flows of a cost: annuity, chip-hour and payments by month agree, with each other and with a spreadsheet's functions."""
+
+from __future__ import annotations
+
+import pytest
+import pyxirr
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tco.chain.scenario import evaluate
+from tco.economics.finance import capital_recovery_factor
+from tco.economics.flows import Flow, Terms, cash_flow, chip_hour, payments, present_value, yearly_charge
+from tco.foundation.provenance import Input
+from tco.foundation.values import Values
+from tests.cli import document, tco
+
+RATES = st.floats(1e-4, 0.5)
+YEARS = st.integers(1, 30)
+ASSETS = ("servers", "storage", "network", "cooling", "building", "rebate")
+
+
+def terms(rate: float = 0.09, life: float = 5, residual: float = 0.1, **more: float) -> Terms:
+    """Terms as a document would state them."""
+    stated = {"rate": rate, "life": life, "residual": residual, "life_network": life, "life_building": life, "chips": 1.0} | more
+    return Terms(Values(lambda path: Input(path, stated[path.partition(".")[2]], "")))
+
+
+def bought(of: Terms, asset: str, price: float) -> Flow:
+    return of.purchase("it/part", asset, price, "vendor", ("a",), ("parts.part.price",))
+
+
+# ---------------------------------------------------------------- purchases
+@given(st.sampled_from(ASSETS), RATES, YEARS, st.floats(0, 0.9), st.floats(-1e9, 1e9).filter(lambda price: abs(price) > 1))
+def test_what_is_paid_is_worth_the_annuity(asset, rate, life, residual, price):
+    """Sum of the discounted flows = present value of the yearly charges over the life."""
+    of = terms(rate, life, residual)
+    flow = bought(of, asset, price)
+    annuity = -pyxirr.pv(rate, life, yearly_charge(flow, of))
+    assert present_value(payments(flow), rate) == pytest.approx(annuity, rel=1e-9)
+
+
+@given(st.sampled_from(ASSETS), RATES, YEARS, st.floats(0, 0.9))
+def test_the_cash_of_a_purchase_is_a_spreadsheets(asset, rate, life, residual):
+    of = terms(rate, life, residual)
+    by_year = [0.0] * (life + 1)
+    for one in payments(bought(of, asset, 1e6)):
+        assert one.month % 12 == 0
+        by_year[one.month // 12] += one.usd
+    assert by_year[0] == 1e6
+    assert present_value(payments(bought(of, asset, 1e6)), rate) == pytest.approx(pyxirr.npv(rate, by_year), rel=1e-9)
+
+
+def test_each_class_has_its_own_life_and_residual():
+    of = terms(0.09, 5, 0.1, life_network=7, life_building=20)
+    months = {asset: [one.month for one in payments(bought(of, asset, 1.0))] for asset in ASSETS}
+    assert months == {"servers": [0, 60], "storage": [0, 60], "network": [0], "cooling": [0], "building": [0], "rebate": [0]}
+    for asset, life in (("network", 7), ("building", 20), ("cooling", 5), ("rebate", 5)):
+        assert of.charge(asset) == capital_recovery_factor(0.09, life)
+    assert of.charge("servers") < of.charge("cooling")
+    assert of.charge("servers") is of.charge("storage")  # once for a class
+
+
+def test_a_rebate_comes_in():
+    of = terms()
+    flow = bought(of, "rebate", -100.0)
+    assert [one.usd for one in payments(flow)] == [-100.0]
+    assert chip_hour(flow, of, 1.0) == -chip_hour(bought(of, "rebate", 100.0), of, 1.0)
+
+
+# ---------------------------------------------------------------- what recurs
+@given(RATES, YEARS, st.sampled_from([1, 3, 6, 12]))
+def test_what_recurs_is_worth_what_a_spreadsheet_says(rate, life, interval):
+    of = terms(rate, life)
+    flow = of.recurring("site/energy", "energy", 1200.0, ("terms.chips",))._replace(recurrence=interval, first_month=interval)
+    paid = payments(flow)
+    assert [one.month for one in paid] == list(range(interval, 12 * life + 1, interval))
+    assert sum(one.usd for one in paid) == pytest.approx(1200.0 * life)
+    each = (1 + rate) ** (interval / 12) - 1
+    assert present_value(paid, rate) == pytest.approx(-pyxirr.pv(each, len(paid), 100.0 * interval), rel=1e-9)
+    if interval == 12:  # as the annuity counts it: at the end of the year
+        assert present_value(paid, rate) == pytest.approx(-pyxirr.pv(rate, life, yearly_charge(flow, of)), rel=1e-9)
+
+
+# ---------------------------------------------------------------- a whole scenario
+@pytest.fixture(scope="module")
+def lines(catalogue):
+    return evaluate("trn3-nl72x2", catalogue=catalogue, set={"terms.residual": "0.1", "terms.life": "5 year"}).lines
+
+
+def test_the_cash_flow_of_a_scenario(lines):
+    paid = cash_flow(line.flow for line in lines)
+    assert [one.month for one in paid] == sorted(one.month for one in paid)
+    bought = sum(line.usd for line in lines if line.usd is not None)
+    assert sum(one.usd for one in paid if one.month <= 0) == pytest.approx(bought, rel=1e-12)
+    recurring = {line.path: line for line in lines if line.usd is None}
+    for month in range(1, 60):
+        now = {one.line: one.usd for one in paid if one.month == month}
+        assert now.keys() == recurring.keys()
+    assert {one.line for one in paid} == {line.path for line in lines}
+    assert max(one.month for one in paid) == 60
+    back = [one for one in paid if one.usd < 0 and one.month == 60]
+    assert sum(one.usd for one in back) == pytest.approx(-0.1 * sum(line.usd for line in lines if line.asset in ("servers", "storage")))
+
+
+def test_a_line_says_what_it_rests_on(lines):
+    chip = next(line.flow for line in lines if line.path.endswith("/trn3"))
+    assert "parts.trn3.wafer_price" in chip.inputs
+    assert all(line.flow.inputs for line in lines)
+    assert all(line.flow.kind and line.flow.sources for line in lines)
+
+
+def test_the_command_shows_the_payments():
+    shown = document("price", "gb200-nvl72", "--cash-flow")
+    paid = shown["cash_flow"]
+    assert sum(one["usd"] for one in paid if one["month"] <= 0) == pytest.approx(sum(line["usd"] or 0 for line in shown["lines"]), rel=1e-12)
+    assert "cash_flow" not in document("price", "gb200-nvl72")
+    rows = tco("price", "gb200-nvl72", "--cash-flow", "--format", "csv").stdout.splitlines()
+    assert rows[0] == "month,usd,line"
+    assert len(rows) == 1 + len(paid)
+    table = tco("price", "gb200-nvl72", "--cash-flow").stdout
+    assert "49-60" in table
+    assert "so far" in table

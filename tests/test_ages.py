@@ -1,0 +1,124 @@
+"""What a bill says of the dates of its prices, and the same inputs at another date."""
+
+from __future__ import annotations
+
+import pytest
+
+from tco.catalog.ages import limit_of, limits
+from tco.chain.ages import is_old
+from tco.chain.inputs import Inputs, load_scenario, system_inputs
+from tco.chain.scenario import evaluate
+from tco.foundation.dates import period
+from tco.foundation.errors import DataError
+from tco.foundation.values import Values, as_number
+from tests.cli import document, tco
+
+BILL = ("servers", "network", "storage")
+
+
+def priced(catalogue, name, date):
+    return evaluate(name, {"terms.date": date}, catalogue=catalogue)
+
+
+# ---------------------------------------------------------------- shares of the bill
+def test_the_share_of_later_rows_is_counted_by_hand(catalogue):
+    found = priced(catalogue, "gb200-nvl72", "2025-12")
+    bill = [line for line in found.lines if line.asset in BILL and line.usd is not None]
+    later = [line for line in bill if any(found.inputs[path].as_of > "2025-12~" and path.endswith("price") for path in line.flow.inputs)]
+    assert {line.path.rpartition("/")[2] for line in later} == {"nvswitch-5", "rack-manifold"}
+    assert found.ages.later == pytest.approx(sum(line.usd for line in later) / sum(line.usd for line in bill), rel=1e-12)
+    assert f"{found.ages.later * 100:.1f} % of the bill is priced by rows later than 2025-12: nvswitch-5 (2026-05)" in found.ages.notes[0]
+
+
+def test_the_shares_move_with_the_date(catalogue):
+    ages = [priced(catalogue, "mi450x-ualoe72", date).ages for date in ("2025-06", "2025-12", "2026-09")]
+    assert ages[0].later > ages[1].later > ages[2].later
+    ages = [priced(catalogue, "gb200-nvl72", date).ages for date in ("2025-12", "2026-09", "2030")]
+    assert ages[0].older < ages[1].older < ages[2].older
+
+
+def test_one_day_over_the_limit_is_old(own):
+    own.parts("connectx-7,price,1400,USD,,,2025-06-30,vendor,tco-model,,")
+    given = own.catalogue().part_input("connectx-7", "price", "2027")
+    assert limit_of(given) == limits()["parts", "*"] == 731  # a file of one's own is no kind of its own
+    assert not is_old(given, period("2027-07-01").last)
+    assert is_old(given, period("2027-07-02").last)
+    found = evaluate("gb200-nvl72", {"terms.date": "2027-07-02"}, catalogue=own.catalogue())
+    assert found.ages.older > evaluate("gb200-nvl72", {"terms.date": "2027-07-01"}, catalogue=own.catalogue()).ages.older
+
+
+def test_every_kind_has_its_limit(catalogue):
+    kinds = {"ddr5-dimm": 92, "optic-800g-dr8": 183, "gb200-gpu": 366, "backplane-cable": 731}
+    for part, days in kinds.items():
+        assert limit_of(catalogue.part_input(part, "price", "2025-12")) == days
+    assert limit_of(catalogue.share_price("astera", "2025-12")) == 31
+    tables = {(path.parent.name, path.stem) for folder in ("parts", "shares") for path in (catalogue.folders[0] / folder).glob("*.csv")}
+    assert {key for key in limits() if key[1] != "*"} <= tables
+
+
+def test_a_date_beyond_the_data_and_one_before_it(catalogue):
+    assert "2030 lies beyond the prices known: the last is of 2027-01, and holds on" in priced(catalogue, "gb200-nvl72", "2030").ages.notes
+    assert any(
+        note.startswith("2010 lies before the first price of this bill, of 20") for note in priced(catalogue, "gb200-nvl72", "2010").ages.notes
+    )
+    for note in priced(catalogue, "gb200-nvl72", "2026-09").ages.notes:
+        assert "lies" not in note
+
+
+def test_a_rebate_names_its_stale_share(catalogue):
+    assert (
+        "rebates/amd-openai: shares.amd.price is of 2025-10-06, 86 days before 2025-12-31"
+        in priced(catalogue, "mi450x-ualoe72", "2025-12").ages.notes
+    )
+
+
+def test_what_the_user_sets_has_no_date(catalogue):
+    before = priced(catalogue, "gb200-nvl72", "2025-12").ages
+    after = evaluate("gb200-nvl72", {"parts.nvswitch-5.price": "3600 USD"}, catalogue=catalogue).ages
+    assert after.later < before.later
+
+
+def test_a_chip_alone_has_no_bill(catalogue):
+    found = evaluate("h100-sxm", catalogue=catalogue).ages
+    assert (found.later, found.older, found.notes) == (0, 0, ())
+
+
+def test_price_and_compare_say_it():
+    shown = document("price", "gb200-nvl72")
+    assert 0.005 < shown["bill_dates"]["later"] < 0.1
+    assert any("later than 2025-12" in note for note in shown["notes"])
+    assert "priced by rows later than 2025-12" in tco("price", "gb200-nvl72").stderr
+    assert "gb200-nvl72: 2" in tco("compare", "gb200-nvl72").stderr
+    assert document("compare", "gb200-nvl72")["rows"][0]["bill_dates"] == shown["bill_dates"]
+
+
+# ---------------------------------------------------------------- the same inputs at another date
+def test_prices_at_another_date_are_those_of_a_scenario_there(catalogue):
+    scenario = load_scenario(catalogue, "trn3-nl72x2")
+    here, there = (Inputs(catalogue, scenario, {"terms.date": date}, {}).values(as_number) for date in ("2025-12", "2026-Q3"))
+    then = here.at("2026-Q3")
+    moved = [
+        path for path in (f"parts.{part}.price" for part in ("hbm3e-12hi-36gb", "ddr5-dimm", "nvme-8tb", "graviton4")) if then[path] != here[path]
+    ]
+    assert "parts.ddr5-dimm.price" in moved
+    for path in (
+        "parts.ddr5-dimm.price",
+        "parts.hbm3e-12hi-36gb.price",
+        "shares.astera.price",
+        "rebates.credo-2021.vested",
+        "site.electricity_price",
+    ):
+        assert then[path] == there[path]
+    assert here.at("2026-Q3") is then
+
+
+def test_settings_hold_at_every_date_and_the_system_stays(catalogue):
+    inputs = system_inputs(catalogue, "trn3-nl72x2", {"parts.ddr5-dimm.price": "1 USD"}, {})
+    values = inputs.values(as_number)
+    assert values.at("2026-09")["parts.ddr5-dimm.price"] == values["parts.ddr5-dimm.price"] == 1
+    assert inputs.at("2026-09").system is inputs.system
+    assert inputs.date == "2025-12"
+    with pytest.raises(DataError, match="is no date"):
+        values.at("soon")
+    with pytest.raises(DataError, match="have no dates"):
+        Values(inputs.resolve).at("2026-09")
