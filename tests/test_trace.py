@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tco.economics.finance import per_chip_hour, yearly_capital
-from tco.foundation.formula import _State, greatest, least, total
+from tco.foundation.formula import RECORDER, greatest, least, total
 from tco.foundation.trace import STRUCTURE, Traced, paused, plain, recording, walk
 from tco.hardware.bill import extended_price
 
@@ -114,14 +114,14 @@ def test_a_default_is_one_leaf_of_its_formula(trace):
 def test_recording_ends_with_its_block():
     with recording():
         assert isinstance(extended_price(1.0, 2), Traced)
-    assert _State.recorder is None
+    assert RECORDER.get() is None
     assert extended_price(1.0, 2) == 2.0
 
 
 def test_recording_ends_with_an_error():
     with pytest.raises(RuntimeError), recording():
         raise RuntimeError
-    assert _State.recorder is None
+    assert RECORDER.get() is None
 
 
 def test_a_pause_computes_on_plain_values(trace):
