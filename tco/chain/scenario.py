@@ -27,7 +27,7 @@ from tco.economics.rebates import Rebate, load_agreement, rebate_of
 from tco.economics.site import facility_power
 from tco.foundation.errors import DataError
 from tco.foundation.provenance import Input
-from tco.foundation.trace import Trace, plain, recording
+from tco.foundation.trace import Trace, plain, recording, scope
 from tco.foundation.values import Values, as_number, as_traced
 from tco.hardware.bill import Bill, bill_of_materials
 from tco.performance.profile import Report, report_of, shares_of
@@ -150,14 +150,16 @@ def run(inputs: Inputs, values: Values, plan: Any = None) -> Chain:
     """Walk the chain once, in whatever reading `values` is."""
     catalogue, system = inputs.catalogue, inputs.system
     if system.bare:
-        workload = WORKLOADS[inputs.kind](inputs, values, plan)
+        with scope(inputs.kind):
+            workload = WORKLOADS[inputs.kind](inputs, values, plan)
         return Chain(system, None, [], None, workload, collect(values, system, None, workload))
     chips = system.chips
     bill = bill_of_materials(system, values, catalogue)
     network = design_network(inputs, values)
     rebates = rebates_of(inputs, values, bill)
     cost = cost_of_world(values, bill, network, rebates, chips, inputs.tenure, SIDECAR if needs_sidecar(inputs) else None)
-    workload = WORKLOADS[inputs.kind](inputs, values, plan)
+    with scope(inputs.kind):
+        workload = WORKLOADS[inputs.kind](inputs, values, plan)
     return Chain(system, bill, rebates, cost, workload, collect(values, system, cost, workload))
 
 
@@ -191,7 +193,8 @@ def without_bill(catalogue: Catalogue, chip: str) -> DataError:
 
 def rebates_of(inputs: Inputs, values: Values, bill: Bill) -> list[Rebate]:
     """Return the rebates of the scenario's agreements, or of those its system's owner holds."""
-    power = facility_power(bill.power, values["site.pue"])
+    with scope("rebates"):
+        power = facility_power(bill.power, values["site.pue"])
     agreements = [load_agreement(inputs.catalogue, name) for name in inputs.rebates]
     return [rebate_of(agreement, bill.lines, power, values) for agreement in agreements if agreement.in_force(inputs.date)]
 
@@ -202,7 +205,8 @@ def collect(values: Values, system: System, cost: Cost | None, workload: Serving
     found: dict[str, Any] = {"chips": system.chips, "racks": system.racks}
 
     def name(metric: str, compute: Callable[[], Any]) -> Any:
-        found[metric] = values.derived(f"metrics.{metric}", METRICS[metric].unit, compute)
+        with scope("metrics", metric):
+            found[metric] = values.derived(f"metrics.{metric}", METRICS[metric].unit, compute)
         return found[metric]
 
     if cost is not None:
