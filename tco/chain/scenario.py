@@ -102,7 +102,7 @@ def evaluate(
         inputs.settings,
         chain.system.variant,
         lambda: catalogue.once("hash", catalogue.hash),
-        lambda: fingerprints(node.formula for root in (result.nodes or nodes_of(inputs, chain)).values() for node in walk(root) if node.formula),
+        lambda: fingerprints(node.formula for root in nodes_of(inputs, chain).values() for node in walk(root) if node.formula),
     )
     if trace:
         result.nodes = nodes_of(inputs, chain)

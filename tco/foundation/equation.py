@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from functools import cache
 from typing import Any
@@ -141,6 +140,8 @@ def equation(formula: Formula) -> str:
 @cache
 def fingerprint(formula: Formula) -> str:
     """Return a short hash of all a formula computes with: equation, units of result and parameters, defaults."""
+    import hashlib  # an answer that keeps nothing starts without it
+
     parts = (equation(formula), formula.unit, *(f"{name} {unit}" for name, unit in formula.parameters.items()))
     defaults = (f"{name} {value!r}" for name, value in formula.defaults.items())
     return hashlib.sha256("\n".join((*parts, *defaults)).encode()).hexdigest()[:12]
