@@ -6,12 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue, load_catalogue
-    from tco.chain.scenario import Result, evaluate
+    from tco.chain.result import Result
+    from tco.chain.saved import load_result
+    from tco.chain.scenario import evaluate
+    from tco.studies.asking import compare, diff, frontier
 
 __version__ = "0.1.0"
-__all__ = ["Catalogue", "Result", "__version__", "evaluate", "load_catalogue"]
+__all__ = ["Catalogue", "Result", "__version__", "compare", "diff", "evaluate", "frontier", "load_catalogue", "load_result"]
 
-_HOMES = {"Catalogue": "tco.catalog", "load_catalogue": "tco.catalog", "Result": "tco.chain.scenario", "evaluate": "tco.chain.scenario"}
+_HOMES = {
+    "Catalogue": "tco.catalog",
+    "load_catalogue": "tco.catalog",
+    "Result": "tco.chain.result",
+    "load_result": "tco.chain.saved",
+    "evaluate": "tco.chain.scenario",
+    "compare": "tco.studies.asking",
+    "diff": "tco.studies.asking",
+    "frontier": "tco.studies.asking",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -21,3 +33,8 @@ def __getattr__(name: str) -> Any:
 
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'tco' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """List the public names, those not imported yet among them."""
+    return sorted({*globals(), *__all__})

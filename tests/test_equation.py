@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
-from tco.foundation.equation import Symbol, equation
-from tco.foundation.formula import REGISTRY, ceil_ratio, select
+from tco.foundation.equation import Symbol, equation, fingerprint, fingerprints
+from tco.foundation.formula import REGISTRY, Formula, ceil_ratio, select
 from tests.registry import FORMULAS
 
 A, B, C = (Symbol("name", name) for name in "abc")
@@ -75,3 +77,31 @@ def test_a_known_equation():
 @pytest.mark.parametrize("found", FORMULAS, ids=[found.name for found in FORMULAS])
 def test_an_equation_is_the_same_twice(found):
     assert equation(found) == equation(found)
+
+
+def written(text, unit="USD", defaults=(1.0,)):
+    """A formula of a text that nobody registers."""
+    names = {"function": None}
+    exec(f"def priced(price: USD, share: Pure = 1.0):\n    return {text}", {"USD": None, "Pure": None}, names)
+    function = names["priced"]
+    function.__annotations__ = {"price": "USD", "share": "Pure"}
+    function.__defaults__ = defaults
+    return Formula(function, unit, "tco-model")
+
+
+def test_a_fingerprint_is_of_what_a_formula_computes():
+    usual = fingerprint(written("price * share"))
+    assert fingerprint(written("(price * share)")) == usual
+    others = [
+        written("share * price"),
+        written("price * share * 2"),
+        written("price * share", unit="USD/year"),
+        written("price * share", defaults=(2.0,)),
+    ]
+    assert len({usual, *map(fingerprint, others)}) == 5
+
+
+def test_fingerprints_tell_formulas_apart():
+    found = fingerprints(FORMULAS)
+    assert found.keys() == {formula.name for formula in FORMULAS}
+    assert all(re.fullmatch("[0-9a-f]{12}", text) for text in found.values())

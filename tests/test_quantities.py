@@ -12,7 +12,7 @@ import re
 import pytest
 
 from tco.chain.scenario import run
-from tco.foundation.formula import _State
+from tco.foundation.formula import RECORDER
 from tco.foundation.units import registry
 from tests.chain import HEADLINE, inputs_of, result
 from tests.test_readings import OTHER
@@ -51,12 +51,14 @@ def read(given):
 
 
 @pytest.mark.parametrize("name", HEADLINE)
-def test_the_chain_holds_its_dimensions(name, monkeypatch):
+def test_the_chain_holds_its_dimensions(name):
     recorder = Quantities()
     inputs, plan = inputs_of(name), result(name).plan
-    monkeypatch.setattr(_State, "recorder", recorder)
-    chain = run(inputs, inputs.values(read), plan)
-    monkeypatch.undo()
+    token = RECORDER.set(recorder)
+    try:
+        chain = run(inputs, inputs.values(read), plan)
+    finally:
+        RECORDER.reset(token)
     assert len(recorder.calls) >= 60
     checked = 0
     for metric, value in chain.metrics.items():

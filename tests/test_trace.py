@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tco.economics.finance import per_chip_hour, yearly_capital
-from tco.foundation.formula import _State, greatest, least, total
-from tco.foundation.trace import STRUCTURE, Traced, paused, plain, recording, walk
+from tco.foundation.formula import RECORDER, greatest, least, total
+from tco.foundation.trace import STRUCTURE, Traced, paused, plain, recording, scope, walk
 from tco.hardware.bill import extended_price
 
 
@@ -114,14 +114,14 @@ def test_a_default_is_one_leaf_of_its_formula(trace):
 def test_recording_ends_with_its_block():
     with recording():
         assert isinstance(extended_price(1.0, 2), Traced)
-    assert _State.recorder is None
+    assert RECORDER.get() is None
     assert extended_price(1.0, 2) == 2.0
 
 
 def test_recording_ends_with_an_error():
     with pytest.raises(RuntimeError), recording():
         raise RuntimeError
-    assert _State.recorder is None
+    assert RECORDER.get() is None
 
 
 def test_a_pause_computes_on_plain_values(trace):
@@ -138,3 +138,43 @@ def test_plain_takes_the_number_out(trace):
 def test_traced_arrays_keep_their_shape(trace):
     made = extended_price(leaf(trace, np.array([1.0, 2.0])), 3)
     assert made.value.tolist() == [3, 6]
+
+
+def test_places_name_what_is_made_in_them(trace):
+    price = leaf(trace, 10.0)
+    with scope("cost"):
+        terms = []
+        for part in ("rack", "tray/chip"):
+            with scope("servers", part):
+                terms.append(extended_price(price, 2))
+        whole = total("sum", terms)
+    assert [term.node.id for term in terms] == ["cost/servers/rack/extended_price", "cost/servers/tray/chip/extended_price"]
+    assert whole.node.id == "cost/sum"
+    assert [name for name, _ in whole.node.inputs] == ["servers/rack", "servers/tray/chip"]
+    assert price.node.id == "parts.x.price"
+
+
+def test_a_name_given_twice_in_a_place_is_numbered(trace):
+    with scope("here"):
+        made = [extended_price(leaf(trace, one, path=f"parts.{one:g}.price"), 2).node for one in (1.0, 2.0)]
+    assert [node.id for node in made] == ["here/extended_price", "here/extended_price-2"]
+
+
+def test_counts_are_shared_within_a_place(trace):
+    def counts(place):
+        with scope(place):
+            return [dict(extended_price(leaf(trace, 1.0), number).node.inputs)["quantity"] for number in (2, 2.0, np.float64(2), 3)]
+
+    here, there = counts("here"), counts("there")
+    assert here[0] is here[1] is here[2]
+    assert [here[0].id, here[3].id, there[0].id] == ["here/quantity", "here/quantity-2", "there/quantity"]
+
+
+def test_a_place_closes_with_an_error(trace):
+    with pytest.raises(RuntimeError), scope("here"):
+        raise RuntimeError
+    assert extended_price(leaf(trace, 1.0), 1).node.id == "extended_price"
+
+
+def test_without_a_recording_no_place_opens():
+    assert scope("one") is scope("another", "place")

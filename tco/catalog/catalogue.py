@@ -173,9 +173,9 @@ class Catalogue:
         return self._documents[path]
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return what `make` makes of the catalogue, made once for each key."""
+        """Return what `make` makes of the catalogue, kept for each key; of threads that make it at once, all get what the first one kept."""
         if key not in self.cache:
-            self.cache[key] = make()
+            self.cache.setdefault(key, make())
         return self.cache[key]
 
     @cached_property

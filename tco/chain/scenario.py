@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.catalog import Catalogue, load_catalogue
-from tco.catalog.accuracy import Standing, order_of, standing
+from tco.catalog.accuracy import order_of, standing
 from tco.catalog.systems import System, load_system
 from tco.chain import metrics as joined
 from tco.chain.ages import Ages, ages_of
@@ -22,59 +21,21 @@ from tco.chain.connections import design_network
 from tco.chain.inputs import Inputs, Scenario, load_scenario, system_inputs
 from tco.chain.metrics import METRICS
 from tco.chain.placement import SIDECAR, needs_sidecar, place
+from tco.chain.result import Origin, Result
 from tco.chain.workloads import WORKLOADS
-from tco.economics.cost import Cost, CostLine, cost_of_world, power_per_chip, shares_by_kind
+from tco.economics.cost import Cost, cost_of_world, power_per_chip, shares_by_kind
 from tco.economics.rebates import Rebate, load_agreement, rebate_of
 from tco.economics.site import facility_power
+from tco.foundation.equation import fingerprints
 from tco.foundation.errors import DataError
-from tco.foundation.provenance import Input
-from tco.foundation.trace import Trace, plain, recording
+from tco.foundation.trace import Node, Trace, plain, recording, scope, walk
 from tco.foundation.values import Values, as_number, as_traced
 from tco.hardware.bill import Bill, bill_of_materials
-from tco.performance.profile import Report, report_of, shares_of
+from tco.performance.profile import report_of, shares_of
 from tco.performance.serving.result import ServingResult
 
 if TYPE_CHECKING:
-    from tco.performance.serving.axes import Axis
     from tco.performance.training.result import TrainingResult
-
-
-@dataclass(slots=True)
-class Result:
-    """What a scenario comes to: metrics by name, cost lines, bill, and the inputs all of it rests on."""
-
-    scenario: str
-    title: str
-    system: str
-    perspective: str
-    metrics: dict[str, float | None]
-    notes: list[str]
-    lines: list[CostLine]
-    bill: Bill | None  # none of a chip alone
-    rebates: list[Rebate]
-    serving: ServingResult | TrainingResult | None
-    shares: dict[str, float]
-    bounds: dict[str, dict[str, float]]  # phase -> share of its time by bound
-    inputs: dict[str, Input]
-    texts: dict[str, str]
-    standing: Standing  # how well the same model does on measurements of this kind and chip
-    order: str  # how often it puts two systems in the right order
-    report: Report  # how the plan was found, and where the time of its phases goes
-    ages: Ages  # of the prices of the bill
-    plan: Any = None
-    nodes: dict[str, Any] = field(default_factory=dict)  # traced metrics, when a trace was asked for
-
-    @property
-    def axes(self) -> list[Axis]:
-        """Where the axes of the plan lie on the fabric."""
-        return self.serving.axes if self.serving else []
-
-    def to_frame(self) -> Any:
-        """Return metric, value and unit as a pandas data frame."""
-        import pandas as pd
-
-        rows = [(name, value, METRICS[name].unit) for name, value in self.metrics.items()]
-        return pd.DataFrame(rows, columns=["metric", "value", "unit"]).set_index("metric")
 
 
 class Chain(NamedTuple):
@@ -138,29 +99,44 @@ def evaluate(
         ages=ages_of(catalogue, chain.cost.lines, values.inputs, inputs.date) if chain.cost else Ages(),
         plan=chain.serving.plan,
     )
+    result.origin = Origin(
+        inputs.scenario.documents,
+        inputs.settings,
+        chain.system.variant,
+        lambda: catalogue.once("hash", catalogue.hash),
+        lambda: fingerprints(node.formula for root in nodes_of(inputs, chain).values() for node in walk(root) if node.formula),
+    )
     if trace:
-        with recording() as recorder:
-            result.nodes = {name: v.node for name, v in traced_metrics(inputs, recorder, result.plan).items() if v is not None and hasattr(v, "node")}
+        result.nodes = nodes_of(inputs, chain)
     return result
 
 
-def traced_metrics(inputs: Inputs, recorder: Trace, plan: Any) -> dict[str, Any]:
+def nodes_of(inputs: Inputs, chain: Chain) -> dict[str, Node]:
+    """Return the node of every metric, with the plan fixed; where no plan was found, of those that need none."""
+    with recording() as recorder:
+        traced = traced_metrics(inputs, recorder, chain.serving.plan, None if chain.serving.plan is not None else chain.serving)
+    return {name: value.node for name, value in traced.items() if hasattr(value, "node")}
+
+
+def traced_metrics(inputs: Inputs, recorder: Trace, plan: Any, found: ServingResult | TrainingResult | None = None) -> dict[str, Any]:
     """Return every metric as a traced value, with the plan fixed."""
-    return run(inputs, inputs.values(as_traced(recorder)), plan).metrics
+    return run(inputs, inputs.values(as_traced(recorder)), plan, found).metrics
 
 
-def run(inputs: Inputs, values: Values, plan: Any = None) -> Chain:
-    """Walk the chain once, in whatever reading `values` is."""
+def run(inputs: Inputs, values: Values, plan: Any = None, found: ServingResult | TrainingResult | None = None) -> Chain:
+    """Walk the chain once, in whatever reading `values` is; a workload that is already `found` to have no plan is not searched again."""
     catalogue, system = inputs.catalogue, inputs.system
     if system.bare:
-        workload = WORKLOADS[inputs.kind](inputs, values, plan)
+        with scope(inputs.kind):
+            workload = found or WORKLOADS[inputs.kind](inputs, values, plan)
         return Chain(system, None, [], None, workload, collect(values, system, None, workload))
     chips = system.chips
     bill = bill_of_materials(system, values, catalogue)
     network = design_network(inputs, values)
     rebates = rebates_of(inputs, values, bill)
     cost = cost_of_world(values, bill, network, rebates, chips, inputs.tenure, SIDECAR if needs_sidecar(inputs) else None)
-    workload = WORKLOADS[inputs.kind](inputs, values, plan)
+    with scope(inputs.kind):
+        workload = found or WORKLOADS[inputs.kind](inputs, values, plan)
     return Chain(system, bill, rebates, cost, workload, collect(values, system, cost, workload))
 
 
@@ -194,7 +170,8 @@ def without_bill(catalogue: Catalogue, chip: str) -> DataError:
 
 def rebates_of(inputs: Inputs, values: Values, bill: Bill) -> list[Rebate]:
     """Return the rebates of the scenario's agreements, or of those its system's owner holds."""
-    power = facility_power(bill.power, values["site.pue"])
+    with scope("rebates"):
+        power = facility_power(bill.power, values["site.pue"])
     agreements = [load_agreement(inputs.catalogue, name) for name in inputs.rebates]
     return [rebate_of(agreement, bill.lines, power, values) for agreement in agreements if agreement.in_force(inputs.date)]
 
@@ -205,7 +182,8 @@ def collect(values: Values, system: System, cost: Cost | None, workload: Serving
     found: dict[str, Any] = {"chips": system.chips, "racks": system.racks}
 
     def name(metric: str, compute: Callable[[], Any]) -> Any:
-        found[metric] = values.derived(f"metrics.{metric}", METRICS[metric].unit, compute)
+        with scope("metrics", metric):
+            found[metric] = values.derived(f"metrics.{metric}", METRICS[metric].unit, compute)
         return found[metric]
 
     if cost is not None:

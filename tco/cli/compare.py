@@ -21,15 +21,15 @@ def compare(
     quiet: Quiet = False,
 ) -> None:
     """Price and rate scenarios side by side."""
-    from tco.chain import scenario
     from tco.chain.metrics import METRICS
     from tco.cli.emit import Answer, emit
     from tco.cli.load import HEADLINE, evaluate_all
     from tco.outputs.comparison import comparison_document, comparison_rows, comparison_table
     from tco.outputs.document import document
+    from tco.studies.asking import compared
 
     catalogue, results = evaluate_all(scenarios or HEADLINE, data, pairs(settings, "--set"))
-    base = scenario.compare(results, baseline)
+    base, results = compared(results, baseline)
     emit(
         Answer(
             lambda: document("compare", catalogue, comparison_document(results, base)),

@@ -47,19 +47,28 @@ def diff(
 
 
 def state(name: str, data: Path | None, settings: dict[str, str]) -> dict[str, Any]:
-    """Return the state of a scenario, or the one a saved result carries."""
+    """Return the state of a scenario, of a saved result, or the one that the JSON of `tco price` carries."""
     import json
 
-    from tco.cli.load import evaluate_all
     from tco.foundation.errors import DataError
     from tco.foundation.files import read_text
-    from tco.studies.state import state_of
 
     if not name.endswith(".json"):
-        _, (result,) = evaluate_all([name], data, settings)
-        return state_of(result)
+        return evaluated(name, data, settings)
     try:
-        kept: dict[str, Any] = json.loads(read_text(Path(name)))["state"]
-        return {section: kept[section] for section in ("system", "metrics", "texts", "quantities", "inputs")}
+        document = json.loads(read_text(Path(name)))
+        if "state" not in document:
+            return evaluated(name, data, settings)
+        kept: dict[str, Any] = document["state"]
+        return {section: kept[section] for section in ("system", "metrics", "texts", "quantities", "inputs")} | {"formulas": kept.get("formulas")}
     except (json.JSONDecodeError, KeyError, TypeError):
         raise DataError(f"{name}: is no saved result; `tco price SCENARIO --format json --output FILE` writes one") from None
+
+
+def evaluated(name: str, data: Path | None, settings: dict[str, str]) -> dict[str, Any]:
+    """Return the state of a scenario or of a saved result."""
+    from tco.cli.load import evaluate_all
+    from tco.studies.state import state_of
+
+    _, (result,) = evaluate_all([name], data, settings)
+    return state_of(result)

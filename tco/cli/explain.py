@@ -14,7 +14,8 @@ from tco.cli.options import Axes, Data, Form, Format, Output, Quiet, Redact, Set
 def explain(
     scenario: Annotated[str, typer.Argument(help="A scenario's name or file.")],
     metric: Annotated[str, typer.Argument(help="A metric's name, such as tco_usd_per_chip_hour.")],
-    depth: Annotated[int, typer.Option(min=1, help="How many levels of the tree the table form prints.")] = 99,
+    depth: Annotated[int | None, typer.Option(min=1, help="How many levels of the tree to open; the table form opens three.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Open the whole tree.")] = False,
     plan: Axes = None,
     settings: Settings = None,
     variant: Variants = None,
@@ -29,11 +30,13 @@ def explain(
     from tco.chain.scenario import evaluate
     from tco.cli.emit import Answer, emit
     from tco.cli.load import catalogue_for
-    from tco.foundation.errors import DataError, unknown
+    from tco.foundation.errors import DataError, UsageError, unknown
     from tco.outputs.document import document
-    from tco.outputs.explanation import HEADER, explanation_document, explanation_lines, explanation_rows
+    from tco.outputs.explanation import HEADER, SHALLOW, View, explanation_document, explanation_lines, explanation_rows
     from tco.outputs.table import Table
 
+    if everything and depth is not None:
+        raise UsageError(f"--depth {depth} and --all exclude each other")
     if metric not in METRICS:
         raise unknown("metric", metric, METRICS)
     catalogue = catalogue_for(scenario, data)
@@ -42,13 +45,16 @@ def explain(
     if root is None:
         raise DataError(f"{metric} has no value for {scenario}: {'; '.join(result.notes) or 'it belongs to another kind of workload'}")
     own = frozenset(path for path, given in result.inputs.items() if given.overlay)
-    lines = explanation_lines(metric, root, catalogue, depth, redact, own)
+    view = View(catalogue, depth, redact, own)
+    short = view._replace(depth=SHALLOW) if depth is None and not everything else view
+    title = f"{result.title}: {METRICS[metric].label}"
+    below = [] if short.depth is None else [f"{short.depth} levels; --depth {short.depth + 1} opens one more, --all everything."]
     emit(
         Answer(
-            lambda: document("explain", catalogue, {"scenario": result.scenario, **explanation_document(metric, root, catalogue, redact, own)}),
-            lambda: [Table((), [], f"{result.title}: {METRICS[metric].label}", list(lines))],
+            lambda: document("explain", catalogue, {"scenario": result.scenario, **explanation_document(metric, root, view)}),
+            lambda: [Table((), [], title, list(explanation_lines(metric, root, short)), below)],
             HEADER,
-            explanation_rows(root, catalogue, redact, own),
+            explanation_rows(root, view),
             result.notes,
         ),
         form.value,

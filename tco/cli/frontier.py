@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -29,16 +28,12 @@ def frontier(
     from tco.cli.load import catalogue_for
     from tco.outputs.document import document
     from tco.outputs.frontiers import HEADER, frontier_document, frontier_rows, frontier_tables
-    from tco.studies.frontier import frontiers_of
+    from tco.studies import asking
 
-    shared = catalogue_for(None, data)
-    decoding, prefilling = (
-        [(name, catalogue_for(name, data) if Path(name).is_file() else shared) for name in part] for part in (scenarios, prefill or [])
-    )
-    found = frontiers_of(decoding, prefilling, pairs(settings, "--set"))
+    found = asking.frontier(scenarios, prefill or (), pairs(settings, "--set"), data)
     emit(
         Answer(
-            lambda: document("frontier", decoding[-1][1], frontier_document(found)),
+            lambda: document("frontier", catalogue_for(scenarios[-1], data), frontier_document(found)),
             lambda: frontier_tables(found),
             HEADER,
             frontier_rows(found),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tco.economics.finance import yearly_upkeep
@@ -10,6 +11,7 @@ from tco.economics.rebates import Rebate
 from tco.economics.site import building_price, sidecar_price, yearly_energy, yearly_rent, yearly_staff
 from tco.foundation.formula import formula, total
 from tco.foundation.provenance import SOURCED
+from tco.foundation.trace import scope
 from tco.foundation.units import USD, Chip, Pure, USDPerChipHour, Watt
 from tco.foundation.values import Values
 from tco.hardware.bill import Bill
@@ -126,11 +128,15 @@ class Ledger:
 
     def capital(self, path: str, asset: str, price: Any, kind: str, sources: tuple[str, ...], inputs: tuple[str, ...], overlay: bool = False) -> None:
         """Add something bought, recovered over the life of its class of asset."""
-        self.add(self.terms.purchase(path, asset, price, kind, sources, inputs, overlay))
+        self.terms.charge(asset)  # found here, so that it is not named by the first line of its class
+        with scope(path):
+            self.add(self.terms.purchase(path, asset, price, kind, sources, inputs, overlay))
 
-    def yearly(self, path: str, asset: str, cost: Any, *inputs: str) -> Any:
-        """Add a yearly line that rests on some inputs."""
-        return self.add(self.terms.recurring(path, asset, cost, inputs))
+    def yearly(self, path: str, asset: str, bill: Callable[..., Any], base: Any, *inputs: str) -> Any:
+        """Add a yearly line: the bill of a base, a power or a price, at some inputs."""
+        with scope(path):
+            cost = bill(base, *(self.terms.values[name] for name in inputs))
+            return self.add(self.terms.recurring(path, asset, cost, inputs))
 
     def add(self, flow: Flow) -> Any:
         """Add a flow and return what it costs a chip-hour."""
@@ -144,13 +150,21 @@ def cost_of_world(values: Values, bill: Bill, network: Network, rebates: list[Re
 
     `tenure` is 'own' or 'colocation'; `sidecar` is the part that cools liquid-cooled racks where the site cannot.
     """
+    with scope("cost"):
+        return lines_and_sums(values, bill, network, rebates, chips, tenure, sidecar)
+
+
+def lines_and_sums(values: Values, bill: Bill, network: Network, rebates: list[Rebate], chips: float, tenure: str, sidecar: str | None) -> Cost:
+    """Return the cost of a world, its cells named in the place that is open."""
     ledger = Ledger(values, chips)
     for line in bill.lines:
         if line.extended is not None:
             ledger.capital(f"servers/{line.path}", "servers", line.extended, line.kind, line.sources, line.inputs, line.overlay)
-    in_common = [world_share(line.price, chips, values["cluster.chips"]) for line in network.lines]
-    for part, price in zip(network.lines, in_common, strict=True):
-        ledger.capital(f"network/{part.name}", "network", price, part.kind, part.sources, part.inputs)
+    in_common = []
+    for part in network.lines:
+        with scope("network", part.name):
+            in_common.append(world_share(part.price, chips, values["cluster.chips"]))
+        ledger.capital(f"network/{part.name}", "network", in_common[-1], part.kind, part.sources, part.inputs)
     network_price = total("network_share", in_common)
     storage = storage_price(bill.price, values["cluster.storage_share"])
     given = values.input("cluster.storage_share")
@@ -164,21 +178,24 @@ def cost_of_world(values: Values, bill: Bill, network: Network, rebates: list[Re
         given = values.input(f"parts.{sidecar}.price_per_power")
         cooler = sidecar_price(bill.power, values[f"parts.{sidecar}.price_per_power"])
         ledger.capital("site/sidecar", "cooling", cooler, given.kind, (given.source,), (given.path,), given.overlay)
-        ledger.yearly("upkeep/sidecar", "upkeep", yearly_upkeep(cooler, values["terms.maintenance"]), "terms.maintenance")
-    ledger.yearly("upkeep/equipment", "upkeep", yearly_upkeep(capex, values["terms.maintenance"]), "terms.maintenance")
+        ledger.yearly("upkeep/sidecar", "upkeep", yearly_upkeep, cooler, "terms.maintenance")
+    ledger.yearly("upkeep/equipment", "upkeep", yearly_upkeep, capex, "terms.maintenance")
     gross = total("gross_cost_per_chip_hour", [line.usd_per_chip_hour for line in ledger.lines])
     for rebate in rebates:
-        ledger.capital(rebate.path.replace(".", "/"), "rebate", negative(rebate.value), rebate.kind, rebate.sources, rebate.inputs)
+        path = rebate.path.replace(".", "/")
+        with scope(path):
+            price = negative(rebate.value)
+        ledger.capital(path, "rebate", price, rebate.kind, rebate.sources, rebate.inputs)
     given_back = total("rebates", [rebate.value for rebate in rebates]) if rebates else 0.0
     calendar = total("cost_per_chip_hour", [line.usd_per_chip_hour for line in ledger.lines])
     return Cost(
         ledger.lines,
         capex,
-        price_per_chip(capex, chips),
-        price_per_chip(network_price, chips),
-        price_per_chip(given_back, chips),
+        per_chip(price_per_chip, "capex", capex, chips),
+        per_chip(price_per_chip, "network", network_price, chips),
+        per_chip(price_per_chip, "rebates", given_back, chips),
         it_power,
-        power_per_chip(it_power, chips),
+        per_chip(power_per_chip, "it_power", it_power, chips),
         energy,
         calendar,
         gross,
@@ -187,20 +204,23 @@ def cost_of_world(values: Values, bill: Bill, network: Network, rebates: list[Re
     )
 
 
+def per_chip(share: Callable[..., Any], name: str, whole: Any, chips: float) -> Any:
+    """Return a price or a power of the world per chip, in a place of its own."""
+    with scope(name):
+        return share(whole, chips)
+
+
 def add_site(ledger: Ledger, values: Values, it_power: Any, tenure: str) -> Any:
     """Add building or rent, energy and staff; return the energy per chip-hour."""
     if tenure == "own":
         building = building_price(it_power, values["site.usd_per_mw"])
         given = values.input("site.usd_per_mw")
         ledger.capital("site/building", "building", building, given.kind, (given.source,), (given.path,))
-        ledger.yearly("site/building-upkeep", "upkeep", yearly_upkeep(building, values["site.maintenance"]), "site.maintenance")
-        ledger.yearly("site/staff", "staff", yearly_staff(it_power, values["site.staff"]), "site.staff")
+        ledger.yearly("site/building-upkeep", "upkeep", yearly_upkeep, building, "site.maintenance")
+        ledger.yearly("site/staff", "staff", yearly_staff, it_power, "site.staff")
     else:
-        rent = yearly_rent(it_power, values["site.colo_usd_per_kw_month"])
-        ledger.yearly("site/colocation", "building", rent, "site.colo_usd_per_kw_month")
-    paths = ("site.load_factor", "site.pue", "site.electricity_price")
-    energy = yearly_energy(it_power, *(values[path] for path in paths))
-    return ledger.yearly("site/energy", "energy", energy, *paths)
+        ledger.yearly("site/colocation", "building", yearly_rent, it_power, "site.colo_usd_per_kw_month")
+    return ledger.yearly("site/energy", "energy", yearly_energy, it_power, "site.load_factor", "site.pue", "site.electricity_price")
 
 
 def shares_by_kind(lines: list[CostLine]) -> dict[str, float]:

@@ -22,7 +22,7 @@ from tco.economics.finance import (
 )
 from tco.foundation.formula import total
 from tco.foundation.provenance import worst
-from tco.foundation.trace import plain
+from tco.foundation.trace import plain, scope
 from tco.foundation.values import Values
 
 OPERATION = "terms.life"  # how long a world is run, and what recurs is paid
@@ -80,7 +80,8 @@ class Terms:
         """Return what a year costs for each dollar of a price of which nothing is left: once for all classes of one life."""
         life = LIVES.get(asset, OPERATION)
         if life not in self.recoveries:
-            self.recoveries[life] = capital_recovery_factor(self.values["terms.rate"], self.values[life])
+            with scope("recovery", named(life)):
+                self.recoveries[life] = capital_recovery_factor(self.values["terms.rate"], self.values[life])
         return self.recoveries[life]
 
     def charge(self, asset: str) -> Any:
@@ -89,8 +90,10 @@ class Terms:
             return self.recovery(asset)
         life = LIVES.get(asset, OPERATION)
         if life not in self.charges:
-            share = recoverable_share(self.residual(asset), self.values["terms.rate"], self.values[life])
-            self.charges[life] = capital_charge(self.recovery(asset), share)
+            recovery = self.recovery(asset)
+            with scope("charge", named(life)):
+                share = recoverable_share(self.residual(asset), self.values["terms.rate"], self.values[life])
+                self.charges[life] = capital_charge(recovery, share)
         return self.charges[life]
 
     def purchase(
@@ -105,6 +108,11 @@ class Terms:
         kind, sources = worst([one.kind for one in given]), tuple(dict.fromkeys(one.source for one in given))
         overlay = any(one.overlay for one in given)
         return Flow(path, asset, yearly, MONTHLY, self.values[OPERATION], MONTHLY, 0.0, kind, sources, inputs, overlay)
+
+
+def named(path: str) -> str:
+    """Return the last name of a path, for a place of the trace."""
+    return path.rpartition(".")[2]
 
 
 # ---------------------------------------------------------------- folds

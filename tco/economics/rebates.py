@@ -11,6 +11,7 @@ from tco.foundation.dates import period
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import formula, normal_cdf, total
 from tco.foundation.provenance import worst
+from tco.foundation.trace import scope
 from tco.foundation.units import USD, Pure, Share, USDPerShare, Watt, Year
 from tco.foundation.values import Values
 from tco.hardware.bill import BillLine
@@ -123,6 +124,12 @@ class Rebate(NamedTuple):
 
 def rebate_of(agreement: Agreement, lines: list[BillLine], facility_power: Any, values: Values) -> Rebate:
     """Return the rebate of an agreement on the covered parts of a bill, or on the power it delivers."""
+    with scope("rebates", agreement.id):
+        return value_of(agreement, lines, facility_power, values)
+
+
+def value_of(agreement: Agreement, lines: list[BillLine], facility_power: Any, values: Values) -> Rebate:
+    """Return the rebate of an agreement, its cells named in the place that is open."""
     path = f"rebates.{agreement.id}"
     names = KINDS[agreement.kind]
     terms = {name: f"{path}.{name}" for name in names}

@@ -21,6 +21,7 @@ from tco.fabric.links import Group, Links, group_of, links_for, worlds_of
 from tco.fabric.timing import Reach, Timing, Ways, at_once, partly, pipelined, straight_latency, wire
 from tco.foundation.errors import unknown
 from tco.foundation.formula import least, total
+from tco.foundation.trace import scope
 
 OPERATIONS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-recv")
 SOME, VAST = 1e6, 1e15  # bytes
@@ -68,13 +69,14 @@ def offered(at: Reach, operation: str, found: Ways) -> dict[str, Timing]:
     for name, way in found.items():
         if not library.offered(operation, name):
             continue
-        if library.anywhere(operation, name) or not apart.any():
-            made[name] = way()
-        elif not apart.all():
-            made[name] = partly(way(), 1.0 - apart)
+        with scope(name):
+            if library.anywhere(operation, name) or not apart.any():
+                made[name] = called(at, operation, way())
+            elif not apart.all():
+                made[name] = called(at, operation, partly(way(), 1.0 - apart))
     if not made:
         raise nothing_offered(library, operation, found)
-    return {name: called(at, operation, timing) for name, timing in made.items()}
+    return made
 
 
 def choose(at: Reach, operation: str, size: Any, name: str | None = None) -> Any:
@@ -82,10 +84,11 @@ def choose(at: Reach, operation: str, size: Any, name: str | None = None) -> Any
 
     `size` is the whole buffer as nccl-tests counts it, in expert exchanges the `Tokens` of a rank.
     """
-    found = ways(at, operation, size)
-    if name is not None:
-        found = {name: named(found, operation, name)}
-    return least(operation, [timing.time for timing in offered(at, operation, found).values()])
+    with scope(operation):
+        found = ways(at, operation, size)
+        if name is not None:
+            found = {name: named(found, operation, name)}
+        return least("quickest", [timing.time for timing in offered(at, operation, found).values()])
 
 
 def named(found: Ways, operation: str, name: str) -> Callable[[], Timing]:

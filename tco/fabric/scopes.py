@@ -19,6 +19,7 @@ from tco.catalog.systems import System
 from tco.fabric.slices import Torus, lanes_rate, slice_all_to_all, slice_cut, slice_of
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import formula, least, total
+from tco.foundation.trace import scope
 from tco.foundation.units import BytePerSecond, Pure
 from tco.foundation.values import Readable
 
@@ -129,7 +130,8 @@ def fabric_scopes(system: System, values: Readable) -> list[Scope]:
         raise unknown("fabric.kind", kind, KINDS, system.where)
     if system.chips < 2 and kind != "star":
         raise DataError(f"{system.where}: a {kind} joins two chips or more, the tree holds {system.chips:g} {system.chip}")
-    scopes = KINDS[kind](system, values)
+    with scope("fabric"):
+        scopes = KINDS[kind](system, values)
     if len(scopes) == 1:
         whole = scopes[0]
         whole.scope = "world"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 from tco.foundation.formula import Formula
@@ -133,3 +135,18 @@ def equation(formula: Formula) -> str:
     """Return the formula's equation as the code computes it, for instance 'max(flops / compute_rate, bytes / bandwidth)'."""
     body = expression(formula)
     return str(body)
+
+
+@cache
+def fingerprint(formula: Formula) -> str:
+    """Return a short hash of all a formula computes with: equation, units of result and parameters, defaults."""
+    import hashlib  # an answer that keeps nothing starts without it
+
+    parts = (equation(formula), formula.unit, *(f"{name} {unit}" for name, unit in formula.parameters.items()))
+    defaults = (f"{name} {value!r}" for name, value in formula.defaults.items())
+    return hashlib.sha256("\n".join((*parts, *defaults)).encode()).hexdigest()[:12]
+
+
+def fingerprints(formulas: Iterable[Formula]) -> dict[str, str]:
+    """Return the fingerprint of every formula by its name."""
+    return {formula.name: fingerprint(formula) for formula in formulas}

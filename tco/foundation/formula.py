@@ -8,7 +8,9 @@ allowed: while a trace is recorded, one formula call is one node.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from functools import cache
 from typing import Any, ParamSpec, Protocol, TypeVar
 
@@ -48,11 +50,21 @@ class Formula:
         given = function.__defaults__ or ()
         self.defaults: dict[str, float] = dict(zip(names[len(names) - len(given) :], given, strict=True))
 
+    def __reduce__(self) -> tuple[Callable[[str, str], Formula], tuple[str, str]]:
+        """Pickle the name alone: a trace that is read again rests on the formulas of the program that reads it."""
+        return formula_of, (self.function.__module__, self.name)
 
-class _State:
-    """The recorder in use, if any: the one flag a formula call tests."""
 
-    recorder: Recorder | None = None
+# The recorder in use in this thread or task, if any: the one flag a formula call tests.
+RECORDER: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
+in_use = RECORDER.get
+
+
+def formula_of(module: str, name: str) -> Formula:
+    """Return a registered formula, its module imported first if need be."""
+    if name not in REGISTRY:
+        importlib.import_module(module)
+    return REGISTRY[name]
 
 
 def formula(unit: str, source: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -65,7 +77,7 @@ def formula(unit: str, source: str) -> Callable[[Callable[P, R]], Callable[P, R]
         REGISTRY[record.name] = record
 
         def call(*arguments: P.args, **named: P.kwargs) -> R:
-            recorder = _State.recorder
+            recorder = in_use()
             if recorder is None:
                 return function(*arguments, **named)
             result: R = recorder.call(record, arguments, named)
@@ -80,8 +92,9 @@ def formula(unit: str, source: str) -> Callable[[Callable[P, R]], Callable[P, R]
 
 def total(name: str, terms: Sequence[Any]) -> Any:
     """Sum of any number of terms of one unit, as a single node: total = sum of terms."""
-    if _State.recorder is not None:
-        return _State.recorder.gather("total", name, terms)
+    recorder = in_use()
+    if recorder is not None:
+        return recorder.gather("total", name, terms)
     result: Any = 0.0
     for term in terms:
         result = result + term
@@ -90,8 +103,9 @@ def total(name: str, terms: Sequence[Any]) -> Any:
 
 def least(name: str, candidates: Sequence[Any]) -> Any:
     """The smallest of several candidates of one unit, as a single node: the choice of the cheapest algorithm."""
-    if _State.recorder is not None:
-        return _State.recorder.gather("least", name, candidates)
+    recorder = in_use()
+    if recorder is not None:
+        return recorder.gather("least", name, candidates)
     result = candidates[0]
     for candidate in candidates[1:]:
         result = np.minimum(result, candidate)
@@ -109,7 +123,7 @@ def least_over(name: str, candidates: tuple[tuple[float, ...], ...], compute: Ca
     and the minimum over the first axis has the shape the arguments broadcast to. While a trace is recorded, and where arrays are so
     large that a call costs less than the memory of all candidates, they are taken one by one; the result is the same.
     """
-    if _State.recorder is not None or max(getattr(one, "size", 1) for one in arguments) > MANY:
+    if in_use() is not None or max(getattr(one, "size", 1) for one in arguments) > MANY:
         return least(name, [compute(*candidate, *arguments) for candidate in candidates])
     stacked = _stacked(candidates, max(getattr(one, "ndim", 0) for one in arguments))
     return compute(*stacked, *arguments).min(axis=0)
@@ -123,8 +137,9 @@ def _stacked(candidates: tuple[tuple[float, ...], ...], axes: int) -> tuple[Any,
 
 def greatest(name: str, candidates: Sequence[Any]) -> Any:
     """The largest of several candidates of one unit, as a single node: the bound that binds."""
-    if _State.recorder is not None:
-        return _State.recorder.gather("greatest", name, candidates)
+    recorder = in_use()
+    if recorder is not None:
+        return recorder.gather("greatest", name, candidates)
     result = candidates[0]
     for candidate in candidates[1:]:
         result = np.maximum(result, candidate)

@@ -2,27 +2,59 @@
 
 While a trace is recorded every formula call opens one node. A traced value refuses arithmetic outside a formula, so whatever
 reaches a result without a node cannot pass unseen; it also refuses to be a bool, a float or an int.
+
+Every node has an id that no other node of its trace has: an input its path, any other node the place it was made in and its name,
+`cost/servers/compute-tray/trn3/per_chip_hour`. Places are opened with `scope`. The id of a node follows from what is computed there,
+not from any value, so it names the same cell in every explanation, file and workbook.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar, Token
 from typing import Any
 
-from tco.foundation.formula import Formula, _State, greatest, least, total
+from tco.foundation.formula import RECORDER, Formula, greatest, in_use, least, total
 from tco.foundation.units import same_unit
 
 STRUCTURE = "structure"  # the source of a count that the system, model or plan itself states
+
+PLACE: ContextVar[str] = ContextVar("place", default="")  # where the nodes of this thread or task are made
+NOWHERE: AbstractContextManager[None] = nullcontext()
+
+
+class _Scope:
+    """A place of the trace while it is open."""
+
+    __slots__ = ("names", "token")
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+        self.token: Token[str] | None = None
+
+    def __enter__(self) -> None:
+        around = PLACE.get()
+        self.token = PLACE.set("/".join((around, *self.names) if around else self.names))
+
+    def __exit__(self, *_: object) -> None:
+        if self.token is not None:
+            PLACE.reset(self.token)
+
+
+def scope(*names: str) -> AbstractContextManager[None]:
+    """Open a place below the one that is open: nodes made in it carry its name. Without a recording it costs nothing."""
+    return NOWHERE if in_use() is None else _Scope(names)
 
 
 class Node:
     """One number of the graph: a leaf of the catalogue, a formula call, or a sum."""
 
-    __slots__ = ("formula", "inputs", "kind", "name", "note", "operation", "path", "shown", "source", "unit", "value")
+    __slots__ = ("formula", "id", "inputs", "kind", "name", "note", "operation", "path", "shown", "source", "unit", "value")
 
     def __init__(self, name: str, value: Any, unit: str, source: str) -> None:
         self.name = name
+        self.id = name  # the recorder gives the one that no other node has
         self.value = value
         self.unit = unit
         self.source = source
@@ -66,11 +98,14 @@ class Trace:
 
     def __init__(self) -> None:
         self._coefficients: dict[tuple[str, str], Node] = {}
+        self._counts: dict[tuple[Any, ...], Node] = {}
+        self._met: dict[str, int] = {}  # how often each id was asked for
 
     def leaf(self, name: str, value: Any, unit: str, source: str, kind: str, path: str | None = None) -> Traced:
         """Return a traced value with nothing below it."""
         node = Node(name, value, unit, source)
         node.kind, node.path = kind, path
+        node.id = self._unique(path or name)
         return Traced(value, node)
 
     def call(self, formula: Formula, arguments: tuple[Any, ...], named: dict[str, Any]) -> Traced:
@@ -93,7 +128,7 @@ class Trace:
             else:
                 plain[name] = formula.defaults[name]
                 node.inputs.append((name, self._coefficient(formula, name, unit)))
-        node.value = formula.function(**plain)
+        node.value, node.id = formula.function(**plain), self._placed(formula.name)
         return Traced(node.value, node)
 
     def gather(self, operation: str, name: str, terms: Sequence[Any]) -> Any:
@@ -111,50 +146,74 @@ class Trace:
             if isinstance(term, Traced):
                 if not same_unit(term.node.unit, unit):
                     raise TypeError(f"{name} gathers {unit!r} and {term.node.unit!r}")
-                node.inputs.append((term.node.path or term.node.name, term.node))
+                node.inputs.append((term.node.path or _below(PLACE.get(), term.node), term.node))
                 values.append(term.value)
             else:
                 node.inputs.append((f"term_{position + 1}", self._structural(f"term_{position + 1}", term, unit)))
                 values.append(term)
         with paused():
             result = gathering(name, values)
-        node.value = result
+        node.value, node.id = result, self._placed(name)
         return Traced(result, node)
 
     def _structural(self, name: str, value: Any, unit: str) -> Node:
-        node = Node(name, value, unit, STRUCTURE)
-        node.kind = "derived"
+        """Return the leaf of a count: one for each name, value and unit of a place."""
+        key = (PLACE.get(), name, unit, _hashable(value))
+        node = self._counts.get(key)
+        if node is None:
+            node = self._counts[key] = Node(name, value, unit, STRUCTURE)
+            node.kind, node.id = "derived", self._placed(name)
         return node
 
     def _coefficient(self, formula: Formula, name: str, unit: str) -> Node:
         node = self._coefficients.get((formula.name, name))
         if node is None:
             node = Node(name, formula.defaults[name], unit, formula.source)
-            node.kind = "derived"
+            node.kind, node.id = "derived", self._unique(f"constants/{formula.name}/{name}")
             self._coefficients[formula.name, name] = node
         return node
+
+    def _placed(self, name: str) -> str:
+        """Return the id of a node made here."""
+        place = PLACE.get()
+        return self._unique(f"{place}/{name}" if place else name)
+
+    def _unique(self, wanted: str) -> str:
+        """Return an id, numbered in the order of making where it was given before."""
+        met = self._met[wanted] = self._met.get(wanted, 0) + 1
+        return wanted if met == 1 else self._unique(f"{wanted}-{met}")
+
+
+def _hashable(value: Any) -> Any:
+    """Return what tells a plain value from another: a number is itself whatever its type."""
+    return (value.item() if value.ndim == 0 else (value.shape, value.tobytes())) if hasattr(value, "tobytes") else value
+
+
+def _below(place: str, node: Node) -> str:
+    """Return what a term is called in a sum made at a place: the part of its own place that lies below, else its name."""
+    inner = node.id.removeprefix(f"{place}/").rpartition("/")[0]
+    return inner or node.name
 
 
 @contextmanager
 def recording() -> Iterator[Trace]:
-    """Record a trace while the block runs."""
-    trace, before = Trace(), _State.recorder
-    _State.recorder = trace
+    """Record a trace while the block runs: what other threads and tasks compute meanwhile stays theirs."""
+    trace = Trace()
+    token = RECORDER.set(trace)
     try:
         yield trace
     finally:
-        _State.recorder = before
+        RECORDER.reset(token)
 
 
 @contextmanager
 def paused() -> Iterator[None]:
     """Leave the recording for a moment, to compute on plain values."""
-    before = _State.recorder
-    _State.recorder = None
+    token = RECORDER.set(None)
     try:
         yield
     finally:
-        _State.recorder = before
+        RECORDER.reset(token)
 
 
 def plain(value: Any) -> Any:

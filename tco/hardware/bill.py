@@ -14,6 +14,7 @@ from tco.catalog.systems import Leaf, System
 from tco.foundation.errors import DataError
 from tco.foundation.formula import formula, total
 from tco.foundation.provenance import worst
+from tco.foundation.trace import scope
 from tco.foundation.units import USD, Pure, Watt
 from tco.foundation.values import Values
 from tco.hardware.silicon import INPUTS as SILICON_INPUTS
@@ -90,7 +91,8 @@ class Pricing:
         if self.catalogue.has_part_value(part, "own_price"):
             return values[own], False, (own,)
         if self.catalogue.has_part_value(part, "die_area"):
-            price = values.derived(own, "USD", lambda: built_up_price(values, part))
+            with scope("parts", part):
+                price = values.derived(own, "USD", lambda: built_up_price(values, part))
             return price, False, (own,) if values.has(own) else tuple(f"parts.{part}.{name}" for name in SILICON_INPUTS)
         return values[whole], True, (whole,)  # raises: the price is missing
 
@@ -125,25 +127,22 @@ def bill_of_materials(system: System, values: Values, catalogue: Catalogue) -> B
             assembly = leaf
             continue
         holder = included.get(leaf.parent)
-        if holder is not None:
-            included[leaf.path] = holder
-            price, extended = None, None
-            paths: tuple[str, ...] = ()
-        else:
-            price, whole, paths = pricing.of(leaf.part)
-            if whole:
-                included[leaf.path] = leaf.path
-            extended = extended_price(price, leaf.quantity)
-        if catalogue.has_part_value(leaf.part, "efficiency"):
-            converter, power = leaf, None
-        else:
-            power = extended_power(part_power(values, catalogue, leaf.part), leaf.quantity)
+        price, whole, paths = (None, False, ()) if holder is not None else pricing.of(leaf.part)
+        if holder is not None or whole:
+            included[leaf.path] = holder or leaf.path
+        with scope("bill", leaf.path):
+            extended = None if holder is not None else extended_price(price, leaf.quantity)
+            if catalogue.has_part_value(leaf.part, "efficiency"):
+                converter, power = leaf, None
+            else:
+                power = extended_power(part_power(values, catalogue, leaf.part), leaf.quantity)
         lines.append(bill_line(values, leaf, price, extended, power, paths, holder))
     if assembly is not None:
         lines.append(assembly_line(values, assembly, lines, system.chip))
     add_conversion_loss(values, converter, lines, system)
-    price_sum = values.derived("system.price", "USD", lambda: total("system_price", [x.extended for x in lines if x.extended is not None]))
-    power_sum = values.derived("system.power", "W", lambda: total("system_power", [x.power for x in lines]))
+    with scope("bill"):
+        price_sum = values.derived("system.price", "USD", lambda: total("system_price", [x.extended for x in lines if x.extended is not None]))
+        power_sum = values.derived("system.power", "W", lambda: total("system_power", [x.power for x in lines]))
     return Bill(lines, price_sum, power_sum)
 
 
@@ -165,16 +164,18 @@ def assembly_line(values: Values, leaf: Leaf, lines: list[BillLine], chip: str) 
     """Return the line of assembly and test: a share of everything that is assembled, the chips and their HBM apart."""
     share = f"parts.{leaf.part}.assembly_share"
     priced = [line for line in lines if line.extended is not None and chip not in line.path.split("/")]
-    assembled = total("assembled_parts", [line.extended for line in priced])
-    price = assembly_price(assembled, values[share])
-    return bill_line(values, leaf, price, extended_price(price, 1.0), extended_power(0.0, 1.0), (share,), None)
+    with scope("bill", leaf.path):
+        assembled = total("assembled_parts", [line.extended for line in priced])
+        price = assembly_price(assembled, values[share])
+        return bill_line(values, leaf, price, extended_price(price, 1.0), extended_power(0.0, 1.0), (share,), None)
 
 
 def add_conversion_loss(values: Values, converter: Leaf | None, lines: list[BillLine], system: System) -> None:
     """Give the power shelves, which only convert, the loss behind everything else as their power."""
     if converter is None:
         raise DataError(f"{system.where}: the tree holds no power shelf (a part with an efficiency)")
-    load = total("converted_load", [line.power for line in lines if line.power is not None])
-    for line in lines:
-        if line.power is None:
-            line.power = conversion_loss(load, values[f"parts.{converter.part}.efficiency"])
+    with scope("bill", converter.path):
+        load = total("converted_load", [line.power for line in lines if line.power is not None])
+        for line in lines:
+            if line.power is None:
+                line.power = conversion_loss(load, values[f"parts.{converter.part}.efficiency"])

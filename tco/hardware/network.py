@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import formula, total
 from tco.foundation.provenance import worst
+from tco.foundation.trace import scope
 from tco.foundation.units import USD, Pure, Watt
 from tco.foundation.values import Values
 from tco.hardware.clos import edge_bandwidth, module_ends, tier_links, tier_switches, uplink_bandwidth
@@ -95,6 +96,12 @@ def scale_out_network(values: Values, plan: Plan) -> Network:
     """Return switches by tier, links, modules and cables of a cluster's network."""
     if plan.design not in DESIGNS:
         raise unknown("network design", plan.design, DESIGNS)
+    with scope(f"{plan.prefix}network"):
+        return tier_by_tier(values, plan)
+
+
+def tier_by_tier(values: Values, plan: Plan) -> Network:
+    """Return the network of a known design, from the chips up."""
     oversubscription, capacity = values["cluster.oversubscription"], values[f"parts.{plan.switch}.switch_capacity"]
     down = edge_bandwidth(plan.chips, plan.nic)
     lines: list[NetworkLine] = []
@@ -104,12 +111,13 @@ def scale_out_network(values: Values, plan: Plan) -> Network:
     elif not plan.in_rack:
         lines.append(network_line(values, plan, "copper-cables", COPPER, tier_links(down, values[f"parts.{COPPER}.port_bandwidth"])))
     for tier in range(1, plan.tiers + 1):
-        up: Any = uplink_bandwidth(down, oversubscription) if tier < plan.tiers else 0.0
-        if tier > 1 or not plan.in_rack:
-            lines.append(network_line(values, plan, f"switches-tier-{tier}", plan.switch, tier_switches(down, up, capacity)))
-        if tier < plan.tiers:
-            optic = optic_for(values, plan.span if tier == plan.tiers - 1 else 0.0)
-            optical.setdefault(optic, []).append(tier_links(up, values[f"parts.{optic}.port_bandwidth"]))
+        with scope(f"tier-{tier}"):
+            up: Any = uplink_bandwidth(down, oversubscription) if tier < plan.tiers else 0.0
+            if tier > 1 or not plan.in_rack:
+                lines.append(network_line(values, plan, f"switches-tier-{tier}", plan.switch, tier_switches(down, up, capacity)))
+            if tier < plan.tiers:
+                optic = optic_for(values, plan.span if tier == plan.tiers - 1 else 0.0)
+                optical.setdefault(optic, []).append(tier_links(up, values[f"parts.{optic}.port_bandwidth"]))
         down = up
     links = [link for group in optical.values() for link in group]
     for optic, group in optical.items():
@@ -132,13 +140,6 @@ def network_line(values: Values, plan: Plan, name: str, part: str, quantity: Any
     """Return one line of the network's bill."""
     price, power = f"parts.{part}.price", f"parts.{part}.power"
     given = values.input(price)
-    return NetworkLine(
-        plan.prefix + name,
-        part,
-        quantity,
-        network_price(quantity, values[price]),
-        network_power(quantity, values[power]),
-        worst([given.kind]),
-        (given.source,),
-        (price,),
-    )
+    with scope(name):
+        extended, drawn = network_price(quantity, values[price]), network_power(quantity, values[power])
+    return NetworkLine(plan.prefix + name, part, quantity, extended, drawn, worst([given.kind]), (given.source,), (price,))

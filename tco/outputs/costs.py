@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tco.chain.scenario import Result
+from tco.chain.result import Result
 from tco.economics.cost import CostLine
 from tco.foundation.provenance import SOURCED
 from tco.outputs.comparison import bill_dates, missing_notes, premise

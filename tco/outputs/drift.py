@@ -56,12 +56,14 @@ def diff_table(a: str, b: str, moved: Sequence[Move], why: Sequence[Cause]) -> T
         ("~" if m.old is not None and m.new is not None else sign(m.old), m.metric, f"{mark(m.old)} -> {mark(m.new)}", percent(m.change))
         for m in moved
     ]
-    for kind in ("price", "quantity", "assumption"):
+    for kind in ("price", "quantity", "assumption", "formula"):
         some = [cause for cause in why if cause.kind == kind]
         if some:
             rows.append(("", kind.upper(), "", ""))
             rows += [(sign_of(c), c.path, f"{mark(c.old)} -> {mark(c.new)} {c.unit}".rstrip(), "") for c in some]
-    title = f"{a} -> {b}: {len(moved)} metrics and {len(why)} inputs differ" if rows else f"{a} and {b}: no difference"
+    formulas = sum(cause.kind == "formula" for cause in why)
+    also = f" and {formulas} formulas" if formulas else ""
+    title = f"{a} -> {b}: {len(moved)} metrics and {len(why) - formulas} inputs{also} differ" if rows else f"{a} and {b}: no difference"
     below = [] if why or not moved else [f"Why: {FORMULA}."]
     return Table(("", "metric or input", "old -> new", "change") if rows else (), rows, title, [], below, align="lll")
 

@@ -1,9 +1,12 @@
-"""The explanation of a number: its equation, its inputs and their sources, as a tree read off the trace."""
+"""The explanation of a number: its equation, its inputs and their sources, as a tree read off the trace.
+
+A node is known by its id, which no other node has and which does not move with values. A depth of None opens everything.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.foundation.equation import equation
@@ -12,6 +15,8 @@ from tco.foundation.trace import STRUCTURE, Node
 from tco.outputs.document import number
 from tco.outputs.table import significant
 
+SHALLOW = 3  # levels below the number that the table form shows of itself
+TERMS = 12  # of a long sum that it shows of itself
 GATHERED = {"total": "sum of {} terms", "least": "least of {} candidates", "greatest": "greatest of {} candidates"}
 STRUCTURE_TITLE = "counts and shapes of the system, the model and the plan"
 
@@ -25,38 +30,39 @@ def node_equation(node: Node) -> str | None:
     return None
 
 
-def numbered(root: Node) -> dict[int, str]:
-    """Return an id for every node, in the order a reader meets them."""
-    ids: dict[int, str] = {}
+class View(NamedTuple):
+    """How an explanation is read: from where its sources come, how deep, and what is not shown."""
 
-    def visit(node: Node) -> None:
-        if id(node) not in ids:
-            ids[id(node)] = f"n{len(ids) + 1}"
-            for _, inner in node.inputs:
-                visit(inner)
+    catalogue: Catalogue
+    depth: int | None = None
+    redact: bool = False
+    own: frozenset[str] = frozenset()  # paths of a person's own values
 
-    visit(root)
-    return ids
+    def hides(self, node: Node) -> bool:
+        """Say whether a value is left out."""
+        return self.redact and node.path in self.own
+
+    def ends(self, level: int) -> bool:
+        """Say whether nothing below a level is shown."""
+        return self.depth is not None and level >= self.depth
 
 
-def explanation_document(metric: str, root: Node, catalogue: Catalogue, redact: bool = False, own: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """Return the content of the JSON document; `own` are the paths of a person's own values."""
-    ids = numbered(root)
-    seen: set[int] = set()
+def explanation_document(metric: str, root: Node, view: View) -> dict[str, Any]:
+    """Return the content of the JSON document; a node that is not opened says how many inputs it has."""
+    seen: set[str] = set()
 
-    def branch(name: str, node: Node) -> dict[str, Any]:
-        if id(node) in seen:
-            return {"ref": ids[id(node)]}
-        seen.add(id(node))
+    def branch(name: str, node: Node, level: int) -> dict[str, Any]:
+        if node.id in seen:
+            return {"ref": node.id}
+        seen.add(node.id)
         value, unit = node.shown or (node.value, node.unit)
-        hidden = redact and node.path in own
         made: dict[str, Any] = {
-            "id": ids[id(node)],
+            "id": node.id,
             "name": name,
-            "value": None if hidden else number(value),
+            "value": None if view.hides(node) else number(value),
             "unit": unit,
             "equation": node_equation(node),
-            "source": source_text(node, catalogue),
+            "source": source_text(node, view.catalogue),
         }
         if node.formula is not None:
             made["formula"] = node.formula.name
@@ -66,11 +72,13 @@ def explanation_document(metric: str, root: Node, catalogue: Catalogue, redact: 
             made["kind"] = node.kind
             if node.note:
                 made["note"] = node.note
+        elif view.ends(level):
+            made["more"] = len(node.inputs)
         else:
-            made["inputs"] = [branch(name, inner) for name, inner in node.inputs]
+            made["inputs"] = [branch(name, inner, level + 1) for name, inner in node.inputs]
         return made
 
-    return {"metric": metric, "tree": branch(metric, root)}
+    return {"metric": metric, "tree": branch(metric, root, 0)}
 
 
 def source_text(node: Node, catalogue: Catalogue) -> str:
@@ -78,56 +86,65 @@ def source_text(node: Node, catalogue: Catalogue) -> str:
     return STRUCTURE_TITLE if node.source == STRUCTURE else catalogue.source_title(node.source)
 
 
-def explanation_lines(
-    metric: str, root: Node, catalogue: Catalogue, depth: int, redact: bool = False, own: frozenset[str] = frozenset()
-) -> Iterator[str]:
-    """Yield the lines of the tree, `depth` levels deep; a node met again is named by its number."""
-    ids = numbered(root)
-    seen: set[int] = set()
+def explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
+    """Yield the lines of the tree, the terms of a sum from the largest down; a node met again is named by its id."""
+    seen: set[str] = set()
 
-    def visit(name: str, node: Node, lead: str, tail: str, level: int) -> Iterator[str]:
+    def visit(name: str, node: Node, lead: str, tail: str, level: int, share: str = "") -> Iterator[str]:
         value, unit = node.shown or (node.value, node.unit)
         mark = "" if node.kind is None or node.kind in SOURCED else "~"
-        shown = "(own value, left out)" if redact and node.path in own else f"{mark}{significant(value, 6)} {unit}".rstrip()
-        label = node.path if node.is_leaf and node.path else name
-        if id(node) in seen and not node.is_leaf:
-            yield f"{lead}{label} = {shown}  (see {ids[id(node)]})"
-            return
-        seen.add(id(node))
+        shown = "(own value, left out)" if view.hides(node) else f"{mark}{significant(value, 6)} {unit}".rstrip()
+        text = f"{lead}{node.path if node.is_leaf and node.path else name} = {shown}{share}"
         if node.is_leaf:
-            yield f"{lead}{label} = {shown}  [{node.kind}; {source_text(node, catalogue)}]"
-            return
-        yield f"{lead}{label} = {shown}  ({ids[id(node)]})"
-        yield f"{tail}  = {node_equation(node)}  [{source_text(node, catalogue)}]"
-        if level >= depth:
-            yield f"{tail}  ... {len(node.inputs)} inputs below; --depth {depth + 1} shows them"
-            return
-        for position, (inner_name, inner) in enumerate(node.inputs):
-            last = position == len(node.inputs) - 1
-            yield from visit(inner_name, inner, tail + ("`- " if last else "|- "), tail + ("   " if last else "|  "), level + 1)
+            yield f"{text}  [{node.kind}; {source_text(node, view.catalogue)}]"
+        elif node.id in seen:
+            yield f"{text}  (see {node.id})"
+        elif view.ends(level):
+            yield f"{text}  ({len(node.inputs)} below {node.id})"
+        else:
+            seen.add(node.id)
+            yield f"{text}  ({node.id})"
+            yield f"{tail}  = {node_equation(node)}  [{source_text(node, view.catalogue)}]"
+            terms, rest = opened(node, view)
+            for position, (inner_name, inner, inner_share) in enumerate(terms):
+                last = position == len(terms) - 1 and not rest
+                ends = ("`- ", "   ") if last else ("|- ", "|  ")
+                yield from visit(inner_name, inner, tail + ends[0], tail + ends[1], level + 1, inner_share)
+            if rest:
+                yield f"{tail}`- {rest}"
 
     yield from visit(metric, root, "", "", 0)
 
 
-def explanation_rows(root: Node, catalogue: Catalogue, redact: bool = False, own: frozenset[str] = frozenset()) -> list[list[Any]]:
+def opened(node: Node, view: View) -> tuple[list[tuple[str, Node, str]], str]:
+    """Return what lies below a node, the terms of a sum by their share of it, and a word on those beyond the largest."""
+    if node.operation != "total" or not node.value:
+        return [(name, inner, "") for name, inner in node.inputs], ""
+    parts = sorted(((inner.value / node.value, name, inner) for name, inner in node.inputs), key=lambda part: -abs(part[0]))
+    most = len(parts) if view.depth is None or len(parts) <= TERMS + 1 else TERMS
+    rest = sum(share for share, _, _ in parts[most:])
+    words = f"{len(parts) - most} more terms, {rest * 100:.3g} % together" if parts[most:] else ""
+    return [(name, inner, f"  {share * 100:.3g} %") for share, name, inner in parts[:most]], words
+
+
+def explanation_rows(root: Node, view: View) -> list[list[Any]]:
     """Return the CSV rows: every node once, parents before inputs."""
-    ids = numbered(root)
     rows: list[list[Any]] = []
-    seen: set[int] = set()
+    seen: set[str] = set()
 
-    def visit(name: str, node: Node) -> None:
-        if id(node) in seen:
+    def visit(name: str, node: Node, level: int) -> None:
+        if node.id in seen:
             return
-        seen.add(id(node))
+        seen.add(node.id)
         value, unit = node.shown or (node.value, node.unit)
-        inputs = ";".join(ids[id(inner)] for _, inner in node.inputs)
-        hidden = redact and node.path in own
-        cells = [ids[id(node)], name, node.path or "", None if hidden else value, unit, node_equation(node) or ""]
-        rows.append([*cells, node.kind or "", source_text(node, catalogue), inputs])
-        for inner_name, inner in node.inputs:
-            visit(inner_name, inner)
+        inputs = ";".join(inner.id for _, inner in node.inputs)
+        cells = [node.id, name, node.path or "", None if view.hides(node) else value, unit, node_equation(node) or ""]
+        rows.append([*cells, node.kind or "", source_text(node, view.catalogue), inputs])
+        if not view.ends(level):
+            for inner_name, inner in node.inputs:
+                visit(inner_name, inner, level + 1)
 
-    visit(root.path or root.name, root)
+    visit(root.path or root.name, root, 0)
     return rows
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tco.chain.scenario import Result
+from tco.chain.result import Result
 from tco.economics.flows import Payment, cash_flow
 from tco.outputs.comparison import premise
 from tco.outputs.costs import visible

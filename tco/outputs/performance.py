@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tco.chain.metrics import METRICS
-from tco.chain.scenario import Result
+from tco.chain.result import Result
 from tco.outputs.comparison import validation
 from tco.outputs.document import number
 from tco.outputs.table import Table, significant

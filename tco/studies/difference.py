@@ -11,7 +11,7 @@ PRICES = ("price", "own_price", "cost", "loss", "electricity_price", "usd_per_mw
 class Cause(NamedTuple):
     """One thing that differs: an input, a text or a quantity."""
 
-    kind: str  # price, quantity, assumption
+    kind: str  # price, quantity, assumption, formula
     path: str
     old: Any
     new: Any
@@ -19,6 +19,8 @@ class Cause(NamedTuple):
 
     def words(self) -> str:
         """Return the cause in one line."""
+        if self.kind == "formula":
+            return f"formula {self.path} {'is new' if self.old is None else 'is gone' if self.new is None else 'changed'}"
         return f"{self.kind} {self.path}: {show(self.old)} -> {show(self.new)} {self.unit}".rstrip()
 
 
@@ -50,7 +52,7 @@ def input_kind(path: str) -> str:
 
 
 def causes(old: dict[str, Any], new: dict[str, Any], tolerance: float = 1e-9) -> list[Cause]:
-    """Return every input, text and quantity that differs between two states."""
+    """Return every input, text, quantity and formula that differs between two states."""
     found = [Cause("assumption", "system", old["system"], new["system"], "")] if old["system"] != new["system"] else []
     for section, kind in (("texts", "assumption"), ("quantities", "quantity"), ("inputs", None)):
         before, after = old[section], new[section]
@@ -62,7 +64,13 @@ def causes(old: dict[str, Any], new: dict[str, Any], tolerance: float = 1e-9) ->
                 a, b = a and a[0], b and b[0]
             if differs(a, b, tolerance):
                 found.append(Cause(kind or input_kind(path), path, a, b, unit))
-    return found
+    return found + formula_causes(old.get("formulas") or {}, new.get("formulas") or {}, alone=not found)
+
+
+def formula_causes(old: dict[str, str], new: dict[str, str], alone: bool) -> list[Cause]:
+    """Return the formulas whose fingerprint differs; where nothing else does, also those that only one side rests on."""
+    names = old.keys() | new.keys() if alone and old and new else old.keys() & new.keys()
+    return [Cause("formula", name, old.get(name), new.get(name), "") for name in sorted(names) if old.get(name) != new.get(name)]
 
 
 def moves(old: dict[str, Any], new: dict[str, Any], tolerance: float = 1e-9) -> list[Move]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tco.chain.metrics import METRICS
-from tco.chain.scenario import Result
+from tco.chain.result import Result
 from tco.performance.profile import Line, lines_of, shares_of
 
 PHASES = {  # the figures a phase decides; those that are a time fall with it, the others grow

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from tco.catalog import Catalogue
 from tco.chain.inputs import HEADLINE_DOCUMENTS, Inputs, Scenario, load_scenario
-from tco.chain.scenario import Result, evaluate
+from tco.chain.result import Result
+from tco.chain.scenario import evaluate
 from tco.chain.workloads import server_of
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.values import Values, as_number

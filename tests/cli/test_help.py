@@ -18,7 +18,9 @@ def commands(group, above=()):
         yield from commands(command, (*above, name))
 
 
-ALL = sorted(commands(typer.main.get_command(app)))
+ROOT = typer.main.get_command(app)
+ROOT.list_commands(None)  # commands are read when they are asked for: here all of them, whichever tests run beside these
+ALL = sorted(commands(ROOT))
 
 
 @pytest.mark.parametrize("words", ALL, ids=["-".join(words) or "tco" for words in ALL])

@@ -66,7 +66,7 @@ def test_redaction_hides_ones_own_values(folder):
         ("bom", "trn3-nl72x2", "--data", "data"),
         ("parts", "show", "nitro-v6-400g", "--data", "data"),
         ("price", "mine.toml"),
-        ("explain", "mine.toml", "capex_usd"),
+        ("explain", "mine.toml", "capex_usd", "--all"),
     ],
     ids=" ".join,
 )

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from tco.outputs.explanation import explanation_document, explanation_lines, explanation_rows
+from tco.chain.scenario import evaluate
+from tco.foundation.trace import walk
+from tco.outputs.explanation import SHALLOW, TERMS, View, explanation_document, explanation_lines, explanation_rows
 from tests.chain import HEADLINE, result
 
 METRIC = "tco_usd_per_chip_hour"
 
 
 def tree(name, catalogue, metric=METRIC):
-    return explanation_document(metric, result(name).nodes[metric], catalogue)["tree"]
+    return explanation_document(metric, result(name).nodes[metric], View(catalogue))["tree"]
 
 
 def nodes_of(root):
@@ -21,6 +23,11 @@ def nodes_of(root):
         found.append(node)
         todo += node.get("inputs", [])
     return found
+
+
+def in_order(node):
+    """The nodes of a tree as a reader meets them."""
+    return [node, *(below for inner in node.get("inputs", []) for below in in_order(inner))]
 
 
 @pytest.mark.parametrize("name", HEADLINE)
@@ -36,7 +43,7 @@ def test_a_tree_reaches_its_sources(name, catalogue):
     assert all(node["source"] and node["kind"] for node in leaves)
     assert all(node["equation"] and "kind" not in node for node in inner)
     assert len({node["equation"] for node in inner}) >= 10
-    assert whole["n1"]["value"] == pytest.approx(result(name).metrics[METRIC], rel=1e-12)
+    assert whole[result(name).nodes[METRIC].id]["value"] == pytest.approx(result(name).metrics[METRIC], rel=1e-12)
 
 
 def test_a_leaf_reads_as_a_setting(catalogue):
@@ -46,36 +53,100 @@ def test_a_leaf_reads_as_a_setting(catalogue):
 
 
 def test_lines_show_value_equation_and_source(catalogue):
-    lines = list(explanation_lines("energy_usd_per_chip_hour", result("trn3-nl72x2").nodes["energy_usd_per_chip_hour"], catalogue, 99))
+    node = result("trn3-nl72x2").nodes["energy_usd_per_chip_hour"]
+    lines = list(explanation_lines("energy_usd_per_chip_hour", node, View(catalogue)))
     text = "\n".join(lines)
     assert "= yearly_cost / (chips * hours_per_year)" in text
     assert "site.electricity_price = " in text
-    assert "(see n" in text or text.count("(n") > 3
+    assert lines[0].endswith("(cost/site/energy/per_chip_hour)")
+    assert text.count("(bill/") > 3
+
+
+def test_a_node_met_again_is_named_by_its_id(catalogue):
+    text = list(explanation_lines(METRIC, result("trn3-nl72x2").nodes[METRIC], View(catalogue)))
+    opened = [line for line in text if line.endswith("(cost/recovery/servers/capital_recovery_factor)")]
+    assert len(opened) == 1
+    assert sum(line.endswith("(see cost/recovery/servers/capital_recovery_factor)") for line in text) > 10
 
 
 def test_depth_stops_the_lines_and_says_so(catalogue):
     node = result("trn3-nl72x2").nodes[METRIC]
-    short, whole = (list(explanation_lines(METRIC, node, catalogue, depth)) for depth in (1, 99))
-    assert len(short) < len(whole)
-    assert any("--depth 2 shows them" in line for line in short)
+    short, whole = (list(explanation_lines(METRIC, node, View(catalogue, depth))) for depth in (1, None))
+    assert len(short) == 2 + TERMS + 1
+    assert all(" below cost/" in line for line in short[2:-1])
+    assert len(whole) > 500
+
+
+def test_terms_of_a_sum_are_named_and_sorted_by_share(catalogue):
+    node = result("gb200-nvl72").nodes[METRIC]
+    *terms, rest = list(explanation_lines(METRIC, node, View(catalogue, 1)))[2:]
+    shares = [float(line.split("  ")[1].removesuffix(" %")) for line in terms]
+    assert len({line.split(" = ")[0] for line in terms}) == TERMS
+    assert "servers/nvl72-rack/gb200-compute-tray/gb200-gpu = " in terms[0]
+    assert shares == sorted(shares, reverse=True)
+    words = rest.removeprefix("`- ").split(" ")  # 27 more terms, 3.2 % together
+    assert int(words[0]) == len(node.inputs) - TERMS
+    assert sum(shares) + float(words[3]) == pytest.approx(100, abs=0.1)
+
+
+@pytest.mark.parametrize("name", HEADLINE)
+@pytest.mark.parametrize("metric", [METRIC, "usd_per_million_output_tokens", "capex_usd"])
+def test_three_levels_fit_a_page(name, metric, catalogue):
+    assert 10 <= len(list(explanation_lines(metric, result(name).nodes[metric], View(catalogue, SHALLOW)))) <= 118
+
+
+def test_a_document_cut_at_a_depth_says_what_is_left(catalogue):
+    node = result("trn3-nl72x2").nodes[METRIC]
+    short = explanation_document(METRIC, node, View(catalogue, 1))["tree"]
+    assert all("inputs" not in inner and inner["more"] == 3 for inner in short["inputs"])
+    assert len(explanation_rows(node, View(catalogue, 1))) == 1 + len(short["inputs"])
+
+
+def graph_of(found):
+    return {node.id: node for root in found.nodes.values() for node in walk(root)}
+
+
+@pytest.mark.parametrize("name", HEADLINE)
+def test_a_name_is_of_one_cell(name):
+    nodes = {id(node): node for root in result(name).nodes.values() for node in walk(root)}
+    assert len(graph_of(result(name))) == len(nodes)
+    inner = [node for node in nodes.values() if not node.is_leaf]
+    assert sum("/" in node.id for node in inner) >= 0.99 * len(inner)
+
+
+MOVED = {
+    "site.electricity_price": "0.2 USD/kWh",
+    "terms.rate": "0.05",
+    "parts.trn3.hbm_bandwidth": "5.5 TB/s",
+    "parts.ddr5-dimm.price": "999 USD",
+    "workload.output_tokens": "2000",
+}
+
+
+@pytest.mark.parametrize("path", MOVED)
+def test_names_stay_where_values_move(path, catalogue):
+    before = result("trn3-nl72x2")
+    after = evaluate("trn3-nl72x2", {path: MOVED[path]}, before.plan, catalogue=catalogue, trace=True)
+    assert graph_of(after).keys() == graph_of(before).keys()
+    assert any(graph_of(after)[name].value != node.value for name, node in graph_of(before).items())
 
 
 @pytest.mark.parametrize("name", HEADLINE)
 def test_rows_hold_every_node_once(name, catalogue):
-    rows = explanation_rows(result(name).nodes[METRIC], catalogue)
+    rows = explanation_rows(result(name).nodes[METRIC], View(catalogue))
     whole = {node["id"] for node in nodes_of(tree(name, catalogue)) if "id" in node}
-    assert [row[0] for row in rows] == sorted(whole, key=lambda text: int(text[1:]))
-    assert {inner for row in rows for inner in row[8].split(";") if inner} == whole - {"n1"}
+    assert [row[0] for row in rows] == [node["id"] for node in in_order(tree(name, catalogue)) if "id" in node]
+    assert {inner for row in rows for inner in row[8].split(";") if inner} == whole - {rows[0][0]}
 
 
 def test_redaction_hides_the_value_only(catalogue):
     node = result("trn3-nl72x2").nodes[METRIC]
     own = frozenset({"site.electricity_price"})
-    hidden = [n for n in nodes_of(explanation_document(METRIC, node, catalogue, True, own)["tree"]) if n.get("path") in own]
+    hidden = [n for n in nodes_of(explanation_document(METRIC, node, View(catalogue, None, True, own))["tree"]) if n.get("path") in own]
     assert [n["value"] for n in hidden] == [None]
     shown = repr(result("trn3-nl72x2").inputs["site.electricity_price"].shown[0])
-    line = next(text for text in explanation_lines(METRIC, node, catalogue, 99, True, own) if "site.electricity_price" in text)
+    line = next(text for text in explanation_lines(METRIC, node, View(catalogue, None, True, own)) if "site.electricity_price" in text)
     assert "(own value, left out)" in line
     assert shown not in line
-    cells = next(row for row in explanation_rows(node, catalogue, True, own) if row[2] in own)
+    cells = next(row for row in explanation_rows(node, View(catalogue, None, True, own)) if row[2] in own)
     assert cells[3] is None

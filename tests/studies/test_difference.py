@@ -83,3 +83,24 @@ def test_words_of_a_cause():
 def test_states_keep_twelve_digits():
     assert rounded(1 / 3) == 0.333333333333
     assert rounded(123456789.123456789) == 123456789.123
+
+
+def test_a_changed_formula_is_named_beside_what_else_differs():
+    before, after = state_of(again(NAME)), state_of(again(NAME, site__electricity_price="0.3 USD/kWh"))
+    after["formulas"]["used_chip_hour"] = "another"
+    assert [cause.words() for cause in causes(before, after) if cause.kind == "formula"] == ["formula used_chip_hour changed"]
+    assert [cause.path for cause in causes(before, after)] == ["site.electricity_price", "used_chip_hour"]
+
+
+def test_formulas_of_one_side_count_where_nothing_else_differs():
+    before, after = state_of(again(NAME)), state_of(again(NAME))
+    after["formulas"]["split_hour"] = after["formulas"].pop("used_chip_hour")
+    assert [cause.words() for cause in causes(before, after)] == ["formula split_hour is new", "formula used_chip_hour is gone"]
+    after["inputs"] = {}
+    assert {cause.kind for cause in causes(before, after)}.isdisjoint({"formula"})
+
+
+def test_a_state_that_knows_no_formulas_blames_none():
+    before, after = state_of(again(NAME)), state_of(again(NAME))
+    del before["formulas"]
+    assert causes(before, after) == []

@@ -1,0 +1,148 @@
+"""The result of a scenario, and the file it is kept in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tco import __version__
+from tco.catalog.accuracy import Standing
+from tco.chain.ages import Ages
+from tco.chain.metrics import METRICS
+from tco.economics.cost import CostLine
+from tco.economics.rebates import Rebate
+from tco.foundation.files import data_directory, write_atomically
+from tco.foundation.provenance import Input
+from tco.foundation.trace import Node
+from tco.hardware.bill import Bill, BillLine
+from tco.performance.profile import Report
+from tco.performance.serving.result import ServingResult
+
+if TYPE_CHECKING:
+    from tco.performance.serving.axes import Axis
+    from tco.performance.training.result import TrainingResult
+
+SCHEMA = "tco.result/1"
+FOUND = ("scenario", "title", "system", "perspective")  # texts of a result, as the file names them
+KEPT = ("notes", "shares", "bounds", "texts", "order")  # plain lists and tables
+
+
+class Origin(NamedTuple):
+    """What a result was asked for, and of which data; what takes time is found when it is asked for."""
+
+    documents: dict[str, str]  # site, terms, workload, cluster -> id
+    settings: dict[str, str]
+    variant: dict[str, str]
+    data_hash: Callable[[], str]
+    formulas: Callable[[], dict[str, str]]  # fingerprint of every formula the metrics rest on
+    version: str = __version__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what is known without the catalogue: the formulas are not."""
+        return origin_of, (self.documents, self.settings, self.variant, self.data_hash(), {}, self.version)
+
+
+def origin_of(documents: dict[str, str], settings: dict[str, str], variant: dict[str, str], data: str, formulas: dict[str, str], by: str) -> Origin:
+    """Return an origin of which everything is known."""
+    return Origin(documents, settings, variant, lambda: data, lambda: formulas, by)
+
+
+@dataclass(slots=True)
+class Result:
+    """What a scenario comes to: metrics by name, cost lines, bill, and the inputs all of it rests on."""
+
+    scenario: str
+    title: str
+    system: str
+    perspective: str
+    metrics: dict[str, float | None]
+    notes: list[str]
+    lines: list[CostLine]
+    bill: Bill | None  # none of a chip alone
+    rebates: list[Rebate]
+    serving: ServingResult | TrainingResult | None
+    shares: dict[str, float]
+    bounds: dict[str, dict[str, float]]  # phase -> share of its time by bound
+    inputs: dict[str, Input]
+    texts: dict[str, str]
+    standing: Standing  # how well the same model does on measurements of this kind and chip
+    order: str  # how often it puts two systems in the right order
+    report: Report  # how the plan was found, and where the time of its phases goes
+    ages: Ages  # of the prices of the bill
+    plan: Any = None
+    nodes: dict[str, Node] = field(default_factory=dict)  # traced metrics, when a trace was asked for
+    origin: Origin | None = field(default=None, compare=False, repr=False)  # what was asked
+
+    def save(self, path: str | Path) -> None:
+        """Write the result to a JSON file that `load_result` reads and that stands for a scenario in `compare`, `diff` and `baseline`."""
+        text = json.dumps(saved_document(self), indent=1, ensure_ascii=False, allow_nan=False, default=in_json)
+        write_atomically(Path(path), text + "\n")
+
+    @property
+    def axes(self) -> list[Axis]:
+        """Where the axes of the plan lie on the fabric."""
+        return self.serving.axes if self.serving else []
+
+    def to_frame(self) -> Any:
+        """Return metric, value and unit as a pandas data frame."""
+        import pandas as pd
+
+        rows = [(name, value, METRICS[name].unit) for name, value in self.metrics.items()]
+        return pd.DataFrame(rows, columns=["metric", "value", "unit"]).set_index("metric")
+
+
+def saved_document(result: Result) -> dict[str, Any]:
+    """Return the content of the file of a result, the same for equal results."""
+    origin, report = result.origin, result.report
+    if origin is None:
+        raise ValueError("a result that was not evaluated cannot be saved")
+    return {
+        "schema": SCHEMA,
+        "tco_version": origin.version,
+        "data_hash": origin.data_hash(),
+        **{name: getattr(result, name) for name in FOUND},
+        "documents": origin.documents,
+        "overrides": {"set": origin.settings, "variant": origin.variant},
+        "plan": plain_plan(result.plan),
+        "metrics": {name: result.metrics.get(name) for name in METRICS},
+        **{name: getattr(result, name) for name in KEPT},
+        "lines": [{**line.flow._asdict(), "usd_per_chip_hour": line.usd_per_chip_hour} for line in result.lines],
+        "bill": None if result.bill is None else {**result.bill._asdict(), "lines": [bill_row(line) for line in result.bill.lines]},
+        "rebates": [rebate._asdict() for rebate in result.rebates],
+        "inputs": {path: given._asdict() | {"where": short(given.where)} for path, given in sorted(result.inputs.items())},
+        "standing": result.standing._asdict(),
+        "ages": result.ages._asdict(),
+        "report": {
+            "plan": report.plan,
+            "search": {name: count for name, count in report.search.items() if name != "seconds"},
+            "runner_up": report.runner_up,
+            "margin": report.margin,
+            "memory": report.memory,
+        },
+        "formulas": dict(sorted(origin.formulas().items())),
+    }
+
+
+def short(where: str) -> str:
+    """Return the place of a value, that of a shipped one the same on every machine."""
+    return where.removeprefix(f"{data_directory().parent}/")
+
+
+def bill_row(line: BillLine) -> dict[str, Any]:
+    """Return a line of the bill by field."""
+    return {name: getattr(line, name) for name in BillLine.__slots__}
+
+
+def plain_plan(plan: Any) -> Any:
+    """Return a plan as tables of numbers and texts, phase by phase where it has some."""
+    if hasattr(plan, "_asdict"):
+        return {name: plain_plan(value) for name, value in plan._asdict().items()}
+    return plan
+
+
+def in_json(value: Any) -> Any:
+    """Return a number or an array of numpy as JSON has it."""
+    return value.tolist()

@@ -1,0 +1,166 @@
+"""Reading a saved result: whatever is not what `Result.save` writes is refused, with what is wrong and where."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from tco.catalog.accuracy import Standing
+from tco.chain.ages import Ages
+from tco.chain.metrics import METRICS
+from tco.chain.result import FOUND, KEPT, SCHEMA, Result, origin_of
+from tco.economics.cost import CostLine
+from tco.economics.flows import Flow
+from tco.economics.rebates import Rebate
+from tco.foundation.errors import DataError
+from tco.foundation.files import read_text
+from tco.foundation.provenance import Input
+from tco.hardware.bill import Bill, BillLine
+from tco.performance.profile import Report
+
+# What each field of a record may hold; fields that are not named here are texts.
+NUMBER, MAYBE, FLAG, LIST, SHOWN = "a number", "a number or null", "true or false", "a list of texts", "a value and its unit, or null"
+MONTHS, YEARS = "a count of months", "a life in years of no more than a century"
+FIELDS: dict[type, dict[str, str]] = {
+    Flow: {
+        **{"amount": NUMBER, "first_month": MONTHS, "life": YEARS, "recurrence": MONTHS, "residual": NUMBER},
+        **{"sources": LIST, "inputs": LIST, "overlay": FLAG},
+    },
+    BillLine: {
+        **{"quantity": NUMBER, "unit_price": MAYBE, "extended": MAYBE, "power": NUMBER, "sources": LIST, "inputs": LIST},
+        **{"included_in": "a text or null", "overlay": FLAG},
+    },
+    Rebate: {"value": NUMBER, "sources": LIST, "inputs": LIST, "spend": MAYBE},
+    Input: {"value": NUMBER, "low": MAYBE, "high": MAYBE, "shown": SHOWN, "overlay": FLAG},
+    Standing: {"rows": NUMBER, "median": MAYBE, "left_out": MAYBE},
+    Ages: {"later": NUMBER, "older": NUMBER, "notes": LIST},
+}
+
+
+def is_number(value: Any) -> bool:
+    """Say whether a value is a finite number."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+HOLDS: dict[str, Callable[[Any], bool]] = {
+    "a text": lambda value: isinstance(value, str),
+    "a text or null": lambda value: value is None or isinstance(value, str),
+    NUMBER: is_number,
+    MAYBE: lambda value: value is None or is_number(value),
+    MONTHS: lambda value: isinstance(value, int) and is_number(value) and value >= 0,
+    YEARS: lambda value: is_number(value) and 0 < value <= 100,
+    FLAG: lambda value: isinstance(value, bool),
+    LIST: lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value),
+    SHOWN: lambda value: value is None or (isinstance(value, list) and len(value) == 2 and is_number(value[0]) and isinstance(value[1], str)),
+    "a table": lambda value: isinstance(value, dict),
+    "a table or null": lambda value: value is None or isinstance(value, dict),
+    "a list": lambda value: isinstance(value, list),
+    "a table of texts": lambda value: isinstance(value, dict) and all(isinstance(one, str) for one in value.values()),
+    "a table of numbers": lambda value: isinstance(value, dict) and all(is_number(one) for one in value.values()),
+    "a table of numbers or nulls": lambda value: isinstance(value, dict) and all(one is None or is_number(one) for one in value.values()),
+}
+TOP = {
+    **dict.fromkeys(("tco_version", "data_hash", *FOUND, "order"), "a text"),
+    **dict.fromkeys(("documents", "texts", "formulas"), "a table of texts"),
+    **dict.fromkeys(("overrides", "bounds", "inputs", "standing", "report", "ages"), "a table"),
+    **dict.fromkeys(("lines", "rebates"), "a list"),
+    **dict.fromkeys(("plan", "bill"), "a table or null"),
+    "metrics": "a table of numbers or nulls",
+    "shares": "a table of numbers",
+    "notes": LIST,
+}
+
+# What tables say beside the metrics, so no result is without it.
+TEXTS = ("terms.date", "workload.kind", "workload.model", "workload.precision")
+TERMS = ("terms.life", "terms.rate", "terms.utilisation")
+INPUTS = {
+    "serving": ("workload.input_tokens", "workload.output_tokens", "workload.interactivity"),
+    "training": ("workload.global_batch", "workload.sequence_length", "cluster.chips"),
+}
+
+
+def load_result(path: str | Path) -> Result:
+    """Return the result of a file that `Result.save` wrote; any other file raises `DataError`."""
+    document = saved(Path(path))
+    where = str(path)
+    hold(document, TOP, where)
+    hold(document["overrides"], {"set": "a table of texts", "variant": "a table of texts"}, f"{where}: overrides")
+    hold(document["report"], {"plan": "a table", "search": "a table", "memory": "a table of numbers", "margin": MAYBE}, f"{where}: report")
+    hold(document["bounds"], dict.fromkeys(document["bounds"], "a table of numbers"), f"{where}: bounds")
+    hold(document["texts"], dict.fromkeys(TEXTS, "a text"), f"{where}: texts")
+    hold(document["inputs"], dict.fromkeys(INPUTS.get(document["texts"]["workload.kind"], ()), "a table"), f"{where}: inputs")
+    if document["bill"] is not None:
+        hold(document["shares"], dict.fromkeys(("sourced", "estimate", "assumed"), NUMBER), f"{where}: shares")
+        hold(document["inputs"], dict.fromkeys(TERMS, "a table"), f"{where}: inputs")
+    report, overrides = document["report"], document["overrides"]
+    made = (document[name] for name in ("data_hash", "formulas", "tco_version"))
+    return Result(
+        **{name: document[name] for name in (*FOUND, *KEPT)},
+        metrics={name: document["metrics"].get(name) for name in METRICS},  # a metric that came later has no value
+        lines=[cost_line(cells, f"{where}: lines {number}") for number, cells in enumerate(document["lines"], 1)],
+        bill=bill_of(document["bill"], f"{where}: bill"),
+        rebates=records(Rebate, document["rebates"], f"{where}: rebates"),
+        serving=None,
+        inputs=dict(zip(document["inputs"], records(Input, document["inputs"].values(), f"{where}: inputs"), strict=True)),
+        standing=record(Standing, document["standing"], f"{where}: standing"),
+        report=Report(report["plan"], report["search"], report.get("runner_up"), report["margin"], report["memory"], {}),
+        ages=record(Ages, document["ages"], f"{where}: ages"),
+        plan=document["plan"],
+        origin=origin_of(document["documents"], overrides["set"], overrides["variant"], *made),
+    )
+
+
+def saved(path: Path) -> dict[str, Any]:
+    """Return the document of a file of the right schema."""
+    try:
+        document = json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path}:{error.lineno}: broken JSON ({error.msg}), expected a saved result") from None
+    except RecursionError:
+        raise DataError(f"{path}: is nested too deeply, expected a saved result") from None
+    found = document.get("schema") if isinstance(document, dict) else None
+    if found != SCHEMA:
+        kind = f"its schema is {found!r}" if found else "it states no schema"
+        raise DataError(f"{path}: is no saved result: {kind}, expected {SCHEMA!r}, which `Result.save` writes")
+    return dict(document)
+
+
+def hold(table: dict[str, Any], wanted: dict[str, str], where: str) -> None:
+    """Refuse a table that lacks a key or holds another kind of value there."""
+    for key, kind in wanted.items():
+        if key not in table:
+            raise DataError(f"{where}: the key {key!r} is missing, expected {kind}; save the result again")
+        if not HOLDS[kind](table[key]):
+            raise DataError(f"{where}: {key} is {str(table[key])[:60]!r}, expected {kind}")
+
+
+def record(cls: type, cells: Any, where: str) -> Any:
+    """Return one record, its lists as tuples."""
+    names = getattr(cls, "_fields", None) or cls.__slots__  # type: ignore[attr-defined]
+    if not isinstance(cells, dict):
+        raise DataError(f"{where}: {str(cells)[:60]!r}, expected a table")
+    hold(cells, {name: FIELDS[cls].get(name, "a text") for name in names}, where)
+    return cls(**{name: tuple(cells[name]) if isinstance(cells[name], list) else cells[name] for name in names})
+
+
+def records(cls: type, rows: Iterable[Any], where: str) -> list[Any]:
+    """Return a list of records."""
+    return [record(cls, cells, f"{where} {number}") for number, cells in enumerate(rows, 1)]
+
+
+def cost_line(cells: Any, where: str) -> CostLine:
+    """Return a line of the cost: its flow, and what that costs a chip-hour."""
+    flow = record(Flow, cells, where)
+    hold(cells, {"usd_per_chip_hour": NUMBER}, where)
+    return CostLine(flow, cells["usd_per_chip_hour"])
+
+
+def bill_of(found: dict[str, Any] | None, where: str) -> Bill | None:
+    """Return the bill; a chip alone has none."""
+    if found is None:
+        return None
+    hold(found, {"lines": "a list", "price": NUMBER, "power": NUMBER}, where)
+    return Bill(records(BillLine, found["lines"], f"{where}: lines"), found["price"], found["power"])

@@ -1,0 +1,142 @@
+"""The questions users and commands ask: scenarios side by side, what differs between two, what interactivity costs.
+
+Wherever a scenario is named it may be a name, a file, a system, a result, or the file of a saved result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tco.catalog import Catalogue
+from tco.foundation.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from tco.chain.result import Result
+    from tco.studies.difference import Cause, Move
+    from tco.studies.frontier import Frontier
+
+HEADLINE = ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72")
+SAVED = ".json"  # the ending of a saved result
+
+
+def catalogue_for(scenario: str | None, data: Path | None) -> Catalogue:
+    """Return the catalogue a scenario sees: the shipped data, the `data/` folder beside its file, then `--data`."""
+    overlays = []
+    if scenario is not None and Path(scenario).is_file():
+        beside = Path(scenario).resolve().parent / "data"
+        if beside.is_dir():
+            overlays.append(beside)
+    return Catalogue([*overlays, *([data] if data is not None else [])])
+
+
+def evaluate_all(
+    names: Sequence[str | Path | Result],
+    data: Path | None,
+    settings: Mapping[str, str],
+    variant: Mapping[str, str] | None = None,
+    plan: Mapping[str, str] | None = None,
+    priced: bool = True,
+) -> tuple[Catalogue, list[Result]]:
+    """Return the results of some scenarios, and the catalogue of the last; scenarios without own data share one catalogue.
+
+    A chip alone has no bill, and is refused where the answer is one (`priced`).
+    """
+    from tco.chain.result import Result
+    from tco.chain.scenario import evaluate, without_bill
+
+    shared = catalogue_for(None, data)
+    results, catalogue = [], shared
+    for name in names:
+        if isinstance(name, Result) or str(name).endswith(SAVED):
+            if settings or variant or plan:
+                raise UsageError(f"{name if not isinstance(name, Result) else name.scenario}: a saved result cannot be changed; name its scenario")
+            results.append(name if isinstance(name, Result) else kept_result(Path(name), shared))
+        else:
+            catalogue = catalogue_for(str(name), data) if Path(name).is_file() else shared
+            results.append(evaluate(name, settings, plan, catalogue=catalogue, variant=variant))
+        if priced and results[-1].bill is None:
+            raise without_bill(catalogue, results[-1].system)
+    return catalogue, results
+
+
+def kept_result(path: Path, catalogue: Catalogue) -> Result:
+    """Return a saved result, with a note where it rests on other data than today's."""
+    from tco.chain.saved import load_result
+
+    found = load_result(path)
+    if found.origin and found.origin.data_hash() != (today := catalogue.once("hash", catalogue.hash)):
+        found.notes.append(f"{path} was saved by tco {found.origin.version} on data {found.origin.data_hash()}, today's data is {today}")
+    return found
+
+
+class Comparison(NamedTuple):
+    """Scenarios side by side, each held against the baseline."""
+
+    baseline: str
+    results: list[Result]
+
+    def to_frame(self) -> Any:
+        """Return the metrics as a pandas data frame, a column for each scenario."""
+        import pandas as pd
+
+        return pd.DataFrame({result.scenario: result.metrics for result in self.results})
+
+
+class Difference(NamedTuple):
+    """What differs between two results: the metrics that moved, and why."""
+
+    moves: list[Move]
+    causes: list[Cause]
+
+
+def compare(
+    scenarios: Sequence[str | Path | Result] = HEADLINE,
+    baseline: str | None = None,
+    set: Mapping[str, str] | None = None,  # noqa: A002 - the name users know from the command line
+    data: Path | None = None,
+) -> Comparison:
+    """Return scenarios side by side; `set` replaces inputs of all of them."""
+    return compared(evaluate_all(scenarios, data, dict(set or {}))[1], baseline)
+
+
+def compared(results: Sequence[Result], baseline: str | None = None) -> Comparison:
+    """Return results side by side, themselves left as they are."""
+    from tco.chain import scenario
+
+    if not results:
+        raise DataError("nothing to compare: name a scenario")
+    own = [replace(result, metrics=dict(result.metrics)) for result in results]
+    return Comparison(scenario.compare(own, baseline), own)
+
+
+def diff(
+    a: str | Path | Result,
+    b: str | Path | Result,
+    set: Mapping[str, str] | None = None,  # noqa: A002
+    data: Path | None = None,
+) -> Difference:
+    """Return what changed from `a` to `b`, and why; `set` replaces inputs of `b` only."""
+    from tco.studies.difference import causes, moves
+    from tco.studies.state import state_of
+
+    _, (before,) = evaluate_all([a], data, {})
+    _, (after,) = evaluate_all([b], data, dict(set or {}))
+    old, new = state_of(before), state_of(after)
+    return Difference(moves(old, new), causes(old, new))
+
+
+def frontier(
+    scenarios: Sequence[str],
+    prefill: Sequence[str] = (),
+    set: Mapping[str, str] | None = None,  # noqa: A002
+    data: Path | None = None,
+) -> list[Frontier]:
+    """Return what interactivity costs on every system, or on every pair of pools with systems that `prefill`."""
+    from tco.studies.frontier import frontiers_of
+
+    shared = catalogue_for(None, data)
+    decoding, prefilling = ([(name, catalogue_for(name, data) if Path(name).is_file() else shared) for name in part] for part in (scenarios, prefill))
+    return frontiers_of(decoding, prefilling, dict(set or {}))

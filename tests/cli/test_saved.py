@@ -1,0 +1,72 @@
+"""Saved results on the command line: they stand where a scenario is named."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import tco as program
+from tests.cli import document, tco
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """Two saved results in a folder."""
+    folder = tmp_path_factory.mktemp("results")
+    for name in ("trn3-nl72x2", "gb200-nvl72"):
+        program.evaluate(name).save(folder / f"{name}.json")
+    return folder
+
+
+def test_compare_takes_saved_results(kept):
+    names = ("trn3-nl72x2", "gb200-nvl72")
+    found, live = document("compare", *(kept / f"{name}.json" for name in names)), document("compare", *names)
+    assert found == live
+
+
+def test_diff_takes_saved_results(kept):
+    one, other = kept / "trn3-nl72x2.json", kept / "gb200-nvl72.json"
+    assert document("diff", one, "trn3-nl72x2")["metrics"] == []
+    assert document("diff", one, other)["metrics"] == document("diff", "trn3-nl72x2", "gb200-nvl72")["metrics"]
+    assert tco("diff", one, other, "--exit-code").exit_code == 1
+
+
+def test_a_baseline_takes_saved_results(kept, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    file = kept / "gb200-nvl72.json"
+    assert tco("baseline", "save", "main", file).exit_code == 0
+    assert document("baseline", "check", "main")["ok"]
+    path = tmp_path / "reports" / "baselines" / "main.json"
+    state = json.loads(path.read_text())
+    state["scenarios"][str(file)]["formulas"]["used_chip_hour"] = "of another day"
+    state["scenarios"][str(file)]["metrics"]["tco_usd_per_used_chip_hour"] *= 2
+    path.write_text(json.dumps(state))
+    (drift,) = document("baseline", "check", "main", code=1)["drift"]
+    assert drift["metric"] == "tco_usd_per_used_chip_hour"
+    assert drift["why"] == ["formula used_chip_hour changed"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [("{}", "is no saved result: it states no schema"), ('{"schema": "tco.price/1"}', "tco.price/1"), ("", "broken JSON")]
+)
+@pytest.mark.parametrize("command", [("compare",), ("baseline", "save", "main")], ids=" ".join)
+def test_another_file_is_refused(command, content, message, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.json").write_text(content)
+    done = tco(*command, "bad.json")
+    assert done.exit_code == 3
+    assert done.stderr.startswith("error: bad.json")
+    assert message in done.stderr
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path):
+    done = tco("compare", tmp_path / "none.json")
+    assert done.exit_code == 3
+    assert "no such file" in done.stderr
+
+
+def test_a_saved_result_takes_no_settings(kept):
+    done = tco("compare", kept / "gb200-nvl72.json", "--set", "site.pue=1.3")
+    assert done.exit_code == 2
+    assert "a saved result cannot be changed" in done.stderr
