@@ -31,6 +31,7 @@ PARTS = (
     "texts",
     "standing",
     "order",
+    "ages",
 )
 
 
@@ -160,6 +161,10 @@ BAD = {
     "a bound without shares": (changed("bounds", "decode", to=1), "bounds: decode is '1', expected a table of numbers"),
     "no share by kind": (changed("shares", "sourced"), "shares: the key 'sourced' is missing"),
     "notes in one": (changed("notes", to="fine"), "notes is 'fine', expected a list of texts"),
+    "a payment in half a month": (changed("lines", 1, "first_month", to=0.5), "lines 2: first_month is '0.5', expected a count of months"),
+    "a payment before all": (changed("lines", 1, "recurrence", to=-1), "lines 2: recurrence is '-1', expected a count of months"),
+    "a life without end": (changed("lines", 1, "life", to=1e12), "lines 2: life is '1000000000000.0', expected a life in years"),
+    "no dates of the bill": (changed("ages", "later"), "ages: the key 'later' is missing"),
     "no report": (changed("report", "search"), "report: the key 'search' is missing"),
 }
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.provenance import Given, Input, bounded
-from tco.foundation.trace import Trace, Traced, paused
+from tco.foundation.trace import Trace, Traced, paused, scope
 from tco.foundation.units import parse_quantity
 
 Reader = Callable[[Input], Any]
@@ -73,7 +73,8 @@ class Values(Readable):
     def __missing__(self, path: str) -> Any:
         rule = self.rule(path)
         if rule is not None:
-            value = self[path] = self.derived(path, self.unit_of(path), lambda: rule(self.__getitem__))
+            with scope(*path.split(".")):
+                value = self[path] = self.derived(path, self.unit_of(path), lambda: rule(self.__getitem__))
             return value
         found = self.input(path)
         value = self[path] = self.read(found)

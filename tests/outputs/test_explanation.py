@@ -64,9 +64,10 @@ def test_lines_show_value_equation_and_source(catalogue):
 
 def test_a_node_met_again_is_named_by_its_id(catalogue):
     text = list(explanation_lines(METRIC, result("trn3-nl72x2").nodes[METRIC], View(catalogue)))
-    opened = [line for line in text if line.endswith("(cost/recovery/servers/capital_recovery_factor)")]
+    opened = [line for line in text if line.endswith("(cost/charge/life/capital_charge)")]
     assert len(opened) == 1
-    assert sum(line.endswith("(see cost/recovery/servers/capital_recovery_factor)") for line in text) > 10
+    assert sum(line.endswith("(cost/recovery/life/capital_recovery_factor)") for line in text) == 1
+    assert sum(line.endswith("(see cost/charge/life/capital_charge)") for line in text) > 10
 
 
 def test_depth_stops_the_lines_and_says_so(catalogue):
