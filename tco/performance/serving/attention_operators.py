@@ -15,7 +15,7 @@ from tco.performance.chip import kernels_attention as kernel
 from tco.performance.chip.machine import share_of_rate
 from tco.performance.chip.messages import attended_keys, message_bytes, per_rank, stream_time
 from tco.performance.chip.roofline import attention_bytes, attention_flops, attention_scores, computing_time, passing_flops, smooth_maximum
-from tco.performance.serving.operators import ATTENTION, Pass
+from tco.performance.serving.operators import ATTENTION, Pass, opened
 
 SUM_BYTES = 8  # largest score and sum of exponentials of a query and head, each in FP32
 INDEX_BYTES = 4  # one FP32 scale beside an indexer key
@@ -26,7 +26,7 @@ OVERLAP = 4  # sharpness of the smooth maximum, as the kernel file has it
 
 def attention(made: Pass, layers: int, a: Attention) -> None:
     """Add projections, core and, for sparse attention, the indexer."""
-    machine, shape = made.machine, made.shape
+    shape = made.shape
     kind = "sparse" if a.top_tokens else "latent" if a.latent else "grouped"
     sides = projections(a, made.model.hidden, shape.tensor_parallel)
     made.products("attention projections", layers, sides.values(), shape.tokens, ATTENTION, kind)
@@ -41,6 +41,15 @@ def attention(made: Pass, layers: int, a: Attention) -> None:
         read = per_rank(shape.tokens, shape.sequences) if shape.read is None else shape.read
     attention_core(made, layers, a, keys, read)
     if a.top_tokens:
+        index_keys(made, layers, a, read)
+    if splits_context(made):
+        join_context(made, layers, a)
+
+
+def index_keys(made: Pass, layers: int, a: Attention, read: Any) -> None:
+    """Add the indexer of sparse attention, which scores every key to choose those attended to."""
+    machine, shape = made.machine, made.shape
+    with opened("indexer"):
         scanned = per_rank(shape.keys, shape.context_parallel) if splits_context(made) else shape.keys
         every = scanned if shape.decode else read
         scored = attention_flops(shape.tokens, scanned, a.index_heads, a.index_dim, 0)
@@ -53,32 +62,31 @@ def attention(made: Pass, layers: int, a: Attention) -> None:
             OVERLAP,
         )
         made.core("indexer", layers, time, scored, index, rate)
-    if splits_context(made):
-        join_context(made, layers, a)
 
 
 def attention_core(made: Pass, layers: int, a: Attention, keys: Any, read: Any) -> None:
     """Add the core: fused attention over prompts, or the query of each sequence against its cache."""
     machine, shape, chip = made.machine, made.shape, made.machine.kernels
-    wide, cached = core_widths(made, a)
-    heads = np.ceil(a.heads / shape.tensor_parallel)
-    scores = attention_scores(shape.tokens, keys, heads)
-    rate = chip.rate(machine.core.peak, f"flash_efficiency_{machine.core.efficiency}")
-    moved = attention_bytes(shape.sequences, read, cached, machine.cache_size)
-    flops = attention_flops(shape.tokens, keys, heads, wide, 0)
-    softmax = kernel.softmax_time(scores, chip.practice("softmax_cost"), machine.exponentials)
-    computing = kernel.flash_core_time(kernel.score_product_time(scores, wide, 0, rate), softmax, chip.part("asynchronous_matrix"))
-    streaming = stream_time(moved, machine.bandwidth)
-    if not shape.decode:
-        time = total("attention", (computing, streaming))
-    else:
-        time = smooth_maximum(computing, streaming, OVERLAP)
-        if chip.tiled:
-            groups = 1 if a.latent else np.maximum(a.kv_heads / shape.tensor_parallel, 1)
-            blocks = kernel.decode_blocks(shape.sequences, groups, keys, machine.shared("decode_chunk"), chip.practice("decode_splits"))
-            on_cores = kernel.decode_core_time(blocks, chip.part("cores"), chip.practice("decode_block_time"), moved, chip.load("core_load"))
-            time = smooth_maximum(time, on_cores, OVERLAP)
-    made.core("attention core", layers, time, flops, moved, rate)
+    with opened("attention core"):
+        wide, cached = core_widths(made, a)
+        heads = np.ceil(a.heads / shape.tensor_parallel)
+        scores = attention_scores(shape.tokens, keys, heads)
+        rate = chip.rate(machine.core.peak, f"flash_efficiency_{machine.core.efficiency}")
+        moved = attention_bytes(shape.sequences, read, cached, machine.cache_size)
+        flops = attention_flops(shape.tokens, keys, heads, wide, 0)
+        softmax = kernel.softmax_time(scores, chip.practice("softmax_cost"), machine.exponentials)
+        computing = kernel.flash_core_time(kernel.score_product_time(scores, wide, 0, rate), softmax, chip.part("asynchronous_matrix"))
+        streaming = stream_time(moved, machine.bandwidth)
+        if not shape.decode:
+            time = total("attention", (computing, streaming))
+        else:
+            time = smooth_maximum(computing, streaming, OVERLAP)
+            if chip.tiled:
+                groups = 1 if a.latent else np.maximum(a.kv_heads / shape.tensor_parallel, 1)
+                blocks = kernel.decode_blocks(shape.sequences, groups, keys, machine.shared("decode_chunk"), chip.practice("decode_splits"))
+                on_cores = kernel.decode_core_time(blocks, chip.part("cores"), chip.practice("decode_block_time"), moved, chip.load("core_load"))
+                time = smooth_maximum(time, on_cores, OVERLAP)
+        made.core("attention core", layers, time, flops, moved, rate)
 
 
 def splits_context(made: Pass) -> bool:
@@ -89,8 +97,9 @@ def splits_context(made: Pass) -> bool:
 def join_context(made: Pass, layers: int, a: Attention) -> None:
     """Add the exchange of softmax sums among the chips that split a sequence; what they attended to joins the all-reduce."""
     shape, ranks = made.shape, made.shape.context_parallel
-    sums = message_bytes(shape.tokens, np.ceil(a.heads / shape.tensor_parallel) * ranks, float(SUM_BYTES))
-    made.gather("context sums", layers, context_group(made, ranks, shape.crossing), sums)
+    with opened("context sums"):
+        sums = message_bytes(shape.tokens, np.ceil(a.heads / shape.tensor_parallel) * ranks, float(SUM_BYTES))
+        made.gather("context sums", layers, context_group(made, ranks, shape.crossing), sums)
 
 
 def context_group(made: Pass, ranks: Any, crossing: Any) -> Group:
@@ -105,8 +114,9 @@ def gather_keys(made: Pass, ranks: Any, crossing: Any, prompt: Any) -> None:
     """Add the gathering of a prompt's keys and values on the chips that split it."""
     group = context_group(made, ranks, crossing)
     for a, layers in made.model.attentions.items():
-        tokens = attended_keys(prompt, a.window) if a.window else prompt
-        made.gather("context gather", layers, group, message_bytes(tokens, core_widths(made, a)[1], made.machine.cache_size))
+        with opened("context gather"):
+            tokens = attended_keys(prompt, a.window) if a.window else prompt
+            made.gather("context gather", layers, group, message_bytes(tokens, core_widths(made, a)[1], made.machine.cache_size))
 
 
 def core_widths(made: Pass, a: Attention) -> tuple[int, Any]:
@@ -124,9 +134,10 @@ def recurrence(made: Pass, layers: int, mixer: StateMixer) -> None:
     sides = ((hidden, mixer.projected / parallel), (mixer.inner / parallel, hidden))
     made.products("recurrent projections", layers, sides, shape.tokens, ATTENTION, "recurrent")
     made.elementwise(layers * mixer.projected / parallel * ROTARY_PASSES)  # convolution and gates
-    state = mixer.state_numbers / parallel
-    flops = passing_flops(mixer.passes * state, shape.tokens)
-    moved = attention_bytes(shape.sequences, 1, state, float(STATE_BYTES))
-    rate = share_of_rate(machine.kernels.rate("peak_bf16", "flash_efficiency_bf16"), machine.shared("recurrent_share"))
-    time = smooth_maximum(stream_time(moved, machine.bandwidth), computing_time(flops, rate), OVERLAP)
-    made.core("recurrence", layers, time, flops, moved, rate)
+    with opened("recurrence"):
+        state = mixer.state_numbers / parallel
+        flops = passing_flops(mixer.passes * state, shape.tokens)
+        moved = attention_bytes(shape.sequences, 1, state, float(STATE_BYTES))
+        rate = share_of_rate(machine.kernels.rate("peak_bf16", "flash_efficiency_bf16"), machine.shared("recurrent_share"))
+        time = smooth_maximum(stream_time(moved, machine.bandwidth), computing_time(flops, rate), OVERLAP)
+        made.core("recurrence", layers, time, flops, moved, rate)

@@ -12,7 +12,7 @@ from tco.models.layers import FeedForward
 from tco.models.products import up_and_down
 from tco.performance.chip import moe
 from tco.performance.chip.messages import elementwise_bytes, hidden_pass_bytes, message_bytes, only_if_shared, per_rank
-from tco.performance.serving.operators import DENSE, EXPERTS, HEAD, Pass
+from tco.performance.serving.operators import DENSE, EXPERTS, HEAD, Pass, opened
 
 
 def feed_forward(made: Pass, layers: int, f: FeedForward) -> None:
@@ -34,24 +34,26 @@ def experts(made: Pass, layers: int, f: FeedForward) -> None:
     """Add the router and the routed experts of the busiest group: those that tokens reach are read, the tokens they get computed."""
     machine, shape = made.machine, made.shape
     made.products("router", layers, ((made.model.hidden, f.experts),), shape.tokens, HEAD)
-    tokens = moe.instance_tokens(shape.tokens, made.groups / shape.replicas)
-    local = np.ceil(f.experts / shape.expert_parallel)
-    reached = moe.busiest_reached(
-        moe.distinct_experts(f.experts, f.active, tokens, f.experts / shape.expert_parallel), shape.expert_parallel, machine.imbalance, local
-    )
-    load = moe.group_tokens(tokens, f.active, shape.expert_parallel)
-    if shape.decode:
-        load = moe.busiest_load(load, shape.expert_parallel, machine.imbalance)
-    width = f.width * shape.expert_parallel / shape.expert_chips
-    sides = up_and_down(f, f.latent or made.model.hidden, width)
-    made.grouped("experts", layers, sides, per_rank(load, reached), reached, "experts")
-    moved = [
-        hidden_pass_bytes(load, made.model.hidden, machine.permutes, machine.activation_size),
-        elementwise_bytes(load, width * f.matrices, machine.elementwise, machine.activation_size),
-    ]
-    if made.casts(EXPERTS):
-        moved.append(made.cast_bytes(EXPERTS, load, sum(inner for inner, _ in sides)))
-    made.stream("permute and gate", layers, total("permute and gate", moved))
+    with opened("experts"):
+        tokens = moe.instance_tokens(shape.tokens, made.groups / shape.replicas)
+        local = np.ceil(f.experts / shape.expert_parallel)
+        reached = moe.busiest_reached(
+            moe.distinct_experts(f.experts, f.active, tokens, f.experts / shape.expert_parallel), shape.expert_parallel, machine.imbalance, local
+        )
+        load = moe.group_tokens(tokens, f.active, shape.expert_parallel)
+        if shape.decode:
+            load = moe.busiest_load(load, shape.expert_parallel, machine.imbalance)
+        width = f.width * shape.expert_parallel / shape.expert_chips
+        sides = up_and_down(f, f.latent or made.model.hidden, width)
+        made.grouped("experts", layers, sides, per_rank(load, reached), reached, "experts")
+    with opened("permute and gate"):
+        moved = [
+            hidden_pass_bytes(load, made.model.hidden, machine.permutes, machine.activation_size),
+            elementwise_bytes(load, width * f.matrices, machine.elementwise, machine.activation_size),
+        ]
+        if made.casts(EXPERTS):
+            moved.append(made.cast_bytes(EXPERTS, load, sum(inner for inner, _ in sides)))
+        made.stream("permute and gate", layers, total("permute and gate", moved))
     exchange(made, layers, f)
 
 
@@ -64,9 +66,11 @@ def exchange(made: Pass, layers: int, f: FeedForward) -> None:
     tokens = [token_bytes(made.model.hidden, size, 0.0, 1) for size in (machine.dispatch_size, machine.activation_size)]
     times = expert_exchanges(met, own, f.active, tokens)
     for name, token, time in zip(("dispatch", "combine"), tokens, times, strict=True):
-        waiting = only_if_shared(made.waited(time, machine.exchange_wait, ranks), made.groups)
-        made.collective(name, layers, waiting, scattered_bytes(own, f.active, token, 1.0), met.links.spread)
+        with opened(name):
+            waiting = only_if_shared(made.waited(time, machine.exchange_wait, ranks), made.groups)
+            made.collective(name, layers, waiting, scattered_bytes(own, f.active, token, 1.0), met.links.spread)
     if np.any(np.asarray(shape.copies) > 1):  # both halves of every expert's sum meet between paired chips
-        size, pair = message_bytes(own, made.model.hidden, machine.activation_size), Group(shape.copies, shape.copies, 1)
-        time = made.waited(choose(reach(machine.links, pair), "all-reduce", size), machine.collective_wait, shape.copies)
-        made.collective("expert all-reduce", layers, only_if_shared(time, shape.copies), size, machine.links.crossing)
+        with opened("expert all-reduce"):
+            size, pair = message_bytes(own, made.model.hidden, machine.activation_size), Group(shape.copies, shape.copies, 1)
+            time = made.waited(choose(reach(machine.links, pair), "all-reduce", size), machine.collective_wait, shape.copies)
+            made.collective("expert all-reduce", layers, only_if_shared(time, shape.copies), size, machine.links.crossing)

@@ -11,19 +11,20 @@ from tco.fabric.links import Group, group_of
 from tco.performance.chip.messages import message_bytes, only_if_shared, passed_numbers
 from tco.performance.serving.attention_operators import attention, recurrence
 from tco.performance.serving.expert_operators import feed_forward
-from tco.performance.serving.operators import HEAD, Operator, Pass
+from tco.performance.serving.operators import HEAD, Operator, Pass, opened
 
 
 def reduce(made: Pass, layers: int) -> None:
     """Add the two all-reduces of a layer that join the parts of an attention group; with experts spread wider only attention has one."""
     machine, shape, ranks = made.machine, made.shape, made.shape.attention_chips
-    size = message_bytes(shape.tokens, made.model.hidden, machine.activation_size)
-    near = group_of(machine.links, ranks)
-    domains = np.where(shape.crossing, shape.domains, near.domains)
-    group = Group(ranks, domains, ranks / domains)
-    met = reach(machine.links, group)
-    time = made.waited(choose(met, "all-reduce", size), machine.collective_wait, ranks)
-    made.collective("all-reduce", layers * (1.0 + (made.groups <= 1.001)), only_if_shared(time, ranks), size, met.links.inside)
+    with opened("all-reduce"):
+        size = message_bytes(shape.tokens, made.model.hidden, machine.activation_size)
+        near = group_of(machine.links, ranks)
+        domains = np.where(shape.crossing, shape.domains, near.domains)
+        group = Group(ranks, domains, ranks / domains)
+        met = reach(machine.links, group)
+        time = made.waited(choose(met, "all-reduce", size), machine.collective_wait, ranks)
+        made.collective("all-reduce", layers * (1.0 + (made.groups <= 1.001)), only_if_shared(time, ranks), size, met.links.inside)
 
 
 def forward_pass(made: Pass, logits_tokens: Any) -> list[Operator]:

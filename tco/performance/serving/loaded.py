@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.foundation.formula import total
-from tco.foundation.trace import plain
+from tco.foundation.trace import plain, scope
 from tco.foundation.values import Readable
 from tco.models.architecture import Architecture
 from tco.performance.chip.machine import Machine
@@ -66,12 +66,13 @@ def under_load(machine: Machine, model: Architecture, engines: ServingPlan, requ
         chips, share = plan.chips, loop.time_reading(rate, prompt_time)
     else:
         pool, size = loop.pool_time(prompt_time, engines.engines, engines.readers), running
-        for _ in range(ROUNDS):
-            decode = step_of(size)
-            per_token = decode.per_token
-            inside = loop.first_token_time(first, per_token, 0.0, 1.0)
-            rate = loop.fed_request_rate(loop.request_rate(running, inside, request.answer, per_token), pool, machine.shared("pool_sharpness"))
-            size = loop.settled_batch(size, loop.decoding_sequences(rate, request.answer, per_token), running)
+        for number in range(1, ROUNDS + 1):
+            with scope(f"round-{number}"):
+                decode = step_of(size)
+                per_token = decode.per_token
+                inside = loop.first_token_time(first, per_token, 0.0, 1.0)
+                rate = loop.fed_request_rate(loop.request_rate(running, inside, request.answer, per_token), pool, machine.shared("pool_sharpness"))
+                size = loop.settled_batch(size, loop.decoding_sequences(rate, request.answer, per_token), running)
         chips = loop.chips_apart(plan.chips, engines.engines, before.chips, engines.readers)
         share = loop.share_reading(before.chips, engines.readers, engines.engines, chips)
     output = loop.closed_loop_rate(rate, request.answer, chips, steady)

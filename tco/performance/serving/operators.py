@@ -7,6 +7,7 @@ by the kernel model that kernels and training share. Axes of the plan (tokens, t
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from tco.fabric.algorithms import choose, reach
 from tco.fabric.links import Group
 from tco.foundation.errors import DataError
 from tco.foundation.formula import total
+from tco.foundation.trace import scope
 from tco.models.model import Architecture
 from tco.models.products import Side
 from tco.performance.chip.formats import FORMATS, WIDE
@@ -35,6 +37,11 @@ from tco.performance.chip.products import Operands, Product, product
 from tco.performance.chip.roofline import repeated
 
 ATTENTION, DENSE, EXPERTS, HEAD = range(4)  # places of operands in a machine
+
+
+def opened(name: str) -> AbstractContextManager[None]:
+    """Open the place of an operator in a trace."""
+    return scope(name.replace(" ", "-"))
 
 
 class Operator(NamedTuple):
@@ -136,11 +143,12 @@ class Pass:
         """Add matrix products of tokens with weights of some sides, each inner x outer, and note what of their activations is cast."""
         made, alike = self.machine.operands[place], self.alike
         tokens = alike.one_each(tokens)
-        found = [product(made, tokens, alike.one_each(outer), alike.one_each(inner)) for inner, outer in sides]
-        if self.casts(place):
-            self.cast.setdefault(place, []).extend(layers * inner for inner, _ in sides)
-        one = alike.for_all(total(name, [part.time for part in found]))
-        self.summed(name, layers, one, found, made, kernels, alike)
+        with opened(name):
+            found = [product(made, tokens, alike.one_each(outer), alike.one_each(inner)) for inner, outer in sides]
+            if self.casts(place):
+                self.cast.setdefault(place, []).extend(layers * inner for inner, _ in sides)
+            one = alike.for_all(total(name, [part.time for part in found]))
+            self.summed(name, layers, one, found, made, kernels, alike)
 
     def grouped(self, name: str, layers: Any, sides: Collection[Side], tokens: Any, reached: Any, kernels: str) -> None:
         """Add the products of experts: so many reached, so many tokens each."""
@@ -183,11 +191,13 @@ class Pass:
     def finish(self) -> None:
         """Add what all layers have in common: elementwise kernels, casts, and the gaps before the kernels counted so far."""
         machine, wide, tokens = self.machine, self.machine.operands[HEAD], self.shape.tokens
-        moved = [elementwise_bytes(tokens, total("numbers", self.numbers), machine.elementwise, machine.activation_size)]
-        moved += [self.cast_bytes(place, tokens, sum(numbers)) for place, numbers in self.cast.items()]
-        self.stream("elementwise", 1, total("elementwise", moved))
-        time = kernel_time(total("kernels", self.kernels), machine.launch)
-        self.operators.append(Operator("launches", time, 1, 0.0, 0.0, wide.rate, machine.bandwidth, time))
+        with opened("elementwise"):
+            moved = [elementwise_bytes(tokens, total("numbers", self.numbers), machine.elementwise, machine.activation_size)]
+            moved += [self.cast_bytes(place, tokens, sum(numbers)) for place, numbers in self.cast.items()]
+            self.stream("elementwise", 1, total("elementwise", moved))
+        with opened("launches"):
+            time = kernel_time(total("kernels", self.kernels), machine.launch)
+            self.operators.append(Operator("launches", time, 1, 0.0, 0.0, wide.rate, machine.bandwidth, time))
 
     def collective(self, name: str, layers: Any, time: Any, size: Any, rate: Any) -> None:
         """Add a collective that moves `size` bytes a chip."""

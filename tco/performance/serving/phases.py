@@ -11,7 +11,7 @@ import numpy as np
 
 from tco.fabric.costs import direct_time
 from tco.foundation.formula import formula, total
-from tco.foundation.trace import plain
+from tco.foundation.trace import plain, scope
 from tco.foundation.units import Pure, Second, Token, TokenPerChip, TokenPerSecondPerChip
 from tco.models.architecture import Architecture
 from tco.models.products import numbers_of, projections
@@ -186,12 +186,19 @@ def sequence_memory(machine: Machine, model: Architecture, plan: DecodePlan, req
 
 def decode(machine: Machine, model: Architecture, plan: DecodePlan, request: Request) -> PassResult:
     """One decode step of every plan."""
+    with scope("decode"):
+        return decode_step(machine, model, plan, request)
+
+
+def decode_step(machine: Machine, model: Architecture, plan: DecodePlan, request: Request) -> PassResult:
+    """Return a decode step, its cells named in the place that is open."""
     shape = decode_shape(machine, plan, request)
     tokens = shape.tokens
     operators = staged(machine, model, plan, tokens, forward_pass(Pass(machine, model, shape), tokens))
     time = per_token = total("decode_step_time", [*(operator.time for operator in operators), machine.overhead])
     if request.drafts is not None:
-        drafting = asked.drafting_time(time, request.drafts, request.draft_cost)
+        with scope("drafting"):
+            drafting = asked.drafting_time(time, request.drafts, request.draft_cost)
         operators.append(Operator("drafting", drafting, 1, 0.0, 0.0, machine.operands[-1].rate, machine.bandwidth, drafting))
         time = per_token = total("drafted_step_time", [time, drafting])
     if request.offload is not None:
@@ -247,6 +254,12 @@ def prefill(machine: Machine, model: Architecture, plan: PrefillPlan, request: R
     A pass takes `prompts` of them: unless said, as many as its budget of tokens holds, or a part of a longer one. Ranks that split a
     prompt work as groups of their own, each on a part of equal work, and gather the keys and values of all parts.
     """
+    with scope("prefill"):
+        return prefill_pass(machine, model, plan, request, prompts)
+
+
+def prefill_pass(machine: Machine, model: Architecture, plan: PrefillPlan, request: Request, prompts: Any) -> PassResult:
+    """Return a pass over prompts, its cells named in the place that is open."""
     shape = prefill_shape(machine, plan, request, prompts)
     prompts, made = shape.sequences, Pass(machine, model, shape)
     if np.any(np.asarray(plan.context_parallel) > 1):
