@@ -30,7 +30,7 @@ class _Scope:
     __slots__ = ("names", "token")
 
     def __init__(self, names: tuple[str, ...]) -> None:
-        self.names = names
+        self.names = tuple(name.replace(" ", "-") for name in names)
         self.token: Token[str] | None = None
 
     def __enter__(self) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from tco.fabric.links import Group
 from tco.foundation.formula import total
+from tco.foundation.trace import scope
 from tco.models.attention import Attention
 from tco.models.layers import StateMixer
 from tco.models.products import keys_and_values, projections
@@ -15,7 +16,7 @@ from tco.performance.chip import kernels_attention as kernel
 from tco.performance.chip.machine import share_of_rate
 from tco.performance.chip.messages import attended_keys, message_bytes, per_rank, stream_time
 from tco.performance.chip.roofline import attention_bytes, attention_flops, attention_scores, computing_time, passing_flops, smooth_maximum
-from tco.performance.serving.operators import ATTENTION, Pass, opened
+from tco.performance.serving.operators import ATTENTION, Pass
 
 SUM_BYTES = 8  # largest score and sum of exponentials of a query and head, each in FP32
 INDEX_BYTES = 4  # one FP32 scale beside an indexer key
@@ -49,7 +50,7 @@ def attention(made: Pass, layers: int, a: Attention) -> None:
 def index_keys(made: Pass, layers: int, a: Attention, read: Any) -> None:
     """Add the indexer of sparse attention, which scores every key to choose those attended to."""
     machine, shape = made.machine, made.shape
-    with opened("indexer"):
+    with scope("indexer"):
         scanned = per_rank(shape.keys, shape.context_parallel) if splits_context(made) else shape.keys
         every = scanned if shape.decode else read
         scored = attention_flops(shape.tokens, scanned, a.index_heads, a.index_dim, 0)
@@ -67,7 +68,7 @@ def index_keys(made: Pass, layers: int, a: Attention, read: Any) -> None:
 def attention_core(made: Pass, layers: int, a: Attention, keys: Any, read: Any) -> None:
     """Add the core: fused attention over prompts, or the query of each sequence against its cache."""
     machine, shape, chip = made.machine, made.shape, made.machine.kernels
-    with opened("attention core"):
+    with scope("attention core"):
         wide, cached = core_widths(made, a)
         heads = np.ceil(a.heads / shape.tensor_parallel)
         scores = attention_scores(shape.tokens, keys, heads)
@@ -97,7 +98,7 @@ def splits_context(made: Pass) -> bool:
 def join_context(made: Pass, layers: int, a: Attention) -> None:
     """Add the exchange of softmax sums among the chips that split a sequence; what they attended to joins the all-reduce."""
     shape, ranks = made.shape, made.shape.context_parallel
-    with opened("context sums"):
+    with scope("context sums"):
         sums = message_bytes(shape.tokens, np.ceil(a.heads / shape.tensor_parallel) * ranks, float(SUM_BYTES))
         made.gather("context sums", layers, context_group(made, ranks, shape.crossing), sums)
 
@@ -114,7 +115,7 @@ def gather_keys(made: Pass, ranks: Any, crossing: Any, prompt: Any) -> None:
     """Add the gathering of a prompt's keys and values on the chips that split it."""
     group = context_group(made, ranks, crossing)
     for a, layers in made.model.attentions.items():
-        with opened("context gather"):
+        with scope("context gather"):
             tokens = attended_keys(prompt, a.window) if a.window else prompt
             made.gather("context gather", layers, group, message_bytes(tokens, core_widths(made, a)[1], made.machine.cache_size))
 
@@ -134,7 +135,7 @@ def recurrence(made: Pass, layers: int, mixer: StateMixer) -> None:
     sides = ((hidden, mixer.projected / parallel), (mixer.inner / parallel, hidden))
     made.products("recurrent projections", layers, sides, shape.tokens, ATTENTION, "recurrent")
     made.elementwise(layers * mixer.projected / parallel * ROTARY_PASSES)  # convolution and gates
-    with opened("recurrence"):
+    with scope("recurrence"):
         state = mixer.state_numbers / parallel
         flops = passing_flops(mixer.passes * state, shape.tokens)
         moved = attention_bytes(shape.sequences, 1, state, float(STATE_BYTES))

@@ -8,11 +8,12 @@ from tco.fabric.algorithms import choose, expert_exchanges, reach
 from tco.fabric.costs import scattered_bytes, token_bytes
 from tco.fabric.links import Group, group_of
 from tco.foundation.formula import total
+from tco.foundation.trace import scope
 from tco.models.layers import FeedForward
 from tco.models.products import up_and_down
 from tco.performance.chip import moe
 from tco.performance.chip.messages import elementwise_bytes, hidden_pass_bytes, message_bytes, only_if_shared, per_rank
-from tco.performance.serving.operators import DENSE, EXPERTS, HEAD, Pass, opened
+from tco.performance.serving.operators import DENSE, EXPERTS, HEAD, Pass
 
 
 def feed_forward(made: Pass, layers: int, f: FeedForward) -> None:
@@ -34,7 +35,7 @@ def experts(made: Pass, layers: int, f: FeedForward) -> None:
     """Add the router and the routed experts of the busiest group: those that tokens reach are read, the tokens they get computed."""
     machine, shape = made.machine, made.shape
     made.products("router", layers, ((made.model.hidden, f.experts),), shape.tokens, HEAD)
-    with opened("experts"):
+    with scope("experts"):
         tokens = moe.instance_tokens(shape.tokens, made.groups / shape.replicas)
         local = np.ceil(f.experts / shape.expert_parallel)
         reached = moe.busiest_reached(
@@ -46,7 +47,7 @@ def experts(made: Pass, layers: int, f: FeedForward) -> None:
         width = f.width * shape.expert_parallel / shape.expert_chips
         sides = up_and_down(f, f.latent or made.model.hidden, width)
         made.grouped("experts", layers, sides, per_rank(load, reached), reached, "experts")
-    with opened("permute and gate"):
+    with scope("permute and gate"):
         moved = [
             hidden_pass_bytes(load, made.model.hidden, machine.permutes, machine.activation_size),
             elementwise_bytes(load, width * f.matrices, machine.elementwise, machine.activation_size),
@@ -66,11 +67,11 @@ def exchange(made: Pass, layers: int, f: FeedForward) -> None:
     tokens = [token_bytes(made.model.hidden, size, 0.0, 1) for size in (machine.dispatch_size, machine.activation_size)]
     times = expert_exchanges(met, own, f.active, tokens)
     for name, token, time in zip(("dispatch", "combine"), tokens, times, strict=True):
-        with opened(name):
+        with scope(name):
             waiting = only_if_shared(made.waited(time, machine.exchange_wait, ranks), made.groups)
             made.collective(name, layers, waiting, scattered_bytes(own, f.active, token, 1.0), met.links.spread)
     if np.any(np.asarray(shape.copies) > 1):  # both halves of every expert's sum meet between paired chips
-        with opened("expert all-reduce"):
+        with scope("expert all-reduce"):
             size, pair = message_bytes(own, made.model.hidden, machine.activation_size), Group(shape.copies, shape.copies, 1)
             time = made.waited(choose(reach(machine.links, pair), "all-reduce", size), machine.collective_wait, shape.copies)
             made.collective("expert all-reduce", layers, only_if_shared(time, shape.copies), size, machine.links.crossing)

@@ -8,16 +8,17 @@ import numpy as np
 
 from tco.fabric.algorithms import choose, reach
 from tco.fabric.links import Group, group_of
+from tco.foundation.trace import scope
 from tco.performance.chip.messages import message_bytes, only_if_shared, passed_numbers
 from tco.performance.serving.attention_operators import attention, recurrence
 from tco.performance.serving.expert_operators import feed_forward
-from tco.performance.serving.operators import HEAD, Operator, Pass, opened
+from tco.performance.serving.operators import HEAD, Operator, Pass
 
 
 def reduce(made: Pass, layers: int) -> None:
     """Add the two all-reduces of a layer that join the parts of an attention group; with experts spread wider only attention has one."""
     machine, shape, ranks = made.machine, made.shape, made.shape.attention_chips
-    with opened("all-reduce"):
+    with scope("all-reduce"):
         size = message_bytes(shape.tokens, made.model.hidden, machine.activation_size)
         near = group_of(machine.links, ranks)
         domains = np.where(shape.crossing, shape.domains, near.domains)

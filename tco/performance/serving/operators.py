@@ -7,7 +7,6 @@ by the kernel model that kernels and training share. Axes of the plan (tokens, t
 from __future__ import annotations
 
 from collections.abc import Collection
-from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,11 +36,6 @@ from tco.performance.chip.products import Operands, Product, product
 from tco.performance.chip.roofline import repeated
 
 ATTENTION, DENSE, EXPERTS, HEAD = range(4)  # places of operands in a machine
-
-
-def opened(name: str) -> AbstractContextManager[None]:
-    """Open the place of an operator in a trace."""
-    return scope(name.replace(" ", "-"))
 
 
 class Operator(NamedTuple):
@@ -143,7 +137,7 @@ class Pass:
         """Add matrix products of tokens with weights of some sides, each inner x outer, and note what of their activations is cast."""
         made, alike = self.machine.operands[place], self.alike
         tokens = alike.one_each(tokens)
-        with opened(name):
+        with scope(name):
             found = [product(made, tokens, alike.one_each(outer), alike.one_each(inner)) for inner, outer in sides]
             if self.casts(place):
                 self.cast.setdefault(place, []).extend(layers * inner for inner, _ in sides)
@@ -191,11 +185,11 @@ class Pass:
     def finish(self) -> None:
         """Add what all layers have in common: elementwise kernels, casts, and the gaps before the kernels counted so far."""
         machine, wide, tokens = self.machine, self.machine.operands[HEAD], self.shape.tokens
-        with opened("elementwise"):
+        with scope("elementwise"):
             moved = [elementwise_bytes(tokens, total("numbers", self.numbers), machine.elementwise, machine.activation_size)]
             moved += [self.cast_bytes(place, tokens, sum(numbers)) for place, numbers in self.cast.items()]
             self.stream("elementwise", 1, total("elementwise", moved))
-        with opened("launches"):
+        with scope("launches"):
             time = kernel_time(total("kernels", self.kernels), machine.launch)
             self.operators.append(Operator("launches", time, 1, 0.0, 0.0, wide.rate, machine.bandwidth, time))
 

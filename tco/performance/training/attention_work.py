@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tco.foundation.trace import scope
 from tco.models.attention import Attention
 from tco.models.layers import StateMixer
 from tco.models.products import keys_and_values, projections
@@ -38,12 +39,13 @@ def attention(builder: Builder, layers: int, a: Attention) -> None:
 def core(builder: Builder, layers: int, a: Attention, heads: Any, keys: Any) -> None:
     """Add scores, softmax and values over some keys a query."""
     job, chip = builder.job, builder.practice.chip
-    once = chip_attention.core(chip, builder.tokens, keys, heads, a.qk_dim, a.v_dim)
-    share = kernel_share(job, builder.practice)
-    times = [repeated(compute.attention_pass_time(once.time, products, share), layers) for products in (1.0, job.value("attention_backward"))]
-    part = Part(once.flops, 0.0, once.time, builder.practice.wide.peak)
-    again = FULL if job.software.fused else SELECTIVE
-    builder.work.items.append(Item("attention core", "product", times[0], times[1], again, layers, None, part, (part, part)))
+    with scope("attention core"):
+        once = chip_attention.core(chip, builder.tokens, keys, heads, a.qk_dim, a.v_dim)
+        share = kernel_share(job, builder.practice)
+        times = [repeated(compute.attention_pass_time(once.time, products, share), layers) for products in (1.0, job.value("attention_backward"))]
+        part = Part(once.flops, 0.0, once.time, builder.practice.wide.peak)
+        again = FULL if job.software.fused else SELECTIVE
+        builder.work.items.append(Item("attention core", "product", times[0], times[1], again, layers, None, part, (part, part)))
     if not job.software.fused:
         ways = [
             compute.score_traffic(builder.tokens, job.sequence, heads, passes, builder.element)
@@ -65,8 +67,9 @@ def context_ring(builder: Builder, layers: int, kept: Any) -> None:
     shape, job, links = builder.shape, builder.job, builder.practice.links
     if np.all(np.asarray(shape.context) == 1):
         return
-    size = hidden_bytes(compute.rank_tokens(shape.micro_batch, job.sequence, 1.0), kept, 1.0, builder.element)
-    found = gathered(links, size, strided(links, shape.tensor, shape.context))
+    with scope("context-parallel ring"):
+        size = hidden_bytes(compute.rank_tokens(shape.micro_batch, job.sequence, 1.0), kept, 1.0, builder.element)
+        found = gathered(links, size, strided(links, shape.tensor, shape.context))
     builder.link("context-parallel ring", size, found, (layers, 2 * layers), job.value("context_exposed"))
 
 

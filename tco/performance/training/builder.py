@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tco.foundation.formula import total
+from tco.foundation.trace import scope
 from tco.performance.chip.messages import exposed_time, per_rank, stream_time
 from tco.performance.chip.products import OVERLAP, Operands, Product, product
 from tco.performance.chip.roofline import conversion_traffic, repeated, smooth_maximum
@@ -34,7 +35,8 @@ class Builder:
         self.work.items.append(self.linear(name, layers, tokens, inner, outer, practice.forward, practice.backward, groups, again))
         sides = (practice.forward.conversion, inner), (practice.backward.conversion, outer)
         if any(size is not None for size, _ in sides):
-            moved = [conversion_traffic(tokens, numbers, 0.0 if size is None else size) for size, numbers in sides]
+            with scope(f"{name} format conversion"):
+                moved = [conversion_traffic(tokens, numbers, 0.0 if size is None else size) for size, numbers in sides]
             self.passes(f"{name} format conversion", layers, moved[0], moved[1], FULL)
 
     def linear(
@@ -52,12 +54,17 @@ class Builder:
         """Return a linear layer whose gradients may be made in another format."""
         rows = tokens if groups is None else per_rank(tokens, groups)
         first, back = forward.made, backward.made
-        parts = [self.part(self.run(first, rows, outer, inner, groups), forward), self.part(self.run(back, rows, inner, outer, groups), backward)]
-        if not self.job.software.adapters:
-            parts.append(self.weight_gradients(self.run(back, outer, inner, rows, groups), backward, tokens, inner, outer, groups))
-        times = [repeated(part.time, layers) for part in parts]
-        weight = None if self.job.software.adapters else times[2]
-        return Item(name, "product", times[0], total(f"{name} backward", times[1:]), again, layers, weight, parts[0], tuple(parts[1:]))
+        with scope(name):
+            with scope("forward"):
+                parts = [self.part(self.run(first, rows, outer, inner, groups), forward)]
+            with scope("backward"):
+                parts.append(self.part(self.run(back, rows, inner, outer, groups), backward))
+            if not self.job.software.adapters:
+                with scope("weights"):
+                    parts.append(self.weight_gradients(self.run(back, outer, inner, rows, groups), backward, tokens, inner, outer, groups))
+            times = [repeated(part.time, layers) for part in parts]
+            weight = None if self.job.software.adapters else times[2]
+            return Item(name, "product", times[0], total(f"{name} backward", times[1:]), again, layers, weight, parts[0], tuple(parts[1:]))
 
     def run(self, made: Operands, rows: Any, columns: Any, inner: Any, groups: Any) -> Product:
         """Return a product, or those of experts: one kernel whose tiles share the waves, or one after the other."""
@@ -87,11 +94,13 @@ class Builder:
     def passes(self, name: str, layers: float, forward: Any, backward: Any, again: int, to: list[Item] | None = None, bandwidth: Any = None) -> None:
         """Add passes through memory, given the bytes both ways, at a bandwidth of their own where they have one."""
         rate = self.practice.bandwidth if bandwidth is None else bandwidth
-        times = [repeated(stream_time(moved, rate), layers) for moved in (forward, backward)]
+        with scope(name):
+            times = [repeated(stream_time(moved, rate), layers) for moved in (forward, backward)]
         (self.work.items if to is None else to).append(Item(name, "memory", times[0], times[1], again, bandwidth=rate))
 
     def link(self, name: str, size: Any, found: Exchange, counts: tuple[int, int], share: Any, to: list[Item] | None = None) -> None:
         """Add a collective that takes `size` bytes, runs some times forward and backward and is exposed by a share."""
-        forward, backward = (exposed_time(found.time, count, share) for count in counts)
+        with scope(name):
+            forward, backward = (exposed_time(found.time, count, share) for count in counts)
         item = Item(name, "link", forward, backward, FULL, holds=found.holds, share=share, size=size, counts=counts)
         (self.work.items if to is None else to).append(item)

@@ -6,6 +6,7 @@ import numpy as np
 
 from tco.fabric.links import Group
 from tco.foundation.formula import select
+from tco.foundation.trace import scope
 from tco.models.layers import FeedForward
 from tco.models.products import up_and_down
 from tco.performance.chip.messages import per_rank
@@ -51,9 +52,11 @@ def experts(builder: Builder, layers: int, f: FeedForward) -> None:
     group = joined(strided(links, 1, inner), strided(links, shape.data_stride, shape.expert // inner))
     own, token = per_rank(tokens, shape.tensor), hidden_bytes(1, width, 1, builder.element)
     size, both = hidden_bytes(tokens, width, shape.tensor, builder.element), (2 * layers, 2 * layers)  # dispatch and combine
-    near = spread(links, own, token, f.active, Group(shape.expert, 1, shape.expert, 1), "inside")
+    with scope("expert exchange in a domain"):
+        near = spread(links, own, token, f.active, Group(shape.expert, 1, shape.expert, 1), "inside")
     builder.link("expert exchange in a domain", size, near, both, job.value("expert_exposed_inside"))
-    far = spread(links, own, token, f.active, among(group), "across")
+    with scope("expert exchange across domains"):
+        far = spread(links, own, token, f.active, among(group), "across")
     builder.link("expert exchange across domains", 0.0, far, both, job.value("expert_exposed_across"), builder.work.across)
 
 

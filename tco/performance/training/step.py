@@ -8,7 +8,7 @@ import numpy as np
 
 from tco.fabric.links import Group, Links
 from tco.foundation.formula import greatest, select, total
-from tco.foundation.trace import plain
+from tco.foundation.trace import plain, scope
 from tco.models.architecture import Architecture
 from tco.performance.chip.messages import exposed_time
 from tco.performance.chip.roofline import smooth_maximum
@@ -326,8 +326,9 @@ def partial_step(job: Job, practice: Practice, plan: Plan, micro: MicroBatch, wh
 
 def evaluate_plan(job: Job, practice: Practice, plan: Plan) -> tuple[Step, Pipe, MicroBatch, Work]:
     """Return the step of one plan, or of an array of plans that differ in numbers only, with everything it is made of."""
-    work = work_of(job, practice, shape_of(plan))
-    micro = micro_batch(job, practice, shape_of(plan), work)
+    with scope("micro-batch"):
+        work = work_of(job, practice, shape_of(plan))
+        micro = micro_batch(job, practice, shape_of(plan), work)
     if plan.recompute == PARTIAL:
         both = tuple(
             step(job, practice, one, micro, pipeline(job, practice, one, micro))
@@ -335,8 +336,10 @@ def evaluate_plan(job: Job, practice: Practice, plan: Plan) -> tuple[Step, Pipe,
         )
         made, pipe, micro, _ = partial_step(job, practice, plan, micro, both)  # type: ignore[arg-type]
         return made, pipe, micro, work
-    pipe = pipeline(job, practice, plan, micro)
-    return step(job, practice, plan, micro, pipe), pipe, micro, work
+    with scope("pipeline"):
+        pipe = pipeline(job, practice, plan, micro)
+    with scope("step"):
+        return step(job, practice, plan, micro, pipe), pipe, micro, work
 
 
 def chosen_share(job: Job, practice: Practice, plan: Plan) -> Plan:

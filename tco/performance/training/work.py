@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tco.foundation.trace import scope
 from tco.models.architecture import Architecture, Block
 from tco.performance.training import compute
 from tco.performance.training.attention_work import attention, mixer
@@ -35,7 +36,8 @@ def elementwise(builder: Builder, block: Block) -> None:
     masks = MASK_PASSES if job.software.dropout else (0, 0)
     residuals = [added + mask for added, mask in zip(RESIDUAL_PASSES, masks, strict=True)]
     for name, counts, bandwidth in (("norms", NORM_PASSES, builder.practice.row_bandwidth), ("residuals", residuals, None)):
-        moved = [compute.sweep_bytes(builder.tokens, wide, builder.wide_split, 0.0, count, builder.element) for count in counts]
+        with scope(name):
+            moved = [compute.sweep_bytes(builder.tokens, wide, builder.wide_split, 0.0, count, builder.element) for count in counts]
         builder.passes(name, block.layers, moved[0], moved[1], again, bandwidth=bandwidth)
     rotated = ROTARY_PASSES * (a.heads + a.kv_heads) * a.qk_dim
     active = f.active * f.width + f.shared_width if f.experts else f.width
@@ -56,9 +58,10 @@ def tensor_collectives(builder: Builder, parts: int) -> None:
     shape, job, links = builder.shape, builder.job, builder.practice.links
     if np.all(np.asarray(shape.tensor) == 1):
         return
-    size = hidden_bytes(builder.tokens, job.model.hidden, 1.0, builder.element)
-    share = exposed_share(shape.overlap, job.value("tensor_exposed"))
-    found = gathered(links, size, strided(links, 1, shape.tensor))
+    with scope("tensor-parallel collectives"):
+        size = hidden_bytes(builder.tokens, job.model.hidden, 1.0, builder.element)
+        share = exposed_share(shape.overlap, job.value("tensor_exposed"))
+        found = gathered(links, size, strided(links, 1, shape.tensor))
     builder.link("tensor-parallel collectives", size, found, (2 * parts, 2 * parts), share)
 
 
