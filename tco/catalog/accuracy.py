@@ -22,6 +22,11 @@ class Standing(NamedTuple):
     median: float | None
     left_out: float | None
     text: str
+    path: str = ""  # of the engine that the answer took
+
+    def by(self, path: str) -> Standing:
+        """Return the standing of an answer that took a path of the engine."""
+        return self._replace(path=path, text=f"{self.text}; this answer: {path}")
 
     @property
     def short(self) -> str:

@@ -93,7 +93,9 @@ def evaluate(
         bounds={phase: shares_of(result) for phase, result in chain.serving.phases().items()},
         inputs=values.inputs,
         texts=inputs.texts_used,
-        standing=catalogue.once(("standing", measured, chain.system.chip), lambda: standing(catalogue, measured, chain.system.chip)),
+        standing=catalogue.once(("standing", measured, chain.system.chip), lambda: standing(catalogue, measured, chain.system.chip)).by(
+            chain.serving.path
+        ),
         order=catalogue.once(("order", measured), lambda: order_of(catalogue, measured)),
         report=report,
         ages=ages_of(catalogue, chain.cost.lines, values.inputs, inputs.date) if chain.cost else Ages(),

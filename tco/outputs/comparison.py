@@ -134,7 +134,14 @@ def comparison_rows(results: Sequence[Result]) -> list[list[Any]]:
 def validation(result: Result) -> dict[str, Any]:
     """Return how a result stands against measurements, for a JSON document."""
     found = result.standing
-    return {"rows": found.rows, "median_ape": found.median, "left_out_ape": found.left_out, "text": found.text, "order": result.order}
+    return {
+        "rows": found.rows,
+        "median_ape": found.median,
+        "left_out_ape": found.left_out,
+        "path": found.path,
+        "text": found.text,
+        "order": result.order,
+    }
 
 
 def comparison_document(results: Sequence[Result], baseline: str) -> dict[str, Any]:

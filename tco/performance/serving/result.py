@@ -39,6 +39,13 @@ class ServingResult:
     notes: list[str] = field(default_factory=list)
 
     @property
+    def path(self) -> str:
+        """Which way through the engine the answer took: the closed loop that measured points go through, or its limit."""
+        if self.plan is not None and self.plan.engines is None:
+            return "two pools in balance, the limit of the closed loop without queueing"
+        return "the closed loop of requests in flight"
+
+    @property
     def described(self) -> dict[str, Any]:
         """The decode plan in the names reports use."""
         return {} if self.plan is None or self.links is None else describe(self.plan.decode, self.links)

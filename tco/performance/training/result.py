@@ -50,6 +50,11 @@ class TrainingResult:
     reason: str = ""
     notes: list[str] = field(default_factory=list)
 
+    @property
+    def path(self) -> str:
+        """Which way through the engine the answer took: the one measured runs go through."""
+        return "the step of a plan"
+
     def report(self) -> Report:
         """Return how the plan was found."""
         found = self.found or Found(plans=1, feasible=1)

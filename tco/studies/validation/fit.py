@@ -128,6 +128,7 @@ class Residuals:
         self.rows = (made.skip == "") if kept is None else (made.skip == "") & kept
         self.target = made.target[self.rows]
         self.weights = weights_of(table, self.rows) / SCALE
+        self.place, self.slopes = np.empty(0), np.empty(0)  # of the last call
 
     def errors(self, logs: Array) -> Array:
         """Return the weighted errors of the rows for one set of parameters, or for each row of sets."""
@@ -136,13 +137,17 @@ class Residuals:
         return np.asarray(np.log(predicted / self.target) * self.weights)
 
     def __call__(self, logs: Array) -> Array:
-        """Return the residuals of one set of parameters."""
-        return np.concatenate([self.errors(logs), (logs - self.priors) / self.spreads])
+        """Return the residuals of one set of parameters; their derivatives come with the same call of the engine, and are kept."""
+        made = self.errors(np.concatenate([logs[None], logs + STEP * np.eye(len(logs))]))
+        self.slopes = np.concatenate([(made[1:] - made[0]).T / STEP, np.diag(1 / self.spreads)])
+        self.place = logs.copy()
+        return np.concatenate([made[0], (logs - self.priors) / self.spreads])
 
     def derivatives(self, logs: Array) -> Array:
-        """Return the derivatives of the residuals, all sets of parameters asked for at once."""
-        made = self.errors(np.concatenate([logs[None], logs + STEP * np.eye(len(logs))]))
-        return np.concatenate([(made[1:] - made[0]).T / STEP, np.diag(1 / self.spreads)])
+        """Return the derivatives of the residuals."""
+        if not np.array_equal(logs, self.place):
+            self(logs)
+        return self.slopes
 
 
 def fit(predict: Predictor, table: pd.DataFrame, chips: Specifications, free: Free, kept: Array | None = None) -> Fit:

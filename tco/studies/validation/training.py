@@ -267,4 +267,4 @@ def command_of(asked: Asked, batch: int, plan: Plan | None, chips: Specification
     said = describe(plan, model, batch)
     axes = {name: said[name] for name in (*AXES, *MORE_AXES)}
     words = {name: ("yes" if value else "no") if isinstance(value, bool) else value for name, value in axes.items()}
-    return command_line(["perf", asked.part], {"plan": axes_text(words), "format": "json"}, settings)
+    return command_line(["perf", asked.part], {"plan": axes_text(words)}, settings)

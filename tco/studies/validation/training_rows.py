@@ -18,6 +18,7 @@ from tco.catalog import Catalogue
 from tco.foundation.files import read_csv
 from tco.performance.training.software import engine_words
 from tco.studies.validation.measured import column, texts
+from tco.studies.validation.wording import meaning, precisions, recomputation, sharding, yes_or_no
 
 Array = np.ndarray[Any, Any]
 TARGETS = ("step_time_s", "tokens_s_per_accelerator", "model_tflops_per_accelerator", "hw_tflops_per_accelerator")
@@ -25,48 +26,6 @@ SEQUENCE = 4096  # tokens, where unstated
 STEP_TOKENS = 4.0e6  # of a step, where the batch is unstated
 SIZES = (1, 2, 4, 8, 16)  # sequences a rank takes at once, tried where neither batch nor micro-batch are stated
 WIDEST = 16  # tensor groups tried where a row says nothing of its groups and its batch is too small for as many ranks as chips
-FORMATS = (  # words of a precision: format of the forward pass, and of the backward pass where it is another
-    (r"nvfp4", "nvfp4", ""),
-    (r"mxfp4", "mxfp4", ""),
-    (r"fp4", "fp4", ""),
-    (r"mxfp8", "mxfp8", ""),
-    (r"int8/bf16", "int8", "bf16"),
-    (r"int8", "int8", ""),
-    (r"(fp8|float8)", "fp8", ""),
-)
-SHARDING = (  # words of a sharding: what is spread over data-parallel ranks
-    (r"zero[- ]?3|full_shard|hybrid_shard", "3"),
-    (r"fsdp.*grad|zero[- ]?2|shard_grad_op", "2"),
-    (r"fsdp.*optimizer|zero[- ]?1|distributed optimizer", "1"),
-    (r"fsdp", "3"),
-    (r"zero[- ]?0|no_shard|ddp", "0"),
-)
-RECOMPUTED = (  # words of a recomputation
-    (r"selective|minimal", "selective"),
-    (r"partial|block|\d+ layers", "partial"),
-    (r"^(none|no|false|off)\b", "none"),
-    (r"full|true|yes|offload", "full"),
-)
-ATTENTION = (  # words of an attention kernel
-    (r"triton", "triton-attention"),
-    (r"flash.?attention.?1|\bfa1\b|flash.?attn.?1", "flash-attention-1"),
-    (r"flash.?attention.?2|\bfa2\b|flash.?attn.?2", "flash-attention-2"),
-    (r"flash|cudnn|fused|splash|fa3|fa4", "fused"),
-    (r"unfused|torch|eager", "unfused"),
-)
-SCHEDULES = (
-    (r"1f1b.interleaved|interleaved", "interleaved"),
-    (r"zero.bubble|zbv|zbb", "zero-bubble"),
-    (r"dual.?pipe", "dual-pipe"),
-    (r"1f1b", "1f1b"),
-)
-YES, NO = ("true", "yes", "1", "1.0"), ("false", "no", "0", "0.0")
-
-
-def word(text: str, table: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
-    """Return what the first pattern that a text holds says; empty texts where none does."""
-    level = text.lower().strip()
-    return next((found for pattern, *found in table if level and re.search(pattern, level)), ("",) * (len(table[0]) - 1))  # type: ignore[misc]
 
 
 def targets(table: pd.DataFrame) -> tuple[Array, Array]:
@@ -81,10 +40,10 @@ def targets(table: pd.DataFrame) -> tuple[Array, Array]:
     return np.select(stated, found, np.nan), np.select(stated, TARGETS, "")
 
 
-def formats_of(precision: str) -> tuple[str, str]:
-    """Return the number formats of the linear layers forward and backward."""
-    forward, backward = word(precision, FORMATS)
-    return forward or "bf16", backward or forward or "bf16"
+def formats_of(catalogue: Catalogue, precision: str) -> tuple[str, str]:
+    """Return the number formats of the linear layers forward and backward: as `int8/bf16` names them, else one for both."""
+    named = precisions(catalogue, precision) or ("bf16",)
+    return named[0], named[min(1, len(named) - 1)]
 
 
 def usable_domain(domain: int, chips: int) -> int:
@@ -131,7 +90,7 @@ class Reader:
 
     def texts(self, row: int) -> dict[str, str]:
         """Return the inputs of a row that are texts."""
-        forward, backward = formats_of(self.cells["precision"][row])
+        forward, backward = formats_of(self.catalogue, self.cells["precision"][row])
         found = {"workload.precision": forward}
         if backward != forward:
             found["workload.backward_precision"] = backward
@@ -140,7 +99,7 @@ class Reader:
         if engine := self.engine(row):
             found["workload.engine"] = engine
         kernel = self.cells["attention_kernel"][row] or self.cells["attention"][row]
-        if attention := word(kernel, ATTENTION)[0]:
+        if attention := meaning(self.catalogue, "attention kernel", kernel):
             found["workload.attention"] = attention
         if re.search(r"\bq?lora\b", self.cells["model"][row].lower()):
             found["workload.trained"] = "adapters"
@@ -165,27 +124,25 @@ class Reader:
         if cores > 1 and groups["tp"] % cores == 0:
             groups["tp"] //= cores
         found = {name: str(value) for name, value in groups.items()}
-        whole, sharding = re.search(r"^(\d+)x\s", self.cells["system"][row]), self.cells["sharding"][row]
-        level = word(sharding, SHARDING)[0]
+        whole, spread = re.search(r"^(\d+)x\s", self.cells["system"][row]), sharding(self.catalogue, self.cells["sharding"][row])
         batch = self.count("global_batch_seqs", row)
         if silent and batch and batch < devices:  # fewer sequences than ranks: something else divides the model
             found["tp"] = "|".join(str(2**n) for n in range(WIDEST.bit_length()))
-        if level:
-            found["zero"] = level
-        if level == "3" and whole and int(whole[1]) > 1:
+        if spread.level is not None:
+            found["zero"] = str(spread.level)
+        if spread.hybrid or (spread.level == 3 and whole and int(whole[1]) > 1):
             found["hybrid_sharding"] = "yes"
-        found["optimizer_offload"] = "yes" if re.search(r"cpu offload", sharding.lower()) else "no"
+        found["optimizer_offload"] = "yes" if spread.offload else "no"
         found |= self.schedule(row, groups["pp"])
         if (size := self.count("micro_batch_seqs", row)) is not None:
             found["micro_batch"] = str(size)
-        recomputed = self.cells["activation_recompute"][row]
-        if level := word(recomputed, RECOMPUTED)[0]:
-            found["recompute"] = level
-        answer = self.cells["sequence_parallel"][row].lower()
-        if answer in (*YES, *NO):
-            found["sequence_parallel"] = "yes" if answer in YES else "no"
-        elif re.search(r"sequence.parallel", recomputed.lower()):
-            found["sequence_parallel"] = "yes"
+        again = recomputation(self.catalogue, self.cells["activation_recompute"][row])
+        if again.recompute:
+            found["recompute"] = again.recompute
+        answer = yes_or_no(self.catalogue, self.cells["sequence_parallel"][row])
+        split = again.sequence_parallel if answer is None else answer
+        if split is not None:
+            found["sequence_parallel"] = "yes" if split else "no"
         return found
 
     def schedule(self, row: int, stages: int) -> dict[str, str]:
@@ -197,7 +154,7 @@ class Reader:
             return {"interleave": str(interleave), "schedule": "interleaved" if interleave > 1 else "1f1b"}
         printed = re.search(r"pipeline schedule ([\w-]+)", self.cells["notes"][row])
         dual = "dualpipe" if re.search(r"dual.?pipe", self.cells["notes"][row].lower()) else ""
-        said = word(self.cells["schedule"][row] or (printed[1] if printed else dual), SCHEDULES)[0]
+        said = meaning(self.catalogue, "schedule", self.cells["schedule"][row] or (printed[1] if printed else dual))
         return {"schedule": said or ("1f1b|interleaved" if stages > 1 else "1f1b")}
 
     def batches(self, row: int, fixed: Mapping[str, str], devices: int, sequence: int, whole_batches: bool) -> tuple[int, ...]:

@@ -24,7 +24,7 @@ MODULES = sorted(path.stem for path in (ROOT / "tco/studies/validation").glob("*
 ENGINE = ("tco.performance", "tco.fabric", "tco.hardware", "tco.economics")  # rooms of what computes
 CALCULATORS = {(formula.function.__module__, formula.name) for formula in FORMULAS}
 # What a question consists of: a plan, a place, formats, what exists. None of them holds a value that the engine computes.
-QUESTIONS = {"DecodePlan", "Group", "Plan", "Precision", "PrefillPlan", "Route", "ServingPlan", "Stored", "Tokens", "Traits"}
+QUESTIONS = {"DecodePlan", "Group", "Job", "Plan", "Precision", "PrefillPlan", "Route", "ServingPlan", "Stored", "Tokens", "Traits"}
 SAMPLE = 10  # rows of a kind that are asked again
 HEADER = (
     "source_id,source_title,date,accelerator,n_accelerators,model,params_b,layers,hidden,heads,kv_heads,ffn,vocab,precision,seq_len,"
