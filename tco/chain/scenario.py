@@ -26,7 +26,6 @@ from tco.chain.workloads import WORKLOADS
 from tco.economics.cost import Cost, cost_of_world, power_per_chip, shares_by_kind
 from tco.economics.rebates import Rebate, load_agreement, rebate_of
 from tco.economics.site import facility_power
-from tco.foundation.equation import fingerprints
 from tco.foundation.errors import DataError
 from tco.foundation.trace import Node, Trace, plain, recording, scope, walk
 from tco.foundation.values import Values, as_number, as_traced
@@ -106,11 +105,18 @@ def evaluate(
         inputs.settings,
         chain.system.variant,
         lambda: catalogue.once("hash", catalogue.hash),
-        lambda: fingerprints(node.formula for root in nodes_of(inputs, chain).values() for node in walk(root) if node.formula),
+        lambda: formulas_of(inputs, chain),
     )
     if trace:
         result.nodes = nodes_of(inputs, chain)
     return result
+
+
+def formulas_of(inputs: Inputs, chain: Chain) -> dict[str, str]:
+    """Return the fingerprint of every formula the metrics rest on."""
+    from tco.foundation.equation import fingerprints  # a saved result asks for them, an answer does not
+
+    return fingerprints(node.formula for root in nodes_of(inputs, chain).values() for node in walk(root) if node.formula)
 
 
 def nodes_of(inputs: Inputs, chain: Chain) -> dict[str, Node]:

@@ -13,7 +13,6 @@ from tco.chain.practice import engine_of, library_of_engines, months_after
 from tco.foundation.errors import DataError
 from tco.foundation.values import Readable, Values
 from tco.models.architecture import Architecture, load_model
-from tco.performance.chip.kernel_times import traits_of
 from tco.performance.chip.machine import Machine, Stored, Traits, family_of, machine
 from tco.performance.serving.result import ServingResult, serve
 
@@ -73,6 +72,7 @@ def refuse_no_requests(values: Values) -> None:
 
 def job_on(inputs: Inputs, values: Values) -> tuple[Job, Practice, Passes]:
     """Return the scenario's training job, the chips it finds on their links, and the formats of its passes."""
+    from tco.performance.chip.kernel_times import traits_of
     from tco.performance.training.job import job_of  # a serving scenario starts without the training room
     from tco.performance.training.machine import passes_of, practice
     from tco.performance.training.software import CHOICES, DATED, facts_of, software_of

@@ -19,7 +19,8 @@ from tco.foundation.values import as_number
 from tco.studies.validation.measured import read_measured, texts
 from tco.studies.validation.specifications import Specifications
 from tco.studies.validation.training import predict
-from tco.studies.validation.training_rows import ATTENTION, RECOMPUTED, SHARDING, Reader, formats_of, targets, usable_domain, word
+from tco.studies.validation.training_rows import Reader, targets, usable_domain
+from tco.studies.validation.wording import meaning, precisions, recomputation, sharding
 
 CATALOGUE = load_catalogue()
 ROOT = Path(__file__).parents[3]
@@ -116,7 +117,8 @@ def test_adapters_train_faster_than_all_weights(tmp_path):
     ],
 )
 def test_formats(text, forms):
-    assert formats_of(text) == forms
+    forward, *backward = precisions(CATALOGUE, text) or ("bf16",)
+    assert (forward, *(backward or [forward])) == forms
 
 
 @pytest.mark.parametrize(
@@ -134,7 +136,8 @@ def test_formats(text, forms):
     ],
 )
 def test_what_sharding_says(text, level):
-    assert word(text, SHARDING) == [level] or (not level and word(text, SHARDING) == ("",))
+    found = sharding(CATALOGUE, text).level
+    assert found == (int(level) if level else None)
 
 
 @pytest.mark.parametrize(
@@ -149,12 +152,12 @@ def test_what_sharding_says(text, level):
     ],
 )
 def test_what_recomputation_says(text, level):
-    assert word(text, RECOMPUTED) == [level]
+    assert recomputation(CATALOGUE, text).recompute == level
 
 
 @pytest.mark.parametrize(("text", "kernel"), [("Triton", "triton-attention"), ("FlashAttention-2", "flash-attention-2"), ("cuDNN", "fused")])
 def test_what_an_attention_kernel_says(text, kernel):
-    assert word(text, ATTENTION) == [kernel]
+    assert meaning(CATALOGUE, "attention kernel", text) == kernel
 
 
 def test_racks_of_72_lend_64_to_jobs_that_72_does_not_divide():
@@ -202,7 +205,7 @@ def test_where_the_batch_is_unstated_the_rate_is_scored(tmp_path):
 
 
 def answer(command, key):
-    done = CliRunner().invoke(app, shlex.split(command)[1:])
+    done = CliRunner().invoke(app, [*shlex.split(command)[1:], "--format", "json"])
     assert done.exit_code == 0, done.output
     value = json.loads(done.stdout)
     for step in key.split("/"):
