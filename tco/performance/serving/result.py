@@ -12,8 +12,6 @@ from tco.foundation.values import Readable
 from tco.models.architecture import Architecture
 from tco.performance.chip.machine import Machine, notes_on
 from tco.performance.serving import phases
-from tco.performance.serving.given import AxesGiven, axes_given
-from tco.performance.serving.loaded import under_load
 from tco.performance.serving.phases import PassResult
 from tco.performance.serving.plans import CUTS, ServingPlan, attention_chips, borders_crossed, describe, plan_axes
 from tco.performance.serving.requests import Request, notes_on_request, request_of
@@ -21,6 +19,7 @@ from tco.performance.serving.search import Choice, choose_decode, choose_prefill
 
 if TYPE_CHECKING:
     from tco.performance.serving.axes import Axis
+    from tco.performance.serving.given import AxesGiven
 
 
 @dataclass(slots=True)
@@ -78,7 +77,11 @@ def serve(machine: Machine, model: Architecture, values: Readable, plan: Serving
     """Evaluate a serving workload with a plan as an evaluation found it, with the axes of one that a user gives, or with the best of a search."""
     if isinstance(plan, ServingPlan):
         return evaluated(machine, model, values, plan)
-    request, axes = request_of(values), None if plan is None else axes_given(model, machine.links, plan)
+    request, axes = request_of(values), None
+    if plan is not None:
+        from tco.performance.serving.given import axes_given  # most answers give no axes
+
+        axes = axes_given(model, machine.links, plan)
     found = searched(machine, model, request, values, axes)
     if found.plan is None and plan is not None:
         raise DataError(f"--plan {','.join(f'{key}={text}' for key, text in plan.items())}: {found.reason}")
@@ -118,6 +121,8 @@ def evaluated(machine: Machine, model: Architecture, values: Readable, plan: Ser
     request = request_of(values)
     notes = [*notes_on(machine), *notes_on_request(request)]
     if plan.engines is not None:
+        from tco.performance.serving.loaded import under_load  # pools in balance start without it
+
         made = under_load(machine, model, plan, request, values)
         found = ServingResult(plan, made.rates, made.prefill_share, made.decode, made.prefill, {}, machine.links, fits=made.fits)
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -10,11 +10,13 @@ from tco.foundation.trace import plain
 from tco.foundation.values import Readable
 from tco.models.architecture import Architecture
 from tco.performance.chip.machine import Machine
-from tco.performance.serving.loaded import Loaded, plan_under_load, under_load
 from tco.performance.serving.operators import Operator
 from tco.performance.serving.phases import PassResult, decode, decode_rate, full_context, prefill, prefill_rate, reading_time, tokens_per_user
 from tco.performance.serving.plans import SEQUENCES, PrefillPlan, ServingPlan, attention_chips, decoding, plan_axes, reading
 from tco.performance.serving.requests import Request
+
+if TYPE_CHECKING:
+    from tco.performance.serving.loaded import Loaded
 
 
 class Choice(NamedTuple):
@@ -105,6 +107,8 @@ def choose_under_load(
 
     Without a number of engines they fill a world.
     """
+    from tco.performance.serving.loaded import plan_under_load, under_load  # pools in balance start without it
+
     engines = counts[0] if counts[0] is not None else np.maximum(machine.links.world / axes.chips, 1)
     plans = ServingPlan(decoding(axes, 1.0), axes if prefill is None else prefill, engines, counts[1])
     found = under_load(machine, model, plans, request, values)
