@@ -21,9 +21,13 @@ SHELVES = ("parts", "systems", "models", "scenarios", "sources", "rebates")
 # Command -> the module that registers it on `app`.
 MODULES = {name: name for name in ALONE} | dict.fromkeys(SHELVES, "shelves")
 
+FAULT = 70  # the exit code of a defect of the program
+
 
 class Commands(TyperGroup):
     """A group that reads a command's module when the command is asked for, and ends an error that is the user's to mend with one message."""
+
+    debug = False
 
     def load(self, modules: Iterable[str]) -> None:
         """Take in the commands of some modules: reading all of them would be a tenth of a command's time."""
@@ -46,6 +50,7 @@ class Commands(TyperGroup):
         """Run the command; an error the user can mend is printed, not raised."""
         from tco.foundation.errors import TcoError
 
+        self.debug = ctx.params["debug"]
         try:
             return super().invoke(ctx)
         except TcoError as error:
@@ -54,6 +59,20 @@ class Commands(TyperGroup):
         except BrokenPipeError:  # the reader of the pipe has left, as `head` does
             sys.stderr.close()
             raise SystemExit(0) from None
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run the program; a fault of its own ends in one line and an exit code that no check uses, or with `--debug` in its trace."""
+        try:
+            return super().main(*args, **options)
+        except Exception as error:
+            if self.debug:
+                raise
+            print(
+                f"fault: {type(error).__name__}: {error}\nThis is a defect of tco {__version__}, not of your data: please report it with the command and what"
+                " `tco --debug COMMAND ...` prints.",
+                file=sys.stderr,
+            )
+            raise SystemExit(FAULT) from None
 
 
 app = typer.Typer(
@@ -73,5 +92,8 @@ def version(wanted: bool) -> None:
 
 
 @app.callback()
-def main(show_version: Annotated[bool, typer.Option("--version", callback=version, is_eager=True, help="Print the version.")] = False) -> None:
+def main(
+    show_version: Annotated[bool, typer.Option("--version", callback=version, is_eager=True, help="Print the version.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the whole trace of a fault of the program.")] = False,
+) -> None:
     """What a unit of AI work costs on a rack, and why."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
+import tempfile
 
 import pytest
 
@@ -41,8 +44,10 @@ def test_what_was_there_survives_a_failure_in_mid_answer(tmp_path, monkeypatch):
     path = tmp_path / "out.json"
     path.write_text("before")
     monkeypatch.setattr(documents.json, "dumps", fail)
-    with pytest.raises(ValueError, match="JSON compliant"):
-        tco("price", "gb200-nvl72", "--format", "json", "--output", path)
+    done = tco("price", "gb200-nvl72", "--format", "json", "--output", path)
+    assert done.exit_code == 70
+    assert "JSON compliant" in done.stderr
+    assert "Traceback" not in done.stderr
     assert path.read_text() == "before"
     assert os.listdir(tmp_path) == ["out.json"]
 
@@ -91,3 +96,33 @@ def test_notes_stand_in_the_document():
 @pytest.mark.parametrize("no_color", ["1", ""])
 def test_no_escape_codes_leave_the_program(arguments, no_color):
     assert "\x1b" not in tco(*arguments, NO_COLOR=no_color, FORCE_COLOR="1").stdout
+
+
+def test_debug_shows_the_whole_trace_of_a_fault(monkeypatch):
+    def fail(*_, **__):
+        raise ValueError("a defect")
+
+    monkeypatch.setattr(documents.json, "dumps", fail)
+    with pytest.raises(ValueError, match="a defect"):
+        tco("--debug", "price", "gb200-nvl72", "--format", "json")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_an_output_that_takes_no_more_is_an_error(unbuffered):
+    """A disk that is full: the answer is not cut in silence."""
+    command = [sys.executable, "-m", "tco", "price", "gb200-nvl72", "--format", "json"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=dict(os.environ, PYTHONUNBUFFERED=unbuffered))
+    assert (done.returncode, done.stderr) == (2, "error: stdout: cannot be written (No space left on device)\n")
+
+
+def test_a_short_write_is_no_success():
+    """A limit of 1 KiB on files takes a part of the answer and refuses the rest."""
+    command = f"ulimit -f 1; trap '' XFSZ; {sys.executable} -u -m tco price gb200-nvl72 --format json > out"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=tempfile.mkdtemp(), env=dict(os.environ, PYTHONPATH=os.getcwd()))
+    assert (done.returncode, done.stderr) == (2, "error: stdout: cannot be written (File too large)\n")
+
+
+def test_a_closed_stdout_is_an_error():
+    done = subprocess.run(["bash", "-c", f"{sys.executable} -m tco price gb200-nvl72 >&-"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (2, "error: stdout: is closed, expected somewhere to print\n")
