@@ -78,6 +78,8 @@ def test_a_bad_table_is_refused(put, content, message):
         ("a = 1\na = 2\n", "broken TOML"),
         ("[[[", "broken TOML"),
         (b"\x00\xff\x00", "not UTF-8"),
+        ("a = " + "[" * 5000 + "]" * 5000, "nested too deeply"),
+        ("a = " + "1" * 5000, "digits"),
     ],
 )
 def test_bad_toml_is_refused(put, content, message):

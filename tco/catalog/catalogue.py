@@ -12,6 +12,8 @@ from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import data_directory, read_csv, read_toml, scenario_directory
 from tco.foundation.provenance import Input
 
+LONGEST_NAME = 200  # characters of an id
+
 
 class Source(NamedTuple):
     """A publication, a filing, or our own estimate."""
@@ -154,10 +156,10 @@ class Catalogue:
         return sorted({path.stem for folder in self.folders for path in (folder / folder_name).glob("*.toml")})
 
     def find(self, folder_name: str, name: str, what: str) -> Path:
-        """Return the file of a document, the last folder's first; an unknown id raises `DataError`."""
+        """Return the file of a document, the last folder's first; an unknown id raises `DataError`. An id is a name, never a path."""
         for folder in reversed(self.folders):
             path = folder / folder_name / f"{name}.toml"
-            if path.is_file():
+            if is_name(name) and path.is_file():
                 return path
         raise unknown(what, name, self.ids(folder_name))
 
@@ -203,11 +205,18 @@ class Catalogue:
         import hashlib
 
         digest = hashlib.sha256()
-        for folder in self.folders:
-            for path in sorted(folder.rglob("*")):
-                if path.is_file() and "measured" not in path.relative_to(folder).parts:
+        shelves = [path.name for path in self.folders[0].iterdir() if path.is_dir() and path.name != "measured"]
+        for folder in self.folders:  # of a folder of one's own only what the catalogue reads: there may be anything beside it
+            files = [path for path in folder.iterdir() if path.is_file()]
+            for path in sorted([*files, *(path for shelf in shelves for path in (folder / shelf).rglob("*"))]):
+                if path.is_file():
                     digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
         return digest.hexdigest()[:16]
+
+
+def is_name(text: str) -> bool:
+    """Say whether a text may be an id: one step of a path, not too long for a file."""
+    return bool(text) and len(text) <= LONGEST_NAME and not set(text) & set("/\\\0") and text not in (".", "..")
 
 
 def values_of(document: dict[str, Any], prefix: str, where: Path, overlay: bool) -> dict[str, Input]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field
+from os.path import exists  # unlike a path's method it says no to a name that no file can have
 from pathlib import Path
 from typing import NamedTuple
 
@@ -99,7 +100,7 @@ def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
     path, known = Path(name), catalogue.scenarios
     if str(name) in known:
         path = known[str(name)]
-    elif path.suffix != ".toml" and not path.exists():
+    elif path.suffix != ".toml" and not exists(path):
         system, _, variants = str(name).partition("@")
         if system not in known_systems(catalogue):
             raise unknown("scenario", str(name), [*known, *known_systems(catalogue)])

@@ -54,7 +54,9 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except TcoError as error:
-            print(f"error: {error}", file=sys.stderr)
+            from tco.outputs.table import plain
+
+            print(f"error: {plain(str(error))}", file=sys.stderr)
             raise SystemExit(error.exit_code) from None
         except BrokenPipeError:  # the reader of the pipe has left, as `head` does
             sys.stderr.close()
@@ -67,9 +69,9 @@ class Commands(TyperGroup):
         except Exception as error:
             if self.debug:
                 raise
+            print(f"fault: {type(error).__name__}: {error}", file=sys.stderr)
             print(
-                f"fault: {type(error).__name__}: {error}\nThis is a defect of tco {__version__}, not of your data: please report it with the command and what"
-                " `tco --debug COMMAND ...` prints.",
+                f"This is a defect of tco {__version__}, not of your data. Please report it with what `tco --debug COMMAND ...` prints.",
                 file=sys.stderr,
             )
             raise SystemExit(FAULT) from None

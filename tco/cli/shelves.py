@@ -37,7 +37,7 @@ def add_shelf(name: str, one: str, items: Lister, check: Checker) -> typer.Typer
 
     @group.command("check")
     def check_items(data: Data = None, form: Format = Form.table, output: Output = None, quiet: Quiet = False) -> None:
-        catalogue = load(data)
+        catalogue = load(data, checked=False)
         findings, extra = check(catalogue)
         title = f"{name}: {len(findings)} findings" if findings else f"{name}: all in order"
         rows = [[finding] for finding in findings]
@@ -50,11 +50,11 @@ def add_shelf(name: str, one: str, items: Lister, check: Checker) -> typer.Typer
     return group
 
 
-def load(data: Path | None) -> Catalogue:
+def load(data: Path | None, checked: bool = True) -> Catalogue:
     """Return the catalogue with the user's folder over it."""
     from tco.cli.load import catalogue_for
 
-    return catalogue_for(None, data)
+    return catalogue_for(None, data, checked)
 
 
 def cell(value: Any) -> str:

@@ -86,6 +86,10 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"{path}: broken TOML: {error}") from None
+    except RecursionError:
+        raise DataError(f"{path}: nested too deeply, expected a plain TOML file") from None
+    except ValueError as error:  # a number of more digits than Python reads
+        raise DataError(f"{path}: {error}") from None
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:

@@ -8,6 +8,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 FORMULA_STARTS = ("=", "+", "-", "@")  # a spreadsheet would run a text that begins like this
+CONTROLS = dict.fromkeys((*range(32), 127, *range(128, 160), 8232, 8233), " ")  # what would move the cursor, break a row or colour a terminal
+
+
+def plain(text: str) -> str:
+    """Return a text on one line, without characters that a terminal or a table would obey."""
+    return text if text.isascii() and text.isprintable() else text.translate(CONTROLS)
 
 
 class Table(NamedTuple):
@@ -49,18 +55,18 @@ def to_text(table: Table, width: int | None) -> str:
     stream = io.StringIO()
     console = Console(file=stream, width=width or 400, no_color=True, highlight=False, soft_wrap=width is None)
     if table.title:
-        console.print(table.title, markup=False)
+        console.print(plain(table.title), markup=False)
     for line in table.above:
-        console.print(line, markup=False)
+        console.print(plain(line), markup=False)
     if table.columns:
         grid = RichTable(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
         for position, name in enumerate(table.columns):
             grid.add_column(name, justify="left" if table.side(position) == "left" else "right", overflow="fold", no_wrap=width is None)
         for row in table.rows:
-            grid.add_row(*(cell.replace("[", "\\[") for cell in row))
+            grid.add_row(*(plain(cell).replace("[", "\\[") for cell in row))
         console.print(grid)
     for line in table.below:
-        console.print(line, markup=False)
+        console.print(plain(line), markup=False)
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
 
 
@@ -68,11 +74,12 @@ def to_markdown(table: Table) -> str:
     """Return the table as Markdown."""
 
     def line(cells: Sequence[str]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+        return "| " + " | ".join(plain(cell).replace("|", "\\|") for cell in cells) + " |"
 
     rule = ["---" if table.side(position) == "left" else "---:" for position in range(len(table.columns))]
     grid = [line(table.columns), line(rule), *(line(row) for row in table.rows)] if table.columns else []
-    blocks = [f"### {table.title}" if table.title else "", "  \n".join(table.above), "\n".join(grid), "  \n".join(table.below)]
+    above, below = ("  \n".join(plain(line) for line in lines) for lines in (table.above, table.below))
+    blocks = [f"### {plain(table.title)}" if table.title else "", above, "\n".join(grid), below]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
@@ -91,5 +98,5 @@ def csv_cell(cell: Any) -> str:
         return ""
     if isinstance(cell, (int, float)) and not isinstance(cell, bool):
         return repr(int(cell) if float(cell).is_integer() and abs(cell) < 2**53 else float(cell))
-    text = str(cell)
-    return "'" + text if text.startswith(FORMULA_STARTS) else text
+    text = plain(str(cell))
+    return "'" + text if text.lstrip().startswith(FORMULA_STARTS) else text

@@ -107,22 +107,23 @@ def test_debug_shows_the_whole_trace_of_a_fault(monkeypatch):
         tco("--debug", "price", "gb200-nvl72", "--format", "json")
 
 
+def shell(command, **environment):
+    """Run `tco` as a shell does, from a folder of its own."""
+    whole = f'tco() {{ {sys.executable} -m tco "$@"; }}; {command}'
+    environment = dict(os.environ, PYTHONPATH=os.getcwd(), **environment)
+    done = subprocess.run(["bash", "-c", whole], check=False, capture_output=True, text=True, cwd=tempfile.mkdtemp(), env=environment)
+    return done.returncode, done.stderr
+
+
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_an_output_that_takes_no_more_is_an_error(unbuffered):
-    """A disk that is full: the answer is not cut in silence."""
-    command = [sys.executable, "-m", "tco", "price", "gb200-nvl72", "--format", "json"]
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=dict(os.environ, PYTHONUNBUFFERED=unbuffered))
-    assert (done.returncode, done.stderr) == (2, "error: stdout: cannot be written (No space left on device)\n")
-
-
-def test_a_short_write_is_no_success():
-    """A limit of 1 KiB on files takes a part of the answer and refuses the rest."""
-    command = f"ulimit -f 1; trap '' XFSZ; {sys.executable} -u -m tco price gb200-nvl72 --format json > out"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=tempfile.mkdtemp(), env=dict(os.environ, PYTHONPATH=os.getcwd()))
-    assert (done.returncode, done.stderr) == (2, "error: stdout: cannot be written (File too large)\n")
-
-
-def test_a_closed_stdout_is_an_error():
-    done = subprocess.run(["bash", "-c", f"{sys.executable} -m tco price gb200-nvl72 >&-"], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (2, "error: stdout: is closed, expected somewhere to print\n")
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("tco price gb200-nvl72 --format json > /dev/full", "cannot be written (No space left on device)"),
+        ("ulimit -f 1; trap '' XFSZ; tco price gb200-nvl72 --format json > out", "cannot be written (File too large)"),
+        ("tco price gb200-nvl72 >&-", "is closed, expected somewhere to print"),
+    ],
+    ids=["full disk", "limit of 1 KiB on files", "closed"],
+)
+def test_an_answer_is_never_cut_in_silence(command, message, unbuffered):
+    assert shell(command, PYTHONUNBUFFERED=unbuffered) == (2, f"error: stdout: {message}\n")

@@ -116,3 +116,16 @@ def test_json_numbers(value, made):
 def test_json_refuses_what_is_no_number(value):
     with pytest.raises(ValueError, match="not JSON compliant"):
         to_json({"a": value})
+
+
+@pytest.mark.parametrize("character", ["\t", "\n", "\r", "\x1b[31m", "\x07", "\x9b", "\u2028", "\x7f"])
+def test_a_character_that_a_terminal_or_a_table_obeys_is_a_blank(character):
+    """A name from a file breaks no row and colours no terminal, and a spreadsheet runs nothing behind it."""
+    text = f"{character}=1+1"
+    table = Table(("part",), [(text,)], text, [text], [text], "l")
+    first = character[0]
+    assert first not in to_text(table, None).replace("\n", "")
+    assert len(to_text(table, None).splitlines()) == len(to_text(Table(("part",), [("x",)], "x", ["x"], ["x"], "l"), None).splitlines())
+    assert len(to_markdown(table).splitlines()) == len(to_markdown(Table(("part",), [("x",)], "x", ["x"], ["x"], "l")).splitlines())
+    assert csv_cell(text).startswith("'") or not csv_cell(text).lstrip().startswith("=")
+    assert first not in csv_cell(text)
