@@ -352,6 +352,11 @@ class Inputs:
         name, _, last = rest.rpartition(".")
         if group == "parts":
             return name in self.catalogue.parts and (group, last) in attributes()
+        if group in ("shares", "rebates", "performance") and name:
+            try:
+                return self.resolve(path).path == path
+            except DataError:
+                return False
         return path in self.found or (not name and (group, last) in attributes())
 
 

@@ -71,7 +71,7 @@ class Commands(TyperGroup):
                 raise
             print(f"fault: {type(error).__name__}: {error}", file=sys.stderr)
             print(
-                f"This is a defect of tco {__version__}, not of your data. Please report it with what `tco --debug COMMAND ...` prints.",
+                f"This is a defect of tco {__version__}, not of your data. Please report it, with what `tco --debug COMMAND` prints.",
                 file=sys.stderr,
             )
             raise SystemExit(FAULT) from None
