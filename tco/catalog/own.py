@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from tco.catalog.catalogue import Catalogue
 from tco.catalog.rows import Row, attribute, to_input
 from tco.foundation.errors import DataError, nearest
+from tco.foundation.moved import moved
 from tco.foundation.provenance import Input
 
 NAMED = 3  # rows that a note names
@@ -33,6 +34,18 @@ def check_own_rows(catalogue: Catalogue) -> None:
             faults.append(str(error))
     if faults:
         raise DataError(faults[0] + (f" (and {len(faults) - 1} more rows)" if len(faults) > 1 else ""))
+
+
+def moved_row(row: Row, group: str, name: str, key: str) -> Row:
+    """Return a person's own row with its value moved; one that cannot be read stays, for its error."""
+    path = f"{group}.{name}.{key}"
+    try:
+        wanted = attribute(group, key, row.where)
+        after = moved(to_input(row, path, wanted), wanted.minimum, wanted.maximum)
+    except DataError:
+        return row
+    value = repr(after.shown[0]) if after.shown else ""
+    return row._replace(cells=row.cells | {"value": value, "low": value, "high": value, "source": after.source, "note": after.note})
 
 
 def own_note(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[str]:

@@ -168,8 +168,9 @@ class Inputs:
         scenario = self.scenario = self.scenario._replace(documents=self.scenario.documents | self.chosen_documents())
         variant = {**scenario.variant, **self.variant}
         self.system = self.system_of(variant)
-        wanted = {path: Given(text, self.system.source, "analyst", self.system.where) for path, text in self.system.settings.items()}
-        wanted |= {path: Given(text, f"set by the scenario {scenario.name}", "assumed", scenario.where) for path, text in scenario.settings.items()}
+        wanted = {path: Given(text, self.system.source, "analyst", self.system.where, False) for path, text in self.system.settings.items()}
+        own = scenario.name not in self.catalogue.scenarios
+        wanted |= {path: Given(text, f"set by the scenario {scenario.name}", "assumed", scenario.where, own) for path, text in scenario.settings.items()}
         wanted |= {path: Given(text) for path, text in self.settings.items()}
         for group, name in scenario.documents.items():
             self.read(group, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextvars import ContextVar
 from typing import NamedTuple
 
 from tco.foundation.errors import DataError
@@ -10,6 +11,9 @@ from tco.foundation.errors import DataError
 # From the firmest to the weakest; a line carries the worst kind it rests on.
 KINDS = ("measured", "vendor", "filing", "analyst", "press", "derived", "estimate", "assumed")
 SOURCED = frozenset(("measured", "vendor", "filing", "analyst", "press", "derived"))
+
+# A person's own values are read as they are (0), or moved up (1) or down (-1): for an answer that keeps them back.
+way: ContextVar[int] = ContextVar("way", default=0)
 
 
 def worst(kinds: list[str]) -> str:
@@ -41,6 +45,7 @@ class Given(NamedTuple):
     source: str = "set by the user"
     kind: str = "assumed"
     where: str = "--set"
+    own: bool = True  # a person's own, and not of a file that is shipped
 
 
 def bounded(given: Input, minimum: float, maximum: float) -> Input:
