@@ -170,7 +170,8 @@ class Inputs:
         self.system = self.system_of(variant)
         wanted = {path: Given(text, self.system.source, "analyst", self.system.where, False) for path, text in self.system.settings.items()}
         own = scenario.name not in self.catalogue.scenarios
-        wanted |= {path: Given(text, f"set by the scenario {scenario.name}", "assumed", scenario.where, own) for path, text in scenario.settings.items()}
+        by = f"set by the scenario {scenario.name}"
+        wanted |= {path: Given(text, by, "assumed", scenario.where, own) for path, text in scenario.settings.items()}
         wanted |= {path: Given(text) for path, text in self.settings.items()}
         for group, name in scenario.documents.items():
             self.read(group, name)

@@ -18,7 +18,7 @@ def alike(one: Any, other: Any) -> Any:
         return {key: alike(value, other.get(key)) for key, value in one.items()}
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
         return [alike(*pair) for pair in paired(list(one), list(other), name_of)]
-    if one == other:
+    if type(one) is type(other) and one == other:
         return one
     return alike_text(one, other) if isinstance(one, str) else blank(one)
 
@@ -49,6 +49,8 @@ def name_of(entry: Any) -> Any:
 
 def paired(one: list[Any], other: list[Any], name: Any) -> list[tuple[Any, Any]]:
     """Return each entry with its like of the other making: by name where names are distinct in both, else by position if both are as long."""
+    if len(one) == len(other) and all(isinstance(entry, str) for entry in (*one, *other)):
+        return list(zip(one, other, strict=True))
     names, others = [name(entry) for entry in one], [name(entry) for entry in other]
     if len(set(map(str, names))) == len(names) and len(set(map(str, others))) == len(others) and set(map(str, names)) & set(map(str, others)):
         by_name = {str(key): entry for key, entry in zip(others, other, strict=True)}
