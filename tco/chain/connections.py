@@ -26,8 +26,9 @@ def design_network(inputs: Inputs, values: Values) -> Network:
     split = port < values.structure(f"parts.{OPTICS[0]}.port_bandwidth")
     back = Plan(chips, values[f"{chip}.scale_out_bandwidth"], switch, tiers, design, design == "tor", split)
     network = scale_out_network(values, back)
-    if values.structure(f"{chip}.frontend_bandwidth") > 0:
-        front = Plan(chips, values[f"{chip}.frontend_bandwidth"], switch, tiers, "tor", False, split, prefix="frontend-")
+    frontend = values.unless_zero(f"{chip}.frontend_bandwidth")
+    if frontend is not None:
+        front = Plan(chips, frontend, switch, tiers, "tor", False, split, prefix="frontend-")
         network = summed(Network(tiers, [*network.lines, *scale_out_network(values, front).lines]))
     return network
 

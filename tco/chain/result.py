@@ -12,6 +12,7 @@ from tco import __version__
 from tco.catalog.accuracy import Standing
 from tco.chain.ages import Ages
 from tco.chain.metrics import METRICS
+from tco.chain.structure import Structure
 from tco.economics.cost import CostLine
 from tco.economics.rebates import Rebate
 from tco.foundation.files import data_directory, write_atomically
@@ -58,7 +59,7 @@ class Result:
     title: str
     system: str
     perspective: str
-    metrics: dict[str, float | None]
+    metrics: dict[str, Any]  # numbers, none where one cannot be computed; arrays where many values were asked together
     notes: list[str]
     lines: list[CostLine]
     bill: Bill | None  # none of a chip alone
@@ -73,6 +74,7 @@ class Result:
     report: Report  # how the plan was found, and where the time of its phases goes
     ages: Ages  # of the prices of the bill
     plan: Any = None
+    structure: Structure | None = None  # all that was decided, which `evaluate` accepts back
     nodes: dict[str, Node] = field(default_factory=dict)  # traced metrics, when a trace was asked for
     origin: Origin | None = field(default=None, compare=False, repr=False)  # what was asked
 

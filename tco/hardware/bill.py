@@ -106,10 +106,13 @@ class Offer(NamedTuple):
 
 
 def offers(system: System, values: Values, catalogue: Catalogue) -> dict[str, list[Offer]]:
-    """Return the alternatives of each place of the tree that has some, the cheapest first."""
+    """Return the alternatives of each place of the tree that has some, the cheapest first; what their prices rest on decides structure."""
     pricing = Pricing(values, catalogue)
     found = {}
     for place, candidates in system.alternatives.items():
+        for part in candidates:
+            for path in pricing.of(part)[2]:
+                values.structure(path)
         priced = [Offer(part, quantity, float(extended_price(pricing.of(part)[0], quantity))) for part, quantity in candidates.items()]
         found[place] = sorted(priced, key=lambda offer: offer.price)
     return found
