@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
 from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known_systems, load_system
 from tco.chain.settings import given_of, shape_of
-from tco.chain.structure import Structure
 from tco.foundation.dates import period
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.provenance import Given, Input
@@ -20,6 +19,9 @@ from tco.foundation.values import Reader, Values, as_number
 from tco.hardware.bill import offers
 from tco.hardware.nics import from_the_tree
 from tco.hardware.wires import refuse_bad_wires
+
+if TYPE_CHECKING:
+    from tco.chain.structure import Structure
 
 GROUPS = ("parts", "site", "terms", "workload", "cluster", "rebates", "shares", "performance", "metrics", "system")
 DOCUMENTS = {"site": "sites", "terms": "terms", "workload": "workloads", "cluster": "clusters"}

@@ -40,4 +40,7 @@ def place(inputs: Inputs, bill: Bill) -> list[str]:
     if not needs_sidecar(inputs):
         return notes
     price = float(np.mean(values.number(f"parts.{SIDECAR}.price_per_power")))
-    return [*notes, f"{site} is cooled by air: each rack of {system.id} takes a liquid-to-air sidecar, {rack / 1e3:.1f} kW at {price * 1e3:,.0f} USD/kW"]
+    return [
+        *notes,
+        f"{site} is cooled by air: each rack of {system.id} takes a liquid-to-air sidecar, {rack / 1e3:.1f} kW at {price * 1e3:,.0f} USD/kW",
+    ]

@@ -11,7 +11,9 @@ from typing import Any
 from tco.catalog.accuracy import Standing
 from tco.chain.ages import Ages
 from tco.chain.metrics import METRICS
+from tco.chain.plans import plan_from
 from tco.chain.result import FOUND, KEPT, SCHEMA, Result, origin_of
+from tco.chain.structure import Structure
 from tco.economics.cost import CostLine
 from tco.economics.flows import Flow
 from tco.economics.rebates import Rebate
@@ -108,9 +110,22 @@ def load_result(path: str | Path) -> Result:
         standing=record(Standing, document["standing"], f"{where}: standing"),
         report=Report(report["plan"], report["search"], report.get("runner_up"), report["margin"], report["memory"], {}),
         ages=record(Ages, document["ages"], f"{where}: ages"),
-        plan=document["plan"],
+        plan=plan_from(document["plan"], f"{where}: plan"),
+        structure=structure_from(document, where),
         origin=origin_of(document["documents"], overrides["set"], overrides["variant"], *made),
     )
+
+
+def structure_from(document: dict[str, Any], where: str) -> Structure | None:
+    """Return the structure of a result; files of earlier versions hold none."""
+    found = document.get("structure")
+    if found is None:
+        return None
+    if not isinstance(found, dict):
+        raise DataError(f"{where}: structure is {str(found)[:60]!r}, expected a table")
+    hold(found, {"alternatives": "a table of texts", "readings": "a table of numbers", "choices": "a table"}, f"{where}: structure")
+    system, variant, plan = document["system"], document["overrides"]["variant"], plan_from(document["plan"], f"{where}: plan")
+    return Structure(system, variant, document["texts"], found["alternatives"], plan, found["readings"], found["choices"])
 
 
 def saved(path: Path) -> dict[str, Any]:

@@ -95,7 +95,6 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
     """Return what a chain came to: its metrics and, of plain numbers, what people read beside them."""
     catalogue, found = inputs.catalogue, inputs.scenario
     many = bool(inputs.shape)  # shares, bounds and ages are told of one number
-    report = report_of(chain.serving, seconds, many)
     notes = [
         *inputs.notes,
         *(place(inputs, chain.bill) if chain.bill else [f"{chain.system.id} is a chip alone: nothing in dollars or watts is computed"]),
@@ -105,11 +104,14 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
     if chain.serving.reason:
         metric = "step_s" if measured == "training" else "output_tokens_per_s_per_chip"
         notes.append(f"{metric}: {chain.serving.reason}")
+    perspective = inputs.text("terms.perspective")
+    structure = structure_of(inputs, values, chain)
+    report = report_of(chain.serving, seconds, many)
     result = Result(
         scenario=found.name,
         title=found.title,
         system=chain.system.id,
-        perspective=inputs.text("terms.perspective"),
+        perspective=perspective,
         metrics={name: plain_metric(chain.metrics.get(name)) for name in METRICS},
         notes=[*notes, *chain.serving.notes],
         lines=chain.cost.lines if chain.cost else [],
@@ -127,7 +129,7 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
         report=report,
         ages=ages_of(catalogue, chain.cost.lines, values.inputs, inputs.date) if chain.cost and not many else Ages(),
         plan=chain.serving.plan,
-        structure=structure_of(inputs, chain),
+        structure=structure,
     )
     result.origin = Origin(
         inputs.scenario.documents,

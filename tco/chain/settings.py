@@ -27,7 +27,7 @@ def given_of(path: str, setting: Any, unit_of: Callable[[str], str]) -> Given:
     if not found.ndim:
         return Given(f"{float(found)!r} {wanted if unit is None else unit}".strip())
     try:
-        many = found if unit is None else convert(found, unit, wanted)  # type: ignore[type-var]
+        many = found if unit is None else convert(found, unit, wanted)
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
     return Given(f"{found.size} values", many=many)

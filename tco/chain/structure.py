@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tco.chain.connections import network_design
+from tco.chain.workloads import formats_of
 from tco.foundation.errors import DataError
 
 if TYPE_CHECKING:
     from tco.catalog.systems import System
     from tco.chain.inputs import Inputs
     from tco.chain.scenario import Chain
+    from tco.foundation.values import Readable
 
 
 class Structure(NamedTuple):
@@ -44,14 +47,22 @@ def named(system: str, variant: Mapping[str, str]) -> str:
     return system + "".join(f"{'@' if not place else ','}{key}={value}" for place, (key, value) in enumerate(sorted(variant.items())))
 
 
-def structure_of(inputs: Inputs, chain: Chain) -> Structure:
-    """Return the structure that a chain was walked on: what it decided on its way, and what that came to."""
-    return Structure(
-        inputs.system.id,
-        inputs.system.variant,
-        dict(inputs.texts_used),
-        inputs.alternatives,
-        chain.serving.plan,
-        dict(inputs.readings),
-        {},
-    )
+def structure_of(inputs: Inputs, values: Readable, chain: Chain) -> Structure:
+    """Return the structure that a chain was walked on: the one that was given, or what was decided on the way."""
+    plan, readings = chain.serving.plan, dict(inputs.readings)
+    if inputs.structure is not None:
+        return inputs.structure._replace(plan=plan, readings=readings)
+    system = inputs.system
+    return Structure(system.id, system.variant, dict(inputs.texts_used), inputs.alternatives, plan, readings, choices(inputs, values, chain))
+
+
+def choices(inputs: Inputs, values: Readable, chain: Chain) -> dict[str, Any]:
+    """Return what the readings came to: the network, the formats, the operators of each phase, and the collectives offered."""
+    found: dict[str, Any] = {"formats": formats_of(inputs, values)}
+    if chain.network is not None:
+        parts = dict.fromkeys(line.part for line in chain.network.lines)
+        found["network"] = {"design": network_design(inputs.system), "tiers": chain.network.tiers, "parts": list(parts)}
+    found["operators"] = chain.serving.operators
+    if (links := chain.serving.links) is not None:
+        found["collectives"] = {"library": links.library.name, "in_network_reduction": bool(links.reduces)}
+    return found

@@ -15,6 +15,7 @@ from tco.chain.practice import engine_of, library_of_engines, months_after
 from tco.foundation.errors import DataError
 from tco.foundation.values import Readable, Values
 from tco.models.architecture import Architecture, load_model
+from tco.performance.chip.formats import computed_on
 from tco.performance.chip.machine import Machine, Stored, Traits, family_of, machine
 from tco.performance.serving.result import ServingResult, serve
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 
 STORED = ("attention_format", "precision", "expert_format", "cache_format", "attention_core_format")
+FORMATS_OF = {"serving": ("attention_format", "precision", "expert_format", "attention_core_format"), "training": ("precision", "backward_precision")}
 
 
 def serving_of(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
@@ -50,6 +52,13 @@ def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], mon
     engine = engine_of(catalogue, family, text("workload.engine"))
     links = links_of_system(inputs, values, library_of_engines(catalogue, family))
     return machine(system.chip, links, values, family, stored, traits, engine, months)
+
+
+def formats_of(inputs: Inputs, values: Readable) -> dict[str, str]:
+    """Return how the chip computes what the workload stores: the format a part is kept in, and the one its products run in."""
+    chip, texts = inputs.system.chip, FORMATS_OF[inputs.kind]
+    made = {name: computed_on(values, chip, inputs.text(f"workload.{name}"), f"workload.{name}") for name in texts}
+    return {name: f"{one.stored} computed as {one.computed_as}" for name, one in made.items()}
 
 
 def refuse_beyond_context(model: Architecture, values: Values, paths: tuple[str, ...]) -> None:

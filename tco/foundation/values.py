@@ -23,8 +23,8 @@ Rule = Callable[[Callable[[str], Any]], Any]  # computes a value from those it l
 DERIVED = "tco-model"  # the source of what follows from other inputs
 
 
-def as_number(given: Input) -> float:
-    """The number reading."""
+def as_number(given: Input) -> Any:
+    """The reading of numbers, or of arrays where many values are given."""
     return given.value
 
 

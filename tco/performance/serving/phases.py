@@ -11,7 +11,7 @@ import numpy as np
 
 from tco.fabric.costs import direct_time
 from tco.foundation.formula import formula, total
-from tco.foundation.trace import plain, scope
+from tco.foundation.trace import scope
 from tco.foundation.units import Pure, Second, Token, TokenPerChip, TokenPerSecondPerChip
 from tco.models.architecture import Architecture
 from tco.models.products import numbers_of, projections

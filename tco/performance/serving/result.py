@@ -68,6 +68,11 @@ class ServingResult:
         crossed = borders_crossed(found.axes, self.links)
         return {name: float(found.best[crossed == name].max(initial=0.0)) for name in ("nothing", *CUTS)}
 
+    @property
+    def operators(self) -> dict[str, list[str]]:
+        """The operators of each phase."""
+        return {phase: list(dict.fromkeys(one.name for one in made.operators)) for phase, made in self.phases().items()}
+
     def phases(self) -> dict[str, PassResult]:
         """Return the phases that were evaluated."""
         return {name: made for name, made in (("decode", self.decode), ("prefill", self.prefill)) if made is not None}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from tco.fabric.links import Links
 from tco.foundation.formula import total
 from tco.foundation.trace import plain
 from tco.performance.chip.flops import flops_per_token
@@ -64,6 +65,19 @@ class TrainingResult:
     def path(self) -> str:
         """Which way through the engine the answer took: the one measured runs go through."""
         return "the step of a plan"
+
+    @property
+    def operators(self) -> dict[str, list[str]]:
+        """The operators of a micro-batch; none are known any more once the report is made."""
+        if self.details is None:
+            return {}
+        work = self.details.work
+        return {"micro-batch": list(dict.fromkeys(item.name for item in (*work.items, *work.across, *work.head)))}
+
+    @property
+    def links(self) -> Links | None:
+        """What the chips meet, until the report is made."""
+        return None if self.details is None else self.details.practice.links
 
     def report(self, many: bool = False) -> Report:
         """Return how the plan was found, and where the time of its step goes, unless many steps were asked together."""
