@@ -79,7 +79,7 @@ def links_of_system(inputs: Inputs, values: Readable, library: Library | None = 
     tiers = [Tier(s.scope, s.chips, s.injection, s.all_to_all, s.hops_mean, s.hops_worst, s.balanced, *beyond, mesh) for s in scopes]
     family, route = family_of(inputs.catalogue, system.chip), route_of(inputs, values)
     switches = "in_network_reduction"
-    reduces = inputs.catalogue.has_part_value(system.chip, switches) and values.structure(f"parts.{system.chip}.{switches}") > 0
+    reduces = inputs.catalogue.has_part_value(system.chip, switches) and values.exists(f"parts.{system.chip}.{switches}")
     return links_of(values, system.chip, family, tiers, route, reduces, library or family_library(inputs.catalogue, family))
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
 from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known_systems, load_system
@@ -167,6 +169,7 @@ class Inputs:
     shape: tuple[int, ...] = field(init=False, default=())  # of what is asked together
     readings: dict[str, float] = field(init=False, default_factory=dict)  # inputs that decide structure, as they decide it
     alternatives: dict[str, str] = field(init=False, default_factory=dict)  # place of the tree -> the part that stands there
+    compared: list[str] = field(init=False, default_factory=list)  # inputs by which it was the cheapest
     notes: list[str] = field(init=False, default_factory=list)
     shared: dict[str, Input] = field(init=False, default_factory=dict)  # of the date, with every scenario of the catalogue
     judged: set[str] = field(init=False, default_factory=set)  # inputs the shape of the tree rests on
@@ -196,7 +199,7 @@ class Inputs:
         if self.system.bare:
             chip = f"parts.{scenario.system}"
             self.system = bare_system(
-                self.catalogue, scenario.system, values.structure(f"{chip}.{DOMAIN}"), values.structure(f"{chip}.point_to_point") > 0
+                self.catalogue, scenario.system, values.structure(f"{chip}.{DOMAIN}"), values.exists(f"{chip}.point_to_point")
             )
             self.judged = set(values.inputs)
             return
@@ -224,7 +227,12 @@ class Inputs:
     def cheapest(self, values: Values) -> dict[str, str]:
         """Return the part for each place of the tree with alternatives, and note what was chosen among."""
         chosen = {}
-        for place, (best, *others) in offers(self.system, values, self.catalogue).items():
+        for place, found in offers(self.system, values, self.catalogue).items():
+            for offer in found:
+                if np.ndim(offer.price):
+                    raise DataError(f"{place}: {offer.part} has {np.size(offer.price)} prices and the cheapest stands there: give the structure")
+                self.compared += offer.rests_on
+            best, *others = sorted(found, key=lambda offer: float(offer.price))
             chosen[place] = best.part
             if others:
                 rest = ", ".join(f"{other.quantity:g} {other.part} {other.price:,.0f}" for other in others)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "tco.result/1"
 FOUND = ("scenario", "title", "system", "perspective")  # texts of a result, as the file names them
-DECIDED = ("alternatives", "readings", "choices")  # of the structure, what the file does not hold anyway
+DECIDED = ("alternatives", "readings", "compared", "choices")  # of the structure, what the file does not hold anyway
 KEPT = ("notes", "shares", "bounds", "texts", "order")  # plain lists and tables
 
 

@@ -270,7 +270,7 @@ def cost_metrics(values: Values, system: System, cost: Cost, name: Name) -> None
 def joined_metrics(values: Values, peak_fp8: str, workload: ServingResult | TrainingResult, found: dict[str, Any], name: Name) -> None:
     """Name what a peak, a bandwidth and a token cost."""
     hour, used = found["tco_usd_per_chip_hour"], found["tco_usd_per_used_chip_hour"]
-    if values.structure(peak_fp8) > 0:
+    if values.exists(peak_fp8):
         name("usd_per_peak_fp8_pflop_hour", lambda: joined.usd_per_petaflop_hour(hour, found["peak_fp8_flop_per_s"]))
     name("usd_per_hbm_tb_per_s_hour", lambda: joined.usd_per_bandwidth_hour(hour, found["hbm_byte_per_s"]))
     if "train_tokens_per_s" in found:

@@ -29,7 +29,8 @@ class Structure(NamedTuple):
     texts: Mapping[str, str]  # inputs that are no numbers: model, formats, tenure, ...
     alternatives: Mapping[str, str]  # place of the tree -> the part that stands there
     plan: Any  # of the workload, as an evaluation found it; none where there is none
-    readings: Mapping[str, float]  # inputs that were read as plain numbers to decide
+    readings: Mapping[str, float]  # inputs that were read to decide, as plain numbers, or true where only whether they are above zero counts
+    compared: tuple[str, ...] = ()  # inputs by which the alternatives were the cheapest
     choices: Mapping[str, Any] = {}  # what they came to, for people
 
     def check(self, system: System, text: Callable[[str], str]) -> None:
@@ -53,7 +54,7 @@ def structure_of(inputs: Inputs, values: Readable, chain: Chain) -> Structure:
     if inputs.structure is not None:
         return inputs.structure._replace(plan=plan, readings=readings)
     system = inputs.system
-    return Structure(system.id, system.variant, dict(inputs.texts_used), inputs.alternatives, plan, readings, choices(inputs, values, chain))
+    return Structure(system.id, system.variant, dict(inputs.texts_used), inputs.alternatives, plan, readings, tuple(inputs.compared), choices(inputs, values, chain))
 
 
 def choices(inputs: Inputs, values: Readable, chain: Chain) -> dict[str, Any]:

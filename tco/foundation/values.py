@@ -46,6 +46,10 @@ class Readable(dict[str, Any]):
         """Return an input as a plain number to decide which parts, operators or formats exist: the only way to do so."""
         raise NotImplementedError
 
+    def exists(self, path: str) -> bool:
+        """Say whether an input is above zero, to decide whether what it describes exists."""
+        return self.structure(path) > 0
+
     def unless_zero(self, path: str) -> Any:
         """Return an input, or None where it is a plain zero, with which what rests on it changes nothing and need not be computed.
 
@@ -53,6 +57,26 @@ class Readable(dict[str, Any]):
         """
         value = self[path]
         return None if isinstance(value, float | int) and not value else value
+
+
+class Subset(Readable):
+    """What other values hold of some of the things they were asked for together."""
+
+    def __init__(self, whole: Readable, part: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.whole, self.part = whole, part
+
+    def __missing__(self, path: str) -> Any:
+        value = self[path] = self.part(self.whole[path])
+        return value
+
+    def structure(self, path: str) -> float:
+        """Return an input as a plain number, which all share."""
+        return self.whole.structure(path)
+
+    def exists(self, path: str) -> bool:
+        """Say whether an input is above zero, which all share."""
+        return self.whole.exists(path)
 
 
 class Values(Readable):
@@ -78,7 +102,7 @@ class Values(Readable):
         self.inputs: dict[str, Input] = {}  # every input used, for baselines and diffs
         self.derived_units: dict[str, str] = {}  # every derived path met
         self.follows = follows or {}  # paths whose values follow from others, unless they are set
-        self.readings: dict[str, float] = {} if readings is None else readings  # inputs that structure was decided by, as it was decided
+        self.readings: dict[str, float] = {} if readings is None else readings  # inputs structure was decided by: numbers, or whether above zero
         self.other_date = at
         self.dates: dict[str, Values] = {}  # the same inputs at other dates
 
@@ -113,12 +137,22 @@ class Values(Readable):
         What was read is remembered in `readings`, and what is held there is what was read, whatever the input is now.
         """
         found = self.readings.get(path)
-        if found is None:
+        if found is None or isinstance(found, bool):
             found = self.number(path)
             if isinstance(found, np.ndarray):
                 raise DataError(f"{path} decides what exists and has {found.size} values: give one value, or the structure to evaluate them on")
             self.readings[path] = found
         return found
+
+    def exists(self, path: str) -> bool:
+        """Say whether an input is above zero, to decide whether what it describes exists; remembered as `structure` does."""
+        found = self.readings.get(path)
+        if found is None:
+            above = np.asarray(self.number(path)) > 0
+            if above.any() != above.all():
+                raise DataError(f"{path} decides what exists and is zero in some of {above.size} values: give the structure to evaluate them on")
+            found = self.readings[path] = bool(above.any())
+        return found > 0
 
     def number(self, path: str) -> Any:
         """Return an input, or what a path follows from, in the reading of numbers."""

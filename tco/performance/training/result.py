@@ -67,6 +67,11 @@ class TrainingResult:
         return "the step of a plan"
 
     @property
+    def held(self) -> Any:
+        """Memory of the fullest chip, until the report is made."""
+        return None if self.details is None else self.details.made.held
+
+    @property
     def operators(self) -> dict[str, list[str]]:
         """The operators of a micro-batch; none are known any more once the report is made."""
         if self.details is None:
