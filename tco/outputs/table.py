@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 FORMULA_STARTS = ("=", "+", "-", "@")  # a spreadsheet would run a text that begins like this
 CONTROLS = dict.fromkeys((*range(32), 127, *range(128, 160), 8232, 8233), " ")  # what would move the cursor, break a row or colour a terminal
 
+GAP = "   "  # between columns
+
 
 def plain(text: str) -> str:
     """Return a text on one line, without characters that a terminal or a table would obey."""
@@ -48,26 +50,25 @@ def significant(value: Any, digits: int = 4) -> str:
 
 def to_text(table: Table, width: int | None) -> str:
     """Return the table for a terminal of some width, or unbroken where `width` is None (a pipe)."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table as RichTable
+    if width is not None:
+        from tco.outputs.terminal import drawn  # a library that folds takes long to read in, and a pipe needs none of it
 
-    stream = io.StringIO()
-    console = Console(file=stream, width=width or 400, no_color=True, highlight=False, soft_wrap=width is None)
-    if table.title:
-        console.print(plain(table.title), markup=False)
-    for line in table.above:
-        console.print(plain(line), markup=False)
+        return drawn(table, width)
+    lines = [plain(line) for line in (*([table.title] if table.title else []), *table.above)]
     if table.columns:
-        grid = RichTable(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-        for position, name in enumerate(table.columns):
-            grid.add_column(name, justify="left" if table.side(position) == "left" else "right", overflow="fold", no_wrap=width is None)
-        for row in table.rows:
-            grid.add_row(*(plain(cell).replace("[", "\\[") for cell in row))
-        console.print(grid)
-    for line in table.below:
-        console.print(plain(line), markup=False)
-    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+        grid = [[plain(cell) for cell in row] for row in (table.columns, *table.rows)]
+        widths = [max(len(row[column]) for row in grid) for column in range(len(table.columns))]
+        lines += [laid_out(row, widths, table) for row in grid]
+        lines.insert(len(lines) - len(table.rows), "─" * (sum(widths) + len(GAP) * (len(widths) - 1)))
+    lines += [plain(line) for line in table.below]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def laid_out(row: Sequence[str], widths: Sequence[int], table: Table) -> str:
+    """Return the cells of a row beside each other."""
+    return GAP.join(
+        cell.ljust(room) if table.side(at) == "left" else cell.rjust(room) for at, (cell, room) in enumerate(zip(row, widths, strict=True))
+    )
 
 
 def to_markdown(table: Table) -> str:
