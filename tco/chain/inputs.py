@@ -13,7 +13,7 @@ from tco.catalog.rows import attributes
 from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known_systems, load_system
 from tco.foundation.dates import period
 from tco.foundation.errors import DataError, unknown
-from tco.foundation.provenance import Given, Input
+from tco.foundation.provenance import KEPT, Given, Input
 from tco.foundation.values import Reader, Values, as_number
 from tco.hardware.bill import offers
 from tco.hardware.nics import from_the_tree
@@ -154,6 +154,7 @@ class Inputs:
     scenario: Scenario
     settings: dict[str, str]
     variant: dict[str, str]
+    kept: Mapping[str, str] = field(default_factory=dict)  # texts and quantities of an earlier answer, in place of all others
     system: System = field(init=False)
     found: dict[str, Input] = field(init=False, default_factory=dict)
     texts: dict[str, str] = field(init=False, default_factory=dict)
@@ -170,6 +171,7 @@ class Inputs:
         wanted = {path: Given(text, self.system.source, "analyst", self.system.where) for path, text in self.system.settings.items()}
         wanted |= {path: Given(text, f"set by the scenario {scenario.name}", "assumed", scenario.where) for path, text in scenario.settings.items()}
         wanted |= {path: Given(text) for path, text in self.settings.items()}
+        wanted |= {path: Given(text, KEPT, "assumed", KEPT) for path, text in self.kept.items()}
         for group, name in scenario.documents.items():
             self.read(group, name)
         if defaults := DEFAULTS.get(self.texts.get("workload.kind", "")):

@@ -12,6 +12,7 @@ from tco import __version__
 from tco.catalog.accuracy import Standing
 from tco.chain.ages import Ages
 from tco.chain.metrics import METRICS
+from tco.chain.plans import plain_plan
 from tco.economics.cost import CostLine
 from tco.economics.rebates import Rebate
 from tco.foundation.files import data_directory, write_atomically
@@ -134,13 +135,6 @@ def short(where: str) -> str:
 def bill_row(line: BillLine) -> dict[str, Any]:
     """Return a line of the bill by field."""
     return {name: getattr(line, name) for name in BillLine.__slots__}
-
-
-def plain_plan(plan: Any) -> Any:
-    """Return a plan as tables of numbers and texts, phase by phase where it has some."""
-    if hasattr(plan, "_asdict"):
-        return {name: plain_plan(value) for name, value in plan._asdict().items()}
-    return plan
 
 
 def in_json(value: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 from tco.catalog.accuracy import Standing
 from tco.chain.ages import Ages
 from tco.chain.metrics import METRICS
+from tco.chain.plans import plan_from
 from tco.chain.result import FOUND, KEPT, SCHEMA, Result, origin_of
 from tco.economics.cost import CostLine
 from tco.economics.flows import Flow
@@ -108,7 +109,7 @@ def load_result(path: str | Path) -> Result:
         standing=record(Standing, document["standing"], f"{where}: standing"),
         report=Report(report["plan"], report["search"], report.get("runner_up"), report["margin"], report["memory"], {}),
         ages=record(Ages, document["ages"], f"{where}: ages"),
-        plan=document["plan"],
+        plan=plan_from(document["plan"], f"{where}: plan"),
         origin=origin_of(document["documents"], overrides["set"], overrides["variant"], *made),
     )
 

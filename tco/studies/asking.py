@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tco.chain.result import Result
     from tco.studies.difference import Cause, Move
     from tco.studies.frontier import Frontier
+    from tco.studies.waterfall import Step
 
 HEADLINE = ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72")
 SAVED = ".json"  # the ending of a saved result
@@ -86,10 +87,11 @@ class Comparison(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """What differs between two results: the metrics that moved, and why."""
+    """What differs between two results: the metrics that moved, all that differs beside them, and what each thing adds to a metric."""
 
     moves: list[Move]
     causes: list[Cause]
+    steps: dict[str, list[Step]]
 
 
 def compare(
@@ -119,13 +121,38 @@ def diff(
     data: Path | None = None,
 ) -> Difference:
     """Return what changed from `a` to `b`, and why; `set` replaces inputs of `b` only."""
-    from tco.studies.difference import causes, moves
-    from tco.studies.state import state_of
+    return between(state_at(a, data), state_at(b, data, dict(set or {})), catalogue_for(None if not isinstance(a, str) else a, data))
 
-    _, (before,) = evaluate_all([a], data, {})
-    _, (after,) = evaluate_all([b], data, dict(set or {}))
-    old, new = state_of(before), state_of(after)
-    return Difference(moves(old, new), causes(old, new))
+
+def between(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> Difference:
+    """Return what changed between two states, and the steps of every metric that moved."""
+    from tco.studies.difference import causes, moves
+    from tco.studies.waterfall import points, steps
+
+    moved = moves(old, new)
+    way = points(old, new, catalogue) if moved else []
+    whole = [move.metric for move in moved if move.old is not None and move.new is not None]
+    return Difference(moved, causes(old, new), {metric: steps(way, old["metrics"], metric) for metric in whole})
+
+
+def state_at(name: str | Path | Result, data: Path | None, settings: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return the state of a scenario, of a saved result, or the one that the JSON of `tco price` carries."""
+    import json
+
+    from tco.chain.result import Result
+    from tco.foundation.files import read_text
+    from tco.studies.state import refuse_broken, state_of
+
+    if not isinstance(name, Result) and str(name).endswith(SAVED):
+        try:
+            document = json.loads(read_text(Path(name)))
+        except (json.JSONDecodeError, RecursionError):
+            document = {}
+        if isinstance(document, dict) and "state" in document:
+            refuse_broken(document["state"], f"{name}: state")
+            return dict(document["state"])
+    _, (result,) = evaluate_all([name], data, settings or {})
+    return state_of(result)
 
 
 def frontier(
