@@ -31,8 +31,8 @@ def diff(
     found = between(before, after, catalogue_for(a, given.data))
     given.emit(
         Answer(
-            lambda: document("diff", catalogue_for(None, given.data), diff_document(a, b, found.moves, found.causes, found.steps)),
-            lambda: [diff_table(a, b, found.moves, found.causes, found.steps, wanted)],
+            lambda: document("diff", catalogue_for(None, given.data), diff_document(a, b, found.moves, found.causes)),
+            lambda: [diff_table(a, b, found.moves, found.causes, wanted)],
             DIFF_HEADER,
             diff_rows(found.moves, found.causes),
         )

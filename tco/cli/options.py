@@ -32,7 +32,9 @@ SHARED: dict[str, tuple[Any, Any]] = {
         Annotated[
             str | None,
             typer.Option(
-                "--plan", metavar="AXIS=N,...", help="Fix axes of the plan, such as tp=8,ep=1,batch=64; or the file of a saved result: its plan."
+                "--plan",
+                metavar="AXIS=N,...",
+                help="Fix axes of the plan, such as tp=8,ep=1,batch=64; the others are searched. Or take a saved result's plan.",
             ),
         ],
         None,

@@ -16,7 +16,7 @@ def to_github(name: str, scenarios: int, found: Sequence[Drift]) -> str:
         return f"::notice title=baseline {in_title(name)}::{scenarios} scenarios, nothing moved\n"
     lines = []
     for drift in found:
-        head, *steps = step_lines(drift.move, drift.steps)
+        head, *steps = step_lines(drift.move)
         lines.append(f"::error title=baseline {in_title(f'{name}, {drift.scenario}')}::{in_message(chr(10).join([head, *steps]))}")
     return "\n".join(lines) + "\n"
 
@@ -45,7 +45,7 @@ def to_junit(name: str, checked: Mapping[str, Sequence[str]], found: Sequence[Dr
             if drift is None:
                 lines.append(f"{case}/>")
                 continue
-            head, *steps = step_lines(drift.move, drift.steps)
+            head, *steps = step_lines(drift.move)
             body = escape("\n".join([head, *steps]))
             lines.append(f"{case}><failure message={quoted(head)}>{body}</failure></testcase>")
         lines.append("  </testsuite>")

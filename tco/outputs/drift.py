@@ -8,8 +8,7 @@ from typing import Any
 from tco.chain.metrics import METRICS
 from tco.outputs.table import Table, significant
 from tco.studies.baseline import Drift
-from tco.studies.difference import Cause, Move
-from tco.studies.waterfall import Step
+from tco.studies.difference import Cause, Move, Step
 
 HEADER = ("scenario", "metric", "unit", "old", "new", "change", "worse", "why")
 DIFF_HEADER = ("what", "kind", "path", "old", "new", "change", "unit")
@@ -33,11 +32,11 @@ def reasons(steps: Sequence[Step]) -> list[str]:
     return [cause.words() for step in steps for cause in step.causes]
 
 
-def step_lines(move: Move, steps: Sequence[Step]) -> list[str]:
+def step_lines(move: Move) -> list[str]:
     """Return the steps of a metric, a line each: what it adds, in its unit and relative, and why."""
     unit = METRICS[move.metric].unit
     head = f"{move.metric} {mark(move.old)} -> {mark(move.new)} {unit}".rstrip() + f"  {percent(move.change)}".rstrip()
-    cells = [(f"{step.difference:+.4g}", percent(None if step.ratio is None else step.ratio - 1), together(step.causes)) for step in steps]
+    cells = [(f"{step.difference:+.4g}", percent(None if step.ratio is None else step.ratio - 1), together(step.causes)) for step in move.steps]
     wide = [max((len(row[column]) for row in cells), default=0) for column in (0, 1)]
     return [head, *(f"  {first:>{wide[0]}}  {second:>{wide[1]}}  {why}" for first, second, why in cells)]
 
@@ -53,7 +52,7 @@ def drift_table(name: str, scenarios: int, found: Sequence[Drift]) -> Table:
     if not found:
         return Table((), [], f"baseline {name}: {scenarios} scenarios, nothing moved")
     rows = [(d.scenario, d.move.metric, mark(d.move.old), mark(d.move.new), percent(d.move.change), verdict(d)) for d in found]
-    below = []
+    below = ["Step by step, all earlier steps kept:"]
     for scenario in dict.fromkeys(d.scenario for d in found):
         below += [f"{scenario}: {line}" if not at else line for at, line in enumerate(why([d for d in found if d.scenario == scenario]))]
     title = f"baseline {name}: {len(found)} metrics moved"
@@ -63,10 +62,10 @@ def drift_table(name: str, scenarios: int, found: Sequence[Drift]) -> Table:
 def why(found: Sequence[Drift]) -> Iterator[str]:
     """Yield the steps of the metric that tells most, and what moved only others."""
     first = shown_first([d.move for d in found])
-    steps = next((d.steps for d in found if d.move is first), [])
+    told = [] if first is None else reasons(first.steps)
     if first is not None:
-        yield from step_lines(first, steps)
-    rest = [cause for cause in dict.fromkeys(reasons([step for d in found for step in d.steps])) if cause not in reasons(steps)]
+        yield from step_lines(first)
+    rest = [cause for cause in dict.fromkeys(reasons([step for d in found for step in d.move.steps])) if cause not in told]
     if rest:
         yield f"  other metrics also: {'; '.join(rest)}" if first else f"  {'; '.join(rest)}"
 
@@ -79,22 +78,27 @@ def verdict(drift: Drift) -> str:
 def drift_rows(found: Sequence[Drift]) -> list[list[Any]]:
     """Return the CSV rows."""
     return [
-        [d.scenario, d.move.metric, METRICS[d.move.metric].unit, d.move.old, d.move.new, d.move.change, verdict(d), "; ".join(reasons(d.steps))]
+        [d.scenario, d.move.metric, METRICS[d.move.metric].unit, d.move.old, d.move.new, d.move.change, verdict(d), "; ".join(reasons(d.move.steps))]
         for d in found
     ]
 
 
 def drift_document(name: str, found: Sequence[Drift]) -> dict[str, Any]:
     """Return the content of the JSON document."""
-    drift = [
-        {"scenario": d.scenario, **move_document(d.move), "worse": d.worse, "why": reasons(d.steps), "steps": step_documents(d.steps)} for d in found
-    ]
+    drift = [{"scenario": d.scenario, **move_document(d.move), "worse": d.worse, "why": reasons(d.move.steps)} for d in found]
     return {"name": name, "ok": not found, "drift": drift}
 
 
 def move_document(move: Move) -> dict[str, Any]:
-    """Return a metric that moved, and its unit."""
-    return {"metric": move.metric, "unit": METRICS[move.metric].unit, "old": move.old, "new": move.new, "change": move.change}
+    """Return a metric that moved, its unit and its steps."""
+    return {
+        "metric": move.metric,
+        "unit": METRICS[move.metric].unit,
+        "old": move.old,
+        "new": move.new,
+        "change": move.change,
+        "steps": step_documents(move.steps),
+    }
 
 
 def step_documents(steps: Sequence[Step]) -> list[dict[str, Any]]:
@@ -107,7 +111,7 @@ def cause_document(cause: Cause) -> dict[str, Any]:
     return {"kind": cause.kind, "path": cause.path, "old": cause.old, "new": cause.new, "unit": cause.unit}
 
 
-def diff_table(a: str, b: str, moved: Sequence[Move], why: Sequence[Cause], steps: dict[str, list[Step]], metrics: Sequence[str]) -> Table:
+def diff_table(a: str, b: str, moved: Sequence[Move], why: Sequence[Cause], metrics: Sequence[str]) -> Table:
     """Return the table of `tco diff`: metrics first, then what differs, each old -> new; below, the steps of some metrics."""
     rows = [
         ("~" if m.old is not None and m.new is not None else sign(m.old), m.metric, f"{mark(m.old)} -> {mark(m.new)}", percent(m.change))
@@ -123,7 +127,7 @@ def diff_table(a: str, b: str, moved: Sequence[Move], why: Sequence[Cause], step
     title = f"{a} -> {b}: {len(moved)} metrics and {len(why) - formulas} inputs{also} differ" if rows else f"{a} and {b}: no difference"
     first = shown_first(moved)
     chosen = [move for move in moved if move.metric in metrics] if metrics else [first] if first else []
-    below = [line for move in chosen for line in step_lines(move, steps.get(move.metric, []))]
+    below = [*(["Step by step, all earlier steps kept:"] if chosen else []), *(line for move in chosen for line in step_lines(move))]
     return Table(("", "metric or input", "old -> new", "change") if rows else (), rows, title, [], below, align="lll")
 
 
@@ -150,12 +154,12 @@ def diff_rows(moved: Sequence[Move], why: Sequence[Cause]) -> list[list[Any]]:
     ]
 
 
-def diff_document(a: str, b: str, moved: Sequence[Move], why: Sequence[Cause], steps: dict[str, list[Step]]) -> dict[str, Any]:
+def diff_document(a: str, b: str, moved: Sequence[Move], why: Sequence[Cause]) -> dict[str, Any]:
     """Return the content of the JSON document."""
     return {
         "a": a,
         "b": b,
-        "metrics": [{**move_document(m), "steps": step_documents(steps.get(m.metric, []))} for m in moved],
+        "metrics": [move_document(move) for move in moved],
         "why": [cause_document(c) for c in why],
     }
 

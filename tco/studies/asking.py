@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from tco.chain.result import Result
     from tco.studies.difference import Cause, Move
     from tco.studies.frontier import Frontier
-    from tco.studies.waterfall import Step
 
 HEADLINE = ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72")
 SAVED = ".json"  # the ending of a saved result
@@ -87,11 +86,10 @@ class Comparison(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """What differs between two results: the metrics that moved, all that differs beside them, and what each thing adds to a metric."""
+    """What differs between two results: the metrics that moved, step by step, and all that differs beside them."""
 
     moves: list[Move]
     causes: list[Cause]
-    steps: dict[str, list[Step]]
 
 
 def compare(
@@ -131,8 +129,8 @@ def between(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> D
 
     moved = moves(old, new)
     way = points(old, new, catalogue) if moved else []
-    whole = [move.metric for move in moved if move.old is not None and move.new is not None]
-    return Difference(moved, causes(old, new), {metric: steps(way, old["metrics"], metric) for metric in whole})
+    walked = [m if m.old is None or m.new is None else m._replace(steps=steps(way, old["metrics"], m.metric)) for m in moved]
+    return Difference(walked, causes(old, new))
 
 
 def state_at(name: str | Path | Result, data: Path | None, settings: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -144,12 +142,16 @@ def state_at(name: str | Path | Result, data: Path | None, settings: Mapping[str
     from tco.studies.state import refuse_broken, state_of
 
     if not isinstance(name, Result) and str(name).endswith(SAVED):
+        wrong = f"{name}: is no saved result; `Result.save` or `tco price SCENARIO --format json --output FILE` writes one"
         try:
             document = json.loads(read_text(Path(name)))
         except (json.JSONDecodeError, RecursionError):
-            document = {}
+            raise DataError(wrong) from None
         if isinstance(document, dict) and "state" in document:
-            refuse_broken(document["state"], f"{name}: state")
+            try:
+                refuse_broken(document["state"], "state")
+            except DataError as error:
+                raise DataError(f"{wrong}: {error}") from None
             return dict(document["state"])
     _, (result,) = evaluate_all([name], data, settings or {})
     return state_of(result)

@@ -14,7 +14,7 @@ from tco.foundation.files import read_text, write_atomically
 from tco.studies.difference import Move, moves
 from tco.studies.limits import ROUNDING, Limit, limit_of
 from tco.studies.state import refuse_broken, state_of
-from tco.studies.waterfall import Point, Step, against, points, steps
+from tco.studies.waterfall import Point, against, points, steps
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
@@ -26,12 +26,11 @@ States = dict[str, dict[str, Any]]
 
 
 class Drift(NamedTuple):
-    """One metric of one scenario that moved beyond the threshold, for the worse or not, and the steps it moved in."""
+    """One metric of one scenario that moved beyond the threshold, for the worse or not."""
 
     scenario: str
     move: Move
     worse: bool | None
-    steps: list[Step]
 
 
 class Rule(NamedTuple):
@@ -129,13 +128,13 @@ def drifts(old: States, results: Mapping[str, Result], catalogue_of: Callable[[s
     base = usual_baseline(list(old)) if old else ""
     found = []
     for name in old:
-        for move in filter(rule.broken, moves(before[name], after[name], 0.0)):
-            worse, made = is_worse(move.metric, change_of(move)), list[Step]()
+        for moved in filter(rule.broken, moves(before[name], after[name], 0.0)):
+            move = moved
             if move.old is not None and move.new is not None:
                 cost, start = AGAINST_BASELINE.get(move.metric), before[name]["metrics"]
                 walked = way(name) if cost is None else against(way(name), way(base), (start, before[base]["metrics"]), cost, move.metric)
-                made = steps(walked, start, move.metric)
-            found.append(Drift(name, move, worse, made))
+                move = move._replace(steps=steps(walked, start, move.metric))
+            found.append(Drift(name, move, is_worse(move.metric, change_of(move))))
     return found
 
 

@@ -29,13 +29,22 @@ class Cause(NamedTuple):
         return f"{self.kind} {self.path}: {show(self.old)} -> {show(self.new)} {self.unit}".rstrip()
 
 
+class Step(NamedTuple):
+    """What one change adds to a metric, all earlier ones kept; the differences of all steps sum to the whole, their ratios multiply to it."""
+
+    causes: tuple[Cause, ...]
+    difference: float  # in the unit of the metric
+    ratio: float | None
+
+
 class Move(NamedTuple):
-    """One metric that differs."""
+    """One metric that differs, and the steps it moved in, where they were asked for."""
 
     metric: str
     old: float | None
     new: float | None
     change: float | None  # relative
+    steps: tuple[Step, ...] = ()
 
 
 def show(value: Any) -> str:
@@ -77,8 +86,8 @@ def input_causes(old: dict[str, Any], new: dict[str, Any], tolerance: float = 1e
     found = []
     for path in sorted(old.keys() | new.keys()):
         before, after = old.get(path), new.get(path)
-        unit = new[path][1] if path in new else old[path][1]
-        earlier, later = before and in_unit(before, unit), after and after[0]
+        unit = (after or before or [0, ""])[1] or (before or after or [0, ""])[1]  # a pure number may be set without its unit
+        earlier, later = before and in_unit(before, unit), after and in_unit(after, unit)
         if differs(earlier, later, tolerance):
             found.append(Cause(input_kind(path), path, earlier, later, unit))
     return found

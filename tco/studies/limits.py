@@ -48,6 +48,6 @@ def limit_of(text: str, option: str) -> Limit:
             unit(found[2])
     except (ValueError, DataError):
         raise wrong from None
-    if found is None or not math.isfinite(size):
+    if found is None or not math.isfinite(size) or ("%" in found[2] and found[2] != "%"):
         raise wrong
     return Limit(size / 100) if found[2] == "%" else Limit(size, found[2])

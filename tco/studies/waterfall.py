@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.chain.metrics import perf_per_tco
 from tco.foundation.errors import TcoError
-from tco.studies.difference import Cause, differs, formula_causes, input_causes, quantity_causes
+from tco.studies.difference import Cause, Step, differs, formula_causes, input_causes, quantity_causes
 from tco.studies.state import Again, again
 
 if TYPE_CHECKING:
@@ -32,14 +32,6 @@ class Point(NamedTuple):
     place: tuple[int, str]
     causes: tuple[Cause, ...]
     metrics: Metrics
-
-
-class Step(NamedTuple):
-    """What one change adds to a metric."""
-
-    causes: tuple[Cause, ...]
-    difference: float
-    ratio: float | None
 
 
 def points(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> list[Point]:
@@ -106,7 +98,7 @@ def last_causes(old: dict[str, Any], new: dict[str, Any], whole: bool) -> tuple[
     return tuple(found) or (STRUCTURE,)
 
 
-def steps(way: Sequence[Point], start: Metrics, metric: str) -> list[Step]:
+def steps(way: Sequence[Point], start: Metrics, metric: str) -> tuple[Step, ...]:
     """Return what each change adds to a metric, from its value at the start to that of the last point; the differences sum to the drift."""
     found: list[tuple[tuple[Cause, ...], float]] = []
     at, open_causes = start[metric], tuple[Cause, ...]()
@@ -118,7 +110,7 @@ def steps(way: Sequence[Point], start: Metrics, metric: str) -> list[Step]:
             found.append((open_causes + point.causes, value))
             at, open_causes = value, ()
     values = [start[metric], *(value for _, value in found[:-1]), way[-1].metrics[metric]]
-    return [Step(causes, b - a, b / a if a else None) for (causes, _), a, b in zip(found, values, values[1:], strict=False)]
+    return tuple(Step(causes, b - a, b / a if a else None) for (causes, _), a, b in zip(found, values, values[1:], strict=False))
 
 
 def against(own: Sequence[Point], other: Sequence[Point], start: tuple[Metrics, Metrics], cost: str, metric: str) -> list[Point]:
