@@ -8,10 +8,14 @@ from functools import cache
 import pytest
 
 from tco.catalog import load_catalogue
-from tco.chain.inputs import load_scenario
+from tco.chain.inputs import Inputs, load_scenario
 from tco.chain.scenario import evaluate
 from tco.foundation.files import data_directory
 from tco.foundation.trace import Node, walk
+from tco.foundation.values import as_number
+from tco.performance.serving import phases
+from tco.performance.serving.forward import forward_pass
+from tco.performance.serving.operators import HEAD
 from tco.studies.state import state_of
 
 CATALOGUE = load_catalogue()
@@ -69,28 +73,47 @@ def test_adding_a_cost_line_leaves_all_other_names(name, own):
     assert moved(before, after) == []
 
 
-OPERATOR = {  # a setting under which something more takes time, beside the one under which it does not
-    "serving": ({}, {"workload__kv_offload": "0.3"}),
-    "training": ({"workload__attention": "fused"}, {"workload__attention": "unfused"}),
-}
+SERVING = [name for name in NAMES if not name.startswith(("train", "llama"))]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_adding_an_operator_leaves_all_other_names(name):
-    kind = "training" if name.startswith(("train", "llama")) else "serving"
-    without, having = OPERATOR[kind]
-    before, after = cells(name, **without), cells(name, **having)
+@pytest.mark.parametrize("name", SERVING)
+def test_adding_an_operator_to_a_pass_leaves_all_other_names(name, monkeypatch):
+    def more(made, tokens):
+        made.products("another product", 1, ((made.model.hidden, 96.0),), tokens, HEAD, "head")
+        return forward_pass(made, tokens)
+
+    before = cells(name)
+    monkeypatch.setattr(phases, "forward_pass", more)
+    after = cells(name)
     added = after.keys() - before.keys()
     assert before.keys() <= after.keys()
-    assert 5 <= len(added) <= 30
+    assert {one.rpartition("another-product/")[0] for one in added if "another-product/" in one} == {"serving/decode/", "serving/prefill/"}
     assert moved(before, after) == []
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in SERVING])
+def test_adding_an_operator_to_a_step_leaves_all_other_names(name):
+    """Attention that keeps its scores in memory has passes over them that a fused kernel has not."""
+    before, after = cells(name, workload__attention="fused"), cells(name, workload__attention="unfused")
+    added = after.keys() - before.keys()
+    assert before.keys() <= after.keys()
+    assert any("attention-scores-in-memory" in one for one in added)
+    assert moved(before, after) == []
+
+
+@pytest.mark.parametrize("name", SERVING)
+def test_what_was_zero_keeps_its_names(name):
+    """An input that is zero by default is a cell from the start, so what it changes has its names already."""
+    assert cells(name).keys() == cells(name, workload__kv_offload="0.3").keys()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_leaves_are_called_alike_in_explanations_results_and_baselines(name):
     made = evaluate(name, plan=plan_of(name), catalogue=CATALOGUE, trace=True)
     leaves = {node.id for root in made.nodes.values() for node in walk(root) if node.path and node.is_leaf}
-    assert leaves <= made.inputs.keys()
+    values = Inputs(CATALOGUE, load_scenario(CATALOGUE, name), {}, {}).values(as_number)
+    beside = {node.id: node.value for root in made.nodes.values() for node in walk(root) if node.id in leaves - made.inputs.keys()}
+    assert {path: values[path] for path in beside} == beside  # what a zero leaves without effect is in no result, under the same name
     assert list(state_of(made)["inputs"]) == sorted(made.inputs)
     lines = {f"cost/{line.path}/per_chip_hour" for line in made.lines}
     named = {node.id for root in made.nodes.values() for node in walk(root)}

@@ -8,13 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from tco import __version__
 from tco.catalog.accuracy import Standing
 from tco.chain.ages import Ages
 from tco.chain.metrics import METRICS
 from tco.chain.plans import plain_plan
+from tco.chain.structure import Structure
 from tco.economics.cost import CostLine
 from tco.economics.rebates import Rebate
+from tco.foundation.errors import DataError
 from tco.foundation.files import data_directory, write_atomically
 from tco.foundation.provenance import Input
 from tco.foundation.trace import Node
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "tco.result/1"
 FOUND = ("scenario", "title", "system", "perspective")  # texts of a result, as the file names them
+DECIDED = ("alternatives", "readings", "compared", "choices")  # of the structure, what the file does not hold anyway
 KEPT = ("notes", "shares", "bounds", "texts", "order")  # plain lists and tables
 
 
@@ -59,7 +64,7 @@ class Result:
     title: str
     system: str
     perspective: str
-    metrics: dict[str, float | None]
+    metrics: dict[str, Any]  # numbers, none where one cannot be computed; arrays where many values were asked together
     notes: list[str]
     lines: list[CostLine]
     bill: Bill | None  # none of a chip alone
@@ -74,6 +79,7 @@ class Result:
     report: Report  # how the plan was found, and where the time of its phases goes
     ages: Ages  # of the prices of the bill
     plan: Any = None
+    structure: Structure | None = None  # all that was decided, which `evaluate` accepts back
     nodes: dict[str, Node] = field(default_factory=dict)  # traced metrics, when a trace was asked for
     origin: Origin | None = field(default=None, compare=False, repr=False)  # what was asked
 
@@ -100,6 +106,8 @@ def saved_document(result: Result) -> dict[str, Any]:
     origin, report = result.origin, result.report
     if origin is None:
         raise ValueError("a result that was not evaluated cannot be saved")
+    if any(np.ndim(value) for value in result.metrics.values()):
+        raise DataError("a result of many values asked together cannot be saved: save that of one, or the metrics")
     return {
         "schema": SCHEMA,
         "tco_version": origin.version,
@@ -108,6 +116,7 @@ def saved_document(result: Result) -> dict[str, Any]:
         "documents": origin.documents,
         "overrides": {"set": origin.settings, "variant": origin.variant},
         "plan": plain_plan(result.plan),
+        "structure": None if result.structure is None else {name: getattr(result.structure, name) for name in DECIDED},
         "metrics": {name: result.metrics.get(name) for name in METRICS},
         **{name: getattr(result, name) for name in KEPT},
         "lines": [{**line.flow._asdict(), "usd_per_chip_hour": line.usd_per_chip_hour} for line in result.lines],

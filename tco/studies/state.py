@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 STATE = {  # what a state is made of
     **dict.fromkeys(("tco_version", "data_hash", "system"), "a text"),
-    **dict.fromkeys(("documents", "variant", "texts", "formulas"), "a table of texts"),
+    **dict.fromkeys(("documents", "variant", "alternatives", "texts", "formulas"), "a table of texts"),
     **dict.fromkeys(("metrics", "quantities"), "a table of numbers"),
     "rebates": "a list of texts",
     "plan": "a table or null",
@@ -44,6 +44,7 @@ def state_of(result: Result, fingerprints: bool = True) -> dict[str, Any]:
         "variant": dict(sorted(origin.variant.items())) if origin else {},
         "rebates": [rebate.path.removeprefix("rebates.") for rebate in result.rebates],
         "plan": plain_plan(result.plan),
+        "alternatives": dict(sorted(result.structure.alternatives.items())) if result.structure else {},
         "metrics": {name: rounded(value) for name, value in result.metrics.items() if value is not None and name not in AGAINST_BASELINE},
         "texts": dict(sorted(result.texts.items())),
         "quantities": quantities(result.bill),
@@ -88,7 +89,7 @@ def again(state: Mapping[str, Any], kept: Mapping[str, str], catalogue: Catalogu
     from tco.foundation.values import as_number
 
     asked = Scenario("kept", "kept", state["system"], dict(state["documents"]), tuple(state["rebates"]), dict(state["variant"]), {}, "kept")
-    inputs = Inputs(catalogue, asked, {}, {}, kept)
+    inputs = Inputs(catalogue, asked, {}, {}, kept=kept)
     if found is None:
         values = inputs.values(as_number)
         workload = WORKLOADS[inputs.kind](inputs, values, None)
