@@ -29,8 +29,9 @@ def with_metric(monkeypatch, catalogue):
     monkeypatch.setitem(METRICS, METRIC, found)
     usual = scenario.joined_metrics
 
-    def joined(values, workload, metrics_found, name):
-        usual(values, workload, metrics_found, name)
+    def joined(*given):
+        usual(*given)
+        *_, metrics_found, name = given
         used, out = metrics_found["tco_usd_per_used_chip_hour"], metrics_found["output_tokens_per_s_per_chip"]
         exec(line, {"joined": metrics, "used": used, "out": out, "name": name})
 
