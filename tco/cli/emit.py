@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,13 +20,20 @@ class Answer(NamedTuple):
     header: Sequence[str] = ()
     rows: Sequence[Sequence[Any]] = ()
     notes: Sequence[str] = ()
+    texts: Mapping[str, Callable[[], str]] = {}  # forms that this command has beside those of all
 
 
-def emit(answer: Answer, form: str, output: Path | None, quiet: bool) -> None:
-    """Print or write an answer in one of the forms table, csv, json, md."""
+def emit(answer: Answer, form: str, output: Path | None, quiet: bool, redact: bool = False) -> None:
+    """Print or write an answer in one of the forms table, csv, json, md, or of its own; with `redact` without what tells of own values."""
     from tco.foundation.files import write_atomically
 
-    if form == "json":
+    if redact:
+        from tco.cli.keeping import without_own_values
+
+        answer = without_own_values(answer, form)
+    if form in answer.texts:
+        text = answer.texts[form]()
+    elif form == "json":
         text = to_json(answer.json())
     elif form == "csv":
         text = to_csv(answer.header, answer.rows)

@@ -12,6 +12,8 @@ from tco.foundation.errors import DataError
 KINDS = ("measured", "vendor", "filing", "analyst", "press", "derived", "estimate", "assumed")
 SOURCED = frozenset(("measured", "vendor", "filing", "analyst", "press", "derived"))
 
+KEPT = "kept earlier"  # the source of a value that an earlier answer rested on
+
 # A person's own values are read as they are (0), or moved up (1) or down (-1): for an answer that keeps them back.
 way: ContextVar[int] = ContextVar("way", default=0)
 

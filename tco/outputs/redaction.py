@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tco.outputs.table import Table
@@ -48,14 +49,21 @@ def name_of(entry: Any) -> Any:
 
 
 def paired(one: list[Any], other: list[Any], name: Any) -> list[tuple[Any, Any]]:
-    """Return each entry with its like of the other making: by name where names are distinct in both, else by position if both are as long."""
+    """Return each entry with its like of the other making: by name, and by order among those of one name."""
     if len(one) == len(other) and all(isinstance(entry, str) for entry in (*one, *other)):
         return list(zip(one, other, strict=True))
-    names, others = [name(entry) for entry in one], [name(entry) for entry in other]
-    if len(set(map(str, names))) == len(names) and len(set(map(str, others))) == len(others) and set(map(str, names)) & set(map(str, others)):
-        by_name = {str(key): entry for key, entry in zip(others, other, strict=True)}
-        return [(entry, by_name.get(str(key))) for key, entry in zip(names, one, strict=True)]
-    return list(zip(one, other, strict=True)) if len(one) == len(other) else [(entry, None) for entry in one]
+    likes = dict(zip(numbered(map(name, other)), other, strict=True))
+    return [(entry, likes.get(key)) for key, entry in zip(numbered(map(name, one)), one, strict=True)]
+
+
+def numbered(names: Iterable[Any]) -> list[tuple[str, int]]:
+    """Return names made distinct: each with how many of its like came before."""
+    met: Counter[str] = Counter()
+    found = []
+    for name in map(str, names):
+        found.append((name, met[name]))
+        met[name] += 1
+    return found
 
 
 def alike_rows(one: Sequence[Sequence[Any]], other: Sequence[Sequence[Any]]) -> list[list[Any]]:
