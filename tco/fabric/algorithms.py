@@ -20,7 +20,7 @@ from tco.fabric.library import EXCHANGES, NotOfferedError, nothing_offered
 from tco.fabric.links import Group, Links, group_of, links_for, worlds_of
 from tco.fabric.timing import Reach, Timing, Ways, at_once, partly, pipelined, straight_latency, wire
 from tco.foundation.errors import unknown
-from tco.foundation.formula import least, total
+from tco.foundation.formula import everywhere, least, somewhere, total
 from tco.foundation.trace import scope
 
 OPERATIONS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-recv")
@@ -65,14 +65,14 @@ def called(at: Reach, operation: str, timing: Timing) -> Timing:
 def offered(at: Reach, operation: str, found: Ways) -> dict[str, Timing]:
     """Return the timing of the algorithms that the library offers a group; where only some of many groups have one, it takes the others forever."""
     library, made = at.links.library, {}
-    apart = np.asarray(at.group.domains) > 1
+    apart = at.group.domains > 1
     for name, way in found.items():
         if not library.offered(operation, name):
             continue
         with scope(name):
-            if library.anywhere(operation, name) or not apart.any():
+            if library.anywhere(operation, name) or not somewhere(apart):
                 made[name] = called(at, operation, way())
-            elif not apart.all():
+            elif not everywhere(apart):
                 made[name] = called(at, operation, partly(way(), 1.0 - apart))
     if not made:
         raise nothing_offered(library, operation, found)
@@ -258,7 +258,7 @@ def all_reduce(at: Reach, size: Any) -> Ways:
     }
     if at.links.latencies.forwarded_step is not None:
         found["two-shot, forwarded"] = lambda: forwarded(at, size, share)
-    if np.any(at.links.reduces):
+    if somewhere(at.links.reduces):
         found["in-network"] = lambda: in_network(at, size)
     return found
 
@@ -278,7 +278,7 @@ def in_network(at: Reach, size: Any) -> Timing:
     inner, outer = cost.in_network_bytes(size, at.group.per_domain), cost.outer_share(size, at.group.domains, at.group.per_domain, 2)
     wire = cost.wire_time(inner, at.links.direct, outer, at.rate)
     timing = pipelined(at, cost.in_network_latency_of(t.start, t.in_network, at.group.domains, at.step), wire)
-    return timing if np.all(at.links.reduces) else partly(timing, at.links.reduces)
+    return timing if everywhere(at.links.reduces) else partly(timing, at.links.reduces)
 
 
 def exchange(at: Reach, size: Any) -> Ways:

@@ -139,13 +139,13 @@ class Group(NamedTuple):
 
 def group_of(links: Links, ranks: Any) -> Group:
     """Return how a group of consecutive ranks falls on the domains of the inside tier."""
-    domains = np.ceil(np.asarray(ranks) / links.domain - 1e-9)
+    domains = np.ceil(ranks / links.domain - 1e-9)
     return Group(ranks, domains, ranks / domains)
 
 
 def placed(ranks: Any, per_domain: Any) -> Group:
     """Return a group of which so many ranks, at most, stand in each domain."""
-    domains = np.ceil(np.asarray(ranks) / per_domain - 1e-9)
+    domains = np.ceil(ranks / per_domain - 1e-9)
     return Group(ranks, domains, ranks / domains)
 
 

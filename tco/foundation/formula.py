@@ -155,6 +155,16 @@ def select(condition: Any, yes: Any, no: Any) -> Any:
     return np.where(condition, yes, no)
 
 
+def somewhere(condition: Any) -> bool:
+    """Say whether a condition on structure, such as the sizes of groups, holds for the one plan it is of, or for any of many."""
+    return bool(np.count_nonzero(condition)) if isinstance(condition, np.ndarray) else bool(condition)
+
+
+def everywhere(condition: Any) -> bool:
+    """Say whether a condition on structure holds for the one plan it is of, or for all of many."""
+    return np.count_nonzero(condition) == condition.size if isinstance(condition, np.ndarray) else bool(condition)
+
+
 def ceil_ratio(numerator: Any, denominator: Any) -> Any:
     """How many of `denominator` cover `numerator`: ceil(a/b - 1e-9), safe from falling off the cliff by rounding."""
     return np.ceil(numerator / denominator - 1e-9)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tco.fabric.links import Group
-from tco.foundation.formula import total
+from tco.foundation.formula import select, somewhere, total
 from tco.foundation.trace import scope
 from tco.models.attention import Attention
 from tco.models.layers import StateMixer
@@ -92,7 +92,7 @@ def attention_core(made: Pass, layers: int, a: Attention, keys: Any, read: Any) 
 
 def splits_context(made: Pass) -> bool:
     """Say whether any plan splits sequences."""
-    return bool(np.any(np.asarray(made.shape.context_parallel) > 1))
+    return somewhere(made.shape.context_parallel > 1)
 
 
 def join_context(made: Pass, layers: int, a: Attention) -> None:
@@ -107,7 +107,7 @@ def context_group(made: Pass, ranks: Any, crossing: Any) -> Group:
     """Return where the chips lie that split a sequence, a tensor-parallel group apart from each other."""
     shape = made.shape
     within = np.minimum(np.ceil(shape.tensor_parallel * ranks / made.machine.links.domain - 1e-9), ranks)
-    domains = np.where(crossing, shape.domains, within)
+    domains = select(crossing > 0, shape.domains, within)
     return Group(ranks, domains, ranks / domains)
 
 

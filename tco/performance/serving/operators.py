@@ -14,7 +14,7 @@ import numpy as np
 from tco.fabric.algorithms import choose, reach
 from tco.fabric.links import Group
 from tco.foundation.errors import DataError
-from tco.foundation.formula import total
+from tco.foundation.formula import somewhere, total
 from tco.foundation.trace import scope
 from tco.models.model import Architecture
 from tco.models.products import Side
@@ -201,9 +201,9 @@ class Pass:
     def waited(self, time: Any, wait: Any, ranks: Any) -> Any:
         """Return the time of a collective with what its ranks wait for each other, and longer where they reach beyond their world."""
         machine = self.machine
-        beyond = np.asarray(ranks) > machine.links.world
+        beyond = ranks > machine.links.world
         time = added_latency(time, rank_wait(wait, ranks))
-        return wait_beyond(time, machine.network_wait, 1.0 * beyond) if np.any(beyond) else time
+        return wait_beyond(time, machine.network_wait, 1.0 * beyond) if somewhere(beyond) else time
 
     def gather(self, name: str, layers: Any, group: Group, size: Any) -> None:
         """Add an all-gather of `size` bytes over some chips."""
