@@ -129,6 +129,21 @@ def least_over(name: str, candidates: tuple[tuple[float, ...], ...], compute: Ca
     return compute(*stacked, *arguments).min(axis=0)
 
 
+def extent(*values: Any) -> tuple[int, int]:
+    """Return the most axes, and the most numbers, that any of some values has."""
+    arrays = [value for value in values if isinstance(value, np.ndarray)]
+    return max((one.ndim for one in arrays), default=0), max((one.size for one in arrays), default=1)
+
+
+def stacked(terms: Sequence[Any], axes: int) -> Any:
+    """Return values on an axis in front of the axes that they, and what they are computed with, have at most."""
+    shape = np.broadcast_shapes(*{np.shape(term) for term in terms})
+    found = np.empty((len(terms), *shape))
+    for place, term in enumerate(terms):
+        found[place] = term
+    return found.reshape(len(terms), *[1] * (axes - len(shape)), *shape)
+
+
 @cache
 def _stacked(candidates: tuple[tuple[float, ...], ...], axes: int) -> tuple[Any, ...]:
     """Return each number of the candidates as an array whose first axis is theirs."""

@@ -32,7 +32,7 @@ from tco.performance.chip.messages import (
     wait_beyond,
 )
 from tco.performance.chip.moe import engine_factor
-from tco.performance.chip.products import Operands, Product, product
+from tco.performance.chip.products import Operands, Product, products
 from tco.performance.chip.roofline import repeated
 
 ATTENTION, DENSE, EXPERTS, HEAD = range(4)  # places of operands in a machine
@@ -138,22 +138,22 @@ class Pass:
         made, alike = self.machine.operands[place], self.alike
         tokens = alike.one_each(tokens)
         with scope(name):
-            found = [product(made, tokens, alike.one_each(outer), alike.one_each(inner)) for inner, outer in sides]
+            found = products(made, tokens, [(alike.one_each(inner), alike.one_each(outer)) for inner, outer in sides])
             if self.casts(place):
                 self.cast.setdefault(place, []).extend(layers * inner for inner, _ in sides)
-            one = alike.for_all(total(name, [part.time for part in found]))
+            one = alike.for_all(total(name, found.time))
             self.summed(name, layers, one, found, made, kernels, alike)
 
     def grouped(self, name: str, layers: Any, sides: Collection[Side], tokens: Any, reached: Any, kernels: str) -> None:
         """Add the products of experts: so many reached, so many tokens each."""
         made = self.machine.operands[EXPERTS]
-        found = [product(made, tokens, outer, inner, reached) for inner, outer in sides]
-        one = engine_factor(total(name, [part.time for part in found]), self.machine.expert_factor)
+        found = products(made, tokens, sides, reached)
+        one = engine_factor(total(name, found.time), self.machine.expert_factor)
         self.summed(name, layers, one, found, made, kernels, NO_KINDS)
 
-    def summed(self, name: str, layers: Any, one: Any, found: list[Product], made: Operands, kernels: str, kinds: Kinds) -> None:
+    def summed(self, name: str, layers: Any, one: Any, found: Product, made: Operands, kernels: str, kinds: Kinds) -> None:
         """Add an operator of several products that take some time a layer."""
-        flops, moved = (kinds.for_all(total(name, [getattr(part, field) for part in found])) for field in ("flops", "bytes"))
+        flops, moved = (kinds.for_all(total(name, terms)) for terms in (found.flops, found.bytes))
         started = self.count(kernels, layers) if kernels else 0
         self.operators.append(Operator(name, repeated(one, layers), layers, flops, moved, made.rate, made.stream, 0.0, kernels=started))
 
