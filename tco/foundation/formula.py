@@ -9,7 +9,7 @@ allowed: while a trace is recorded, one formula call is one node.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from functools import cache
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -123,21 +123,27 @@ def least_over(name: str, candidates: tuple[tuple[float, ...], ...], compute: Ca
     and the minimum over the first axis has the shape the arguments broadcast to. While a trace is recorded, and where arrays are so
     large that a call costs less than the memory of all candidates, they are taken one by one; the result is the same.
     """
-    if in_use() is not None or max(getattr(one, "size", 1) for one in arguments) > MANY:
+    axes, size = extent(arguments)
+    if in_use() is not None or size > MANY:
         return least(name, [compute(*candidate, *arguments) for candidate in candidates])
-    stacked = _stacked(candidates, max(getattr(one, "ndim", 0) for one in arguments))
-    return compute(*stacked, *arguments).min(axis=0)
+    return np.minimum.reduce(compute(*_stacked(candidates, axes), *arguments))
 
 
-def extent(*values: Any) -> tuple[int, int]:
+def extent(values: Iterable[Any]) -> tuple[int, int]:
     """Return the most axes, and the most numbers, that any of some values has."""
-    arrays = [value for value in values if isinstance(value, np.ndarray)]
-    return max((one.ndim for one in arrays), default=0), max((one.size for one in arrays), default=1)
+    axes, size = 0, 1
+    for value in values:
+        if isinstance(value, np.ndarray):
+            axes, size = max(axes, value.ndim), max(size, value.size)
+    return axes, size
 
 
 def stacked(terms: Sequence[Any], axes: int) -> Any:
     """Return values on an axis in front of the axes that they, and what they are computed with, have at most."""
-    shape = np.broadcast_shapes(*{np.shape(term) for term in terms})
+    shapes = {term.shape for term in terms if isinstance(term, np.ndarray)}
+    if not shapes:
+        return np.array(terms, dtype=float).reshape(-1, *[1] * axes)
+    shape = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
     found = np.empty((len(terms), *shape))
     for place, term in enumerate(terms):
         found[place] = term

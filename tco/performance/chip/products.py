@@ -7,13 +7,12 @@ are without the launch, which callers add as they count kernels.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tco.foundation.formula import MANY, extent, greatest, in_use, least, least_over, stacked
-from tco.models.products import Side
 from tco.performance.chip import kernels as cost
 from tco.performance.chip.formats import FORMATS, WIDE, Computed, element_size, unpacking_time
 from tco.performance.chip.messages import stream_time
@@ -82,7 +81,7 @@ class Operands(NamedTuple):
 def operands(chip: Chip, form: Computed) -> Operands:
     """Return what products of a chip rest on in a format: read once, used for any number of products."""
     made = read_operands(chip, form)
-    return made._replace(extent=extent(*made, *(made.array or ()), *(made.unpacking or ())))
+    return made._replace(extent=extent((*made, *(made.array or ()), *(made.unpacking or ()))))
 
 
 def read_operands(chip: Chip, form: Computed) -> Operands:
@@ -143,17 +142,25 @@ def product(made: Operands, rows: Any, columns: Any, inner: Any, groups: Any = N
     return Product(smooth_maximum(computing, moving, OVERLAP), computing, moving, cost.products_flops(rows, columns, inner, many), moved)
 
 
-def products(made: Operands, rows: Any, sides: Collection[Side], groups: Any = None) -> Product:
-    """Return the times of products of the same rows with weights of several sides, each inner x outer.
+class Sides(NamedTuple):
+    """A product by its sides: (rows x inner) and (inner x columns)."""
+
+    rows: Any
+    columns: Any
+    inner: Any
+
+
+def products(made: Operands, several: Sequence[Sides], groups: Any = None) -> Product:
+    """Return the times of several products in one format, `groups` of each.
 
     They are computed in one call, on an axis in front of all others. While a trace is recorded, and where arrays are so large that a
     call costs less than their memory, they are taken one by one; the result is the same.
     """
-    axes, size = extent(rows, groups, *(side for pair in sides for side in pair))
-    if in_use() is not None or max(size, made.extent[1]) > MANY or len(sides) == 1:
-        return Product(*zip(*(product(made, rows, outer, inner, groups) for inner, outer in sides), strict=True))
-    inner, outer = (stacked(column, max(axes, made.extent[0])) for column in zip(*sides, strict=True))
-    return product(made, rows, outer, inner, groups)
+    axes, size = extent((groups, *(side for one in several for side in one)))
+    if in_use() is not None or max(size, made.extent[1]) > MANY or len(several) == 1:
+        return Product(*zip(*(product(made, *one, groups) for one in several), strict=True))
+    axes = max(axes, made.extent[0])
+    return product(made, *(stacked(column, axes) for column in zip(*several, strict=True)), groups)
 
 
 def computing_time(made: Operands, rows: Any, columns: Any, inner: Any, groups: Any, split: bool, hidden: bool) -> Any:

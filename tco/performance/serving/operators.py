@@ -14,7 +14,7 @@ import numpy as np
 from tco.fabric.algorithms import choose, reach
 from tco.fabric.links import Group
 from tco.foundation.errors import DataError
-from tco.foundation.formula import somewhere, total
+from tco.foundation.formula import in_use, somewhere, total
 from tco.foundation.trace import scope
 from tco.models.model import Architecture
 from tco.models.products import Side
@@ -32,7 +32,7 @@ from tco.performance.chip.messages import (
     wait_beyond,
 )
 from tco.performance.chip.moe import engine_factor
-from tco.performance.chip.products import Operands, Product, products
+from tco.performance.chip.products import Operands, Product, Sides, products
 from tco.performance.chip.roofline import repeated
 
 ATTENTION, DENSE, EXPERTS, HEAD = range(4)  # places of operands in a machine
@@ -103,14 +103,26 @@ class Kinds:
 
     def one_each(self, value: Any) -> Any:
         """Return a value of every plan for one plan of each kind."""
-        return value if self.first is None or np.ndim(value) < 2 or len(value) == 1 else value[self.first]
+        return value if self.first is None or getattr(value, "ndim", 0) < 2 or len(value) == 1 else value[self.first]
 
     def for_all(self, value: Any) -> Any:
         """Return a value of one plan of each kind for every plan."""
-        return value if self.first is None or np.ndim(value) < 2 or len(value) == 1 else value[self.back]
+        return value if self.first is None or getattr(value, "ndim", 0) < 2 or len(value) == 1 else value[self.back]
 
 
 NO_KINDS = Kinds()  # every plan is one of its own
+WAITING = Operator("", 0.0, 0, None, None, None, None, 0.0)  # stands where products wait
+
+
+class Weights(NamedTuple):
+    """Products that tokens pass in a part of some layers, which wait for the others of their format to be taken with them."""
+
+    at: int  # place of their operator
+    name: str
+    layers: Any
+    sides: list[Sides]
+    place: int
+    kernels: Any
 
 
 class Pass:
@@ -123,6 +135,7 @@ class Pass:
         self.groups = shape.group / shape.attention_chips
         self.alike = Kinds(shape.tensor_parallel, shape.context_parallel, shape.parts)  # to all but experts and collectives
         self.operators: list[Operator] = []
+        self.waiting: list[Weights] = []
         self.kernels: list[Any] = []
         self.numbers: list[Any] = []  # a token, that elementwise kernels move
         self.cast: dict[int, list[Any]] = {}  # numbers a token that are cast before products, by their operands
@@ -135,27 +148,43 @@ class Pass:
 
     def products(self, name: str, layers: Any, sides: Collection[Side], tokens: Any, place: int, kernels: str = "") -> None:
         """Add matrix products of tokens with weights of some sides, each inner x outer, and note what of their activations is cast."""
-        made, alike = self.machine.operands[place], self.alike
-        tokens = alike.one_each(tokens)
+        rows, one_each = self.alike.one_each(tokens), self.alike.one_each
+        if self.casts(place):
+            self.cast.setdefault(place, []).extend(layers * inner for inner, _ in sides)
         with scope(name):
-            found = products(made, tokens, [(alike.one_each(inner), alike.one_each(outer)) for inner, outer in sides])
-            if self.casts(place):
-                self.cast.setdefault(place, []).extend(layers * inner for inner, _ in sides)
-            one = alike.for_all(total(name, found.time))
-            self.summed(name, layers, one, found, made, kernels, alike)
+            started = self.count(kernels, layers) if kernels else 0
+        several = [Sides(rows, one_each(outer), one_each(inner)) for inner, outer in sides]
+        self.waiting.append(Weights(len(self.operators), name, layers, several, place, started))
+        self.operators.append(WAITING)
+
+    def take_products(self) -> None:
+        """Take the products that wait, all of a format in one call; while a trace is recorded those of each part in its own place."""
+        apart, together = in_use() is not None, dict[Any, list[Weights]]()
+        for one in self.waiting:
+            key = one.at if apart else one.place if one.place == HEAD else self.machine.formats[one.place]
+            together.setdefault(key, []).append(one)
+        for parts in together.values():
+            made, end = self.machine.operands[parts[0].place], 0
+            with scope(parts[0].name):
+                found = products(made, [sides for one in parts for sides in one.sides])
+                for one in parts:
+                    start, end = end, end + len(one.sides)
+                    taken = Product(*(field[start:end] for field in found))
+                    time = self.alike.for_all(total(one.name, taken.time))
+                    self.operators[one.at] = self.summed(one.name, one.layers, time, taken, made, one.kernels, self.alike)
 
     def grouped(self, name: str, layers: Any, sides: Collection[Side], tokens: Any, reached: Any, kernels: str) -> None:
         """Add the products of experts: so many reached, so many tokens each."""
         made = self.machine.operands[EXPERTS]
-        found = products(made, tokens, sides, reached)
+        started = self.count(kernels, layers)
+        found = products(made, [Sides(tokens, outer, inner) for inner, outer in sides], reached)
         one = engine_factor(total(name, found.time), self.machine.expert_factor)
-        self.summed(name, layers, one, found, made, kernels, NO_KINDS)
+        self.operators.append(self.summed(name, layers, one, found, made, started, NO_KINDS))
 
-    def summed(self, name: str, layers: Any, one: Any, found: Product, made: Operands, kernels: str, kinds: Kinds) -> None:
-        """Add an operator of several products that take some time a layer."""
+    def summed(self, name: str, layers: Any, one: Any, found: Product, made: Operands, kernels: Any, kinds: Kinds) -> Operator:
+        """Return the operator of several products that take some time a layer."""
         flops, moved = (kinds.for_all(total(name, terms)) for terms in (found.flops, found.bytes))
-        started = self.count(kernels, layers) if kernels else 0
-        self.operators.append(Operator(name, repeated(one, layers), layers, flops, moved, made.rate, made.stream, 0.0, kernels=started))
+        return Operator(name, repeated(one, layers), layers, flops, moved, made.rate, made.stream, 0.0, kernels=kernels)
 
     def casts(self, place: int) -> bool:
         """Say whether activations are cast before products."""
@@ -183,8 +212,9 @@ class Pass:
         self.numbers.append(numbers)
 
     def finish(self) -> None:
-        """Add what all layers have in common: elementwise kernels, casts, and the gaps before the kernels counted so far."""
+        """Add what all layers have in common: products, elementwise kernels, casts, and the gaps before the kernels counted so far."""
         machine, wide, tokens = self.machine, self.machine.operands[HEAD], self.shape.tokens
+        self.take_products()
         with scope("elementwise"):
             moved = [elementwise_bytes(tokens, total("numbers", self.numbers), machine.elementwise, machine.activation_size)]
             moved += [self.cast_bytes(place, tokens, sum(numbers)) for place, numbers in self.cast.items()]
