@@ -71,13 +71,11 @@ class Values(Readable):
         self.dates: dict[str, Values] = {}  # the same inputs at other dates
 
     def __missing__(self, path: str) -> Any:
-        rule = self.rule(path)
-        if rule is not None:
+        if path in self.follows and (rule := self.rule(path)) is not None:
             with scope(*path.split(".")):
                 value = self[path] = self.derived(path, self.unit_of(path), lambda: rule(self.__getitem__))
             return value
-        found = self.input(path)
-        value = self[path] = self.read(found)
+        value = self[path] = self.read(self.inputs.get(path) or self.input(path))
         return value
 
     def rule(self, path: str) -> Rule | None:
@@ -87,17 +85,19 @@ class Values(Readable):
     def input(self, path: str) -> Input:
         """Return the input behind a path, with its provenance; an unknown path raises `DataError`."""
         found = self.inputs.get(path)
-        if found is None and self.rule(path) is not None:
-            return Input(path, self.structure(path), self.unit_of(path), kind="derived", source=DERIVED)
         if found is None:
-            given = self.given.get(path)
-            found = self.resolve(path) if given is None else self.override(path, self.unit_of(path), given)
+            if path in self.given:
+                found = self.override(path, self.unit_of(path), self.given[path])
+            elif path in self.follows:
+                return Input(path, self.structure(path), self.unit_of(path), kind="derived", source=DERIVED)
+            else:
+                found = self.resolve(path)
             self.inputs[path] = found
         return found
 
     def structure(self, path: str) -> float:
         """Return an input as a plain number to decide which parts, operators or formats exist: the only way to do so."""
-        rule = self.rule(path)
+        rule = self.rule(path) if path in self.follows else None
         if rule is None:
             return self.input(path).value
         with paused():
