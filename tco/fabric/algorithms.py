@@ -20,7 +20,7 @@ from tco.fabric.library import EXCHANGES, NotOfferedError, nothing_offered
 from tco.fabric.links import Group, Links, group_of, links_for, worlds_of
 from tco.fabric.timing import Reach, Timing, Ways, at_once, partly, pipelined, straight_latency, wire
 from tco.foundation.errors import unknown
-from tco.foundation.formula import everywhere, least, somewhere, total
+from tco.foundation.formula import everywhere, least, minimum, somewhere, total
 from tco.foundation.trace import scope
 
 OPERATIONS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-recv")
@@ -171,7 +171,7 @@ def direct(at: Reach, share: Shares) -> Timing:
     t, group = at.links.latencies, at.group
     wire = cost.wire_time(share.inner, at.links.direct, share.outer, at.rate)
     latency = cost.direct_latency(t.direct_start, share.passes, group.ranks, group.domains, t.far_step, at.step)
-    adding = np.minimum(group.ranks - group.domains, 1) + np.minimum(group.domains - 1, 1) if share.reduces else None
+    adding = minimum(group.ranks - group.domains, 1) + minimum(group.domains - 1, 1) if share.reduces else None
     return at_once(at, t.direct_start, latency, wire, adding)
 
 
@@ -181,7 +181,7 @@ def forwarded(at: Reach, size: Any, share: Shares) -> Timing:
     outer = cost.outer_exchange(size, group.ranks, group.per_domain, share.passes)
     latency = straight_latency(at, t.direct_start, share.passes, t.far_step)
     rate = at.links.direct if at.links.torus is None else at.links.spread
-    adding = np.minimum(group.ranks - 1, 1) if share.reduces else None
+    adding = minimum(group.ranks - 1, 1) if share.reduces else None
     return at_once(at, t.direct_start, latency, wire(at, share.inner, outer, rate), adding)
 
 
@@ -269,7 +269,7 @@ def one_shot(at: Reach, size: Any) -> Timing:
     everything, across = cost.one_shot_bytes(size, at.group.ranks), cost.one_shot_crossing(size, at.group.ranks, at.group.per_domain)
     latency = straight_latency(at, t.direct_start, 1, t.far_step)
     wire = cost.wire_time(everything, at.links.direct if at.links.torus is None else at.links.spread, across, at.rate)
-    return at_once(at, t.direct_start, latency, wire, np.minimum(at.group.ranks - 1, 1))
+    return at_once(at, t.direct_start, latency, wire, minimum(at.group.ranks - 1, 1))
 
 
 def in_network(at: Reach, size: Any) -> Timing:

@@ -176,6 +176,23 @@ def select(condition: Any, yes: Any, no: Any) -> Any:
     return np.where(condition, yes, no)
 
 
+NUMBERS = frozenset((float, int, np.float64))  # what Python compares in a tenth of the time a call of numpy takes
+
+
+def maximum(one: Any, other: Any) -> Any:
+    """Return the larger of two: as `np.maximum`, and quicker on plain numbers, which stay plain."""
+    if type(one) in NUMBERS and type(other) in NUMBERS:
+        return one if one >= other else other
+    return np.maximum(one, other)
+
+
+def minimum(one: Any, other: Any) -> Any:
+    """Return the smaller of two: as `np.minimum`, and quicker on plain numbers, which stay plain."""
+    if type(one) in NUMBERS and type(other) in NUMBERS:
+        return one if one <= other else other
+    return np.minimum(one, other)
+
+
 def somewhere(condition: Any) -> bool:
     """Say whether a condition on structure, such as the sizes of groups, holds for the one plan it is of, or for any of many."""
     return bool(np.count_nonzero(condition)) if isinstance(condition, np.ndarray) else bool(condition)
@@ -188,7 +205,8 @@ def everywhere(condition: Any) -> bool:
 
 def ceil_ratio(numerator: Any, denominator: Any) -> Any:
     """How many of `denominator` cover `numerator`: ceil(a/b - 1e-9), safe from falling off the cliff by rounding."""
-    return np.ceil(numerator / denominator - 1e-9)
+    found = np.ceil(numerator / denominator - 1e-9)
+    return float(found) if type(found) is np.float64 else found
 
 
 # Hart's rational form of the upper tail of the normal distribution (1968, algorithm 5666), from the highest power down.

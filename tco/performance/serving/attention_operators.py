@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tco.fabric.links import Group
-from tco.foundation.formula import select, somewhere, total
+from tco.foundation.formula import maximum, minimum, select, somewhere, total
 from tco.foundation.trace import scope
 from tco.models.attention import Attention
 from tco.models.layers import StateMixer
@@ -83,7 +83,7 @@ def attention_core(made: Pass, layers: int, a: Attention, keys: Any, read: Any) 
         else:
             time = smooth_maximum(computing, streaming, OVERLAP)
             if chip.tiled:
-                groups = 1 if a.latent else np.maximum(a.kv_heads / shape.tensor_parallel, 1)
+                groups = 1 if a.latent else maximum(a.kv_heads / shape.tensor_parallel, 1)
                 blocks = kernel.decode_blocks(shape.sequences, groups, keys, machine.shared("decode_chunk"), chip.practice("decode_splits"))
                 on_cores = kernel.decode_core_time(blocks, chip.part("cores"), chip.practice("decode_block_time"), moved, chip.load("core_load"))
                 time = smooth_maximum(time, on_cores, OVERLAP)
@@ -106,7 +106,7 @@ def join_context(made: Pass, layers: int, a: Attention) -> None:
 def context_group(made: Pass, ranks: Any, crossing: Any) -> Group:
     """Return where the chips lie that split a sequence, a tensor-parallel group apart from each other."""
     shape = made.shape
-    within = np.minimum(np.ceil(shape.tensor_parallel * ranks / made.machine.links.domain - 1e-9), ranks)
+    within = minimum(np.ceil(shape.tensor_parallel * ranks / made.machine.links.domain - 1e-9), ranks)
     domains = select(crossing > 0, shape.domains, within)
     return Group(ranks, domains, ranks / domains)
 
@@ -123,7 +123,7 @@ def gather_keys(made: Pass, ranks: Any, crossing: Any, prompt: Any) -> None:
 def core_widths(made: Pass, a: Attention) -> tuple[int, Any]:
     """Return numbers per query-key pair and head, and cached numbers per token of one chip: the latent is whole on every rank."""
     if not a.latent:
-        return a.qk_dim + a.v_dim, a.cached / np.minimum(made.shape.tensor_parallel, a.kv_heads)
+        return a.qk_dim + a.v_dim, a.cached / minimum(made.shape.tensor_parallel, a.kv_heads)
     absorbed = made.shape.decode or bool(a.top_tokens)
     return (2 * a.latent + a.rope_dim if absorbed else a.qk_dim + a.v_dim), a.cached
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.fabric.costs import direct_time
-from tco.foundation.formula import formula, somewhere, total
+from tco.foundation.formula import formula, maximum, minimum, somewhere, total
 from tco.foundation.trace import plain, scope
 from tco.foundation.units import Pure, Second, Token, TokenPerChip, TokenPerSecondPerChip
 from tco.models.architecture import Architecture
@@ -90,7 +90,7 @@ def time_to_first_token(prefill_time: Second, step_time: Second) -> Any:
 @formula(unit="s", source="tco-model")
 def reading_time(time: Second, per_prompt: Second) -> Any:
     """Time until a prompt is read: its pass, or all passes over its parts: max(t, t / n)."""
-    return np.maximum(time, per_prompt)
+    return maximum(time, per_prompt)
 
 
 @formula(unit="", source="tco-model")
@@ -115,7 +115,7 @@ def cached_numbers(model: Architecture, tensor_parallel: Any, context_parallel: 
     kept: Any = 0
     for attention, layers in model.attentions.items():
         # the latent cache is held whole by every tensor-parallel rank; key-value heads are split
-        split = context_parallel * (1 if attention.latent else np.minimum(tensor_parallel, attention.kv_heads))
+        split = context_parallel * (1 if attention.latent else minimum(tensor_parallel, attention.kv_heads))
         numbers = layers * (attention.cached + attention.index_dim) / split
         if attention.window:
             kept = kept + numbers * attention.window
