@@ -6,7 +6,8 @@ by the kernel model that kernels and training share. Axes of the plan (tokens, t
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,29 +89,43 @@ class Shape(NamedTuple):
         return self.group / self.replicas
 
 
-class Kinds:
-    """Plans of a search that look alike to an operator: each kind is computed once, then handed to all its plans."""
+@lru_cache(maxsize=256)
+def first_and_back(*axes: bytes) -> tuple[Any, Any]:
+    """Return the place of one plan of each kind, and the kind of every plan, of plans whose axes are given as bytes of numbers."""
+    rows = np.column_stack([np.frombuffer(axis) for axis in axes])
+    _, first, back = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return first, back.ravel()
 
-    def __init__(self, *axes: Any) -> None:
-        columns = [np.asarray(axis, dtype=float) for axis in axes]
+
+class Kinds:
+    """Plans of a search that look alike to an operator: each kind is computed once, then handed to all its plans.
+
+    Plans are of one kind that have the same axes, if all of one kind have the same work; else each plan is one of its own.
+    """
+
+    def __init__(self, axes: Iterable[Any], work: Iterable[Any]) -> None:
         self.first: Any = None
-        if any(column.ndim == 2 and len(column) > 1 for column in columns):
-            rows = np.broadcast_arrays(*columns)
-            code = rows[0].ravel().copy()
-            for row in rows[1:]:
-                code = code * 4096 + row.ravel()  # axes are whole numbers below
-            _, self.first, self.back = np.unique(code, return_index=True, return_inverse=True)
+        columns = [np.asarray(axis, dtype=float).tobytes() for axis in axes if self.differs(axis)]
+        if columns:
+            first, back = first_and_back(*columns)
+            if all(np.array_equal(each[first][back], each) for each in work if self.differs(each)):
+                self.first, self.back = first, back
+
+    @staticmethod
+    def differs(value: Any) -> bool:
+        """Say whether a value is one for each plan of a search."""
+        return isinstance(value, np.ndarray) and value.ndim == 2 and len(value) > 1
 
     def one_each(self, value: Any) -> Any:
         """Return a value of every plan for one plan of each kind."""
-        return value if self.first is None or getattr(value, "ndim", 0) < 2 or len(value) == 1 else value[self.first]
+        return value[self.first] if self.first is not None and self.differs(value) else value
 
     def for_all(self, value: Any) -> Any:
         """Return a value of one plan of each kind for every plan."""
-        return value if self.first is None or getattr(value, "ndim", 0) < 2 or len(value) == 1 else value[self.back]
+        return value[self.back] if self.first is not None and self.differs(value) else value
 
 
-NO_KINDS = Kinds()  # every plan is one of its own
+NO_KINDS = Kinds((), ())  # every plan is one of its own
 WAITING = Operator("", 0.0, 0, None, None, None, None, 0.0)  # stands where products wait
 
 
@@ -133,12 +148,26 @@ class Pass:
             raise DataError(f"{model.id}: serving is not modelled for attention over a compressed cache")
         self.machine, self.model, self.shape = machine, model, shape
         self.groups = shape.group / shape.attention_chips
-        self.alike = Kinds(shape.tensor_parallel, shape.context_parallel, shape.parts)  # to all but experts and collectives
+        axes, work = (shape.tensor_parallel, shape.context_parallel, shape.parts), (shape.tokens, shape.keys, shape.sequences, shape.read)
+        self.alike = Kinds(axes, work)  # to all but experts and collectives
         self.operators: list[Operator] = []
         self.waiting: list[Weights] = []
         self.kernels: list[Any] = []
         self.numbers: list[Any] = []  # a token, that elementwise kernels move
         self.cast: dict[int, list[Any]] = {}  # numbers a token that are cast before products, by their operands
+
+    @property
+    def kinds(self) -> Shape:
+        """One plan of each kind."""
+        shape, one_each = self.shape, self.alike.one_each
+        return shape._replace(
+            tensor_parallel=one_each(shape.tensor_parallel),
+            context_parallel=one_each(shape.context_parallel),
+            tokens=one_each(shape.tokens),
+            keys=one_each(shape.keys),
+            sequences=one_each(shape.sequences),
+            read=one_each(shape.read),
+        )
 
     def count(self, kind: str, layers: Any) -> Any:
         """Count the kernels that a part of all its layers starts."""
