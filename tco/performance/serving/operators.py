@@ -105,9 +105,9 @@ class Kinds:
 
     def __init__(self, axes: Iterable[Any], work: Iterable[Any]) -> None:
         self.first: Any = None
-        columns = [np.asarray(axis, dtype=float).tobytes() for axis in axes if self.differs(axis)]
-        if columns:
-            first, back = first_and_back(*columns)
+        columns = [axis for axis in axes if self.differs(axis)]
+        if columns and all(column.shape[1] == 1 for column in columns):
+            first, back = first_and_back(*(np.asarray(column, dtype=float).tobytes() for column in columns))
             if all(np.array_equal(each[first][back], each) for each in work if self.differs(each)):
                 self.first, self.back = first, back
 
