@@ -158,9 +158,10 @@ def products(made: Operands, several: Sequence[Sides], groups: Any = None) -> Pr
     """
     axes, size = extent((groups, *(side for one in several for side in one)))
     if in_use() is not None or max(size, made.extent[1]) > MANY or len(several) == 1:
-        return Product(*zip(*(product(made, *one, groups) for one in several), strict=True))
+        return Product(*zip(*(product(made, one.rows, one.columns, one.inner, groups) for one in several), strict=True))
     axes = max(axes, made.extent[0])
-    return product(made, *(stacked(column, axes) for column in zip(*several, strict=True)), groups)
+    rows, columns, inner = (stacked(column, axes) for column in zip(*several, strict=True))
+    return product(made, rows, columns, inner, groups)
 
 
 def computing_time(made: Operands, rows: Any, columns: Any, inner: Any, groups: Any, split: bool, hidden: bool) -> Any:

@@ -63,7 +63,8 @@ def index_keys(made: Pass, shape: Shape, layers: int, a: Attention, read: Any) -
             stream_time(index, machine.bandwidth),
             OVERLAP,
         )
-        made.core("indexer", layers, *map(made.alike.for_all, (time, scored, index)), rate)
+        for_all = made.alike.for_all
+        made.core("indexer", layers, for_all(time), for_all(scored), for_all(index), rate)
 
 
 def attention_core(made: Pass, shape: Shape, layers: int, a: Attention, keys: Any, read: Any) -> None:
@@ -88,7 +89,8 @@ def attention_core(made: Pass, shape: Shape, layers: int, a: Attention, keys: An
                 blocks = kernel.decode_blocks(shape.sequences, groups, keys, machine.shared("decode_chunk"), chip.practice("decode_splits"))
                 on_cores = kernel.decode_core_time(blocks, chip.part("cores"), chip.practice("decode_block_time"), moved, chip.load("core_load"))
                 time = smooth_maximum(time, on_cores, OVERLAP)
-        made.core("attention core", layers, *map(made.alike.for_all, (time, flops, moved)), rate)
+        for_all = made.alike.for_all
+        made.core("attention core", layers, for_all(time), for_all(flops), for_all(moved), rate)
 
 
 def splits_context(made: Pass) -> bool:
