@@ -67,6 +67,21 @@ def without_own_values(answer: Answer, form: str) -> Answer:
     return answer._replace(json=lambda: document, tables=lambda: tables, rows=rows, notes=notes, texts=texts)
 
 
+def states_without_own_values(states: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the states of a baseline without what tells of own values; each names the metrics it withholds, which no check looks at."""
+    if _making.get():
+        raise Made(states)
+    found = {}
+    for name, state in states.items():
+        other = (_other.get() or {}).get(name, {}) if isinstance(_other.get(), dict) else {}
+        made = alike(state, other)
+        for part in ("metrics", "inputs", "quantities"):
+            made[part] = {key: value for key, value in made[part].items() if value == other.get(part, {}).get(key)}
+        made["plan"] = state["plan"] if state["plan"] == other.get("plan") else None
+        found[name] = made | {"withheld": [metric for metric in state["metrics"] if metric not in made["metrics"]]}
+    return found
+
+
 def alike_part(one: Any, other: Any) -> Any:
     """Return a document, tables, rows or texts without what differs."""
     if one and isinstance(one[0] if isinstance(one, list) else None, Table):

@@ -88,6 +88,15 @@ class Given:
         """The axes or the plan that `--plan` fixes, if any."""
         return axes(self.texts["plan"])
 
+    def states(self, states: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        """Return what a baseline is to keep: all of some states, or with `--redact` what does not tell of own values."""
+        if not self.texts["redact"]:
+            return states
+        from tco.cli.keeping import states_without_own_values
+
+        self.texts["redact"] = False  # what is left to say are names
+        return states_without_own_values(states)
+
     def emit(self, answer: Answer) -> None:
         """Print or write an answer in the form that was asked for."""
         from tco.cli.emit import emit

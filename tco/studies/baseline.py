@@ -128,7 +128,10 @@ def drifts(old: States, results: Mapping[str, Result], catalogue_of: Callable[[s
     base = usual_baseline(list(old)) if old else ""
     found = []
     for name in old:
+        withheld = old[name].get("withheld", ())
         for moved in filter(rule.broken, moves(before[name], after[name], 0.0)):
+            if moved.metric in withheld:
+                continue
             move = moved
             if move.old is not None and move.new is not None:
                 cost, start = AGAINST_BASELINE.get(move.metric), before[name]["metrics"]

@@ -133,3 +133,21 @@ def test_the_environment_may_ask_for_it(folder):
 
 def test_where_nothing_is_ones_own_all_is_shown():
     assert tco("price", "gb200-nvl72", "--redact").stdout == tco("price", "gb200-nvl72").stdout
+
+
+def test_a_baseline_keeps_no_own_value(folder, tmp_path, monkeypatch):
+    """What it withholds it does not check; what it keeps it checks, and names what moved it."""
+    monkeypatch.chdir(tmp_path)
+    assert tco("baseline", "save", "main", "trn3-nl72x2", "--data", folder, "--redact").exit_code == 0
+    kept = (tmp_path / "reports" / "baselines" / "main.json").read_text()
+    assert "SECRETNOTE" not in kept
+    for secret in (PRICE, TDP):
+        assert not derived(numbers(json.loads(kept)), secret, 1e-9)
+    state = json.loads(kept)["scenarios"]["trn3-nl72x2"]
+    assert "capex_usd_per_chip" in state["withheld"]
+    assert "output_tokens_per_s_per_chip" in state["metrics"]
+    assert tco("baseline", "check", "main", "--data", folder).exit_code == 0
+    assert tco("baseline", "check", "main", "--data", folder, "--set", "site.electricity_price=0.3 USD/kWh").exit_code == 0
+    moved = tco("baseline", "check", "main", "--data", folder, "--set", "parts.trn3.hbm_bandwidth=4.5 TB/s")
+    assert moved.exit_code == 1
+    assert "parts.trn3.hbm_bandwidth" in moved.stdout
