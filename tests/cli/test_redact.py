@@ -147,7 +147,7 @@ def test_a_baseline_keeps_no_own_value(folder, tmp_path, monkeypatch):
     assert "capex_usd_per_chip" in state["withheld"]
     assert "output_tokens_per_s_per_chip" in state["metrics"]
     assert tco("baseline", "check", "main", "--data", folder).exit_code == 0
-    assert tco("baseline", "check", "main", "--data", folder, "--set", "parts.scorpio-x-160.price=9000 USD").exit_code == 0
+    assert tco("baseline", "check", "main", "--data", folder, "--set", "parts.graviton4.price=9000 USD").exit_code == 0
     moved = tco("baseline", "check", "main", "--data", folder, "--set", "parts.trn3.hbm_bandwidth=4.5 TB/s")
     assert moved.exit_code == 1
     assert "parts.trn3.hbm_bandwidth" in moved.stdout
