@@ -236,3 +236,14 @@ def test_the_public_names_are_listed():
     assert all(getattr(tco, name) is not None for name in tco.__all__)
     (found,) = tco.frontier(["gb200-nvl72"])
     assert len(found.points) > 10
+
+
+def test_a_result_shows_itself_shortly(catalogue):
+    result = tco.evaluate("gb200-nvl72")
+    assert len(repr(result)) < 300
+    assert "gb200-nvl72" in repr(result)
+    assert f"{result.metrics['tco_usd_per_chip_hour']:.6g}" in repr(result)
+    html = result._repr_html_()
+    assert "<table" in html
+    assert "usd_per_million_output_tokens" in html
+    assert "nan" not in html.lower()

@@ -56,7 +56,7 @@ def origin_of(documents: dict[str, str], settings: dict[str, str], variant: dict
     return Origin(documents, settings, variant, lambda: data, lambda: formulas, by)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Result:
     """What a scenario comes to: metrics by name, cost lines, bill, and the inputs all of it rests on."""
 
@@ -82,6 +82,20 @@ class Result:
     structure: Structure | None = None  # all that was decided, which `evaluate` accepts back
     nodes: dict[str, Node] = field(default_factory=dict)  # traced metrics, when a trace was asked for
     origin: Origin | None = field(default=None, compare=False, repr=False)  # what was asked
+
+    def __repr__(self) -> str:
+        """Name the scenario, its plan, and what a chip costs and does: the whole of a result is a book."""
+        shown = ("tco_usd_per_chip_hour", "output_tokens_per_s_per_chip", "usd_per_million_output_tokens", "step_s")
+        figures = [f"{name}={value:.6g}" for name in shown if isinstance(value := self.metrics.get(name), float)]
+        return f"Result({', '.join([repr(self.scenario), repr(self.system), *figures])})"
+
+    def _repr_html_(self) -> str:
+        """Show the metrics with their units as a table, in a notebook."""
+        from html import escape
+
+        frame = self.to_frame().dropna(subset="value")
+        html: str = frame.to_html(float_format=lambda value: f"{value:,.6g}", border=0)
+        return f"<h4>{escape(self.title)}</h4>{html}<p>{escape(self.standing.text)}</p>"
 
     def save(self, path: str | Path) -> None:
         """Write the result to a JSON file that `load_result` reads and that stands for a scenario in `compare`, `diff` and `baseline`."""

@@ -90,7 +90,7 @@ class Commands(Listing):
 app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode="rich" if sys.stdout and sys.stdout.isatty() else None,  # frames are for people: they take a third of the time of help
     help="What a unit of AI work costs on a rack, and why. Every number can be opened: `tco explain SCENARIO METRIC`.",

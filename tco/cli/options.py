@@ -26,6 +26,24 @@ class Form(StrEnum):
     md = "md"
 
 
+ENDINGS = {".csv": "csv", ".json": "json", ".md": "md", ".txt": "table"}  # of an output's name -> the form it is written in
+
+
+def completed(kind: str) -> Callable[[str], list[str]]:
+    """Return what completes a word: the names of some kind that begin as it does."""
+
+    def complete(incomplete: str) -> list[str]:
+        from tco.cli import completion
+
+        return [name for name in getattr(completion, kind)() if name.startswith(incomplete)]
+
+    return complete
+
+
+COMPLETED = {  # name of a command's own argument -> what completes it
+    **dict.fromkeys(("scenario", "scenarios", "a", "b"), "scenarios"),
+    **{"system": "systems", "chip": "chips", "metric": "metrics"},
+}
 # Name of an option in Python -> its type with its declaration, and its default, in the order of the help.
 SHARED: dict[str, tuple[Any, Any]] = {
     "plan": (
@@ -42,7 +60,12 @@ SHARED: dict[str, tuple[Any, Any]] = {
     "set": (
         Annotated[
             list[str] | None,
-            typer.Option("--set", metavar="PATH=VALUE", help="Replace an input, such as 'site.electricity_price=0.09 USD/kWh'. Repeatable."),
+            typer.Option(
+                "--set",
+                metavar="PATH=VALUE",
+                help="Replace an input, such as 'site.electricity_price=0.09 USD/kWh'. Repeatable.",
+                autocompletion=completed("settings"),
+            ),
         ],
         None,
     ),
@@ -54,7 +77,7 @@ SHARED: dict[str, tuple[Any, Any]] = {
     ),
     "data": (Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Your own data folder, laid over the shipped one.")], None),
     "form": (Annotated[Form, typer.Option("--format", help="How the answer is printed.")], Form.table),
-    "output": (Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Write to a file instead of stdout.")], None),
+    "output": (Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file, in the form of its ending.")], None),
     "quiet": (Annotated[bool, typer.Option("--quiet", help="No notes on stderr.")], False),
     "redact": (
         Annotated[bool, typer.Option("--redact", envvar="TCO_REDACT", show_envvar=False, help="Withhold whatever rests on values of your own.")],
@@ -70,8 +93,22 @@ class Given:
     def __init__(self, texts: Mapping[str, Any]) -> None:
         self.texts = {name: default for name, (_, default) in SHARED.items()} | dict(texts)
         self.data: Path | None = self.texts["data"]
-        self.form: StrEnum = self.texts["form"]
+        self.form: str = self.form_of(self.texts["form"].value, self.texts["output"])
         self.quiet: bool = self.texts["quiet"]
+
+    @staticmethod
+    def form_of(form: str, output: Path | None) -> str:
+        """Return the form that an output's ending names; one that says nothing, or that no form has, raises `UsageError`."""
+        from tco.foundation.errors import UsageError
+
+        if output is None or not output.suffix or form not in ENDINGS.values():
+            return form
+        named = ENDINGS.get(output.suffix.lower())
+        if named is None:
+            raise UsageError(f"--output {output}: unknown ending {output.suffix!r}, expected one of {', '.join(ENDINGS)}")
+        if form not in (named, Form.table.value):
+            raise UsageError(f"--output {output}: ends in {output.suffix!r}, and --format is {form}")
+        return named
 
     @property
     def settings(self) -> dict[str, str]:
@@ -101,7 +138,7 @@ class Given:
         """Print or write an answer in the form that was asked for."""
         from tco.cli.emit import emit
 
-        emit(answer, self.form.value, self.texts["output"], self.quiet, self.texts["redact"])
+        emit(answer, self.form, self.texts["output"], self.quiet, self.texts["redact"])
 
 
 def command(
@@ -114,6 +151,9 @@ def command(
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         _, *own = inspect.signature(function, eval_str=True).parameters.values()
+        for one in own:
+            if one.name in COMPLETED:
+                one.annotation.__metadata__[0].autocompletion = completed(COMPLETED[one.name])
         shared = [option(one) for one in SHARED if one in takes or one in usual]
         if forms is not Form:
             shared = [one.replace(annotation=Annotated[forms, *one.annotation.__metadata__]) if one.name == "form" else one for one in shared]

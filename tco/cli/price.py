@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -23,13 +23,18 @@ def price(
     from tco.outputs.document import document
     from tco.outputs.payments import HEADER as PAYMENTS
     from tco.outputs.payments import payment_document, payment_rows, payment_table
-    from tco.studies.state import state_of
 
     catalogue, (result,) = evaluate_all([scenario], given.data, given.settings, given.variant)
     paid = payment_document(result) if cash_flow else {}
+
+    def whole() -> dict[str, Any]:
+        from tco.studies.state import state_of
+
+        return document("price", catalogue, cost_document(result) | paid | {"state": state_of(result)})
+
     given.emit(
         Answer(
-            lambda: document("price", catalogue, cost_document(result) | paid | {"state": state_of(result)}),
+            whole,
             lambda: [payment_table(result) if cash_flow else cost_table(result)],
             PAYMENTS if cash_flow else HEADER,
             payment_rows(result) if cash_flow else cost_rows(result),
