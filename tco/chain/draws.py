@@ -27,7 +27,7 @@ from tco.hardware.bill import offers
 from tco.performance.serving.plans import ServingPlan
 
 Array = np.ndarray[Any, Any]
-NEAR = 0.1  # candidates have at least the best rate less this share
+NEAR = 0.1
 CELLS = 2**13  # numbers of one array: it stays in the cache
 
 
@@ -55,20 +55,21 @@ def evaluate_draws(
     *,
     structure: Structure | None = None,
     replan: bool = False,
+    near: float = NEAR,
     catalogue: Catalogue | None = None,
     variant: Mapping[str, str] | None = None,
 ) -> Draws:
     """Evaluate a scenario for arrays of inputs, all of one length, each with the batch that meets the target.
 
     The structure is that given, or that of the scenario with those of the settings that are one value. With `replan` every draw decides
-    its own, and takes the best of the plans that are near the best at the centre.
+    its own, and takes the best of the plans whose rate at the centre is at most a share `near` below that of the best.
     """
     catalogue = catalogue or load_catalogue()
     found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
-    fixed, drawn = parted(catalogue, found, set, dict(variant or {}))
     if replan and structure is not None:
         raise DataError("replan decides the structure anew in every draw: give the one or the other")
-    case = Case(catalogue, found, fixed, drawn, dict(structure.variant if structure is not None and variant is None else variant or {}))
+    chosen = dict((variant or {}) if structure is None else structure.variant_of(found.system, variant))
+    case = Case(catalogue, found, *parted(catalogue, found, set, chosen), chosen, near)
     centre = None if structure is not None else case.answer({})
     held = structure if centre is None else centre.structure
     assert held is not None  # noqa: S101 - an evaluation has one
@@ -84,6 +85,7 @@ class Case(NamedTuple):
     fixed: dict[str, Any]
     drawn: dict[str, tuple[Array, str]]  # with their units
     variant: dict[str, str]
+    near: float  # candidates have the best rate less this share, or more
 
     @property
     def count(self) -> int:
@@ -170,12 +172,12 @@ def plans_near(case: Case, answer: Result) -> Any:
     if isinstance(answer.plan, ServingPlan):
         from tco.performance.serving.each import candidates
 
-        return candidates(answer.serving.choices, NEAR)  # type: ignore[union-attr]
+        return candidates(answer.serving.choices, case.near)  # type: ignore[union-attr]
     from tco.performance.training.each import candidates as quickest
 
     inputs = Inputs(case.catalogue, case.scenario, case.fixed, case.variant, answer.structure)
     job, reached, _ = job_on(inputs, inputs.values(as_number))
-    return quickest(job, reached, answer.metrics["step_s"], NEAR)
+    return quickest(job, reached, answer.metrics["step_s"], case.near)
 
 
 # ---------------------------------------------------------------- arrays in pieces
