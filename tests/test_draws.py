@@ -63,7 +63,7 @@ def test_a_batch_that_is_solved_is_evaluated_as_any_other():
 @pytest.mark.parametrize("name", [TRN3, GB200])
 def test_a_chosen_plan_is_at_least_the_one_held_and_the_one_a_search_finds(name):
     """A batch is solved where the search takes one from a grid, so only a plan far from the best at the centre could be better."""
-    base, drawn = draws_of(name, 8)
+    _, drawn = draws_of(name, 8)
     held, free = (evaluate_draws(name, ROOM | drawn, replan=replan, near=1.0, catalogue=CATALOGUE) for replan in (False, True))
     assert np.all(free.metrics[TOKEN][held.meets] <= held.metrics[TOKEN][held.meets] * (1 + 2e-3))
     for place in range(8):
@@ -76,7 +76,7 @@ def test_a_chosen_plan_is_at_least_the_one_held_and_the_one_a_search_finds(name)
 
 
 def test_plans_near_the_best_at_the_centre_are_enough_near_the_centre():
-    base, drawn = draws_of(GB200, 16, share=0.05)
+    _, drawn = draws_of(GB200, 16, share=0.05)
     few, every = (evaluate_draws(GB200, ROOM | drawn, replan=True, near=near, catalogue=CATALOGUE).metrics[TOKEN] for near in (0.1, 1.0))
     assert few == pytest.approx(every, rel=0.02)
 

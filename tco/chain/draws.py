@@ -7,6 +7,7 @@ arrays. Either way the axes of a plan are held or chosen among those near the be
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,14 +71,14 @@ def evaluate_draws(
         raise DataError("replan decides the structure anew in every draw: give the one or the other")
     chosen = dict((variant or {}) if structure is None else structure.variant_of(found.system, variant))
     case = Case(catalogue, found, *parted(catalogue, found, set, chosen), chosen, near)
-    centre = None if structure is not None else case.answer({})
-    held = structure if centre is None else centre.structure
-    assert held is not None  # noqa: S101 - an evaluation has one
-    groups = list(grouped(case, centre)) if replan and centre is not None else [Group(np.arange(case.count), held, None)]
-    return gathered(case, groups)
+    if structure is not None:
+        return gathered(case, [Group(np.arange(case.count), structure, None)])
+    centre = case.answer({})
+    return gathered(case, list(grouped(case, centre)) if replan else [Group(np.arange(case.count), structure_in(centre), None)])
 
 
-class Case(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Case:
     """A scenario with the settings that are one value, and the draws of the others."""
 
     catalogue: Catalogue
@@ -121,8 +122,8 @@ def parted(
 # ---------------------------------------------------------------- groups of one structure
 def grouped(case: Case, centre: Result) -> Iterator[Group]:
     """Yield draws by the structure they get, each with the plans to choose among."""
-    held = centre.structure
-    if held is None or centre.plan is None:
+    held = structure_in(centre)
+    if centre.plan is None:
         raise DataError(f"{case.scenario.name}: no plan at the centre to choose others near: {'; '.join(centre.notes)}")
     inputs = case.inputs(held, np.arange(case.count))
     values = inputs.values(as_number)
@@ -139,8 +140,14 @@ def grouped(case: Case, centre: Result) -> Iterator[Group]:
             yield Group(members, own, near)
             continue
         answer = case.answer({path: (float(many[draw]), unit) for path, (many, unit) in case.drawn.items()})  # another size: other plans
-        if answer.structure is not None:
-            yield Group(members, answer.structure, plans_near(case, answer) if answer.plan is not None else None)
+        yield Group(members, structure_in(answer), plans_near(case, answer) if answer.plan is not None else None)
+
+
+def structure_in(answer: Result) -> Structure:
+    """Return the structure of an evaluation."""
+    if answer.structure is None:
+        raise ValueError("a result that was not evaluated has no structure")
+    return answer.structure
 
 
 def decisions(case: Case, values: Values, inputs: Inputs, held: Structure) -> dict[str, Array]:

@@ -59,10 +59,9 @@ def structure_of(inputs: Inputs, values: Readable, chain: Chain) -> Structure:
     plan, readings = chain.serving.plan, dict(inputs.readings)
     if inputs.structure is not None:
         return inputs.structure._replace(plan=plan, readings=readings)
-    system = inputs.system
     return Structure(
-        system.id,
-        system.variant,
+        inputs.system.id,
+        inputs.system.variant,
         dict(inputs.texts_used),
         inputs.alternatives,
         plan,

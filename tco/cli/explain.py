@@ -33,6 +33,7 @@ def explain(
     from tco.foundation.errors import DataError, UsageError, unknown
     from tco.outputs.document import document
     from tco.outputs.explanation import HEADER, SHALLOW, View, explanation_document, explanation_lines, explanation_rows
+    from tco.outputs.structure import structure_document, structure_text
     from tco.outputs.table import Table
 
     if everything and depth is not None:
@@ -47,11 +48,13 @@ def explain(
     own = frozenset(path for path, given in result.inputs.items() if given.overlay)
     view = View(catalogue, depth, redact, own)
     short = view._replace(depth=SHALLOW) if depth is None and not everything else view
+    decided = {"structure": structure_document(result.structure, own if redact else ())}
     title = f"{result.title}: {METRICS[metric].label}"
     below = [] if short.depth is None else [f"{short.depth} levels; --depth {short.depth + 1} opens one more, --all everything."]
+    below += structure_text(result.structure)
     emit(
         Answer(
-            lambda: document("explain", catalogue, {"scenario": result.scenario, **explanation_document(metric, root, view)}),
+            lambda: document("explain", catalogue, {"scenario": result.scenario, **explanation_document(metric, root, view), **decided}),
             lambda: [Table((), [], title, list(explanation_lines(metric, root, short)), below)],
             HEADER,
             explanation_rows(root, view),
