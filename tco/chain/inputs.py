@@ -17,7 +17,7 @@ from tco.chain.settings import given_of, shape_of
 from tco.foundation.dates import period
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.provenance import Given, Input
-from tco.foundation.values import Reader, Values, as_number
+from tco.foundation.values import Reader, Rule, Values, as_number
 from tco.hardware.bill import offers
 from tco.hardware.nics import from_the_tree
 from tco.hardware.wires import refuse_bad_wires
@@ -173,6 +173,8 @@ class Inputs:
     notes: list[str] = field(init=False, default_factory=list)
     shared: dict[str, Input] = field(init=False, default_factory=dict)  # of the date, with every scenario of the catalogue
     judged: set[str] = field(init=False, default_factory=set)  # inputs the shape of the tree rests on
+    follows: Mapping[str, Rule] = field(init=False, default_factory=dict)  # what follows from the tree of the system
+    tree: System | None = field(init=False, default=None)  # that they are of
 
     def __post_init__(self) -> None:
         scenario = self.scenario = self.scenario._replace(documents=self.scenario.documents | self.chosen_documents())
@@ -303,8 +305,9 @@ class Inputs:
 
     def values(self, read: Reader) -> Values:
         """Return the mapping of all inputs, in one reading."""
-        follows = from_the_tree(self.system, self.catalogue)
-        return Values(self.resolve, read, self.given, bounds, self.unit_of, lambda date: self.at(date).values(read), follows, self.readings)
+        if self.tree is not self.system:
+            self.tree, self.follows = self.system, from_the_tree(self.system, self.catalogue)
+        return Values(self.resolve, read, self.given, bounds, self.unit_of, lambda date: self.at(date).values(read), self.follows, self.readings)
 
     def at(self, date: str) -> Inputs:
         """Return the same inputs at another date: prices move, the system, its choices and whatever is set stay as they are."""
