@@ -29,7 +29,7 @@ from tco.performance.serving.plans import ServingPlan
 
 Array = np.ndarray[Any, Any]
 NEAR = 0.1
-CELLS = 2**13  # numbers of one array: it stays in the cache
+CELLS = 2**15  # numbers of one array: more no longer fit the cache, with fewer the calls cost more than the numbers
 
 
 class Draws(NamedTuple):

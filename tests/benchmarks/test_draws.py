@@ -11,7 +11,7 @@ from tco.chain.draws import CELLS, evaluate_draws
 from tco.chain.scenario import evaluate
 from tests.chain import HEADLINE
 
-DRAWS = 2 * CELLS
+DRAWS = CELLS
 
 
 def drawn(result):
@@ -31,12 +31,12 @@ def drawn(result):
 
 
 @pytest.mark.benchmark(timer=time.process_time)
-@pytest.mark.parametrize(("replan", "least"), [(False, 30e3), (True, 3e3)], ids=["held", "chosen"])
+@pytest.mark.parametrize(("replan", "least"), [(False, 40e3), (True, 5e3)], ids=["held", "chosen"])
 @pytest.mark.parametrize("name", HEADLINE)
 def test_draws_of_the_whole_chain(name, replan, least, benchmark, catalogue):
     """125,000 draws a second on a plan that is held, and 5,000 on one that is chosen in each, are the marks of a machine at rest."""
     draws = drawn(evaluate(name, catalogue=catalogue))
-    benchmark.pedantic(evaluate_draws, (name, draws), {"replan": replan, "catalogue": catalogue}, rounds=2, warmup_rounds=1)
+    benchmark.pedantic(evaluate_draws, (name, draws), {"replan": replan, "catalogue": catalogue}, rounds=2)
     rate = DRAWS / benchmark.stats.stats.min
     benchmark.extra_info["draws_per_second"] = round(rate)
     assert rate >= least
