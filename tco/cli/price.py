@@ -10,7 +10,7 @@ from tco.cli import app
 from tco.cli.options import Given, command
 
 
-@command(app, "set", "variant", "redact")
+@command(app, "set", "variant")
 def price(
     given: Given,
     scenario: Annotated[str, typer.Argument(help="A scenario's name or file.")],
@@ -26,13 +26,13 @@ def price(
     from tco.studies.state import state_of
 
     catalogue, (result,) = evaluate_all([scenario], given.data, given.settings, given.variant)
-    paid = payment_document(result, given.redact) if cash_flow else {}
+    paid = payment_document(result) if cash_flow else {}
     given.emit(
         Answer(
-            lambda: document("price", catalogue, cost_document(result, given.redact) | paid | ({} if given.redact else {"state": state_of(result)})),
-            lambda: [payment_table(result, given.redact) if cash_flow else cost_table(result, given.redact)],
+            lambda: document("price", catalogue, cost_document(result) | paid | {"state": state_of(result)}),
+            lambda: [payment_table(result) if cash_flow else cost_table(result)],
             PAYMENTS if cash_flow else HEADER,
-            payment_rows(result, given.redact) if cash_flow else cost_rows(result, given.redact),
+            payment_rows(result) if cash_flow else cost_rows(result),
             [*result.notes, *result.ages.notes],
         ),
     )

@@ -8,33 +8,32 @@ from typing import Any
 from tco.chain.result import Result
 from tco.economics.flows import Payment, cash_flow
 from tco.outputs.comparison import premise
-from tco.outputs.costs import visible
 from tco.outputs.document import number
 from tco.outputs.table import Table, significant
 
 HEADER = ("month", "usd", "line")
 
 
-def payments_of(result: Result, redact: bool = False) -> list[Payment]:
+def payments_of(result: Result) -> list[Payment]:
     """Return the payments of every line that may be shown."""
-    return cash_flow(line.flow for line in result.lines if visible(line, redact))
+    return cash_flow(line.flow for line in result.lines)
 
 
-def payment_rows(result: Result, redact: bool = False) -> list[list[Any]]:
+def payment_rows(result: Result) -> list[list[Any]]:
     """Return the CSV rows."""
-    return [[one.month, one.usd, one.line] for one in payments_of(result, redact)]
+    return [[one.month, one.usd, one.line] for one in payments_of(result)]
 
 
-def payment_document(result: Result, redact: bool = False) -> dict[str, Any]:
+def payment_document(result: Result) -> dict[str, Any]:
     """Return what the JSON document adds."""
-    return {"cash_flow": [{"month": one.month, "usd": number(one.usd), "line": one.line} for one in payments_of(result, redact)]}
+    return {"cash_flow": [{"month": one.month, "usd": number(one.usd), "line": one.line} for one in payments_of(result)]}
 
 
-def payment_table(result: Result, redact: bool = False) -> Table:
+def payment_table(result: Result) -> Table:
     """Return what is paid before operation begins and in each of its years: what recurs apart from purchases, rebates and resale."""
     recurring = {line.path for line in result.lines if line.flow.recurs}
     years: dict[int, list[float]] = {}
-    for one in payments_of(result, redact):
+    for one in payments_of(result):
         sums = years.setdefault(-(-one.month // 12), [0.0, 0.0])
         sums[one.line in recurring] += float(one.usd)
     rows: list[Sequence[str]] = []

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 from tco.chain.plans import plain_plan
 from tco.chain.structure import Structure
 
 
-def structure_document(structure: Structure | None, hidden: Collection[str] = ()) -> dict[str, Any] | None:
-    """Return the structure for a JSON document: choices, the plan, and the inputs that were read to decide, as they were then.
-
-    Of `hidden` inputs, a person's own, there is the name alone.
-    """
+def structure_document(structure: Structure | None) -> dict[str, Any] | None:
+    """Return the structure for a JSON document: choices, the plan, and the inputs that were read to decide, as they were then."""
     if structure is None:
         return None
     return {
@@ -21,7 +17,7 @@ def structure_document(structure: Structure | None, hidden: Collection[str] = ()
         "compared": structure.compared,
         "choices": structure.choices,
         "plan": plain_plan(structure.plan),
-        "rests_on": {path: None if path in hidden else reading for path, reading in structure.readings.items()},
+        "rests_on": structure.readings,
     }
 
 
