@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue, load_catalogue
+    from tco.chain.draws import evaluate_draws
     from tco.chain.result import Result
     from tco.chain.saved import load_result
     from tco.chain.scenario import evaluate
     from tco.studies.asking import compare, diff, frontier
 
 __version__ = "0.1.0"
-__all__ = ["Catalogue", "Result", "__version__", "compare", "diff", "evaluate", "frontier", "load_catalogue", "load_result"]
+__all__ = ["Catalogue", "Result", "__version__", "compare", "diff", "evaluate", "evaluate_draws", "frontier", "load_catalogue", "load_result"]
 
 _HOMES = {
     "Catalogue": "tco.catalog",
@@ -20,6 +21,7 @@ _HOMES = {
     "Result": "tco.chain.result",
     "load_result": "tco.chain.saved",
     "evaluate": "tco.chain.scenario",
+    "evaluate_draws": "tco.chain.draws",
     "compare": "tco.studies.asking",
     "diff": "tco.studies.asking",
     "frontier": "tco.studies.asking",

@@ -7,6 +7,7 @@ arrays. Either way the axes of a plan are held or chosen among those near the be
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,8 +28,8 @@ from tco.hardware.bill import offers
 from tco.performance.serving.plans import ServingPlan
 
 Array = np.ndarray[Any, Any]
-NEAR = 0.1  # candidates have at least the best rate less this share
-CELLS = 2**13  # numbers of one array: it stays in the cache
+NEAR = 0.1
+CELLS = 2**15  # numbers of one array: more no longer fit the cache, with fewer the calls cost more than the numbers
 
 
 class Draws(NamedTuple):
@@ -55,28 +56,29 @@ def evaluate_draws(
     *,
     structure: Structure | None = None,
     replan: bool = False,
+    near: float = NEAR,
     catalogue: Catalogue | None = None,
     variant: Mapping[str, str] | None = None,
 ) -> Draws:
     """Evaluate a scenario for arrays of inputs, all of one length, each with the batch that meets the target.
 
     The structure is that given, or that of the scenario with those of the settings that are one value. With `replan` every draw decides
-    its own, and takes the best of the plans that are near the best at the centre.
+    its own, and takes the best of the plans whose rate at the centre is at most a share `near` below that of the best.
     """
     catalogue = catalogue or load_catalogue()
     found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
-    fixed, drawn = parted(catalogue, found, set, dict(variant or {}))
     if replan and structure is not None:
         raise DataError("replan decides the structure anew in every draw: give the one or the other")
-    case = Case(catalogue, found, fixed, drawn, dict(structure.variant if structure is not None and variant is None else variant or {}))
-    centre = None if structure is not None else case.answer({})
-    held = structure if centre is None else centre.structure
-    assert held is not None
-    groups = list(grouped(case, centre)) if replan and centre is not None else [Group(np.arange(case.count), held, None)]
-    return gathered(case, groups)
+    chosen = dict((variant or {}) if structure is None else structure.variant_of(found.system, variant))
+    case = Case(catalogue, found, *parted(catalogue, found, set, chosen), chosen, near)
+    if structure is not None:
+        return gathered(case, [Group(np.arange(case.count), structure, None)])
+    centre = case.answer({})
+    return gathered(case, list(grouped(case, centre)) if replan else [Group(np.arange(case.count), structure_in(centre), None)])
 
 
-class Case(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Case:
     """A scenario with the settings that are one value, and the draws of the others."""
 
     catalogue: Catalogue
@@ -84,6 +86,7 @@ class Case(NamedTuple):
     fixed: dict[str, Any]
     drawn: dict[str, tuple[Array, str]]  # with their units
     variant: dict[str, str]
+    near: float  # candidates have the best rate less this share, or more
 
     @property
     def count(self) -> int:
@@ -119,8 +122,8 @@ def parted(
 # ---------------------------------------------------------------- groups of one structure
 def grouped(case: Case, centre: Result) -> Iterator[Group]:
     """Yield draws by the structure they get, each with the plans to choose among."""
-    held = centre.structure
-    if held is None or centre.plan is None:
+    held = structure_in(centre)
+    if centre.plan is None:
         raise DataError(f"{case.scenario.name}: no plan at the centre to choose others near: {'; '.join(centre.notes)}")
     inputs = case.inputs(held, np.arange(case.count))
     values = inputs.values(as_number)
@@ -137,8 +140,14 @@ def grouped(case: Case, centre: Result) -> Iterator[Group]:
             yield Group(members, own, near)
             continue
         answer = case.answer({path: (float(many[draw]), unit) for path, (many, unit) in case.drawn.items()})  # another size: other plans
-        if answer.structure is not None:
-            yield Group(members, answer.structure, plans_near(case, answer) if answer.plan is not None else None)
+        yield Group(members, structure_in(answer), plans_near(case, answer) if answer.plan is not None else None)
+
+
+def structure_in(answer: Result) -> Structure:
+    """Return the structure of an evaluation."""
+    if answer.structure is None:
+        raise ValueError("a result that was not evaluated has no structure")
+    return answer.structure
 
 
 def decisions(case: Case, values: Values, inputs: Inputs, held: Structure) -> dict[str, Array]:
@@ -170,12 +179,12 @@ def plans_near(case: Case, answer: Result) -> Any:
     if isinstance(answer.plan, ServingPlan):
         from tco.performance.serving.each import candidates
 
-        return candidates(answer.serving.choices, NEAR)  # type: ignore[union-attr]
+        return candidates(answer.serving.choices, case.near)  # type: ignore[union-attr]
     from tco.performance.training.each import candidates as quickest
 
     inputs = Inputs(case.catalogue, case.scenario, case.fixed, case.variant, answer.structure)
     job, reached, _ = job_on(inputs, inputs.values(as_number))
-    return quickest(job, reached, answer.metrics["step_s"], NEAR)
+    return quickest(job, reached, answer.metrics["step_s"], case.near)
 
 
 # ---------------------------------------------------------------- arrays in pieces

@@ -73,7 +73,7 @@ def evaluate(
     """
     catalogue = catalogue or load_catalogue()
     found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
-    chosen = structure.variant if structure is not None and variant is None else variant or {}
+    chosen = (variant or {}) if structure is None else structure.variant_of(found.system, variant)
     inputs = Inputs(catalogue, found, dict(set or {}), dict(chosen), structure)
     values = inputs.values(as_number)
     began = time.perf_counter()

@@ -33,10 +33,16 @@ class Structure(NamedTuple):
     compared: tuple[str, ...] = ()  # inputs by which the alternatives were the cheapest
     choices: Mapping[str, Any] = {}  # what they came to, for people
 
+    def variant_of(self, system: str, variant: Mapping[str, str] | None) -> Mapping[str, str]:
+        """Return the variants to load a system with, its own unless others are asked for; another system raises `DataError`."""
+        if system != self.system:
+            raise DataError(f"structure: it is that of {self.system}, not of {system}")
+        return self.variant if variant is None else variant
+
     def check(self, system: System, text: Callable[[str], str]) -> None:
-        """Refuse to stand for another system, or for other inputs that are no numbers."""
-        if system.id != self.system or dict(system.variant) != dict(self.variant):
-            own, other = (named(name, variant) for name, variant in ((self.system, self.variant), (system.id, system.variant)))
+        """Refuse to stand for other variants of the system, or for other inputs that are no numbers."""
+        if dict(system.variant) != dict(self.variant):
+            own, other = (named(self.system, variant) for variant in (self.variant, system.variant))
             raise DataError(f"structure: it is that of {own}, not of {other}")
         for path, decided in self.texts.items():
             if text(path) != decided:
@@ -53,10 +59,9 @@ def structure_of(inputs: Inputs, values: Readable, chain: Chain) -> Structure:
     plan, readings = chain.serving.plan, dict(inputs.readings)
     if inputs.structure is not None:
         return inputs.structure._replace(plan=plan, readings=readings)
-    system = inputs.system
     return Structure(
-        system.id,
-        system.variant,
+        inputs.system.id,
+        inputs.system.variant,
         dict(inputs.texts_used),
         inputs.alternatives,
         plan,

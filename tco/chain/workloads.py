@@ -59,7 +59,7 @@ def formats_of(inputs: Inputs, values: Readable) -> dict[str, str]:
     """Return how the chip computes what the workload stores: the format a part is kept in, and the one its products run in."""
     chip, texts = inputs.system.chip, FORMATS_OF[inputs.kind]
     made = {name: computed_on(values, chip, inputs.text(f"workload.{name}"), f"workload.{name}") for name in texts}
-    return {name: f"{one.stored} computed as {one.computed_as}" for name, one in made.items()}
+    return {name: one.stored if one.own else f"{one.stored} computed as {one.computed_as}" for name, one in made.items()}
 
 
 def refuse_beyond_context(model: Architecture, values: Values, paths: tuple[str, ...]) -> None:

@@ -29,6 +29,7 @@ def explain(
     from tco.foundation.trace import STRUCTURE
     from tco.outputs.document import document
     from tco.outputs.explanation import HEADER, SHALLOW, STRUCTURE_TITLE, View, cells_of, explanation_document, explanation_lines, explanation_rows
+    from tco.outputs.structure import structure_document, structure_text
     from tco.outputs.table import Table
 
     if everything and depth is not None:
@@ -42,13 +43,15 @@ def explain(
         raise DataError(f"{metric} has no value for {scenario}: {'; '.join(result.notes) or 'it belongs to another kind of workload'}")
     view = View(catalogue, depth, {path: found.as_of for path, found in result.inputs.items()})
     short = view._replace(depth=SHALLOW) if depth is None and not everything else view
+    decided = {"structure": structure_document(result.structure)}
     title = f"{result.title}: {METRICS[metric].label if metric in METRICS else metric}"
     deeper = f"--depth {(short.depth or 0) + 1} opens one more, --all everything, `tco explain {scenario} CELL` what lies below a cell"
     more = f"{short.depth} levels; {deeper}."
     below = [f"{STRUCTURE}: {STRUCTURE_TITLE}; ~ an estimate or an assumption.", *([] if short.depth is None else [more])]
+    below += structure_text(result.structure)
     given.emit(
         Answer(
-            lambda: document("explain", catalogue, {"scenario": result.scenario, **explanation_document(metric, root, view)}),
+            lambda: document("explain", catalogue, {"scenario": result.scenario, **explanation_document(metric, root, view), **decided}),
             lambda: [Table((), [], title, list(explanation_lines(metric, root, short)), below)],
             HEADER,
             explanation_rows(root, view),

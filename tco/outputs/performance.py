@@ -9,6 +9,7 @@ from tco.chain.metrics import METRICS
 from tco.chain.result import Result
 from tco.outputs.comparison import validation
 from tco.outputs.document import number
+from tco.outputs.structure import structure_document, structure_text
 from tco.outputs.table import Table, significant
 from tco.performance.profile import lines_of
 from tco.performance.serving.axes import Axis
@@ -51,6 +52,7 @@ def performance_document(result: Result) -> dict[str, Any]:
         "across_domains": (result.serving.cuts if result.serving else {}) or None,
         "runner_up": result.report.runner_up,
         "margin": result.report.margin,
+        "structure": structure_document(result.structure),
         "notes": result.notes,
     }
 
@@ -79,6 +81,7 @@ def performance_tables(result: Result) -> list[Table]:
         below.append(f"Memory of the fullest chip, GB: {used}; {sum(result.report.memory.values()) / 1e9:.1f} in all.")
     if result.metrics["mfu"] is not None:
         below.append(MFU)
+    below += structure_text(result.structure)
     rows = []
     for figure in figures(result):
         unit = METRICS[figure["metric"]].unit

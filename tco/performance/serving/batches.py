@@ -52,7 +52,7 @@ class Steps:
 
     def times(self, sequences: Any, wanted: Array | None) -> Any:
         """Return the time of a token at some batches for the values that are wanted; the others' are not to be looked at."""
-        if wanted is None:
+        if wanted is None or not wanted.ndim:
             return self.of(sequences)
         kept = wanted.shape[-1] if self.places is None else len(self.places)
         if np.count_nonzero(wanted) <= SHRINKS * kept:

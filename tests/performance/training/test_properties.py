@@ -200,4 +200,15 @@ def test_every_rate_of_a_machine_is_raised_here():
     assert fields_of(machine) == {*MEMORY, *WAITS, *rest, "traffic_classes", "dereferences"}
     still = {"domain", "world", "latencies", "reduces", "library", "shared", "torus", "rings", "steps", "tray", "mesh", "board"}
     assert fields_of(machine.links) == {*LINKS, *still, "hops", "world_hops", "pair_hops"}
-    assert fields_of(machine.forward.made) == {*PRODUCTS, "input_size", "weight_size", "splits", "cores", "stage", "latency", "array", "unpacking"}
+    assert fields_of(machine.forward.made) == {
+        *PRODUCTS,
+        "input_size",
+        "weight_size",
+        "splits",
+        "cores",
+        "stage",
+        "latency",
+        "array",
+        "unpacking",
+        "extent",
+    }
