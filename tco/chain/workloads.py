@@ -68,6 +68,8 @@ def refuse_no_requests(values: Values) -> None:
     found = values.input("workload.concurrency")
     if found.value == 0 and Path(found.where).parent.name != "defaults":
         raise DataError(f"{found.where}: workload.concurrency is 0: no requests in flight serve nothing; leave it out to search every batch")
+    if found.value > 0 and values.structure("workload.offline") > 0:
+        raise DataError(f"{found.where}: workload.concurrency beside workload.offline: offline the batch is what memory holds; leave one out")
 
 
 def job_on(inputs: Inputs, values: Values) -> tuple[Job, Practice, Passes]:

@@ -25,6 +25,7 @@ class Request(NamedTuple):
     draft_cost: Any = None
     offload: Any = None
     host_link: Any = None
+    offline: bool = False  # more requests wait than memory holds
 
 
 def request_of(values: Readable) -> Request:
@@ -38,7 +39,7 @@ def request_of(values: Readable) -> Request:
         )
     if values.structure("workload.kv_offload") > 0:
         made = made._replace(offload=values["workload.kv_offload"], host_link=values["performance.training.host_link_bandwidth"])
-    return made
+    return made._replace(offline=values.structure("workload.offline") > 0)
 
 
 def notes_on_request(request: Request) -> list[str]:

@@ -91,7 +91,7 @@ def serve(machine: Machine, model: Architecture, values: Readable, plan: Serving
 
 def searched(machine: Machine, model: Architecture, request: Request, values: Readable, axes: AxesGiven | None) -> ServingResult:
     """Search the plans of some axes, or all, under the workload's targets."""
-    if values.structure("workload.concurrency") > 0:
+    if request.offline or values.structure("workload.concurrency") > 0:
         every = plan_axes(model, machine.links, 0) if axes is None or axes.decode is None else axes.decode
         before, counts = None, (None, None) if axes is None else (axes.engines, axes.readers)
         if axes is not None and axes.readers is not None:

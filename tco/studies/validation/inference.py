@@ -57,6 +57,7 @@ class Asked:
         months = np.array([np.nan if (month := month_of(text)) is None else month for text in points.date])
         self.months = months
         kinds = {"chip": chips.parts, "model": points.models, "engine": points.engine, "apart": points.apart, "ahead": points.speculative}
+        kinds |= {"offline": points.offline}
         kinds |= {name: points.formats[:, place] for place, name in enumerate(("attention", "experts", "dense"))}
         asked = np.flatnonzero(self.skip == "")
         frame = pd.DataFrame(kinds).iloc[asked]
@@ -82,6 +83,7 @@ class Asked:
         points = self.points
         found = {
             "workload.concurrency": points.concurrency[rows],
+            "workload.offline": 1.0 * kind["offline"],
             "workload.input_tokens": points.prompt[rows],
             "workload.output_tokens": points.answer[rows],
         }
@@ -110,7 +112,8 @@ class Asked:
     def settings(self, kind: dict[str, Any], row: int) -> dict[str, Any]:
         """Return the inputs of a row as a command line sets them."""
         numbers = self.numbers(kind, np.array([row]), self.chips.values)
-        asked = {path: float(np.ravel(value)[0]) for path, value in numbers.items() if kind["ahead"] or path.rpartition(".")[2] not in DRAFTS}
+        silent = {f"workload.{name}" for name in (*(() if kind["ahead"] else DRAFTS), "concurrency" if kind["offline"] else "offline")}
+        asked = {path: float(np.ravel(value)[0]) for path, value in numbers.items() if path not in silent}
         software = {"workload.software": self.points.date[row]} if self.points.date[row] else {}
         return self.texts(kind) | software | asked | {"workload.interactivity": ANY}
 
