@@ -34,6 +34,7 @@ def validation_tables(name: str, kind: str, card: dict[str, Any]) -> list[Table]
     ]
     inside = {"n": card["curves"]["n"], "median_ape": None, "mean_ape": None, "bias": None, **card["curves"]}
     rows += [score_cells("inside one curve (curves)", inside)] if inside["n"] else []
+    rows += [score_cells("offline", card["offline"])] if card["offline"]["n"] else []
     ranges = card["ranges"]
     open_rows = [
         f"{ranges['n']:,} rows leave something unstated: {ranges['inside']:,} were measured inside what it may have been, "

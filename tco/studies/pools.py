@@ -31,7 +31,7 @@ class Pool:
         value = self.result.metrics[name]
         if value is None:
             raise DataError(f"{self.result.scenario}: {name} cannot be computed")
-        return value
+        return float(value)
 
     @property
     def workload(self) -> tuple[str, str, float, float]:
@@ -61,7 +61,7 @@ def pool_of(catalogue: Catalogue, name: str, settings: Mapping[str, str], servin
     if inputs.kind != "serving":
         raise DataError(f"{name}: its workload trains (workload.kind), a frontier is one of serving")
     values = inputs.values(as_number)
-    if values.structure("workload.offline") > 0:
+    if values.exists("workload.offline"):
         raise DataError(f"{name}: workload.offline is set; a frontier goes over every batch, leave it at zero")
     if values.input("workload.concurrency").value > 0:
         raise DataError(f"{name}: workload.concurrency is set; a frontier goes over every batch, leave it at zero")

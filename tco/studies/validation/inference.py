@@ -19,7 +19,7 @@ from tco.studies.validation.commands import axes_text, command_line
 from tco.studies.validation.measured import column
 from tco.studies.validation.operating_points import Points
 from tco.studies.validation.row_values import RowValues
-from tco.studies.validation.score import Prediction
+from tco.studies.validation.score import OFFLINE, Prediction
 from tco.studies.validation.specifications import Specifications
 
 Array = np.ndarray[Any, Any]
@@ -155,5 +155,7 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
     for kind, rows in asked.groups:
         made, fits = predict_group(asked, chips, kind, rows)
         predicted[..., rows] = np.select([asked.names[rows] == name for name in made], [np.broadcast_to(one, fits.shape) for one in made.values()])
+        if kind["offline"]:
+            skip[rows] = OFFLINE
         skip[rows[~fits.reshape(-1, len(rows))[0]]] = "unsupported: the plan does not fit memory"
     return Prediction(asked.target, predicted, asked.names, skip, *(asked.commands() if not chips.sets else ()))

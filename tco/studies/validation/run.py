@@ -19,7 +19,7 @@ from tco.studies.validation.aliases import renamed
 from tco.studies.validation.by_part import predicted
 from tco.studies.validation.measured import read_measured, texts
 from tco.studies.validation.reasons import explained
-from tco.studies.validation.score import Prediction, scorecard
+from tco.studies.validation.score import OFFLINE, Prediction, scorecard
 from tco.studies.validation.specifications import Specifications
 from tco.studies.validation.unstated import ranged
 
@@ -64,7 +64,7 @@ def validate(
         made = against(table, made, column)
     made.skip = explained(table, made.skip, found, catalogue)
     card = scorecard(stated, made)
-    errors = np.where(made.skip == "", made.predicted / made.target - 1, np.nan)
+    errors = np.where(np.isin(made.skip, ("", OFFLINE)), made.predicted / made.target - 1, np.nan)
     rows = pd.DataFrame({"target": made.target_name, "measured": made.target, "predicted": made.predicted, "error": errors, "skipped": made.skip})
     if made.unstated is not None:
         rows = rows.assign(low=made.low, high=made.high, unstated=made.unstated)

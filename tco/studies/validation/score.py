@@ -20,6 +20,7 @@ CURVES = {
     "n_accelerators": ("accelerator", "model", "precision", "seq_len", "tp", "pp", "cp", "ep"),
 }
 LEAST_CURVE = 4  # points
+OFFLINE = "unstated concurrency: offline, predicted at the batch that memory holds and scored apart"
 GROUPS = ("accelerator", "op", "model", "precision", "dtype", "source_id", "framework", "library", "target")
 
 
@@ -97,7 +98,7 @@ def range_scores(made: Prediction) -> dict[str, float | int | None]:
 
 def scorecard(table: pd.DataFrame, made: Prediction, groups: Sequence[str] = GROUPS) -> dict[str, Any]:
     """Return the whole score of a file: counts, errors, and errors by every group the file knows."""
-    scored = made.skip == ""
+    scored, apart = made.skip == "", made.skip == OFFLINE
     reasons, counts = np.unique(made.skip[~scored].astype(str), return_counts=True)
     found: dict[str, Any] = scores(made.target[scored], made.predicted[scored])
     found["scored"] = found.pop("n")
@@ -109,4 +110,5 @@ def scorecard(table: pd.DataFrame, made: Prediction, groups: Sequence[str] = GRO
             parts = {key: scored & (column == key) for key in sorted(set(column[scored])) if key}
             by[name] = {key: scores(made.target[rows], made.predicted[rows]) for key, rows in parts.items()}
     skipped = dict(zip(reasons.tolist(), counts.tolist(), strict=True))
-    return {"n": len(table), **found, "skipped": skipped, "curves": curve_scores(table, made), "ranges": range_scores(made), "by": by}
+    beside = {"offline": scores(made.target[apart], made.predicted[apart]), "ranges": range_scores(made)}
+    return {"n": len(table), **found, "skipped": skipped, "curves": curve_scores(table, made), **beside, "by": by}

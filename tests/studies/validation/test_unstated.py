@@ -135,11 +135,44 @@ def test_lengths_and_engine_of_a_training_row(tmp_path):
 
 # ---------------------------------------------------------------- offline
 def test_offline_is_the_batch_that_memory_holds(tmp_path):
-    rows = asked(tmp_path, SERVED, {"concurrency": "offline"}, {"concurrency": "1000000"}, {"concurrency": "", "scenario": "offline max throughput"})[
-        "rows"
-    ]
-    offline, crowded, said = rows
+    waiting = {"concurrency": "", "scenario": "offline max throughput"}
+    done = asked(tmp_path, SERVED, {"concurrency": "offline"}, {"concurrency": "1000000"}, waiting)
+    offline, crowded, said = done["rows"]
     assert "workload.offline=1" in offline["command"]
     assert "workload.concurrency" not in offline["command"]
     assert offline["predicted"] == pytest.approx(crowded["predicted"], rel=1e-6)  # what waits beyond the memory changes nothing
     assert offline["predicted"] == said["predicted"]
+    # a batch that nobody states is no measure of the step: such rows have a score of their own
+    assert (done["scored"], done["offline"]["n"]) == (1, 2)
+    assert done["offline"]["median_ape"] == pytest.approx(abs(offline["predicted"] / 400 - 1))
+    assert offline["error"] == pytest.approx(offline["predicted"] / 400 - 1)
+
+
+OFFLINE = ("--set", "workload.model=qwen3-235b-a22b", "--set", "workload.offline=1")
+PLAN = ("--plan", "chips=8,tp=8,ep=8")
+
+
+def test_a_plan_of_ones_own_runs_offline():
+    """The batch is what memory holds: more memory, more sequences and more tokens; nobody's target binds."""
+    sizes = (("--set", f"parts.h200-sxm.hbm_capacity={size} GB") for size in (100, 141))
+    small, large = (document("perf", "h200-sxm", *PLAN, *OFFLINE, *size, "--set", "parts.h200-sxm.scale_up_domain=8") for size in sizes)
+    assert large["plan"]["batch"] > 1.5 * small["plan"]["batch"]
+    rates = [one["metrics"]["output_tokens_per_s_per_chip"] for one in (small, large)]
+    assert rates[1] > rates[0]
+    assert large["metrics"]["tokens_per_s_per_user"] < 50  # what the workload asks for
+    searched = document("perf", "h200-sxm", *OFFLINE, "--set", "parts.h200-sxm.scale_up_domain=8")
+    assert searched["metrics"]["output_tokens_per_s_per_chip"] >= rates[1] * (1 - 1e-9)
+
+
+def test_offline_and_a_number_of_requests_exclude_each_other():
+    done = tco("perf", "h200-sxm", "--set", "workload.offline=1", "--set", "workload.concurrency=8")
+    assert done.exit_code == 3
+    assert "workload.concurrency beside workload.offline" in " ".join(done.stderr.split())
+
+
+def test_engines_that_keep_room_for_answers_run_fewer():
+    """TensorRT-LLM starts what it can end without a pause; room for answers on demand holds more of them, by the ratio of the contexts."""
+    lengths = ("--set", "workload.input_tokens=1024", "--set", "workload.output_tokens=8192")
+    shares = (("--set", f"performance.trtllm.answer_reserved={share}") for share in (1, 0.5))
+    kept, grown = (document("perf", "h200-sxm", *PLAN, *OFFLINE, *lengths, *share)["plan"]["batch"] for share in shares)
+    assert grown / kept == pytest.approx((1024 + 8192) / (1024 + 4096), rel=0.02)
