@@ -198,7 +198,9 @@ class Inputs:
         values = self.values(as_number)
         if self.system.bare:
             chip = f"parts.{scenario.system}"
-            self.system = bare_system(self.catalogue, scenario.system, values.structure(f"{chip}.{DOMAIN}"), values.exists(f"{chip}.point_to_point"))
+            self.system = bare_system(
+                self.catalogue, scenario.system, values.structure(f"{chip}.{DOMAIN}"), values.exists(f"{chip}.point_to_point")
+            )
             self.judged = set(values.inputs)
             return
         if self.system.alternatives:
