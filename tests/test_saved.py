@@ -9,12 +9,11 @@ import pickle
 import pytest
 
 import tco
-from tco.catalog import load_catalogue
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.formula import REGISTRY
 from tco.studies.state import state_of
+from tests.shipped import CATALOGUE
 
-CATALOGUE = load_catalogue()
 NAMES = ("trn3-nl72x2", "gb200-nvl72", "train-gpt3-175b-a100x64")
 PARTS = (
     "scenario",
@@ -60,7 +59,7 @@ def test_every_scenario_is_read_again(name, tmp_path):
 
 
 def test_two_evaluations_are_the_same_bytes(kept, tmp_path):
-    tco.evaluate("gb200-nvl72", catalogue=load_catalogue(), trace=True).save(tmp_path / "again.json")
+    tco.evaluate("gb200-nvl72", catalogue=CATALOGUE, trace=True).save(tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (kept / "gb200-nvl72.json").read_bytes()
 
 

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from tco.cli import app
+from tco.cli import Listing, app
 from tco.cli.options import Data, Form, Format, Output, Quiet, Settings, pairs
 
-group = typer.Typer(no_args_is_help=True, help="Cost regression: keep results, and say what moved since and why.")
+group = typer.Typer(cls=Listing, no_args_is_help=True, help="Cost regression: keep results, and say what moved since and why.")
 app.add_typer(group, name="baseline")
 Name = Annotated[str, typer.Argument(help="Name of the baseline, a file in reports/baselines/ of the current folder.")]
 

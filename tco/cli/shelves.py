@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tco.cli import app
+from tco.cli import Listing, app
 from tco.cli.options import Data, Form, Format, Output, Quiet, Redact, Settings, Variants, pairs
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ Checker = Callable[["Catalogue"], tuple[list[str], dict[str, Any]]]
 
 def add_shelf(name: str, one: str, items: Lister, check: Checker) -> typer.Typer:
     """Register a group with `list` and `check`; `show` differs by kind and is added by the caller."""
-    group = typer.Typer(no_args_is_help=True, help=f"What the catalogue knows of {name}.")
+    group = typer.Typer(cls=Listing, no_args_is_help=True, help=f"What the catalogue knows of {name}.")
     app.add_typer(group, name=name)
 
     @group.command("list")
