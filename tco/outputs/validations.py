@@ -37,8 +37,8 @@ def validation_tables(name: str, kind: str, card: dict[str, Any]) -> list[Table]
     rows += [score_cells("offline", card["offline"])] if card["offline"]["n"] else []
     ranges = card["ranges"]
     open_rows = [
-        f"{ranges['n']:,} rows leave something unstated: {ranges['inside']:,} were measured inside what it may have been, "
-        f"a range of a factor {ranges['median_width']:.2f} at the median (--rows: low, high, unstated)"
+        f"something is unstated in {ranges['n']:,}, of which {ranges['inside']:,} were measured inside the range of what it may have been, "
+        f"a factor {ranges['median_width']:.2f} at the median (--rows: low, high, unstated)"
     ] * bool(ranges["n"])
     skipped = [f"skipped {count:,}: {reason}" for reason, count in sorted(card["skipped"].items(), key=lambda item: -item[1])]
     tables = [Table(columns, rows, f"{name}: {card['scored']:,} of {card['n']:,} {kind} scored", [], [*open_rows, *skipped])]

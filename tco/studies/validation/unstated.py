@@ -22,7 +22,7 @@ from tco.studies.validation.by_part import Predictor, predicted
 from tco.studies.validation.measured import TEXTS, texts
 from tco.studies.validation.model_naming import model_ids
 from tco.studies.validation.operating_points import software_of
-from tco.studies.validation.score import Prediction
+from tco.studies.validation.score import OFFLINE, Prediction
 from tco.studies.validation.specifications import Specifications
 from tco.studies.validation.wording import yes_or_no
 
@@ -32,6 +32,7 @@ MONTHS = 12
 SEQUENCES = (2048.0, 4096.0, 8192.0)  # tokens of a training sequence, as publications have them
 STEPS = (1e6, 16e6)  # tokens of a training step, as publications have them
 FORMATS = {"bf16": "peak_bf16", "fp8": "peak_fp8", "fp4": "peak_fp4"}  # and the peak a chip needs for it
+PREDICTED = ("", OFFLINE)  # why rows that are predicted are not scored
 READ_ONLY = "SUSPECT: stands beside variants, and is not asked again"
 
 
@@ -139,7 +140,7 @@ def ranged(kind: str, predictor: Predictor, table: pd.DataFrame, chips: Specific
     """Return predictions with their ranges over what rows leave unstated, and its names."""
     if kind not in OPEN:
         return made
-    scored = np.asarray(made.skip == "")
+    scored = np.isin(made.skip, PREDICTED)
     found = variants(kind, table, chips, scored)
     low, high = (made.predicted if edge is None else edge for edge in (made.low, made.high))
     low, high = low.copy(), high.copy()
@@ -148,7 +149,7 @@ def ranged(kind: str, predictor: Predictor, table: pd.DataFrame, chips: Specific
         asked = pd.concat([table.assign(value_kind=READ_ONLY), pd.DataFrame(found.rows)], ignore_index=True)
         asked = asked.assign(**{name: asked[name].fillna("") for name in TEXTS.intersection(asked)})
         again = predicted(predictor, asked, Specifications(chips.catalogue, chips.values, texts(asked, "accelerator")))
-        fits = np.flatnonzero(again.skip == "")
+        fits = np.flatnonzero(np.isin(again.skip, PREDICTED))
         of = np.array(found.of)[fits - len(table)]
         alike = again.target_name[fits] == made.target_name[of]
         fits, of = fits[alike], of[alike]
