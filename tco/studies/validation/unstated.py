@@ -54,6 +54,10 @@ class Row(NamedTuple):
         """Say whether some cells are all blank."""
         return not any(self.text(name) for name in names)
 
+    def chip_has(self, name: str) -> bool:
+        """Say whether an attribute of the row's chip is known and above zero."""
+        return self.chips.catalogue.has_part_value(self.part, name) and self.chips.values.structure(f"parts.{self.part}.{name}") > 0
+
     @property
     def sparse(self) -> bool:
         """Say whether the model has experts."""
@@ -69,8 +73,8 @@ def released(values: Values, part: str) -> str:
 def formats_and_date(row: Row, dated: bool) -> Iterator[tuple[str, list[Cells]]]:
     """Yield what rows of any kind may leave open: number formats that the chip computes, and software of its release or grown up."""
     if row.blank("precision"):
-        yield "precision", [{"precision": name} for name, peak in FORMATS.items() if row.chips.values.structure(f"parts.{row.part}.{peak}") > 0]
-    if not dated:
+        yield "precision", [{"precision": name} for name, peak in FORMATS.items() if row.chip_has(peak)]
+    if not dated and row.chip_has("released"):
         yield "date", [{"date": released(row.chips.values, row.part)}, {"date": ""}]
 
 
@@ -90,7 +94,7 @@ def serving(row: Row) -> Iterator[tuple[str, list[Cells]]]:
             yield "ep", [{"ep": 1.0}, {"ep": chips}]
     engine, date = software_of(catalogue, row.text("framework"), row.text("date"))
     if engine == "family":
-        yield "framework", [{"framework": name} for name in served_by(catalogue, row.family)["engines"]]
+        yield "framework", [{"framework": name} for name in served_by(catalogue, row.family).get("engines", ())]
     yield from formats_and_date(row, dated=bool(date))
     if row.blank("spec_decoding") and row.model.prediction_layers:
         yield "spec_decoding", [{"spec_decoding": text} for text in ("none", "mtp")]
@@ -106,7 +110,7 @@ def training(row: Row) -> Iterator[tuple[str, list[Cells]]]:
         yield "seq_len", [{"seq_len": length} for length in SEQUENCES]
     words = " ".join(row.text(name).lower() for name in ("framework", "source_title", "sharding", "notes"))
     if not any(word in words for word, _ in engine_words(catalogue)):
-        yield "framework", [{"framework": name} for name in served_by(catalogue, row.family)["training"]]
+        yield "framework", [{"framework": name} for name in served_by(catalogue, row.family).get("training", ())]
     yield from formats_and_date(row, dated=month_of(row.text("date")) is not None)
 
 
@@ -128,9 +132,9 @@ def variants(kind: str, table: pd.DataFrame, chips: Specifications, scored: Arra
     for place in np.flatnonzero(scored).tolist():
         own = {str(name): cell for name, cell in cells[place].items()}
         row = Row(own, chips, str(chips.parts[place]), str(chips.families[place]), load_model(chips.catalogue, models[place]))
-        choices = list(OPEN[kind](row))
+        choices = [(name, values) for name, values in OPEN[kind](row) if values]
         made.unstated[place] += [name for name, _ in choices]
-        for one in product(*(cells for _, cells in choices)) if choices else ():
+        for one in product(*(values for _, values in choices)) if choices else ():
             made.rows.append({**own, **{name: cell for part in one for name, cell in part.items()}})
             made.of.append(place)
     return made
