@@ -16,8 +16,8 @@ from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known
 from tco.chain.settings import given_of, shape_of
 from tco.foundation.dates import period
 from tco.foundation.errors import DataError, unknown
-from tco.foundation.provenance import Given, Input
-from tco.foundation.values import Reader, Values, as_number
+from tco.foundation.provenance import KEPT, Given, Input
+from tco.foundation.values import Reader, Rule, Values, as_number
 from tco.hardware.bill import offers
 from tco.hardware.nics import from_the_tree
 from tco.hardware.wires import refuse_bad_wires
@@ -161,6 +161,7 @@ class Inputs:
     settings: dict[str, Any]  # texts, once they are read: an array is a word on how many values it has
     variant: dict[str, str]
     structure: Structure | None = None  # that is given; else it is decided here and on the way
+    kept: Mapping[str, str] = field(default_factory=dict)  # texts and quantities of an earlier answer, in place of all others
     system: System = field(init=False)
     found: dict[str, Input] = field(init=False, default_factory=dict)
     texts: dict[str, str] = field(init=False, default_factory=dict)
@@ -173,6 +174,8 @@ class Inputs:
     notes: list[str] = field(init=False, default_factory=list)
     shared: dict[str, Input] = field(init=False, default_factory=dict)  # of the date, with every scenario of the catalogue
     judged: set[str] = field(init=False, default_factory=set)  # inputs the shape of the tree rests on
+    follows: Mapping[str, Rule] = field(init=False, default_factory=dict)  # what follows from the tree of the system
+    tree: System | None = field(init=False, default=None)  # that they are of
 
     def __post_init__(self) -> None:
         scenario = self.scenario = self.scenario._replace(documents=self.scenario.documents | self.chosen_documents())
@@ -186,6 +189,7 @@ class Inputs:
             self.found = {**self.catalogue.document_inputs("defaults", defaults, "file", "workload"), **self.found}
         wanted |= {path: given_of(path, setting, self.unit_of) for path, setting in self.settings.items()}
         self.settings = {path: wanted[path].text for path in self.settings}
+        wanted |= {path: Given(text, KEPT, "assumed", KEPT) for path, text in self.kept.items()}
         for path, given in wanted.items():
             self.place(path, given)
         self.shape = shape_of(self.given)
@@ -198,9 +202,7 @@ class Inputs:
         values = self.values(as_number)
         if self.system.bare:
             chip = f"parts.{scenario.system}"
-            self.system = bare_system(
-                self.catalogue, scenario.system, values.structure(f"{chip}.{DOMAIN}"), values.exists(f"{chip}.point_to_point")
-            )
+            self.system = bare_system(self.catalogue, scenario.system, values.structure(f"{chip}.{DOMAIN}"), values.exists(f"{chip}.point_to_point"))
             self.judged = set(values.inputs)
             return
         if self.system.alternatives:
@@ -305,8 +307,9 @@ class Inputs:
 
     def values(self, read: Reader) -> Values:
         """Return the mapping of all inputs, in one reading."""
-        follows = from_the_tree(self.system, self.catalogue)
-        return Values(self.resolve, read, self.given, bounds, self.unit_of, lambda date: self.at(date).values(read), follows, self.readings)
+        if self.tree is not self.system:
+            self.tree, self.follows = self.system, from_the_tree(self.system, self.catalogue)
+        return Values(self.resolve, read, self.given, bounds, self.unit_of, lambda date: self.at(date).values(read), self.follows, self.readings)
 
     def at(self, date: str) -> Inputs:
         """Return the same inputs at another date: prices move, the system, its choices and whatever is set stay as they are."""
