@@ -80,6 +80,8 @@ def refuse_no_requests(values: Values) -> None:
     found = values.input("workload.concurrency")
     if np.any(found.value == 0) and found.where != KEPT and Path(found.where).parent.name != "defaults":
         raise DataError(f"{found.where}: workload.concurrency is 0: no requests in flight serve nothing; leave it out to search every batch")
+    if found.value > 0 and values.exists("workload.offline"):
+        raise DataError(f"{found.where}: workload.concurrency beside workload.offline: offline the batch is what memory holds; leave one out")
 
 
 def job_on(inputs: Inputs, values: Values) -> tuple[Job, Practice, Passes]:

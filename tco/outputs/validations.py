@@ -34,8 +34,14 @@ def validation_tables(name: str, kind: str, card: dict[str, Any]) -> list[Table]
     ]
     inside = {"n": card["curves"]["n"], "median_ape": None, "mean_ape": None, "bias": None, **card["curves"]}
     rows += [score_cells("inside one curve (curves)", inside)] if inside["n"] else []
+    rows += [score_cells("offline", card["offline"])] if card["offline"]["n"] else []
+    ranges = card["ranges"]
+    open_rows = [
+        f"something is unstated in {ranges['n']:,}, of which {ranges['inside']:,} were measured inside the range of what it may have been, "
+        f"a factor {ranges['median_width']:.2f} at the median (--rows: low, high, unstated)"
+    ] * bool(ranges["n"])
     skipped = [f"skipped {count:,}: {reason}" for reason, count in sorted(card["skipped"].items(), key=lambda item: -item[1])]
-    tables = [Table(columns, rows, f"{name}: {card['scored']:,} of {card['n']:,} {kind} scored", [], skipped)]
+    tables = [Table(columns, rows, f"{name}: {card['scored']:,} of {card['n']:,} {kind} scored", [], [*open_rows, *skipped])]
     for group, parts in card["by"].items():
         largest = sorted(parts.items(), key=lambda item: -item[1]["n"])[:MOST_GROUPS]
         if len(parts) > 1:
@@ -60,4 +66,7 @@ def validation_document(path: str, kind: str, card: dict[str, Any], rows: pd.Dat
     found = {"file": path, "kind": kind, **card}
     if rows is not None:
         found["rows"] = [dict(zip(rows.columns, cells, strict=True)) for cells in row_cells(rows)]
+        for row in found["rows"]:
+            if "unstated" in row:
+                row["unstated"] = row["unstated"].split()
     return found

@@ -61,6 +61,8 @@ def pool_of(catalogue: Catalogue, name: str, settings: Mapping[str, str], servin
     if inputs.kind != "serving":
         raise DataError(f"{name}: its workload trains (workload.kind), a frontier is one of serving")
     values = inputs.values(as_number)
+    if values.exists("workload.offline"):
+        raise DataError(f"{name}: workload.offline is set; a frontier goes over every batch, leave it at zero")
     if values.input("workload.concurrency").value > 0:
         raise DataError(f"{name}: workload.concurrency is set; a frontier goes over every batch, leave it at zero")
     return Pool(evaluate(scenario, settings, catalogue=catalogue), scenario, *server_of(inputs, values), values)

@@ -97,11 +97,13 @@ def test_requests_in_flight_by_the_law_of_little():
 
 
 def test_requests_beyond_memory_wait_before_the_engine():
-    few, many = (served(concurrency=count, interactivity="1 token/s").metrics for count in ("20000", "100000"))
+    made = [served(concurrency=count, interactivity="1 token/s") for count in ("20000", "100000")]
+    few, many = (one.metrics for one in made)
     assert many[FIRST] > 3 * few[FIRST]
     stays = many[FIRST] + 1023 * many["tpot_s"]
-    steady = served(concurrency="64").inputs["performance.serving.steady_share"].value
-    assert many[RATE] * 72 / 1024 / steady * stays == pytest.approx(100000, rel=0.05)
+    steady = made[1].inputs["performance.serving.steady_share"].value
+    chips = max(72, made[1].plan.decode.chips)  # engines fill a world, or one spans several
+    assert many[RATE] * chips / 1024 / steady * stays == pytest.approx(100000, rel=0.05)
 
 
 @pytest.mark.parametrize(("key", "text", "words"), [("ttft", "10 s", "first token within 10 s"), ("interactivity", "200 token/s", "get at most")])

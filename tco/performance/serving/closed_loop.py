@@ -27,9 +27,21 @@ def sequences_held(memory: Byte, empty: Byte, one: Byte) -> Any:
 
 
 @formula(unit="", source="tco-model")
-def running_sequences(flight: Pure, held: Pure, groups: Pure) -> Any:
-    """Sequences an engine runs at a time, those beyond what its memory holds waiting before it: min(C, g n), at least one a group in use."""
-    return minimum(flight, groups * maximum(held, 1))
+def engine_room(held: Pure, groups: Pure) -> Any:
+    """Sequences an engine's memory holds, at least one a group: g max(n, 1)."""
+    return groups * maximum(held, 1)
+
+
+@formula(unit="", source="little1961")
+def requests_of_room(room: Pure, engines: Pure) -> Any:
+    """Requests in flight that fill some equal engines: g n."""
+    return room * engines
+
+
+@formula(unit="", source="tco-model")
+def running_sequences(flight: Pure, room: Pure) -> Any:
+    """Sequences an engine runs at a time, those beyond what its memory holds waiting before it: min(C, R)."""
+    return minimum(flight, room)
 
 
 @formula(unit="", source="tco-model")

@@ -41,7 +41,7 @@ def plan_held(machine: Machine, model: Architecture, values: Readable, plan: Ser
 def plan_of_each(machine: Machine, model: Architecture, values: Readable, plans: ServingPlan) -> ServingPlan:
     """Return the plan that each value gets: plans are columns, values rows, and each axis of the answer has one number for each value."""
     request = request_of(values)
-    if values.exists("workload.concurrency"):
+    if request.offline or values.exists("workload.concurrency"):
         return loaded_of_each(machine, model, values, plans, request)
     asked = with_batch(machine, model, plans.decode, request, values)
     step = decode(machine, model, asked, request)
@@ -59,8 +59,8 @@ def loaded_of_each(machine: Machine, model: Architecture, values: Readable, plan
     axes = plans.prefill
     every = ServingPlan(decoding(axes, np.ones(np.shape(axes.chips))), axes, np.maximum(machine.links.world / axes.chips, 1))
     made = under_load(machine, model, every, request, values)
-    soon = made.rates["ttft_s"] <= longest_wait(values)
-    quick = made.rates["tokens_per_s_per_user"] * (1 + 1e-9) >= values["workload.interactivity"]
+    soon = request.offline | (made.rates["ttft_s"] <= longest_wait(values))
+    quick = request.offline | (made.rates["tokens_per_s_per_user"] * (1 + 1e-9) >= values["workload.interactivity"])
     score, slow = made.rates["output_tokens_per_s_per_chip"], made.rates["tpot_s"]
     one: DecodePlan = best_of(every.decode, score, slow, soon & quick, made.fits)
     return ServingPlan(one, reading(one), np.maximum(machine.links.world / one.chips, 1))

@@ -39,15 +39,17 @@ def under_load(machine: Machine, model: Architecture, engines: ServingPlan, requ
     """Return the rates of engines with some requests in flight."""
     plan, before = engines.decode, engines.prefill
     groups, reading = plan.chips / attention_chips(plan), before.chips / attention_chips(before)
-    flight = loop.requests_of_engine(values["workload.concurrency"], engines.engines)
     start, steady = machine.shared("first_token_start"), machine.shared("steady_share")
     interference = machine.habit("prefill_interference")
     # what memory holds
     empty = phases.decode_memory(machine, model, plan._replace(sequences=0.0), request)
     one = phases.sequence_memory(machine, model, plan, request)
-    running = loop.running_sequences(flight, loop.sequences_held(machine.memory, empty, one), groups)
+    room = loop.engine_room(loop.sequences_held(machine.memory, empty, one), groups)
+    every = loop.requests_of_room(room, engines.engines) if request.offline else values["workload.concurrency"]
+    flight = loop.requests_of_engine(every, engines.engines)
+    running = loop.running_sequences(flight, room)
     # prompts
-    arriving = flight if engines.readers is None else loop.requests_of_engine(values["workload.concurrency"], engines.readers)
+    arriving = flight if engines.readers is None else loop.requests_of_engine(every, engines.readers)
     together = loop.prompts_together(machine.habit("token_budget"), request.prompt, arriving, reading, machine.shared("prompt_bunching"))
     prefill = phases.prefill(machine, model, before, request, together)
     filled = loop.groups_in_use(reading, flight) if engines.readers is None else reading

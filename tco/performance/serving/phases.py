@@ -33,6 +33,12 @@ def mean_context(input_tokens: Pure, output_tokens: Pure) -> Any:
     return input_tokens + output_tokens / 2
 
 
+@formula(unit="", source="tensorrt-llm-scheduling")
+def reserved_context(input_tokens: Pure, output_tokens: Pure, reserved: Pure) -> Any:
+    """Tokens whose cache an engine holds room for, an answer under way: L = input + r output; r is a half where caches grow as needed."""
+    return input_tokens + reserved * output_tokens
+
+
 @formula(unit="", source="tco-model")
 def full_context(input_tokens: Pure, output_tokens: Pure) -> Any:
     """Cached tokens of a sequence at its end: L = input + output."""
@@ -178,9 +184,9 @@ def decode_memory(machine: Machine, model: Architecture, plan: DecodePlan, reque
 
 
 def sequence_memory(machine: Machine, model: Architecture, plan: DecodePlan, request: Request) -> Any:
-    """Return the HBM a decoding chip needs for one sequence of its group half way through its answer, as those in flight are on average."""
+    """Return the HBM a decoding chip needs for one sequence of its group, as its engine admits them."""
     shape = decode_shape(machine, plan._replace(sequences=1.0), request)
-    cache = caches_of(machine, model, shape, mean_context(request.prompt, request.answer))
+    cache = caches_of(machine, model, shape, reserved_context(request.prompt, request.answer, machine.habit("answer_reserved")))
     return cache if request.offload is None else asked.cache_in_hbm(cache, request.offload)
 
 

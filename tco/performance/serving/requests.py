@@ -26,6 +26,7 @@ class Request(NamedTuple):
     draft_cost: Any = None
     offload: Any = None
     host_link: Any = None
+    offline: bool = False  # more requests wait than memory holds
 
 
 def request_of(values: Readable) -> Request:
@@ -36,7 +37,7 @@ def request_of(values: Readable) -> Request:
         made = made._replace(drafts=drafts, acceptance=values["workload.spec_acceptance"], draft_cost=values["workload.draft_cost"])
     if (offload := values.unless_zero("workload.kv_offload")) is not None:
         made = made._replace(offload=offload, host_link=values["performance.training.host_link_bandwidth"])
-    return made
+    return made._replace(offline=values.exists("workload.offline"))
 
 
 def notes_on_request(request: Request) -> list[str]:

@@ -96,7 +96,7 @@ def serve(machine: Machine, model: Architecture, values: Readable, plan: Serving
 
 def searched(machine: Machine, model: Architecture, request: Request, values: Readable, axes: AxesGiven | None) -> ServingResult:
     """Search the plans of some axes, or all, under the workload's targets."""
-    if values.exists("workload.concurrency"):
+    if request.offline or values.exists("workload.concurrency"):
         every = plan_axes(model, machine.links, 0) if axes is None or axes.decode is None else axes.decode
         before, counts = None, (None, None) if axes is None else (axes.engines, axes.readers)
         if axes is not None and axes.readers is not None:

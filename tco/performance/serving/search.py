@@ -113,7 +113,8 @@ def choose_under_load(
     engines = counts[0] if counts[0] is not None else np.maximum(machine.links.world / axes.chips, 1)
     plans = ServingPlan(decoding(axes, 1.0), axes if prefill is None else prefill, engines, counts[1])
     found = under_load(machine, model, plans, request, values)
-    limit, interactivity = values["workload.ttft"] or np.inf, values["workload.interactivity"]
+    # nobody waits for what runs offline
+    limit, interactivity = (np.inf, 0.0) if request.offline else (values["workload.ttft"] or np.inf, values["workload.interactivity"])
     soon, quick = found.rates["ttft_s"] <= limit, found.rates["tokens_per_s_per_user"] >= interactivity
     alone = len(axes.chips) == 1  # nothing is left to choose: whatever it gives is the answer
     shape = (len(axes.chips), 1)

@@ -13,7 +13,7 @@ from tco.foundation.errors import DataError
 from tco.studies.validation.score import Prediction
 from tco.studies.validation.specifications import Specifications
 
-NUMBERS = ("target", "predicted", "scale")
+NUMBERS = ("target", "predicted", "scale", "low", "high")
 Predictor = Callable[[pd.DataFrame, Specifications], Prediction]
 
 

@@ -20,6 +20,7 @@ from tco.catalog import Catalogue
 from tco.catalog.rows import attribute
 from tco.foundation.values import Values
 from tco.studies.validation import fit as fitting
+from tco.studies.validation.free import NORMAL_P95, Free, paths_of, read_free
 from tco.studies.validation.measured import texts
 from tco.studies.validation.order import order
 from tco.studies.validation.run import PREDICTORS
@@ -59,65 +60,71 @@ class Calibration:
 
 
 class Task:
-    """What every refit of a kind shares; a process of its own inherits it whole."""
+    """What every fit of a kind shares; a process of its own inherits it whole."""
 
     current: Task
 
     def __init__(self, kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values) -> None:
         self.predict, self.table = PREDICTORS[kind], table
-        self.free = fitting.read_free(catalogue, kind)
         self.chips = Specifications(catalogue, values, texts(table, "accelerator"))
+        self.measured = fitting.Measurements(self.predict, table, self.chips, read_free(catalogue, kind))
 
-    def whole(self) -> tuple[fitting.Fit, Prediction]:
-        """Return the fit on all rows and its predictions."""
-        found = fitting.fit(self.predict, self.table, self.chips, self.free)
-        return found, self.predict(self.table, self.chips)
+    def groups(self) -> list[tuple[str, str, Array]]:
+        """Return every group that is left out once: what is left out, which member, and its rows."""
+        return [
+            (name, member, rows)
+            for name, column in LEFT_OUT.items()
+            if column in self.table
+            for member, rows in fitting.members_of(self.table, self.chips, column, LEAST_GROUP)
+        ]
 
-    def without(self, left_out: str, member: str, apart: Array) -> Refit:
-        """Return the refit without some rows, and what it says of them."""
-        found = fitting.fit(self.predict, self.table, self.chips, self.free, ~apart)
-        made = self.predict(self.table, self.chips)
-        rows = np.flatnonzero(apart & (made.skip == ""))
-        return Refit(left_out, member, found.values, found.converged, rows, made.predicted[rows])
-
-
-def refit(job: tuple[str, str, Array]) -> Refit:
-    """Run one refit in a process that inherited the task."""
-    return Task.current.without(*job)
+    def without(self, apart: Sequence[Array]) -> list[fitting.Fit]:
+        """Return the fits without some rows, one for each choice of rows."""
+        return fitting.fits(self.measured, [~rows for rows in apart])
 
 
-def refits_of(task: Task, progress: Callable[[str], None]) -> list[Refit]:
-    """Return the refits without each group, on all cores."""
-    jobs = [
-        (name, member, rows)
-        for name, column in LEFT_OUT.items()
-        if column in task.table
-        for member, rows in fitting.members_of(task.table, task.chips, column, LEAST_GROUP)
-    ]
-    progress(f"refitting {len(jobs)} times without one accelerator, model or source")
-    Task.current = task
-    with multiprocessing.get_context("fork").Pool(min(os.cpu_count() or 1, max(len(jobs), 1))) as pool:
-        return [found for found in pool.imap(refit, jobs) if len(found.rows)]
+def without(apart: Sequence[Array]) -> list[fitting.Fit]:
+    """Run some fits in a process that inherited the task."""
+    return Task.current.without(apart)
+
+
+def fits_of(task: Task, apart: Sequence[Array]) -> list[fitting.Fit]:
+    """Return the fits without some rows, shared out over all cores."""
+    Task.current, cores = task, min(os.cpu_count() or 1, len(apart))
+    found: list[Any] = [None] * len(apart)
+    with multiprocessing.get_context("fork").Pool(cores) as pool:
+        for first, made in enumerate(pool.map(without, [apart[first::cores] for first in range(cores)])):
+            found[first::cores] = made
+    return found
 
 
 def calibrate(
     kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values, date: str, progress: Callable[[str], None] = lambda _: None
 ) -> Calibration:
-    """Fit the shared parameters of one kind of measurements, then refit without each accelerator, model and source; `values` carry the fit."""
+    """Fit the shared parameters of one kind of measurements, and again without each accelerator, model and source; `values` carry the fit."""
     task = Task(kind, table, catalogue, values)
-    progress(f"fitting {len(task.free.parameters)} parameters on {len(table):,} {kind}")
-    found, made = task.whole()
-    refits = refits_of(task, progress)
+    groups, free = task.groups(), task.measured.free
+    progress(f"fitting {len(free.parameters)} parameters on {len(table):,} {kind}, and {len(groups)} times without one accelerator, model or source")
     everything = np.ones(len(table), dtype=bool)
+    found, *others = fits_of(task, [~everything, *(rows for _, _, rows in groups)])
+    fitting.restore(task.chips, found.values)
+    made = task.predict(table, task.chips)
+    refits = [refit(*group, one, made) for group, one in zip(groups, others, strict=True)]
+    refits = [one for one in refits if len(one.rows)]
     accuracy = {"nothing": fitting.scored(made, everything)}
     for name in LEFT_OUT:
         parts = [one for one in refits if one.left_out == name]
         if parts:
             accuracy[name] = scores(np.concatenate([made.target[one.rows] for one in parts]), np.concatenate([one.predicted for one in parts]))
-    fitting.restore(task.chips, found.values)
-    rows = list(rows_of(values, task.free, found, refits, int(accuracy["nothing"]["n"] or 0), rounded(accuracy["nothing"]["median_ape"]), date))
+    rows = list(rows_of(values, free, found, refits, int(accuracy["nothing"]["n"] or 0), rounded(accuracy["nothing"]["median_ape"]), date))
     blind = unseen(made, refits)
     return Calibration(kind, found, refits, rows, accuracy, chips_of(task.chips, made, blind), order(table, blind) if kind == "inference" else {})
+
+
+def refit(left_out: str, member: str, apart: Array, found: fitting.Fit, made: Prediction) -> Refit:
+    """Return a refit with what it says of the rows it never saw."""
+    rows = np.flatnonzero(apart & (made.skip == ""))
+    return Refit(left_out, member, found.values, found.converged, rows, found.predicted[rows])
 
 
 def unseen(made: Prediction, refits: Sequence[Refit]) -> Prediction:
@@ -141,17 +148,17 @@ def chips_of(chips: Specifications, made: Prediction, blind: Prediction) -> dict
 
 
 def rows_of(
-    values: Values, free: fitting.Free, found: fitting.Fit, refits: Sequence[Refit], count: int, residual: float, date: str
+    values: Values, free: Free, found: fitting.Fit, refits: Sequence[Refit], count: int, residual: float, date: str
 ) -> Iterator[dict[str, Any]]:
     """Yield the catalogue rows of a fit: ranges cover its own spread and whatever leaving groups out moved."""
     followed = {f.path: f.followed for f in free.followers}
-    for path in fitting.paths_of(free):
+    for path in paths_of(free):
         _, family, name = path.split(".")
         value, base = float(values[path]), followed.get(path, path)
         while base in followed:
             base = followed[base]
         moved = max((abs(math.log(one.values[path] / value)) for one in refits), default=0.0)
-        half = max(fitting.NORMAL_P95 * min(found.spread.get(base, 0.0), 1.0), moved, 0.02)
+        half = max(NORMAL_P95 * min(found.spread.get(base, 0.0), 1.0), moved, 0.02)
         wanted = attribute("performance", name, path)
         low, high = max(value * math.exp(-half), wanted.minimum), min(value * math.exp(half), wanted.maximum)
         note = f"fitted on {count:,} rows" if path in found.spread else f"follows {followed[path].removeprefix('performance.')}"

@@ -19,7 +19,7 @@ from tco.studies.validation.commands import axes_text, command_line
 from tco.studies.validation.measured import column
 from tco.studies.validation.operating_points import Points
 from tco.studies.validation.row_values import RowValues
-from tco.studies.validation.score import Prediction
+from tco.studies.validation.score import OFFLINE, Prediction
 from tco.studies.validation.specifications import Specifications
 
 Array = np.ndarray[Any, Any]
@@ -57,6 +57,7 @@ class Asked:
         months = np.array([np.nan if (month := month_of(text)) is None else month for text in points.date])
         self.months = months
         kinds = {"chip": chips.parts, "model": points.models, "engine": points.engine, "apart": points.apart, "ahead": points.speculative}
+        kinds |= {"offline": points.offline}
         kinds |= {name: points.formats[:, place] for place, name in enumerate(("attention", "experts", "dense"))}
         asked = np.flatnonzero(self.skip == "")
         frame = pd.DataFrame(kinds).iloc[asked]
@@ -82,6 +83,7 @@ class Asked:
         points = self.points
         found = {
             "workload.concurrency": points.concurrency[rows],
+            "workload.offline": 1.0 * kind["offline"],
             "workload.input_tokens": points.prompt[rows],
             "workload.output_tokens": points.answer[rows],
         }
@@ -110,7 +112,8 @@ class Asked:
     def settings(self, kind: dict[str, Any], row: int) -> dict[str, Any]:
         """Return the inputs of a row as a command line sets them."""
         numbers = self.numbers(kind, np.array([row]), self.chips.values)
-        asked = {path: float(np.ravel(value)[0]) for path, value in numbers.items() if kind["ahead"] or path.rpartition(".")[2] not in DRAFTS}
+        silent = {f"workload.{name}" for name in (*(() if kind["ahead"] else DRAFTS), "concurrency" if kind["offline"] else "offline")}
+        asked = {path: float(np.ravel(value)[0]) for path, value in numbers.items() if path not in silent}
         software = {"workload.software": self.points.date[row]} if self.points.date[row] else {}
         return self.texts(kind) | software | asked | {"workload.interactivity": ANY}
 
@@ -152,5 +155,7 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
     for kind, rows in asked.groups:
         made, fits = predict_group(asked, chips, kind, rows)
         predicted[..., rows] = np.select([asked.names[rows] == name for name in made], [np.broadcast_to(one, fits.shape) for one in made.values()])
+        if kind["offline"]:
+            skip[rows] = OFFLINE
         skip[rows[~fits.reshape(-1, len(rows))[0]]] = "unsupported: the plan does not fit memory"
     return Prediction(asked.target, predicted, asked.names, skip, *(asked.commands() if not chips.sets else ()))

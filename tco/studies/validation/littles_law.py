@@ -45,5 +45,7 @@ def requests_in_flight(table: pd.DataFrame) -> tuple[np.ndarray[Any, Any], np.nd
 def breaks_littles_law(table: pd.DataFrame) -> np.ndarray[Any, Any]:
     """Say of every row whether its own figures contradict each other; without a time to first token there are only too many requests."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        answered, waiting = (requests / column(table, "concurrency") for requests in requests_in_flight(table))
+        stated = column(table, "concurrency")
+        concurrency = np.where(np.isinf(stated), np.nan, stated)  # offline there is nothing to hold the other side against
+        answered, waiting = (requests / concurrency for requests in requests_in_flight(table))
         return np.asarray((answered + np.nan_to_num(waiting) > TOLERANCE) | (answered + waiting < 1 / TOLERANCE))

@@ -18,6 +18,7 @@ TEXTS = frozenset(
         *("source_id", "source_title", "source_url", "date", "accelerator", "op", "kernel_source", "dtype", "fabric", "library", "algo"),
         *("model", "precision", "framework", "scenario", "spec_decoding", "disaggregated", "dp_attention", "system", "sharding"),
         *("activation_recompute", "peak_tflops_basis", "value_kind", "notes", "causal"),
+        *("sequence_parallel", "attention", "attention_kernel", "schedule"),
     )
 )
 # A column only one kind of file has.
@@ -34,6 +35,7 @@ TARGETS = {
     "training": ("step_time_s", "tokens_s_per_accelerator", "model_tflops_per_accelerator", "hw_tflops_per_accelerator"),
     "inference": ("total_tput_tok_s_per_gpu", "output_tput_tok_s_per_gpu", "system_tput_tok_s", "tpot_ms_median", "tpot_ms_mean"),
 }
+WORDS = {"concurrency": {"offline": np.inf, "unlimited": np.inf}}  # words that a column of numbers may hold
 SUFFIXES = {"_us": "microseconds", "_ms": "milliseconds", "_s": "seconds", "_gb_s": "GB/s", "_bytes": "bytes"}
 
 
@@ -97,7 +99,8 @@ def check_file(path: Path) -> None:
 
 def to_numbers(column: pd.Series[str], name: str, path: Path) -> pd.Series[float]:
     """Return a column as numbers, blank cells as not stated; a text in it raises `DataError` with its line."""
-    found: pd.Series[float] = pd.to_numeric(column.replace("", np.nan), errors="coerce")
+    words = {"": np.nan} | WORDS.get(name, {})
+    found: pd.Series[float] = pd.to_numeric(column.str.strip().str.lower().map(lambda text: words.get(text, text)), errors="coerce")
     bad = found.isna() & (column != "")
     if bad.any():
         line = int(bad.to_numpy().argmax()) + 2

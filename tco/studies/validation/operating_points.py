@@ -22,6 +22,7 @@ from tco.studies.validation.littles_law import BREAKS, breaks_littles_law
 from tco.studies.validation.measured import base_skips, column, texts
 from tco.studies.validation.model_naming import model_ids
 from tco.studies.validation.specifications import Specifications
+from tco.studies.validation.wording import meaning
 
 Array = np.ndarray[Any, Any]
 GROWN = "2026-01"  # sweeps of models that predict ahead say so from then on
@@ -74,7 +75,8 @@ class Points:
         prompt, answer = column(table, "isl_tokens"), column(table, "osl_tokens")
         drawn = self.drawn(prompt, answer)
         self.prompt, self.answer = prompt * drawn, answer * drawn
-        self.concurrency, self.gpus = column(table, "concurrency"), column(table, "n_gpus")
+        self.gpus, self.offline = column(table, "n_gpus"), self.without_users()
+        self.concurrency = np.where(self.offline, 0.0, column(table, "concurrency"))
         sparse = {m: any(b.feed_forward.experts for b in self.model(m).blocks) for m in set(self.models) - {""}}
         pairs = list(zip(self.models, texts(table, "precision").astype(str), strict=True))
         formats = {pair: formats_of(catalogue, *pair, sparse.get(pair[0], False)) for pair in set(pairs)}
@@ -94,6 +96,12 @@ class Points:
         ]
         known = {text: any(pattern.search(text) for pattern in patterns) for text in set(notes)}
         return np.array([known[text] for text in notes], dtype=bool)
+
+    def without_users(self) -> Array:
+        """Return which rows run offline: all requests wait at once, so that the batch is what memory holds."""
+        scenario, stated = texts(self.table, "scenario").astype(str), column(self.table, "concurrency")
+        said = {text: meaning(self.chips.catalogue, "load", text) == "offline" for text in set(scenario)}
+        return np.asarray(np.isinf(stated) | (np.isnan(stated) & np.array([said[text] for text in scenario], dtype=bool)))
 
     def drawn(self, prompt: Array, answer: Array) -> Array:
         """Return the mean of what a benchmark draws its lengths from, over the nominal length."""
@@ -157,7 +165,7 @@ class Points:
         mark(self.models == "", "unknown-model")
         mark(self.chips.parts == "", "unknown-accelerator")
         mark(np.isnan(self.prompt) | np.isnan(self.answer), "unstated lengths")
-        mark(np.isnan(self.concurrency) | (self.concurrency <= 0), "unstated concurrency")
+        mark(~self.offline & ~(self.concurrency > 0), "unstated concurrency")
         mark(np.isnan(self.gpus) | np.isnan(self.decode["size"]) | np.isnan(self.prefill["size"]), "unstated workers")
         mark(self.apart & ~self.decode["stated"] & ~self.prefill["stated"], "unstated attention parallelism")
         mark(self.unstated_speculation, "unstated speculative decoding")

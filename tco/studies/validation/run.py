@@ -19,8 +19,9 @@ from tco.studies.validation.aliases import renamed
 from tco.studies.validation.by_part import predicted
 from tco.studies.validation.measured import read_measured, texts
 from tco.studies.validation.reasons import explained
-from tco.studies.validation.score import Prediction, scorecard
+from tco.studies.validation.score import OFFLINE, Prediction, scorecard
 from tco.studies.validation.specifications import Specifications
+from tco.studies.validation.unstated import ranged
 
 PREDICTORS: dict[str, Callable[[pd.DataFrame, Specifications], Prediction]] = {
     "kernels": kernels.predict,
@@ -57,13 +58,16 @@ def validate(
     table = renamed(stated, catalogue, alias) if alias else stated
     if found not in PREDICTORS:
         raise DataError(f"{path}: {found} are not predicted yet; there are {', '.join(PREDICTORS)}")
-    made = predicted(PREDICTORS[found], table, Specifications(catalogue, values, texts(table, "accelerator")))
+    chips = Specifications(catalogue, values, texts(table, "accelerator"))
+    made = ranged(found, PREDICTORS[found], table, chips, predicted(PREDICTORS[found], table, chips))
     if column is not None:
         made = against(table, made, column)
     made.skip = explained(table, made.skip, found, catalogue)
     card = scorecard(stated, made)
-    errors = np.where(made.skip == "", made.predicted / made.target - 1, np.nan)
+    errors = np.where(np.isin(made.skip, ("", OFFLINE)), made.predicted / made.target - 1, np.nan)
     rows = pd.DataFrame({"target": made.target_name, "measured": made.target, "predicted": made.predicted, "error": errors, "skipped": made.skip})
+    if made.unstated is not None:
+        rows = rows.assign(low=made.low, high=made.high, unstated=made.unstated)
     if made.command is not None:
         rows = rows.assign(command=made.command, key=made.key, scale=made.scale)
     keep = [name for name in ("source_id", "accelerator", "op", "model", "precision", "dtype", "framework", "library", "date") if name in stated]

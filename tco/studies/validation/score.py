@@ -20,6 +20,7 @@ CURVES = {
     "n_accelerators": ("accelerator", "model", "precision", "seq_len", "tp", "pp", "cp", "ep"),
 }
 LEAST_CURVE = 4  # points
+OFFLINE = "unstated concurrency: offline, predicted at the batch that memory holds and scored apart"
 GROUPS = ("accelerator", "op", "model", "precision", "dtype", "source_id", "framework", "library", "target")
 
 
@@ -34,6 +35,9 @@ class Prediction:
     command: np.ndarray[Any, Any] | None = None  # the command line that gives the same number again
     key: np.ndarray[Any, Any] | None = None  # path into its JSON, steps joined by "/"
     scale: np.ndarray[Any, Any] | None = None  # its value x scale is the prediction
+    low: np.ndarray[Any, Any] | None = None  # least and most of the predictions over what the row leaves unstated
+    high: np.ndarray[Any, Any] | None = None
+    unstated: np.ndarray[Any, Any] | None = None  # what that is: names with a space between them
 
 
 def scores(target: np.ndarray[Any, Any], predicted: np.ndarray[Any, Any]) -> dict[str, float | int | None]:
@@ -82,9 +86,19 @@ def curve_scores(table: pd.DataFrame, made: Prediction) -> dict[str, float | int
     }
 
 
+def range_scores(made: Prediction) -> dict[str, float | int | None]:
+    """Return how many rows leave something unstated, how many of those were measured inside the range, and the median of high over low."""
+    if made.low is None or made.high is None or made.unstated is None:
+        return {"n": 0, "inside": 0, "median_width": None}
+    rows = (made.skip == "") & (made.unstated != "")
+    low, high, target = (values[rows] for values in (made.low, made.high, made.target))
+    inside = (low <= target) & (target <= high)
+    return {"n": len(target), "inside": int(inside.sum()), "median_width": float(np.median(high / low)) if len(target) else None}
+
+
 def scorecard(table: pd.DataFrame, made: Prediction, groups: Sequence[str] = GROUPS) -> dict[str, Any]:
     """Return the whole score of a file: counts, errors, and errors by every group the file knows."""
-    scored = made.skip == ""
+    scored, apart = made.skip == "", made.skip == OFFLINE
     reasons, counts = np.unique(made.skip[~scored].astype(str), return_counts=True)
     found: dict[str, Any] = scores(made.target[scored], made.predicted[scored])
     found["scored"] = found.pop("n")
@@ -96,4 +110,5 @@ def scorecard(table: pd.DataFrame, made: Prediction, groups: Sequence[str] = GRO
             parts = {key: scored & (column == key) for key in sorted(set(column[scored])) if key}
             by[name] = {key: scores(made.target[rows], made.predicted[rows]) for key, rows in parts.items()}
     skipped = dict(zip(reasons.tolist(), counts.tolist(), strict=True))
-    return {"n": len(table), **found, "skipped": skipped, "curves": curve_scores(table, made), "by": by}
+    beside = {"offline": scores(made.target[apart], made.predicted[apart]), "ranges": range_scores(made)}
+    return {"n": len(table), **found, "skipped": skipped, "curves": curve_scores(table, made), **beside, "by": by}

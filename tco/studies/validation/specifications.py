@@ -49,7 +49,8 @@ class Specifications:
         if key not in self.found:
             known = sorted(set(ids))
             table = [np.asarray(read(one), dtype=float) if one else np.array(np.nan) for one in known]
-            spread = np.concatenate([np.broadcast_to(one.reshape(-1, 1), (max(each.size for each in table), 1)) for one in table], axis=1)
+            most = max(one.size for one in table)
+            spread = np.concatenate([np.broadcast_to(one.reshape(-1, 1), (most, 1)) for one in table], axis=1)
             gathered = spread[:, np.searchsorted(known, ids.astype(str))]
             self.found[key] = gathered if len(gathered) > 1 else gathered[0]
         return self.found[key]

@@ -60,6 +60,7 @@ class Asked(NamedTuple):
     gradient_size: float  # bytes
     evaluated: float
     full_attention: bool
+    unstated: str  # what of its plan the row leaves open
 
     @property
     def structure(self) -> tuple[Any, ...]:
@@ -126,13 +127,14 @@ def question_of(reader: Reader, chips: Specifications, name: str, row: int) -> t
     passes = passes_of(chips.values, part, said["workload.precision"], said.get("workload.backward_precision", said["workload.precision"]))
     devices, sequence = int(reader.count("n_accelerators", row) or 0), reader.count("seq_len", row) or reader.sequence
     domain = usable_domain(reader.domain(row, devices, int(chips.values.structure(f"parts.{part}.scale_up_domain"))), devices)
+    fixed = reader.fixed(row, reader.cores(row, chips.values.structure(f"parts.{part}.cores")), devices)
     asked = Asked(
         *(row, name, part, family, software, passes, traits_of(chips.catalogue, part), devices, sequence, domain, said),
         gradient_size=float(held(chips.catalogue, "workload.gradient_size", said, family, facts)),
         evaluated=reader.evaluated(row, name),
         full_attention=reader.full_attention(row),
+        unstated=" ".join(reader.unstated(row, fixed)),
     )
-    fixed = reader.fixed(row, reader.cores(row, chips.values.structure(f"parts.{part}.cores")), devices)
     return asked, fixed, reader.batches(row, fixed, devices, sequence, software.whole_batches)
 
 
@@ -145,17 +147,19 @@ def no_plan(fixed: Mapping[str, str], devices: int, batch: int) -> str:
 
 
 class Answers(NamedTuple):
-    """The best plan of every row: its time for a sequence, and which plan it is where one set of parameters was asked for."""
+    """The quickest plan that fits of every row: its time for a sequence, and which plan it is where one set of parameters was asked for."""
 
     seconds: Array  # (..., rows)
     batch: Array
+    slowest: Array  # time for a sequence of the slowest plan that fits
     plan: list[Plan | None]
     need: Array  # bytes of the leanest plan, where none fits
 
 
 def answers(found: list[Question], chips: Specifications, count: int) -> Answers:
     """Return the quickest plan that fits of every row."""
-    made = Answers(np.full((*chips.sets, count), np.inf), np.zeros((*chips.sets, count)), [None] * count, np.full(count, np.inf))
+    shape = (*chips.sets, count)
+    made = Answers(np.full(shape, np.inf), np.zeros(shape), np.zeros(shape), [None] * count, np.full(count, np.inf))
     groups: dict[tuple[Any, ...], list[tuple[Question, Candidates]]] = {}
     for question in found:
         for plans in question.plans:
@@ -194,12 +198,14 @@ def ask(members: list[tuple[Question, Candidates]], chips: Specifications, input
     result = timed(job, machine, plans)
     each = np.where(result.fits, result.times, np.inf) / batch
     best, choice = each.min(axis=0), each.argmin(axis=0)
+    worst = np.where(np.isfinite(each), each, 0.0).max(axis=0)
     need = result.held.min(axis=tuple(range(result.held.ndim - 1)))
     for row in np.unique(rows):
         own = np.flatnonzero(rows == row)
         at = best[..., own].argmin(axis=-1)
         seconds = best[..., own].min(axis=-1)
         made.need[row] = min(made.need[row], need[own].min())
+        made.slowest[..., row] = np.maximum(made.slowest[..., row], worst[..., own].max(axis=-1))
         better = seconds < made.seconds[..., row]
         if not np.any(better):
             continue
@@ -228,20 +234,22 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
     for row in np.flatnonzero((skip == "") & ~fits):
         skip[row] = f"unsupported: no plan fits, the leanest needs {made.need[row] / 1e9:.0f} GB a chip"
     predicted = np.full((*chips.sets, len(table)), np.nan)
-    command, key, scale = np.full(len(table), "", dtype=object), np.full(len(table), "", dtype=object), np.ones(len(table))
+    command, key, unstated = (np.full(len(table), "", dtype=object) for _ in range(3))
+    scale, slowest = np.ones(len(table)), np.full(predicted.shape, np.nan)
     for row in np.flatnonzero(skip == ""):
         one = known[row]
-        step = made.seconds[..., row] * made.batch[..., row]
-        if names[row] == "step_time_s":
-            key[row], value = "metrics/step_s", step
-        else:
-            key[row] = "metrics/train_tokens_per_s"
-            value = token_rate(made.batch[..., row], one.sequence, step, one.evaluated)
+        batch, timed_step = made.batch[..., row], names[row] == "step_time_s"
+        if not timed_step:
             scale[row] = counted(one, chips, names[row], made.plan[row]) / one.chips
-        predicted[..., row] = value * scale[row]
+        for answer, seconds in ((predicted, made.seconds), (slowest, made.slowest if one.unstated else made.seconds)):
+            step = seconds[..., row] * batch
+            answer[..., row] = step if timed_step else token_rate(batch, one.sequence, step, one.evaluated) * scale[row]
         if not chips.sets:
-            command[row] = command_of(one, int(made.batch[row]), made.plan[row], chips)
-    return Prediction(target, predicted, names, skip, command, key, scale)
+            key[row] = "metrics/step_s" if timed_step else "metrics/train_tokens_per_s"
+            command[row] = command_of(one, int(batch), made.plan[row], chips)
+            unstated[row] = one.unstated
+    low, high = np.fmin(predicted, slowest), np.fmax(predicted, slowest)
+    return Prediction(target, predicted, names, skip, command, key, scale, low, high, unstated)
 
 
 def counted(asked: Asked, chips: Specifications, name: str, plan: Plan | None) -> float:

@@ -25,6 +25,7 @@ TARGETS = ("step_time_s", "tokens_s_per_accelerator", "model_tflops_per_accelera
 SEQUENCE = 4096  # tokens, where unstated
 STEP_TOKENS = 4.0e6  # of a step, where the batch is unstated
 SIZES = (1, 2, 4, 8, 16)  # sequences a rank takes at once, tried where neither batch nor micro-batch are stated
+OPEN = {"zero": "sharding", "micro_batch": "micro_batch_seqs", "recompute": "activation_recompute"}  # axis of a plan -> the column that states it
 WIDEST = 16  # tensor groups tried where a row says nothing of its groups and its batch is too small for as many ranks as chips
 
 
@@ -144,6 +145,15 @@ class Reader:
         if split is not None:
             found["sequence_parallel"] = "yes" if split else "no"
         return found
+
+    def unstated(self, row: int, fixed: Mapping[str, str]) -> list[str]:
+        """Return the columns of a row's plan that are blank and leave a choice."""
+        stated = {column: axis in fixed for axis, column in OPEN.items()}
+        stated["tp"] = "|" not in fixed["tp"]
+        stated["sequence_parallel"] = "sequence_parallel" in fixed or fixed["tp"] == "1"
+        stated["vp"] = "|" not in fixed["schedule"]
+        stated["global_batch_seqs"] = self.count("global_batch_seqs", row) is not None
+        return [column for column, known in stated.items() if not known]
 
     def schedule(self, row: int, stages: int) -> dict[str, str]:
         """Return the schedule and the interleave of a row: one part a stage where its publication prints others and this row none."""

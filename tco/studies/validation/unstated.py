@@ -1,0 +1,164 @@
+"""What rows leave unstated: each is asked again with every value that its blank columns may have had.
+
+Variants are rows like the others, read and predicted by the same code. The range of a row is that of its variants whose plan fits,
+its own prediction among them; where plans are searched, it is also that of the plans the row leaves open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tco.chain.practice import month_of, served_by
+from tco.foundation.values import Values
+from tco.models.architecture import Architecture, load_model
+from tco.performance.training.software import engine_words
+from tco.studies.validation.by_part import Predictor, predicted
+from tco.studies.validation.measured import TEXTS, texts
+from tco.studies.validation.model_naming import model_ids
+from tco.studies.validation.operating_points import software_of
+from tco.studies.validation.score import OFFLINE, Prediction
+from tco.studies.validation.specifications import Specifications
+from tco.studies.validation.wording import yes_or_no
+
+Array = np.ndarray[Any, Any]
+Cells = dict[str, Any]  # column -> what stands in it
+MONTHS = 12
+SEQUENCES = (2048.0, 4096.0, 8192.0)  # tokens of a training sequence, as publications have them
+STEPS = (1e6, 16e6)  # tokens of a training step, as publications have them
+FORMATS = {"bf16": "peak_bf16", "fp8": "peak_fp8", "fp4": "peak_fp4"}  # and the peak a chip needs for it
+PREDICTED = ("", OFFLINE)  # why rows that are predicted are not scored
+READ_ONLY = "SUSPECT: stands beside variants, and is not asked again"
+
+
+class Row(NamedTuple):
+    """A row whose blanks are filled in."""
+
+    cells: Mapping[str, Any]
+    chips: Specifications
+    part: str
+    family: str
+    model: Architecture
+
+    def text(self, name: str) -> str:
+        """Return a cell as text; empty where the file lacks the column."""
+        value = self.cells.get(name, "")
+        return "" if pd.isna(value) else str(value).strip()
+
+    def blank(self, *names: str) -> bool:
+        """Say whether some cells are all blank."""
+        return not any(self.text(name) for name in names)
+
+    def chip_has(self, name: str) -> bool:
+        """Say whether an attribute of the row's chip is known and above zero."""
+        return self.chips.catalogue.has_part_value(self.part, name) and self.chips.values.structure(f"parts.{self.part}.{name}") > 0
+
+    @property
+    def sparse(self) -> bool:
+        """Say whether the model has experts."""
+        return any(block.feed_forward.experts for block in self.model.blocks)
+
+
+def released(values: Values, part: str) -> str:
+    """Return the month a chip came out, as rows write it."""
+    year = values.structure(f"parts.{part}.released")
+    return f"{int(year)}-{int((year % 1) * MONTHS) + 1:02d}"
+
+
+def formats_and_date(row: Row, dated: bool) -> Iterator[tuple[str, list[Cells]]]:
+    """Yield what rows of any kind may leave open: number formats that the chip computes, and software of its release or grown up."""
+    if row.blank("precision"):
+        yield "precision", [{"precision": name} for name, peak in FORMATS.items() if row.chip_has(peak)]
+    if not dated and row.chip_has("released"):
+        yield "date", [{"date": released(row.chips.values, row.part)}, {"date": ""}]
+
+
+def serving(row: Row) -> Iterator[tuple[str, list[Cells]]]:
+    """Yield what a serving row leaves open: groups of attention and experts, engine, software, formats, tokens predicted ahead."""
+    catalogue = row.chips.catalogue
+    if row.sparse and yes_or_no(catalogue, row.text("disaggregated")):
+        for side in ("prefill", "decode"):
+            chips, workers = row.cells.get(f"{side}_gpus"), row.cells.get(f"{side}_workers")
+            for name in (f"{side}_dp", f"{side}_ep"):
+                if row.blank(name) and chips and workers:
+                    yield name, [{name: 1.0}, {name: chips / workers}]
+    elif row.sparse and (chips := row.cells.get("n_gpus")) and chips > 1:
+        if row.blank("dp_attention", "tp"):
+            yield "tp", [{"dp_attention": text, "pp": 1.0} for text in ("1", f"{chips:g}")]
+        if row.blank("ep"):
+            yield "ep", [{"ep": 1.0}, {"ep": chips}]
+    engine, date = software_of(catalogue, row.text("framework"), row.text("date"))
+    if engine == "family":
+        yield "framework", [{"framework": name} for name in served_by(catalogue, row.family).get("engines", ())]
+    yield from formats_and_date(row, dated=bool(date))
+    if row.blank("spec_decoding") and row.model.prediction_layers:
+        yield "spec_decoding", [{"spec_decoding": text} for text in ("none", "mtp")]
+
+
+def training(row: Row) -> Iterator[tuple[str, list[Cells]]]:
+    """Yield what a training row leaves open beside its plan: lengths, engine, software and formats."""
+    catalogue, chips = row.chips.catalogue, row.cells["n_accelerators"]
+    if row.blank("global_batch_seqs"):
+        length = row.cells["seq_len"] if not row.blank("seq_len") else SEQUENCES[1]
+        yield "global_batch_seqs", [{"global_batch_seqs": max(round(tokens / length / chips), 1) * chips} for tokens in STEPS]
+    if row.blank("seq_len"):
+        yield "seq_len", [{"seq_len": length} for length in SEQUENCES]
+    words = " ".join(row.text(name).lower() for name in ("framework", "source_title", "sharding", "notes"))
+    if not any(word in words for word, _ in engine_words(catalogue)):
+        yield "framework", [{"framework": name} for name in served_by(catalogue, row.family).get("training", ())]
+    yield from formats_and_date(row, dated=month_of(row.text("date")) is not None)
+
+
+OPEN: dict[str, Callable[[Row], Iterator[tuple[str, list[Cells]]]]] = {"inference": serving, "training": training}
+
+
+class Variants(NamedTuple):
+    """Rows with their blanks filled in, and the place of the row each came from."""
+
+    rows: list[Cells]
+    of: list[int]
+    unstated: list[list[str]]  # of every row of the file
+
+
+def variants(kind: str, table: pd.DataFrame, chips: Specifications, scored: Array) -> Variants:
+    """Return every row that is scored with all that its blanks may have held."""
+    made = Variants([], [], [[] for _ in range(len(table))])
+    models, cells = model_ids(chips.catalogue, table), table.to_dict("records")
+    for place in np.flatnonzero(scored).tolist():
+        own = {str(name): cell for name, cell in cells[place].items()}
+        row = Row(own, chips, str(chips.parts[place]), str(chips.families[place]), load_model(chips.catalogue, models[place]))
+        choices = [(name, values) for name, values in OPEN[kind](row) if values]
+        made.unstated[place] += [name for name, _ in choices]
+        for one in product(*(values for _, values in choices)) if choices else ():
+            made.rows.append({**own, **{name: cell for part in one for name, cell in part.items()}})
+            made.of.append(place)
+    return made
+
+
+def ranged(kind: str, predictor: Predictor, table: pd.DataFrame, chips: Specifications, made: Prediction) -> Prediction:
+    """Return predictions with their ranges over what rows leave unstated, and its names."""
+    if kind not in OPEN:
+        return made
+    scored = np.isin(made.skip, PREDICTED)
+    found = variants(kind, table, chips, scored)
+    low, high = (made.predicted if edge is None else edge for edge in (made.low, made.high))
+    low, high = low.copy(), high.copy()
+    if found.rows:
+        # the file's own rows stand beside: what single columns mean may follow from others of their kind
+        asked = pd.concat([table.assign(value_kind=READ_ONLY), pd.DataFrame(found.rows)], ignore_index=True)
+        asked = asked.assign(**{name: asked[name].fillna("") for name in TEXTS.intersection(asked)})
+        again = predicted(predictor, asked, Specifications(chips.catalogue, chips.values, texts(asked, "accelerator")))
+        fits = np.flatnonzero(np.isin(again.skip, PREDICTED))
+        of = np.array(found.of)[fits - len(table)]
+        alike = again.target_name[fits] == made.target_name[of]
+        fits, of = fits[alike], of[alike]
+        np.fmin.at(low, of, (again.predicted if again.low is None else again.low)[fits])
+        np.fmax.at(high, of, (again.predicted if again.high is None else again.high)[fits])
+    names = [[*own, *(made.unstated[place] if made.unstated is not None else "").split()] for place, own in enumerate(found.unstated)]
+    unstated = np.array([" ".join(dict.fromkeys(own)) for own in names], dtype=object)
+    return replace(made, low=np.where(scored, low, np.nan), high=np.where(scored, high, np.nan), unstated=np.where(scored, unstated, ""))
