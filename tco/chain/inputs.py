@@ -11,6 +11,7 @@ from typing import NamedTuple
 from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
 from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known_systems, load_system
+from tco.economics.flows import ANNUITIES
 from tco.foundation.dates import period
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.provenance import Given, Input
@@ -24,6 +25,7 @@ DOCUMENTS = {"site": "sites", "terms": "terms", "workload": "workloads", "cluste
 TEXTS = {  # inputs that are no numbers, and the key of the document that holds them
     "terms.date": "date",
     "terms.perspective": "perspective",
+    "terms.annuity": "annuity",
     "site.tenure": "tenure",
     "site.cooling": "cooling",
     "workload.kind": "kind",
@@ -48,6 +50,7 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "cluster.port": "port",
     "cluster.network": "network",
 }
+KINDS = ("serving", "training", "stated")  # of workloads: the last runs no model, its rates are inputs
 DEFAULTS = {"serving": "workload", "training": "training"}  # what a kind of workload asks for unless its own file says otherwise
 FOLLOWS = {  # texts that follow another where they are not given
     "workload.backward_precision": "workload.precision",
@@ -56,6 +59,7 @@ FOLLOWS = {  # texts that follow another where they are not given
     "workload.cache_format": "workload.precision",
 }
 USUAL = {  # texts that are taken so where nothing says otherwise
+    "terms.annuity": "yearly",
     "workload.attention_core_format": "bf16",
     "cluster.network": "rdma",
     **dict.fromkeys(
@@ -75,7 +79,8 @@ HEADLINE_DOCUMENTS = {
     "workload": "deepseek-v3-8k-1k",
     "cluster": "tor-100g-16k",
 }
-SCENARIO_KEYS = {"title", "system", "site", "terms", "workload", "cluster", "rebates", "variant", "set", "note"}
+FIGURES = ("published", "cross_check", "at_least")  # keys of a scenario that holds figures of publications, read by who asks for them
+SCENARIO_KEYS = {"title", "system", "site", "terms", "workload", "cluster", "rebates", "variant", "set", "note", *FIGURES}
 
 
 class Scenario(NamedTuple):
@@ -99,6 +104,8 @@ def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
     path, known = Path(name), catalogue.scenarios
     if str(name) in known:
         path = known[str(name)]
+    elif path.parent.name == "published" and path.name in catalogue.published:
+        path = catalogue.published[path.name]
     elif path.suffix != ".toml" and not path.exists():
         system, _, variants = str(name).partition("@")
         if system not in known_systems(catalogue):
@@ -261,8 +268,8 @@ class Inputs:
     def kind(self) -> str:
         """What the workload does."""
         kind = self.text("workload.kind")
-        if kind not in ("serving", "training"):
-            raise unknown("kind of workload", kind, ("serving", "training"), "workload.kind")
+        if kind not in KINDS:
+            raise unknown("kind of workload", kind, KINDS, "workload.kind")
         return kind
 
     @property
@@ -272,6 +279,14 @@ class Inputs:
         if tenure not in ("own", "colocation"):
             raise unknown("tenure", tenure, ("own", "colocation"), "site.tenure")
         return tenure
+
+    @property
+    def annuity(self) -> str:
+        """How often what repays a purchase is paid."""
+        annuity = self.text("terms.annuity")
+        if annuity not in ANNUITIES:
+            raise unknown("annuity", annuity, ANNUITIES, "terms.annuity")
+        return annuity
 
     @property
     def cooling(self) -> str:

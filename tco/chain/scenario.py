@@ -122,7 +122,7 @@ def formulas_of(inputs: Inputs, chain: Chain) -> dict[str, str]:
 def nodes_of(inputs: Inputs, chain: Chain) -> dict[str, Node]:
     """Return the node of every metric, with the plan fixed; where no plan was found, of those that need none."""
     with recording() as recorder:
-        traced = traced_metrics(inputs, recorder, chain.serving.plan, None if chain.serving.plan is not None else chain.serving)
+        traced = traced_metrics(inputs, recorder, chain.serving.plan, chain.serving if chain.serving.reason else None)
     return {name: value.node for name, value in traced.items() if hasattr(value, "node")}
 
 
@@ -142,7 +142,8 @@ def run(inputs: Inputs, values: Values, plan: Any = None, found: ServingResult |
     bill = bill_of_materials(system, values, catalogue)
     network = design_network(inputs, values)
     rebates = rebates_of(inputs, values, bill)
-    cost = cost_of_world(values, bill, network, rebates, chips, inputs.tenure, SIDECAR if needs_sidecar(inputs) else None)
+    sidecar = SIDECAR if needs_sidecar(inputs) else None
+    cost = cost_of_world(values, bill, network, rebates, chips, inputs.tenure, sidecar, inputs.annuity)
     with scope(inputs.kind):
         workload = found or WORKLOADS[inputs.kind](inputs, values, plan)
     return Chain(system, bill, rebates, cost, workload, collect(values, system, cost, workload))
@@ -240,10 +241,11 @@ def joined_metrics(values: Values, workload: ServingResult | TrainingResult, fou
     if "train_tokens_per_s" in found:
         name("train_usd_per_trillion_tokens", lambda: joined.usd_per_trillion(used, values["cluster.chips"], found["train_tokens_per_s"]))
     elif isinstance(workload, ServingResult) and "output_tokens_per_s_per_chip" in found:
-        out, into = found["output_tokens_per_s_per_chip"], found["input_tokens_per_s_per_chip"]
+        out, into = found["output_tokens_per_s_per_chip"], found.get("input_tokens_per_s_per_chip")
         name("usd_per_million_output_tokens", lambda: joined.usd_per_million(used, out, 1.0))
-        name("usd_per_million_input_tokens", lambda: joined.usd_per_million(used, into, workload.prefill_share))
-        name("usd_per_million_tokens", lambda: joined.usd_per_million(used, joined.all_tokens(out, into), 1.0))
+        if into is not None:  # a rate that is stated is one of output tokens
+            name("usd_per_million_input_tokens", lambda: joined.usd_per_million(used, into, workload.prefill_share))
+            name("usd_per_million_tokens", lambda: joined.usd_per_million(used, joined.all_tokens(out, into), 1.0))
         name("tokens_per_s_per_facility_mw", lambda: joined.tokens_per_megawatt(out, found["facility_power_w_per_chip"]))
 
 

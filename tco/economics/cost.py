@@ -121,8 +121,8 @@ class Cost(NamedTuple):
 class Ledger:
     """Collects the cost lines of one world."""
 
-    def __init__(self, values: Values, chips: float) -> None:
-        self.terms = Terms(values)
+    def __init__(self, values: Values, chips: float, annuity: str) -> None:
+        self.terms = Terms(values, annuity)
         self.chips = chips
         self.lines: list[CostLine] = []
 
@@ -145,21 +145,29 @@ class Ledger:
         return hourly
 
 
-def cost_of_world(values: Values, bill: Bill, network: Network, rebates: list[Rebate], chips: float, tenure: str, sidecar: str | None = None) -> Cost:
+def cost_of_world(
+    values: Values,
+    bill: Bill,
+    network: Network,
+    rebates: list[Rebate],
+    chips: float,
+    tenure: str,
+    sidecar: str | None = None,
+    annuity: str = "yearly",
+) -> Cost:
     """Return every cost line of a world of `chips` and their sums.
 
-    `tenure` is 'own' or 'colocation'; `sidecar` is the part that cools liquid-cooled racks where the site cannot.
+    `tenure` is 'own' or 'colocation'; `sidecar` is the part that cools liquid-cooled racks where the site cannot; `annuity` says
+    how often what repays a purchase is paid.
     """
     with scope("cost"):
-        return lines_and_sums(values, bill, network, rebates, chips, tenure, sidecar)
+        return lines_and_sums(values, bill, network, rebates, Ledger(values, chips, annuity), tenure, sidecar)
 
 
-def lines_and_sums(values: Values, bill: Bill, network: Network, rebates: list[Rebate], chips: float, tenure: str, sidecar: str | None) -> Cost:
+def lines_and_sums(values: Values, bill: Bill, network: Network, rebates: list[Rebate], ledger: Ledger, tenure: str, sidecar: str | None) -> Cost:
     """Return the cost of a world, its cells named in the place that is open."""
-    ledger = Ledger(values, chips)
-    for line in bill.lines:
-        if line.extended is not None:
-            ledger.capital(f"servers/{line.path}", "servers", line.extended, line.kind, line.sources, line.inputs, line.overlay)
+    chips = ledger.chips
+    add_servers(ledger, values, bill)
     in_common = []
     for part in network.lines:
         with scope("network", part.name):
@@ -202,6 +210,17 @@ def lines_and_sums(values: Values, bill: Bill, network: Network, rebates: list[R
         values["terms.availability"],
         values["terms.utilisation"],
     )
+
+
+def add_servers(ledger: Ledger, values: Values, bill: Bill) -> None:
+    """Add what is bought of the system's tree, part by part; as one line where somebody states its whole price."""
+    if values.has("system.price"):
+        given = values.input("system.price")
+        ledger.capital("servers/system", "servers", bill.price, given.kind, (given.source,), (given.path,), given.overlay)
+        return
+    for line in bill.lines:
+        if line.extended is not None:
+            ledger.capital(f"servers/{line.path}", "servers", line.extended, line.kind, line.sources, line.inputs, line.overlay)
 
 
 def per_chip(share: Callable[..., Any], name: str, whole: Any, chips: float) -> Any:

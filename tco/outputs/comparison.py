@@ -47,7 +47,7 @@ def kinds_of(metric: str) -> frozenset[str]:
     """Return the kinds of workload a metric may have a value for."""
     if metric in TRAINING:
         return frozenset({"training"})
-    return frozenset({"serving"}) if metric in PERFORMANCE else frozenset({"serving", "training"})
+    return frozenset({"serving", "stated"}) if metric in PERFORMANCE else frozenset({"serving", "training", "stated"})
 
 
 def premises(results: Sequence[Result]) -> list[str]:
@@ -108,7 +108,10 @@ def workload_line(results: Sequence[Result]) -> str:
 
 def workload_words(result: Result) -> str:
     """Return the workload of one result in words."""
-    texts, precision = result.texts, result.texts["workload.precision"].upper()
+    texts = result.texts
+    if texts["workload.kind"] == "stated":
+        return "no model is run: rates, if any, are stated"
+    precision = texts["workload.precision"].upper()
     values = {path.partition(".")[2]: given.value for path, given in result.inputs.items() if path.startswith(("workload.", "cluster."))}
     if texts["workload.kind"] == "training":
         step = f"{values['global_batch']:,.0f} sequences of {values['sequence_length']:,.0f} tokens a step"
