@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.catalog import Catalogue, load_catalogue
-from tco.catalog.accuracy import order_of, standing
+from tco.catalog.accuracy import STATED, order_of, standing
 from tco.catalog.systems import System, load_system
 from tco.chain import metrics as joined
 from tco.chain.ages import Ages, ages_of
@@ -92,10 +92,12 @@ def evaluate(
         bounds={phase: shares_of(result) for phase, result in chain.serving.phases().items()},
         inputs=values.inputs,
         texts=inputs.texts_used,
-        standing=catalogue.once(("standing", measured, chain.system.chip), lambda: standing(catalogue, measured, chain.system.chip)).by(
+        standing=STATED
+        if inputs.kind == "stated"
+        else catalogue.once(("standing", measured, chain.system.chip), lambda: standing(catalogue, measured, chain.system.chip)).by(
             chain.serving.path
         ),
-        order=catalogue.once(("order", measured), lambda: order_of(catalogue, measured)),
+        order="" if inputs.kind == "stated" else catalogue.once(("order", measured), lambda: order_of(catalogue, measured)),
         report=report,
         ages=ages_of(catalogue, chain.cost.lines, values.inputs, inputs.date) if chain.cost else Ages(),
         plan=chain.serving.plan,

@@ -43,7 +43,9 @@ def add_shelf(name: str, one: str, items: Lister, check: Checker) -> typer.Typer
         rows = [[finding] for finding in findings]
         content = {"ok": not findings, "findings": findings, **extra}
         header = ["finding"] if rows else []
-        send(f"{name}-check", catalogue, content, header, rows, form, output, quiet, title, *([listed(header, rows, title), *tables] if tables else []))
+        send(
+            f"{name}-check", catalogue, content, header, rows, form, output, quiet, title, *([listed(header, rows, title), *tables] if tables else [])
+        )
         if findings:
             raise typer.Exit(1)
 

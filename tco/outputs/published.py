@@ -27,9 +27,7 @@ def item(one: Figure) -> dict[str, Any]:
 
 def published_tables(publications: Sequence[Publication]) -> tuple[Table, Table]:
     """Return the table of figures that must come out, and that of cross-checks."""
-    must, may = (
-        [one for found in publications for one in found.figures if one.kind == kind] for kind in ("published", "cross_check")
-    )
+    must, may = ([one for found in publications for one in found.figures if one.kind == kind] for kind in ("published", "cross_check"))
     return table(must, "published figures", "come out"), table(may, "cross-checks with others", "hold")
 
 

@@ -66,22 +66,22 @@ class Publication(NamedTuple):
 
 
 # ---------------------------------------------------------------- what may be asked
-def capital(result: Result, lines: Sequence[CostLine]) -> float:
+def capital(_: Result, lines: Sequence[CostLine]) -> float:
     """Return what one world buys on some lines."""
     return float(sum(line.usd for line in lines if line.usd is not None))
 
 
-def yearly(result: Result, lines: Sequence[CostLine]) -> float:
+def yearly(_: Result, lines: Sequence[CostLine]) -> float:
     """Return what recurs on some lines in a year of one world."""
     return float(sum(line.flow.amount for line in lines if line.flow.recurs))
 
 
-def paid(result: Result, lines: Sequence[CostLine]) -> float:
+def paid(_: Result, lines: Sequence[CostLine]) -> float:
     """Return what one world pays on some lines over all their lives, without interest."""
     return float(sum(one.usd for line in lines for one in payments(line.flow)))
 
 
-def hourly(result: Result, lines: Sequence[CostLine]) -> float:
+def hourly(_: Result, lines: Sequence[CostLine]) -> float:
     """Return what some lines cost an installed chip and calendar hour."""
     return float(sum(line.usd_per_chip_hour for line in lines))
 
@@ -89,6 +89,11 @@ def hourly(result: Result, lines: Sequence[CostLine]) -> float:
 def per_chip(result: Result, lines: Sequence[CostLine]) -> float:
     """Return what one chip buys on some lines."""
     return capital(result, lines) / worlds_chips(result)
+
+
+def per_facility_power(result: Result, lines: Sequence[CostLine]) -> float:
+    """Return what a watt of site power buys on some lines."""
+    return per_chip(result, lines) / float(result.metrics["facility_power_w_per_chip"] or 0)
 
 
 def of_cluster(measure: Callable[[Result, Sequence[CostLine]], float]) -> Callable[[Result, Sequence[CostLine]], float]:
@@ -105,11 +110,12 @@ MEASURES: dict[str, tuple[str, Callable[[Result, Sequence[CostLine]], float]]] =
     "usd": ("USD", capital),
     "usd_per_chip": ("USD/chip", per_chip),
     "usd_per_chip_hour": ("USD/chip/h", hourly),
+    "usd_per_facility_w": ("USD/W", per_facility_power),
     "cluster_usd": ("USD", of_cluster(capital)),
     "cluster_usd_per_year": ("USD/year", of_cluster(yearly)),
     "cluster_usd_paid": ("USD", of_cluster(paid)),
 }
-BILL = "bill_usd"  # of parts of the bill of materials
+BILL = {"bill_usd": "USD", "bill_usd_per_chip": "USD/chip"}  # of parts of the bill of materials
 
 
 def measured(result: Result, row: dict[str, Any], where: str) -> tuple[float | None, str]:
@@ -117,15 +123,16 @@ def measured(result: Result, row: dict[str, Any], where: str) -> tuple[float | N
     metric = row["metric"]
     if metric in METRICS:
         return result.metrics[metric], METRICS[metric].unit
-    if metric == BILL and result.bill is not None:
+    if metric in BILL and result.bill is not None:
         parts = row.get("parts", ())
         known = {line.part for line in result.bill.lines}
         for part in parts:
             if part not in known:
                 raise unknown("part of the bill", part, known, where)
-        return float(sum(line.extended for line in result.bill.lines if line.part in parts and line.extended is not None)), "USD"
+        price = float(sum(line.extended for line in result.bill.lines if line.part in parts and line.extended is not None))
+        return price if metric == "bill_usd" else price / worlds_chips(result), BILL[metric]
     if metric not in MEASURES:
-        raise unknown("metric", metric, [*METRICS, *MEASURES, BILL], where)
+        raise unknown("metric", metric, [*METRICS, *MEASURES, *BILL], where)
     unit, measure = MEASURES[metric]
     return measure(result, chosen_lines(result, row.get("lines"), where)), unit
 
