@@ -43,9 +43,8 @@ def add_shelf(name: str, one: str, items: Lister, check: Checker) -> typer.Typer
         rows = [[finding] for finding in findings]
         content = {"ok": not findings, "findings": findings, **extra}
         header = ["finding"] if rows else []
-        send(
-            f"{name}-check", catalogue, content, header, rows, form, output, quiet, title, *([listed(header, rows, title), *tables] if tables else [])
-        )
+        shown = [listed(header, rows, title), *tables]
+        send(f"{name}-check", catalogue, content, header, rows, form, output, quiet, title, *shown)
         if findings:
             raise typer.Exit(1)
 
