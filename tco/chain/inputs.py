@@ -20,7 +20,7 @@ from tco.hardware.bill import offers
 from tco.hardware.nics import from_the_tree
 from tco.hardware.wires import refuse_bad_wires
 
-GROUPS = ("parts", "site", "terms", "workload", "cluster", "rebates", "shares", "performance", "metrics", "system")
+GROUPS = ("parts", "site", "terms", "money", "workload", "cluster", "rebates", "shares", "performance", "metrics", "system")
 DOCUMENTS = {"site": "sites", "terms": "terms", "workload": "workloads", "cluster": "clusters"}
 TEXTS = {  # inputs that are no numbers, and the key of the document that holds them
     "terms.date": "date",
@@ -342,6 +342,10 @@ class Inputs:
         group, name = path.partition(".")[0], path.partition(".")[2].rpartition(".")[0]
         if group in ("performance", "rebates") and name:
             self.found |= self.catalogue.document_inputs(group, name, group, f"{group}.{name}")
+            if path in self.found:
+                return self.found[path]
+        if group == "money":
+            self.found |= self.catalogue.document_inputs("defaults", group, group, group)
             if path in self.found:
                 return self.found[path]
         raise unknown("input path", path, self.known_paths())
