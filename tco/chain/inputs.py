@@ -28,6 +28,7 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "terms.annuity": "annuity",
     "site.tenure": "tenure",
     "site.cooling": "cooling",
+    "site.ready": "ready",
     "workload.kind": "kind",
     "workload.model": "model",
     "workload.precision": "precision",
@@ -225,8 +226,12 @@ class Inputs:
         return chosen
 
     def read(self, group: str, name: str) -> None:
-        """Take in the values and texts of one document."""
-        _, document = self.catalogue.document(DOCUMENTS[group], name, group)
+        """Take in the values and texts of one document, over those of the one it is `base`d on."""
+        where, document = self.catalogue.document(DOCUMENTS[group], name, group)
+        if (base := document.get("base")) is not None:
+            if self.catalogue.document(DOCUMENTS[group], str(base), f"{group} that {where} is based on")[1].get("base") is not None:
+                raise DataError(f"{where}: base {base!r} has a base itself; name that one")
+            self.read(group, str(base))
         self.found |= self.catalogue.document_inputs(DOCUMENTS[group], name, group, group)
         for path, key in TEXTS.items():
             if path.startswith(group + ".") and key in document:

@@ -20,7 +20,7 @@ from tco.chain.ages import Ages, ages_of
 from tco.chain.connections import design_network
 from tco.chain.inputs import Inputs, Scenario, load_scenario, system_inputs
 from tco.chain.metrics import METRICS
-from tco.chain.placement import SIDECAR, needs_sidecar, place
+from tco.chain.placement import SIDECAR, SITE_POWER, MisfitError, needs_sidecar, place
 from tco.chain.result import Origin, Result
 from tco.chain.workloads import WORKLOADS
 from tco.economics.cost import Cost, cost_of_world, power_per_chip, shares_by_kind
@@ -35,6 +35,9 @@ from tco.performance.serving.result import ServingResult
 
 if TYPE_CHECKING:
     from tco.performance.training.result import TrainingResult
+
+
+OF_THE_SITE = ("usd", "tco", "facility")  # words of metrics that a system has nowhere but on a site
 
 
 class Chain(NamedTuple):
@@ -56,10 +59,12 @@ def evaluate(
     catalogue: Catalogue | None = None,
     variant: Mapping[str, str] | None = None,
     trace: bool = False,
+    refuse: bool = True,
 ) -> Result:
     """Evaluate a scenario: a name, a path or a `Scenario`. `set` replaces inputs by path, `plan` fixes the plan that is searched otherwise.
 
-    With `trace` the result also carries the traced metrics. Raises `DataError` for anything wrong in the data.
+    With `trace` the result also carries the traced metrics. Raises `DataError` for anything wrong in the data; without `refuse`, racks
+    that do not fit their site are no error: what they would cost there is left out, and a note says why.
     """
     catalogue = catalogue or load_catalogue()
     found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
@@ -68,12 +73,11 @@ def evaluate(
     began = time.perf_counter()
     chain = run(inputs, values, plan)
     report = report_of(chain.serving, time.perf_counter() - began)
-    for path in values.given:
-        if path.startswith("money."):  # kept with the result for who asks for the money by month, the only one that rests on it
-            values.input(path)
+    keep_for_studies(inputs, values)
+    standing_notes, chain = placed(inputs, chain, refuse)
     notes = [
         *inputs.notes,
-        *(place(inputs, chain.bill) if chain.bill else [f"{chain.system.id} is a chip alone: nothing in dollars or watts is computed"]),
+        *standing_notes,
         *(f"{path} is set, but nothing in this scenario rests on it" for path in inputs.unused(values)),
     ]
     measured = "training" if inputs.kind == "training" else "inference"
@@ -115,6 +119,29 @@ def evaluate(
     if trace:
         result.nodes = nodes_of(inputs, chain)
     return result
+
+
+def keep_for_studies(inputs: Inputs, values: Values) -> None:
+    """Keep inputs that no metric rests on with the result: those of the money by month, and the power of a site that is to be filled."""
+    for path in values.given:
+        if path.startswith("money."):
+            values.input(path)
+    if SITE_POWER in values.given or SITE_POWER in inputs.found:
+        for path in (SITE_POWER, "site.rack_kw_max"):
+            values.input(path)
+
+
+def placed(inputs: Inputs, chain: Chain, refuse: bool) -> tuple[list[str], Chain]:
+    """Return notes on how the racks stand in the site, and the chain: without what they would cost there if they do not fit."""
+    if chain.bill is None:
+        return [f"{chain.system.id} is a chip alone: nothing in dollars or watts is computed"], chain
+    try:
+        return place(inputs, chain.bill), chain
+    except MisfitError as error:
+        if refuse:
+            raise
+        left = {name: value for name, value in chain.metrics.items() if not any(word in name for word in OF_THE_SITE)}
+        return [f"does not fit: {error}"], chain._replace(cost=None, metrics=left)
 
 
 def formulas_of(inputs: Inputs, chain: Chain) -> dict[str, str]:
@@ -262,7 +289,8 @@ def plain_value(value: Any) -> Any:
 def compare(results: list[Result], baseline: str | None = None) -> str:
     """Fill in `perf_per_tco_vs_baseline` of every result and return the name of the baseline."""
     names = [result.scenario for result in results]
-    chosen = baseline or ("gb200-nvl72" if "gb200-nvl72" in names else names[0])
+    rated = [result.scenario for result in results if result.metrics["usd_per_million_output_tokens"] is not None] or names
+    chosen = baseline or ("gb200-nvl72" if "gb200-nvl72" in rated else rated[0])
     if chosen not in names:
         raise DataError(f"--baseline {chosen}: not among the compared scenarios ({', '.join(names)})")
     base = next(result for result in results if result.scenario == chosen).metrics["usd_per_million_output_tokens"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tco.chain.metrics import METRICS
@@ -76,11 +76,34 @@ def marked(result: Result, metric: str, text: str) -> str:
     """Return a number with a tilde before it where it rests on an estimate, an assumption or a prior."""
     if not text:
         return "-"
-    estimated = (metric in COSTS and result.shares["sourced"] < 0.9995) or metric in PERFORMANCE
+    estimated = (metric in COSTS and result.shares.get("sourced", 0.0) < 0.9995) or metric in PERFORMANCE
     return f"~{text}" if estimated else text
 
 
-def comparison_table(results: Sequence[Result], baseline: str) -> Table:
+# What a filled site comes to: key -> (label, unit shown, size of that unit in the key's own)
+HALL: tuple[tuple[str, str, str, float], ...] = (
+    ("racks", "site: racks", "", 1),
+    ("chips", "site: chips", "", 1),
+    ("it_power_w", "site: IT power used", "MW", 1e6),
+    ("capex_usd", "site: IT price", "million USD", 1e6),
+    ("output_tokens_per_s", "site: output tokens/s", "", 1),
+    ("margin_usd_per_mw_year", "site: margin a MW and year", "million USD", 1e6),
+)
+Hall = Mapping[str, float | None] | None
+
+
+def hall_rows(halls: Sequence[Hall]) -> list[Sequence[str]]:
+    """Return the rows of the table that say what each system makes of the site's power; none where no site is filled."""
+    rows: list[Sequence[str]] = []
+    for key, label, unit, size in HALL if halls else ():
+        values = [None if hall is None else hall[key] for hall in halls]
+        if any(value is not None for value in values):
+            cells = ["-" if value is None else f"~{significant(value / size)}" for value in values]
+            rows.append((f"{label}, {unit}" if unit else label, *cells))
+    return rows
+
+
+def comparison_table(results: Sequence[Result], baseline: str, more: Sequence[Sequence[str]] = ()) -> Table:
     """Return the table of `tco compare`: a row for each metric, a column for each scenario."""
     rows: list[Sequence[str]] = []
     kinds = {result.texts["workload.kind"] for result in results}
@@ -92,12 +115,18 @@ def comparison_table(results: Sequence[Result], baseline: str) -> Table:
             value = result.metrics[metric]
             cells.append(marked(result, metric, significant(None if value is None else value / size)))
         rows.append((f"{label}, {unit}" if unit and unit != "x" else label, *cells))
+    rows += more
     rows += [(f"{phase} bound by", *(binding(result, phase) for result in results)) for phase in PHASES if any(phase in r.bounds for r in results)]
-    rows.append(("cost sourced/estimated/assumed", *("/".join(f"{share * 100:.0f}" for share in r.shares.values()) + " %" for r in results)))
+    rows.append(("cost sourced/estimated/assumed", *(sourced_words(r.shares) for r in results)))
     rows.append(("performance validated on", *(result.standing.short for result in results)))
     below = [f"~ rests on an estimate, an assumption or a prior; prior: no measurement of this kind and chip is public. Baseline: {baseline}."]
     below += list(dict.fromkeys(result.order for result in results if result.order))
     return Table(("", *(result.scenario for result in results)), rows, workload_line(results), premises(results), below)
+
+
+def sourced_words(shares: Mapping[str, float]) -> str:
+    """Return the shares of a cost in one cell."""
+    return "/".join(f"{share * 100:.0f}" for share in shares.values()) + " %" if shares else "-"
 
 
 def workload_line(results: Sequence[Result]) -> str:
@@ -147,9 +176,9 @@ def validation(result: Result) -> dict[str, Any]:
     }
 
 
-def comparison_document(results: Sequence[Result], baseline: str) -> dict[str, Any]:
+def comparison_document(results: Sequence[Result], baseline: str, halls: Sequence[Hall] = ()) -> dict[str, Any]:
     """Return the content of the JSON document."""
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "scenario": result.scenario,
             "system": result.system,
@@ -163,6 +192,8 @@ def comparison_document(results: Sequence[Result], baseline: str) -> dict[str, A
         }
         for result in results
     ]
+    for row, hall in zip(rows, halls, strict=bool(halls)):
+        row["hall"] = hall
     return {"baseline": baseline, "rows": rows}
 
 

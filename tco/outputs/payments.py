@@ -75,8 +75,9 @@ def lines_below(result: Result, money: Money) -> Iterator[str]:
     yield f"Paid back with interest at {significant(money.break_even_hour)} USD a used chip-hour{tokens}."
     if money.npv is not None:
         back = "never paid back" if money.payback is None else f"paid back by month {money.payback}"
-        rate, equity = (None if one is None else f"{one * 100:.1f} %" for one in (money.irr, money.equity_irr))
-        yield f"Net present value {significant(money.npv)} USD, {back}; internal rate of return {rate or 'none'}{f', of equity {equity}' if equity else ''}."
+        rate, equity = ("none" if one is None else f"{one * 100:.1f} %" for one in (money.irr, money.equity_irr))
+        lent = f", of equity {equity}" if any(one.line == DEBT for one in money.payments) else ""
+        yield f"Net present value {significant(money.npv)} USD, {back}; internal rate of return {rate}{lent}."
     if money.break_even_utilisation is not None:
         yield f"At the rent stated, owning pays from a utilisation of {money.break_even_utilisation * 100:.0f} %."
     if money.delay_cost is not None:
