@@ -28,8 +28,8 @@ def halls_of(results: Sequence[Result]) -> list[dict[str, float | None] | None]:
 @app.command()
 def compare(
     scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; none: the four headline racks.")] = None,
-    hall: Annotated[str | None, typer.Option(metavar="POWER", help="Fill a site with each system, such as '20 MW' from the grid.")] = None,
     baseline: Annotated[str | None, typer.Option(metavar="NAME", help="The scenario the others are held against.")] = None,
+    hall: Annotated[str | None, typer.Option(metavar="POWER", help="Fill a site with each system, such as '20 MW' from the grid.")] = None,
     settings: Settings = None,
     data: Data = None,
     form: Format = Form.table,
