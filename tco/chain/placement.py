@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from tco.chain.inputs import Inputs
 from tco.foundation.dates import period
 from tco.foundation.errors import DataError
@@ -26,14 +28,20 @@ class MisfitError(DataError):
 def place(inputs: Inputs, bill: Bill) -> list[str]:
     """Return notes on how the racks of a bill stand in the site; a rack beyond what a position takes raises `MisfitError`.
 
-    Where several worlds share a rack, as many stand in one as its position takes.
+    Where several worlds share a rack, as many stand in one as its position takes. Of many values asked together those beyond are noted,
+    unless all are.
     """
     values = inputs.values(as_number)
-    site, system, power = inputs.scenario.documents["site"], inputs.system, float(bill.power)
-    most = values.input("site.rack_kw_max").value
+    site, system = inputs.scenario.documents["site"], inputs.system
+    rack, most = bill.power / system.racks, values.number("site.rack_kw_max")
     inputs.judged |= set(values.inputs)
-    notes, rack = not_ready(inputs), power / system.racks
-    if rack > most * (1 + 1e-9):
+    over, notes = rack > most * (1 + 1e-9), not_ready(inputs)
+    power = bill.power
+    if np.ndim(over):
+        if np.any(over):
+            notes.append(f"{site}: in {np.mean(over):.1%} of the cases a rack draws more than a position takes")
+        over, rack, most, power = np.all(over), np.mean(rack), np.mean(most), np.mean(power)
+    if over:
         fit = worlds_in_a_rack(most, power, system.racks)
         if fit < 1:
             raise MisfitError(
@@ -47,7 +55,7 @@ def place(inputs: Inputs, bill: Bill) -> list[str]:
         rack = fit * power
     if not needs_sidecar(inputs):
         return notes
-    price = values.input(f"parts.{SIDECAR}.price_per_power").value
+    price = float(np.mean(values.number(f"parts.{SIDECAR}.price_per_power")))
     cooler = f"each rack of {system.id} takes a liquid-to-air sidecar, {rack / 1e3:.1f} kW at {price * 1e3:,.0f} USD/kW"
     return [*notes, f"{site} is cooled by air: {cooler}"]
 
