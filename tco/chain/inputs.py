@@ -11,6 +11,7 @@ from typing import NamedTuple
 from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
 from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known_systems, load_system
+from tco.economics.perspective import FOLDER, Perspective, load_perspective, owner_of, refuse_misfit
 from tco.foundation.dates import period
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.provenance import Given, Input
@@ -24,6 +25,7 @@ DOCUMENTS = {"site": "sites", "terms": "terms", "workload": "workloads", "cluste
 TEXTS = {  # inputs that are no numbers, and the key of the document that holds them
     "terms.date": "date",
     "terms.perspective": "perspective",
+    "terms.owner": "owner",
     "site.tenure": "tenure",
     "site.cooling": "cooling",
     "workload.kind": "kind",
@@ -155,6 +157,7 @@ class Inputs:
     settings: dict[str, str]
     variant: dict[str, str]
     system: System = field(init=False)
+    perspective: Perspective = field(init=False)
     found: dict[str, Input] = field(init=False, default_factory=dict)
     texts: dict[str, str] = field(init=False, default_factory=dict)
     texts_used: dict[str, str] = field(init=False, default_factory=dict)
@@ -176,6 +179,10 @@ class Inputs:
             self.found = {**self.catalogue.document_inputs("defaults", defaults, "file", "workload"), **self.found}
         for path, given in wanted.items():
             self.place(path, given)
+        self.perspective = load_perspective(self.catalogue, self.text("terms.perspective"))
+        self.found = {**self.catalogue.document_inputs(FOLDER, self.perspective.id, "perspective", "terms"), **self.found}
+        self.texts.setdefault("terms.owner", owner_of(self.perspective, self.system))
+        refuse_misfit(self.catalogue, self.perspective, self.system, self.owner)
         stated = wanted.get("terms.date")
         period(self.date, f"{stated.where if stated else scenario.documents['terms']}: terms.date")
         self.shared = self.catalogue.once(("dated", self.date), dict)
@@ -249,8 +256,13 @@ class Inputs:
 
     @property
     def rebates(self) -> tuple[str, ...]:
-        """The agreements that give something back."""
+        """The agreements that give something back, if the owner holds them: those a scenario counts on, or those that cover its system."""
         return self.system.rebates if self.scenario.rebates is None else self.scenario.rebates
+
+    @property
+    def owner(self) -> str:
+        """Who owns the racks: agreements with suppliers count where they are his."""
+        return self.text("terms.owner")
 
     @property
     def date(self) -> str:
@@ -345,12 +357,18 @@ class Inputs:
         """Return the paths of documents and parts, for the nearest name."""
         return [*self.found, *TEXTS, *(f"parts.{part}.{name}" for part, name in self.catalogue.part_rows)]
 
+    def states(self, path: str, values: Values) -> bool:
+        """Say whether a document of the scenario or a setting gives an input that need not be there."""
+        return path in self.found or values.has(path)
+
     def is_known(self, path: str) -> bool:
         """Say whether a path is an input, even if this scenario does not rest on it."""
         group, _, rest = path.partition(".")
         name, _, last = rest.rpartition(".")
         if group == "parts":
             return name in self.catalogue.parts and (group, last) in attributes()
+        if group == "rebates":
+            return name in self.catalogue.ids(group) and (group, last) in attributes()
         return path in self.found or (not name and (group, last) in attributes())
 
 
