@@ -59,14 +59,19 @@ def refuse_strangers(inputs: Inputs, values: Values, bill: Bill, network: Networ
         if one.holder != inputs.owner:
             gross: Any = plain(cost_of(inputs, values, bill, network, []).per_chip_hour)
             raise DataError(
-                f"{inputs.scenario.where}: rebates: {one.id} is held by {one.holder}, the owner here is {inputs.owner or inputs.perspective.name} "
+                f"{inputs.scenario.where}: rebates: {one.id} is held by {one.holder}, the owner here is {owner_in_words(inputs)} "
                 f"(terms.owner); leave it out for the gross cost of {gross:.4g} USD a chip-hour, or set terms.owner={one.holder}"
             )
 
 
+def owner_in_words(inputs: Inputs) -> str:
+    """Return who the owner is, or what kind of one where it is nobody in particular."""
+    return inputs.owner or f"a {inputs.perspective.id}"
+
+
 def notes_of(inputs: Inputs, rebates: list[Rebate]) -> list[str]:
-    """Return notes on agreements: those others hold, and those that give back more than is paid."""
-    others = [f"{one.id} of {one.supplier} is held by {one.holder}" for one in agreements_of(inputs) if one.holder != inputs.owner]
-    found = [f"not counted, as the owner is {inputs.owner or inputs.perspective.name}: {', '.join(others)}"] if others else []
+    """Return notes on agreements: those in force that others hold, and those that give back more than is paid."""
+    others = [f"{one.id}, held by {one.holder}" for one in agreements_of(inputs) if one.holder != inputs.owner and one.in_force(inputs.date)]
+    found = [f"{', '.join(others)}: not counted, as the owner is {owner_in_words(inputs)}"] if others else []
     beyond = [(one.path, float(one.value), float(one.spend)) for one in rebates if one.spend is not None and float(one.value) > float(one.spend)]
     return [*found, *(f"{path}: {back:,.0f} USD come back of {paid:,.0f} paid for the parts it covers" for path, back, paid in beyond)]
