@@ -58,9 +58,10 @@ def refuse_strangers(inputs: Inputs, values: Values, bill: Bill, network: Networ
     for one in agreements_of(inputs):
         if one.holder != inputs.owner:
             gross: Any = plain(cost_of(inputs, values, bill, network, []).per_chip_hour)
+            figure = f"the gross cost of {gross:.4g} USD a chip-hour" if not inputs.shape else "the gross cost"
             raise DataError(
                 f"{inputs.scenario.where}: rebates: {one.id} is held by {one.holder}, the owner here is {owner_in_words(inputs)} "
-                f"(terms.owner); leave it out for the gross cost of {gross:.4g} USD a chip-hour, or set terms.owner={one.holder}"
+                f"(terms.owner); leave it out for {figure}, or set terms.owner={one.holder}"
             )
 
 
@@ -73,5 +74,7 @@ def notes_of(inputs: Inputs, rebates: list[Rebate]) -> list[str]:
     """Return notes on agreements: those in force that others hold, and those that give back more than is paid."""
     others = [f"{one.id}, held by {one.holder}" for one in agreements_of(inputs) if one.holder != inputs.owner and one.in_force(inputs.date)]
     found = [f"{', '.join(others)}: not counted, as the owner is {owner_in_words(inputs)}"] if others else []
+    if inputs.shape:
+        return found
     beyond = [(one.path, float(one.value), float(one.spend)) for one in rebates if one.spend is not None and float(one.value) > float(one.spend)]
     return [*found, *(f"{path}: {back:,.0f} USD come back of {paid:,.0f} paid for the parts it covers" for path, back, paid in beyond)]

@@ -254,12 +254,13 @@ def add_servers(ledger: Ledger, bill: Bill, network: frozenset[str]) -> list[Any
 def add_surcharges(ledger: Ledger, values: Values, bill: Bill, network: Any, storage: Any) -> list[Any]:
     """Add what is paid on top of the bill, where the terms have it: the margin of who sells the servers, and tax on purchases."""
     found = []
-    if values.structure("terms.margin") > 0:
-        found.append(seller_margin(bill.price, values["terms.margin"]))
+    margin, tax = values.unless_zero("terms.margin"), values.unless_zero("terms.purchase_tax")
+    if margin is not None:
+        found.append(seller_margin(bill.price, margin))
         ledger.priced("servers/seller-margin", "servers", found[-1], "terms.margin")
-    if values.structure("terms.purchase_tax") > 0:
+    if tax is not None:
         taxed = total("taxed_purchases", [bill.price, network, storage, *found])
-        found.append(tax_on_purchase(taxed, values["terms.purchase_tax"]))
+        found.append(tax_on_purchase(taxed, tax))
         ledger.priced("servers/tax", "servers", found[-1], "terms.purchase_tax")
     return found
 

@@ -88,7 +88,7 @@ class Machine(NamedTuple):
     permutes: Any
     imbalance: Any
     expert_factor: Any  # time of the engine's grouped kernels over the best
-    exchange_overlap: Any  # share of a prompt's exchanges that compute hides
+    exchange_overlap: Any  # share of a prompt's exchanges that compute hides; none where it hides none
     links: Links
     values: Readable  # counts and habits that single operators ask for
 
@@ -185,7 +185,7 @@ def machine(chip: str, links: Links, values: Readable, family: str, stored: Stor
         permutes=permutes,
         imbalance=values[f"{shared}.expert_imbalance"],
         expert_factor=values[f"{own}.expert_factor_{WEIGHTS[int(FORMATS[stored.experts].element)]}"],
-        exchange_overlap=values[f"{prior}.exchange_overlap"],
+        exchange_overlap=values.unless_zero(f"{prior}.exchange_overlap"),
         links=links,
         values=values,
     )
