@@ -66,6 +66,7 @@ class SystemSchema(BaseModel):
     name: str
     chip: str
     owner_pays: Literal["built-up", "selling-price"]
+    builder: str = ""
     cooling: Literal["air", "liquid"]
     source: str
     note: str = ""

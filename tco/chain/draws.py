@@ -71,7 +71,7 @@ def evaluate_draws(
     case = Case(catalogue, found, fixed, drawn, dict(structure.variant if structure is not None and variant is None else variant or {}))
     centre = None if structure is not None else case.answer({})
     held = structure if centre is None else centre.structure
-    assert held is not None  # noqa: S101 - an evaluation has one
+    assert held is not None
     groups = list(grouped(case, centre)) if replan and centre is not None else [Group(np.arange(case.count), held, None)]
     return gathered(case, groups)
 

@@ -15,6 +15,7 @@ from tco.catalog.rows import attributes
 from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known_systems, load_system
 from tco.chain.settings import given_of, shape_of
 from tco.economics.flows import ANNUITIES
+from tco.economics.perspective import FOLDER, Perspective, load_perspective, owner_of, refuse_misfit
 from tco.foundation.dates import period
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.provenance import Given, Input
@@ -31,6 +32,7 @@ DOCUMENTS = {"site": "sites", "terms": "terms", "workload": "workloads", "cluste
 TEXTS = {  # inputs that are no numbers, and the key of the document that holds them
     "terms.date": "date",
     "terms.perspective": "perspective",
+    "terms.owner": "owner",
     "terms.annuity": "annuity",
     "site.tenure": "tenure",
     "site.cooling": "cooling",
@@ -170,6 +172,7 @@ class Inputs:
     variant: dict[str, str]
     structure: Structure | None = None  # that is given; else it is decided here and on the way
     system: System = field(init=False)
+    perspective: Perspective = field(init=False)
     found: dict[str, Input] = field(init=False, default_factory=dict)
     texts: dict[str, str] = field(init=False, default_factory=dict)
     texts_used: dict[str, str] = field(init=False, default_factory=dict)
@@ -197,6 +200,10 @@ class Inputs:
         for path, given in wanted.items():
             self.place(path, given)
         self.shape = shape_of(self.given)
+        self.perspective = load_perspective(self.catalogue, self.text("terms.perspective"))
+        self.found = {**self.catalogue.document_inputs(FOLDER, self.perspective.id, "perspective", "terms"), **self.found}
+        self.texts.setdefault("terms.owner", owner_of(self.perspective, self.system))
+        refuse_misfit(self.catalogue, self.perspective, self.system, self.owner)
         stated = wanted.get("terms.date")
         period(self.date, f"{stated.where if stated else scenario.documents['terms']}: terms.date")
         self.shared = self.catalogue.once(("dated", self.date), dict)
@@ -206,9 +213,7 @@ class Inputs:
         values = self.values(as_number)
         if self.system.bare:
             chip = f"parts.{scenario.system}"
-            self.system = bare_system(
-                self.catalogue, scenario.system, values.structure(f"{chip}.{DOMAIN}"), values.exists(f"{chip}.point_to_point")
-            )
+            self.system = bare_system(self.catalogue, scenario.system, values.structure(f"{chip}.{DOMAIN}"), values.exists(f"{chip}.point_to_point"))
             self.judged = set(values.inputs)
             return
         if self.system.alternatives:
@@ -283,8 +288,13 @@ class Inputs:
 
     @property
     def rebates(self) -> tuple[str, ...]:
-        """The agreements that give something back."""
+        """The agreements that give something back, if the owner holds them: those a scenario counts on, or those that cover its system."""
         return self.system.rebates if self.scenario.rebates is None else self.scenario.rebates
+
+    @property
+    def owner(self) -> str:
+        """Who owns the racks: agreements with suppliers count where they are his."""
+        return self.text("terms.owner")
 
     @property
     def date(self) -> str:
@@ -391,12 +401,18 @@ class Inputs:
         """Return the paths of documents and parts, for the nearest name."""
         return [*self.found, *TEXTS, *(f"parts.{part}.{name}" for part, name in self.catalogue.part_rows)]
 
+    def states(self, path: str, values: Values) -> bool:
+        """Say whether a document of the scenario or a setting gives an input that need not be there."""
+        return path in self.found or values.has(path)
+
     def is_known(self, path: str) -> bool:
         """Say whether a path is an input, even if this scenario does not rest on it."""
         group, _, rest = path.partition(".")
         name, _, last = rest.rpartition(".")
         if group == "parts":
             return name in self.catalogue.parts and (group, last) in attributes()
+        if group == "rebates":
+            return name in self.catalogue.ids(group) and (group, last) in attributes()
         if group == "performance" and (name, last) in self.catalogue.calibration_rows:
             return True
         return path in self.found or (not name and (group, last) in attributes())

@@ -22,12 +22,13 @@ from tco.chain.ages import Ages, ages_of
 from tco.chain.connections import design_network
 from tco.chain.inputs import Inputs, Scenario, load_scenario, system_inputs
 from tco.chain.metrics import METRICS
-from tco.chain.placement import SIDECAR, SITE_POWER, MisfitError, needs_sidecar, place
+from tco.chain.ownership import cost_of, notes_of, rebates_of, refuse_strangers
+from tco.chain.placement import SITE_POWER, MisfitError, place
 from tco.chain.result import Origin, Result
 from tco.chain.structure import Structure, structure_of
 from tco.chain.workloads import WORKLOADS, without_plan
-from tco.economics.cost import Cost, cost_of_world, power_per_chip, shares_by_kind
-from tco.economics.rebates import Rebate, load_agreement, rebate_of
+from tco.economics.cost import Cost, power_per_chip, shares_by_kind
+from tco.economics.rebates import Rebate
 from tco.economics.site import facility_power
 from tco.foundation.errors import DataError
 from tco.foundation.trace import Node, Trace, recording, scope, walk
@@ -107,6 +108,7 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
     standing_notes, chain = placed(inputs, walked, refuse)
     notes = [
         *inputs.notes,
+        *notes_of(inputs, chain.rebates),
         *standing_notes,
         *(f"{path} is set, but nothing in this scenario rests on it" for path in inputs.unused(values)),
     ]
@@ -209,12 +211,11 @@ def run(inputs: Inputs, values: Values, plan: Any = None, found: ServingResult |
         with scope(inputs.kind):
             workload = found or WORKLOADS[inputs.kind](inputs, values, plan)
         return Chain(system, None, None, [], None, workload, collect(values, system, None, workload))
-    chips = system.chips
     bill = bill_of_materials(system, values, catalogue)
     network = design_network(inputs, values)
+    refuse_strangers(inputs, values, bill, network)
     rebates = rebates_of(inputs, values, bill)
-    sidecar = SIDECAR if needs_sidecar(inputs) else None
-    cost = cost_of_world(values, bill, network, rebates, chips, inputs.tenure, sidecar, inputs.annuity)
+    cost = cost_of(inputs, values, bill, network, rebates)
     with scope(inputs.kind):
         workload = found or WORKLOADS[inputs.kind](inputs, values, plan)
     return Chain(system, bill, network, rebates, cost, workload, collect(values, system, cost, workload))
@@ -246,14 +247,6 @@ def without_bill(catalogue: Catalogue, chip: str) -> DataError:
     """Return the error for a bill of a chip alone: it names the systems that have one."""
     systems = [name for name in catalogue.ids("systems") if load_system(catalogue, name).chip == chip]
     return DataError(f"{chip} is a chip alone and has no bill; {'systems with it: ' + ', '.join(systems) if systems else 'no system has it'}")
-
-
-def rebates_of(inputs: Inputs, values: Values, bill: Bill) -> list[Rebate]:
-    """Return the rebates of the scenario's agreements, or of those its system's owner holds."""
-    with scope("rebates"):
-        power = facility_power(bill.power, values["site.pue"])
-    agreements = [load_agreement(inputs.catalogue, name) for name in inputs.rebates]
-    return [rebate_of(agreement, bill.lines, power, values) for agreement in agreements if agreement.in_force(inputs.date)]
 
 
 def collect(values: Values, system: System, cost: Cost | None, workload: ServingResult | TrainingResult) -> dict[str, Any]:
@@ -332,9 +325,15 @@ def compare(results: list[Result], baseline: str | None = None) -> str:
     chosen = baseline or ("gb200-nvl72" if "gb200-nvl72" in rated else rated[0])
     if chosen not in names:
         raise DataError(f"--baseline {chosen}: not among the compared scenarios ({', '.join(names)})")
-    base = next(result for result in results if result.scenario == chosen).metrics["usd_per_million_output_tokens"]
+    base = costs_of_tokens(next(result for result in results if result.scenario == chosen))
     for result in results:
-        own = result.metrics["usd_per_million_output_tokens"]
-        if base is not None and own is not None:
-            result.metrics["perf_per_tco_vs_baseline"] = float(joined.perf_per_tco(base, own))
+        for metric, reference, own in zip(("perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"), base, costs_of_tokens(result), strict=True):
+            if reference is not None and own is not None:
+                result.metrics[metric] = float(joined.perf_per_tco(reference, own))
     return chosen
+
+
+def costs_of_tokens(result: Result) -> tuple[float | None, float | None]:
+    """Return what a million output tokens of a result cost, net of rebates and before them; none where there are no tokens."""
+    net, gross, hour = (result.metrics[name] for name in ("usd_per_million_output_tokens", "tco_gross_usd_per_chip_hour", "tco_usd_per_chip_hour"))
+    return (None, None) if net is None else (net, float(joined.gross_token_cost(net, gross, hour)))

@@ -54,7 +54,16 @@ def structure_of(inputs: Inputs, values: Readable, chain: Chain) -> Structure:
     if inputs.structure is not None:
         return inputs.structure._replace(plan=plan, readings=readings)
     system = inputs.system
-    return Structure(system.id, system.variant, dict(inputs.texts_used), inputs.alternatives, plan, readings, tuple(inputs.compared), choices(inputs, values, chain))
+    return Structure(
+        system.id,
+        system.variant,
+        dict(inputs.texts_used),
+        inputs.alternatives,
+        plan,
+        readings,
+        tuple(inputs.compared),
+        choices(inputs, values, chain),
+    )
 
 
 def choices(inputs: Inputs, values: Readable, chain: Chain) -> dict[str, Any]:

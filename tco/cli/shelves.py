@@ -114,6 +114,7 @@ def parts_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
         ("cluster", "clusters"),
         ("rebates", "rebates"),
         ("performance", "performance"),
+        ("terms", "perspectives"),
     )
     for group, folder_name in kinds:
         findings += schema.check_documents(catalogue, folder_name, group)

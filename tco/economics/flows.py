@@ -81,6 +81,10 @@ class Terms:
         """Return the share of its price a class of assets is worth at the end of its life."""
         return self.values["terms.residual"] if asset in SOLD else 0.0
 
+    def paths(self, asset: str) -> tuple[str, str]:
+        """Return the inputs that the yearly charge of a class of assets rests on."""
+        return "terms.rate", LIVES.get(asset, OPERATION)
+
     def recovery(self, asset: str) -> Any:
         """Return what a year costs for each dollar of a price of which nothing is left: once for all classes of one life."""
         life = LIVES.get(asset, OPERATION)

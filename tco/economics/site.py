@@ -27,6 +27,18 @@ def building_price(it_power: Watt, price_per_power: USDPerWatt) -> Any:
     return it_power * price_per_power
 
 
+@formula(unit="USD/W", source="tco-model")
+def liquid_building_rate(price_per_power: USDPerWatt, premium: Pure) -> Any:
+    """Construction cost of a hall for liquid-cooled racks per IT power: p (1 + premium over one for air)."""
+    return price_per_power * (1 + premium)
+
+
+@formula(unit="USD/W", source="tco-model")
+def rate_without_backup(price_per_power: USDPerWatt, backup: USDPerWatt) -> Any:
+    """Construction cost per IT power where batteries stand in the racks and not in the building: p - b."""
+    return np.maximum(price_per_power - backup, 0 * price_per_power)
+
+
 @formula(unit="USD", source="tco-model")
 def sidecar_price(rack_power: Watt, price_per_power: USDPerWatt) -> Any:
     """Liquid-to-air coolers for liquid-cooled racks where only air cools: C = P x price per watt; their fans count in the PUE."""

@@ -115,7 +115,7 @@ MEASURES: dict[str, tuple[str, Callable[[Result, Sequence[CostLine]], float]]] =
     "cluster_usd_per_year": ("USD/year", of_cluster(yearly)),
     "cluster_usd_paid": ("USD", of_cluster(paid)),
 }
-BILL = {"bill_usd": "USD", "bill_usd_per_chip": "USD/chip"}  # of parts of the bill of materials
+BILL = {"bill_usd": "USD", "bill_usd_per_chip": "USD/chip", "bill_w_per_chip": "W/chip"}  # of parts of the bill of materials, or of the whole
 
 
 def measured(result: Result, row: dict[str, Any], where: str) -> tuple[float | None, str]:
@@ -124,13 +124,14 @@ def measured(result: Result, row: dict[str, Any], where: str) -> tuple[float | N
     if metric in METRICS:
         return result.metrics[metric], METRICS[metric].unit
     if metric in BILL and result.bill is not None:
-        parts = row.get("parts", ())
         known = {line.part for line in result.bill.lines}
+        parts = row.get("parts", known)
         for part in parts:
             if part not in known:
                 raise unknown("part of the bill", part, known, where)
-        price = float(sum(line.extended for line in result.bill.lines if line.part in parts and line.extended is not None))
-        return price if metric == "bill_usd" else price / worlds_chips(result), BILL[metric]
+        lines = [line for line in result.bill.lines if line.part in parts]
+        whole = float(sum(line.power if metric == "bill_w_per_chip" else line.extended or 0.0 for line in lines))
+        return whole if metric == "bill_usd" else whole / worlds_chips(result), BILL[metric]
     if metric not in MEASURES:
         raise unknown("metric", metric, [*METRICS, *MEASURES, *BILL], where)
     unit, measure = MEASURES[metric]

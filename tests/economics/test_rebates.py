@@ -30,7 +30,7 @@ def test_credo_gave_back_more_than_was_paid():
 
 def test_amd_gives_26_7_million_shares_a_gigawatt():
     """160 million shares over six gigawatts, struck at a cent."""
-    assert warrant_rebate_on_power(1e9, 160e6, 1.01, 0.01, 6e9, 0) == pytest.approx(26.7e6, rel=0.002)
+    assert warrant_rebate_on_power(1e9, 160e6, 1.01, 0.01, 6e9, 0, 1) == pytest.approx(26.7e6, rel=0.002)
 
 
 @given(PRICES, PRICES, st.floats(0, 1))
@@ -43,7 +43,7 @@ def test_a_right_is_never_a_debt(price, strike, vested):
 @given(PRICES, PRICES)
 def test_what_has_vested_gives_nothing_more(price, strike):
     assert warrant_rebate_on_spend(1e6, 1e5, price, strike, 1e9, 1.0) == 0
-    assert warrant_rebate_on_power(1e6, 1e5, price, strike, 1e9, 1.0) == 0
+    assert warrant_rebate_on_power(1e6, 1e5, price, strike, 1e9, 1.0, 1.0) == 0
 
 
 @given(PRICES, st.floats(0, 2), st.floats(1e6, 1e10), st.floats(1e4, 1e8))
