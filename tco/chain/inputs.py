@@ -27,7 +27,7 @@ from tco.hardware.wires import refuse_bad_wires
 if TYPE_CHECKING:
     from tco.chain.structure import Structure
 
-GROUPS = ("parts", "site", "terms", "money", "workload", "cluster", "rebates", "shares", "performance", "metrics", "system")
+GROUPS = ("parts", "site", "terms", "money", "failures", "workload", "cluster", "rebates", "shares", "performance", "metrics", "system")
 DOCUMENTS = {"site": "sites", "terms": "terms", "workload": "workloads", "cluster": "clusters"}
 TEXTS = {  # inputs that are no numbers, and the key of the document that holds them
     "terms.date": "date",
@@ -381,7 +381,7 @@ class Inputs:
             self.found |= self.catalogue.document_inputs(group, name, group, f"{group}.{name}")
             if path in self.found:
                 return self.found[path]
-        if group == "money":
+        if group in ("money", "failures"):
             self.found |= self.catalogue.document_inputs("defaults", group, group, group)
             if path in self.found:
                 return self.found[path]
