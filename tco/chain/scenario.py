@@ -219,9 +219,9 @@ def run(inputs: Inputs, values: Values, plan: Any = None, found: ServingResult |
     cost = cost_of(inputs, values, bill, network, rebates)
     with scope(inputs.kind):
         workload = found or WORKLOADS[inputs.kind](inputs, values, plan)
-    found = collect(values, system, cost, workload)
-    name_goodput(inputs, values, found)
-    return Chain(system, bill, network, rebates, cost, workload, found)
+    metrics = collect(values, system, cost, workload)
+    name_goodput(inputs, values, metrics)
+    return Chain(system, bill, network, rebates, cost, workload, metrics)
 
 
 def name_goodput(inputs: Inputs, values: Values, found: dict[str, Any]) -> None:
