@@ -14,6 +14,7 @@ from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
 from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known_systems, load_system
 from tco.chain.settings import given_of, shape_of
+from tco.economics.flows import ANNUITIES
 from tco.economics.perspective import FOLDER, Perspective, load_perspective, owner_of, refuse_misfit
 from tco.foundation.dates import period
 from tco.foundation.errors import DataError, unknown
@@ -26,14 +27,16 @@ from tco.hardware.wires import refuse_bad_wires
 if TYPE_CHECKING:
     from tco.chain.structure import Structure
 
-GROUPS = ("parts", "site", "terms", "workload", "cluster", "rebates", "shares", "performance", "metrics", "system")
+GROUPS = ("parts", "site", "terms", "money", "workload", "cluster", "rebates", "shares", "performance", "metrics", "system")
 DOCUMENTS = {"site": "sites", "terms": "terms", "workload": "workloads", "cluster": "clusters"}
 TEXTS = {  # inputs that are no numbers, and the key of the document that holds them
     "terms.date": "date",
     "terms.perspective": "perspective",
     "terms.owner": "owner",
+    "terms.annuity": "annuity",
     "site.tenure": "tenure",
     "site.cooling": "cooling",
+    "site.ready": "ready",
     "workload.kind": "kind",
     "workload.model": "model",
     "workload.precision": "precision",
@@ -56,6 +59,7 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "cluster.port": "port",
     "cluster.network": "network",
 }
+KINDS = ("serving", "training", "stated")  # of workloads: the last runs no model, its rates are inputs
 DEFAULTS = {"serving": "workload", "training": "training"}  # what a kind of workload asks for unless its own file says otherwise
 FOLLOWS = {  # texts that follow another where they are not given
     "workload.backward_precision": "workload.precision",
@@ -64,6 +68,7 @@ FOLLOWS = {  # texts that follow another where they are not given
     "workload.cache_format": "workload.precision",
 }
 USUAL = {  # texts that are taken so where nothing says otherwise
+    "terms.annuity": "yearly",
     "workload.attention_core_format": "bf16",
     "cluster.network": "rdma",
     **dict.fromkeys(
@@ -83,7 +88,8 @@ HEADLINE_DOCUMENTS = {
     "workload": "deepseek-v3-8k-1k",
     "cluster": "tor-100g-16k",
 }
-SCENARIO_KEYS = {"title", "system", "site", "terms", "workload", "cluster", "rebates", "variant", "set", "note"}
+FIGURES = ("published", "cross_check", "at_least")  # keys of a scenario that holds figures of publications, read by who asks for them
+SCENARIO_KEYS = {"title", "system", "site", "terms", "workload", "cluster", "rebates", "variant", "set", "note", *FIGURES}
 
 
 class Scenario(NamedTuple):
@@ -107,6 +113,8 @@ def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
     path, known = Path(name), catalogue.scenarios
     if str(name) in known:
         path = known[str(name)]
+    elif path.parent.name == "published" and path.name in catalogue.published:
+        path = catalogue.published[path.name]
     elif path.suffix != ".toml" and not path.exists():
         system, _, variants = str(name).partition("@")
         if system not in known_systems(catalogue):
@@ -245,8 +253,12 @@ class Inputs:
         return chosen
 
     def read(self, group: str, name: str) -> None:
-        """Take in the values and texts of one document."""
-        _, document = self.catalogue.document(DOCUMENTS[group], name, group)
+        """Take in the values and texts of one document, over those of the one it is `base`d on."""
+        where, document = self.catalogue.document(DOCUMENTS[group], name, group)
+        if (base := document.get("base")) is not None:
+            if self.catalogue.document(DOCUMENTS[group], str(base), f"{group} that {where} is based on")[1].get("base") is not None:
+                raise DataError(f"{where}: base {base!r} has a base itself; name that one")
+            self.read(group, str(base))
         self.found |= self.catalogue.document_inputs(DOCUMENTS[group], name, group, group)
         for path, key in TEXTS.items():
             if path.startswith(group + ".") and key in document:
@@ -293,8 +305,8 @@ class Inputs:
     def kind(self) -> str:
         """What the workload does."""
         kind = self.text("workload.kind")
-        if kind not in ("serving", "training"):
-            raise unknown("kind of workload", kind, ("serving", "training"), "workload.kind")
+        if kind not in KINDS:
+            raise unknown("kind of workload", kind, KINDS, "workload.kind")
         return kind
 
     @property
@@ -304,6 +316,14 @@ class Inputs:
         if tenure not in ("own", "colocation"):
             raise unknown("tenure", tenure, ("own", "colocation"), "site.tenure")
         return tenure
+
+    @property
+    def annuity(self) -> str:
+        """How often what repays a purchase is paid."""
+        annuity = self.text("terms.annuity")
+        if annuity not in ANNUITIES:
+            raise unknown("annuity", annuity, ANNUITIES, "terms.annuity")
+        return annuity
 
     @property
     def cooling(self) -> str:
@@ -359,6 +379,10 @@ class Inputs:
         group, name = path.partition(".")[0], path.partition(".")[2].rpartition(".")[0]
         if group in ("performance", "rebates") and name:
             self.found |= self.catalogue.document_inputs(group, name, group, f"{group}.{name}")
+            if path in self.found:
+                return self.found[path]
+        if group == "money":
+            self.found |= self.catalogue.document_inputs("defaults", group, group, group)
             if path in self.found:
                 return self.found[path]
         raise unknown("input path", path, self.known_paths())

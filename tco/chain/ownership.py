@@ -37,7 +37,7 @@ def holding_of(inputs: Inputs, values: Values) -> Holding:
     liquid = system.cooling == inputs.cooling == "liquid" and inputs.states(LIQUID, values)
     battery = any(catalogue.has_part_value(part, BATTERY) for part, quantity in system.quantity.items() if quantity)
     design = system.chip if system.owner_pays == BUILT_UP else None
-    return Holding(design, network_parts(system), liquid, battery and inputs.states(BACKUP, values))
+    return Holding(design, network_parts(system), liquid, battery and inputs.states(BACKUP, values), inputs.annuity)
 
 
 def agreements_of(inputs: Inputs) -> list[Agreement]:

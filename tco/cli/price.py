@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tco.cli import app
 from tco.cli.options import Data, Form, Format, Output, Quiet, Redact, Settings, Variants, pairs
+
+if TYPE_CHECKING:
+    from tco.catalog import Catalogue
+    from tco.chain.result import Result
+    from tco.cli.emit import Answer
 
 
 @app.command()
@@ -27,21 +32,38 @@ def price(
     from tco.cli.load import evaluate_all
     from tco.outputs.costs import HEADER, cost_document, cost_rows, cost_table
     from tco.outputs.document import document
-    from tco.outputs.payments import HEADER as PAYMENTS
-    from tco.outputs.payments import payment_document, payment_rows, payment_table
     from tco.studies.state import state_of
 
     catalogue, (result,) = evaluate_all([scenario], data, pairs(settings, "--set"), pairs(variant, "--variant"))
-    paid = payment_document(result, redact) if cash_flow else {}
-    emit(
-        Answer(
-            lambda: document("price", catalogue, cost_document(result, redact) | paid | ({} if redact else {"state": state_of(result)})),
-            lambda: [payment_table(result, redact) if cash_flow else cost_table(result, redact)],
-            PAYMENTS if cash_flow else HEADER,
-            payment_rows(result, redact) if cash_flow else cost_rows(result, redact),
-            [*result.notes, *result.ages.notes],
-        ),
-        form.value,
-        output,
-        quiet,
+    notes = [*result.notes, *result.ages.notes]
+    if cash_flow:
+        answer = over_time(catalogue, result, redact, notes)
+    else:
+        answer = Answer(
+            lambda: document("price", catalogue, cost_document(result, redact) | ({} if redact else {"state": state_of(result)})),
+            lambda: [cost_table(result, redact)],
+            HEADER,
+            cost_rows(result, redact),
+            notes,
+        )
+    emit(answer, form.value, output, quiet)
+
+
+def over_time(catalogue: Catalogue, result: Result, redact: bool, notes: list[str]) -> Answer:
+    """Return the answer by month."""
+    from tco.cli.emit import Answer
+    from tco.outputs.costs import cost_document
+    from tco.outputs.document import document
+    from tco.outputs.payments import HEADER, payment_document, payment_rows, payment_table
+    from tco.studies.money import money_of
+    from tco.studies.state import state_of
+
+    money = money_of(result, catalogue)
+    state = {} if redact else {"state": state_of(result)}
+    return Answer(
+        lambda: document("price", catalogue, cost_document(result, redact) | payment_document(result, money, redact) | state),
+        lambda: [payment_table(result, money, redact)],
+        HEADER,
+        payment_rows(result, money, redact),
+        [*notes, *money.notes],
     )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Id = Annotated[str, typer.Argument(help="An id that `list` shows.")]
 Lister = Callable[["Catalogue", bool], list[dict[str, Any]]]
-Checker = Callable[["Catalogue"], tuple[list[str], dict[str, Any]]]
+Checker = Callable[["Catalogue"], tuple[Any, ...]]  # findings, what the document adds, and tables below the findings
 
 
 def add_shelf(name: str, one: str, items: Lister, check: Checker) -> typer.Typer:
@@ -38,11 +38,13 @@ def add_shelf(name: str, one: str, items: Lister, check: Checker) -> typer.Typer
     @group.command("check")
     def check_items(data: Data = None, form: Format = Form.table, output: Output = None, quiet: Quiet = False) -> None:
         catalogue = load(data)
-        findings, extra = check(catalogue)
+        findings, extra, *tables = check(catalogue)
         title = f"{name}: {len(findings)} findings" if findings else f"{name}: all in order"
         rows = [[finding] for finding in findings]
         content = {"ok": not findings, "findings": findings, **extra}
-        send(f"{name}-check", catalogue, content, ["finding"] if rows else [], rows, form, output, quiet, title)
+        header = ["finding"] if rows else []
+        shown = [listed(header, rows, title), *tables]
+        send(f"{name}-check", catalogue, content, header, rows, form, output, quiet, title, *shown)
         if findings:
             raise typer.Exit(1)
 
@@ -79,11 +81,17 @@ def send(
     """Print a list, a page or the findings of a check."""
     from tco.cli.emit import Answer, emit
     from tco.outputs.document import document
+
+    shown = tables or (listed(header, rows, title),)
+    emit(Answer(lambda: document(command, catalogue, content), lambda: shown, header, rows), form.value, output, quiet)
+
+
+def listed(header: Sequence[str], rows: Sequence[Sequence[Any]], title: str) -> Table:
+    """Return the table of a list."""
     from tco.outputs.table import Table, significant
 
     texts = [[significant(c, 6) if isinstance(c, float) else str(c) for c in row] for row in rows]
-    shown = tables or (Table(header, texts, title, align="l" * len(header)),)
-    emit(Answer(lambda: document(command, catalogue, content), lambda: shown, header, rows), form.value, output, quiet)
+    return Table(header, texts, title, align="l" * len(header))
 
 
 # ---------------------------------------------------------------- parts
@@ -234,20 +242,31 @@ def scenario_items(catalogue: Catalogue, _: bool) -> list[dict[str, Any]]:
     return [{"id": s.name, "title": s.title, "system": s.system, **s.documents} for s in found]
 
 
-def scenarios_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
-    """Evaluate every scenario."""
+def scenarios_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any], Table, Table]:
+    """Evaluate every scenario, and hold the figures of publications against what comes out."""
     from tco.catalog import schema
     from tco.chain.scenario import evaluate
     from tco.foundation.errors import TcoError
+    from tco.outputs.published import published_document, published_tables
+    from tco.studies.published import publication
 
-    findings = []
+    findings, publications = [], []
     for name, path in catalogue.scenarios.items():
         try:
-            findings += schema.check_scenario(path, catalogue.toml(path))
+            findings += schema.check_scenario(path, catalogue.toml(path), catalogue.sources)
             evaluate(name, catalogue=catalogue)
         except TcoError as error:
             findings.append(f"{name}: {error}")
-    return findings, {"published": []}
+    for name, path in catalogue.published.items():
+        try:
+            wrong = schema.check_scenario(path, catalogue.toml(path), catalogue.sources)
+            if not wrong:
+                publications.append(publication(catalogue, name))
+                wrong += publications[-1].findings()
+            findings += wrong
+        except TcoError as error:
+            findings.append(f"published/{name}: {error}")
+    return findings, published_document(publications), *published_tables(publications)
 
 
 scenarios = add_shelf("scenarios", "scenario", scenario_items, scenarios_check)

@@ -133,8 +133,8 @@ class Cost(NamedTuple):
 class Ledger:
     """Collects the cost lines of one world."""
 
-    def __init__(self, values: Values, chips: float) -> None:
-        self.terms = Terms(values)
+    def __init__(self, values: Values, chips: float, annuity: str = "yearly") -> None:
+        self.terms = Terms(values, annuity)
         self.chips = chips
         self.lines: list[CostLine] = []
 
@@ -188,8 +188,8 @@ def lines_and_sums(
     values: Values, bill: Bill, network: Network, rebates: list[Rebate], chips: float, tenure: str, sidecar: str | None, holding: Holding
 ) -> Cost:
     """Return the cost of a world, its cells named in the place that is open."""
-    ledger = Ledger(values, chips)
-    in_racks = add_servers(ledger, bill, holding.network)
+    ledger = Ledger(values, chips, holding.annuity)
+    in_racks = add_servers(ledger, values, bill, holding.network)
     in_common = []
     for part in network.lines:
         with scope("network", part.name):
@@ -238,8 +238,14 @@ def lines_and_sums(
     )
 
 
-def add_servers(ledger: Ledger, bill: Bill, network: frozenset[str]) -> list[Any]:
-    """Add what is bought of the system's tree, part by part; return the prices of what belongs to the scale-out network."""
+def add_servers(ledger: Ledger, values: Values, bill: Bill, network: frozenset[str]) -> list[Any]:
+    """Add what is bought of the system's tree, part by part; return the prices of what belongs to the scale-out network.
+
+    Where somebody states the price of the whole it is one line.
+    """
+    if values.has("system.price"):
+        ledger.priced("servers/system", "servers", bill.price, "system.price")
+        return []
     found = []
     for line in bill.lines:
         if line.extended is None:

@@ -33,3 +33,4 @@ class Holding(NamedTuple):
     network: frozenset[str] = frozenset()  # parts of the tree that belong to the scale-out network
     liquid_premium: bool = False  # the hall cools with liquid, and states what that adds
     backup_in_racks: bool = False  # batteries stand in the racks, and the site states what its building saves
+    annuity: str = "yearly"  # how often what repays a purchase is paid

@@ -7,7 +7,18 @@ from typing import Any
 import numpy as np
 
 from tco.foundation.formula import formula
-from tco.foundation.units import HourPerYear, MonthPerYear, Pure, USDPerWatt, USDPerWattHour, USDPerWattMonth, USDPerWattYear, Watt
+from tco.foundation.units import (
+    Chip,
+    HourPerYear,
+    MonthPerYear,
+    Pure,
+    USDPerChipHour,
+    USDPerWatt,
+    USDPerWattHour,
+    USDPerWattMonth,
+    USDPerWattYear,
+    Watt,
+)
 
 
 @formula(unit="USD", source="tco-model")
@@ -50,6 +61,24 @@ def yearly_energy(it_power: Watt, load_factor: Pure, pue: Pure, price: USDPerWat
 def yearly_staff(it_power: Watt, staff: USDPerWattYear) -> Any:
     """Operating staff: S = P x cost per watt and year."""
     return it_power * staff
+
+
+@formula(unit="W", source="tco-model")
+def sellable_power(site_power: Watt, pue_peak: Pure) -> Any:
+    """IT power a site can sell: what the grid gives must carry the worst hour, P / PUE_peak."""
+    return site_power / pue_peak
+
+
+@formula(unit="", source="tco-model")
+def worlds_in_power(power: Watt, world_power: Watt) -> Any:
+    """Whole worlds that some IT power carries: n = floor(P / P_world)."""
+    return np.floor(power / world_power + 1e-9)
+
+
+@formula(unit="USD/W/year", source="tco-model")
+def yearly_margin(income: USDPerChipHour, cost: USDPerChipHour, chips: Chip, site_power: Watt, hours_per_year: HourPerYear = 8760) -> Any:
+    """What a watt of the site earns in a year beyond its cost: m = (income - cost) x chips x 8,760 h / P, each per chip and calendar hour."""
+    return (income - cost) * chips * hours_per_year / site_power
 
 
 @formula(unit="W", source="tco-model")

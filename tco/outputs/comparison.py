@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tco.chain.metrics import METRICS
@@ -49,7 +49,7 @@ def kinds_of(metric: str) -> frozenset[str]:
     """Return the kinds of workload a metric may have a value for."""
     if metric in TRAINING:
         return frozenset({"training"})
-    return frozenset({"serving"}) if metric in PERFORMANCE else frozenset({"serving", "training"})
+    return frozenset({"serving", "stated"}) if metric in PERFORMANCE else frozenset({"serving", "training", "stated"})
 
 
 def premises(results: Sequence[Result]) -> list[str]:
@@ -79,12 +79,35 @@ def marked(result: Result, metric: str, text: str) -> str:
     """Return a number with a tilde before it where it rests on an estimate, an assumption or a prior."""
     if not text:
         return "-"
-    firm = all(kinds.get("sourced", 1.0) >= 0.9995 for kinds in result.shares.values())
+    firm = bool(result.shares) and all(kinds.get("sourced", 1.0) >= 0.9995 for kinds in result.shares.values())
     estimated = (metric in COSTS and not firm) or metric in PERFORMANCE
     return f"~{text}" if estimated else text
 
 
-def comparison_table(results: Sequence[Result], baseline: str) -> Table:
+# What a filled site comes to: key -> (label, unit shown, size of that unit in the key's own)
+HALL: tuple[tuple[str, str, str, float], ...] = (
+    ("racks", "site: racks", "", 1),
+    ("chips", "site: chips", "", 1),
+    ("it_power_w", "site: IT power used", "MW", 1e6),
+    ("capex_usd", "site: IT price", "million USD", 1e6),
+    ("output_tokens_per_s", "site: output tokens/s", "", 1),
+    ("margin_usd_per_mw_year", "site: margin a MW and year", "million USD", 1e6),
+)
+Hall = Mapping[str, float | None] | None
+
+
+def hall_rows(halls: Sequence[Hall]) -> list[Sequence[str]]:
+    """Return the rows of the table that say what each system makes of the site's power; none where no site is filled."""
+    rows: list[Sequence[str]] = []
+    for key, label, unit, size in HALL if halls else ():
+        values = [None if hall is None else hall[key] for hall in halls]
+        if any(value is not None for value in values):
+            cells = ["-" if value is None else f"~{significant(value / size)}" for value in values]
+            rows.append((f"{label}, {unit}" if unit else label, *cells))
+    return rows
+
+
+def comparison_table(results: Sequence[Result], baseline: str, more: Sequence[Sequence[str]] = ()) -> Table:
     """Return the table of `tco compare`: a row for each metric, a column for each scenario."""
     rows: list[Sequence[str]] = []
     kinds = {result.texts["workload.kind"] for result in results}
@@ -96,6 +119,7 @@ def comparison_table(results: Sequence[Result], baseline: str) -> Table:
             value = result.metrics[metric]
             cells.append(marked(result, metric, significant(None if value is None else value / size)))
         rows.append((f"{label}, {unit}" if unit and unit != "x" else label, *cells))
+    rows += more
     rows += [(f"{phase} bound by", *(binding(result, phase) for result in results)) for phase in PHASES if any(phase in r.bounds for r in results)]
     for name, of in (("hardware", "hardware price"), ("terms", "terms and site")):
         rows.append((f"{of}: sourced/estimated/assumed", *(kinds_in_words(result, name) for result in results)))
@@ -127,7 +151,10 @@ def workload_line(results: Sequence[Result]) -> str:
 
 def workload_words(result: Result) -> str:
     """Return the workload of one result in words."""
-    texts, precision = result.texts, result.texts["workload.precision"].upper()
+    texts = result.texts
+    if texts["workload.kind"] == "stated":
+        return "no model is run: rates, if any, are stated"
+    precision = texts["workload.precision"].upper()
     values = {path.partition(".")[2]: given.value for path, given in result.inputs.items() if path.startswith(("workload.", "cluster."))}
     if texts["workload.kind"] == "training":
         step = f"{values['global_batch']:,.0f} sequences of {values['sequence_length']:,.0f} tokens a step"
@@ -163,9 +190,9 @@ def validation(result: Result) -> dict[str, Any]:
     }
 
 
-def comparison_document(results: Sequence[Result], baseline: str) -> dict[str, Any]:
+def comparison_document(results: Sequence[Result], baseline: str, halls: Sequence[Hall] = ()) -> dict[str, Any]:
     """Return the content of the JSON document."""
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "scenario": result.scenario,
             "system": result.system,
@@ -180,6 +207,8 @@ def comparison_document(results: Sequence[Result], baseline: str) -> dict[str, A
         }
         for result in results
     ]
+    for row, hall in zip(rows, halls, strict=bool(halls)):
+        row["hall"] = hall
     return {"baseline": baseline, "rows": rows}
 
 
