@@ -15,7 +15,7 @@ SHOWN: tuple[tuple[str, str, str, float], ...] = (
     ("chips", "chips in the scale-up world", "", 1),
     ("capex_usd_per_chip", "IT price a chip", "USD", 1),
     ("rebate_usd_per_chip", "supplier rebates a chip", "USD", 1),
-    ("network_usd_per_chip", "of it network beyond the rack", "USD", 1),
+    ("network_usd_per_chip", "of it network, NIC to spine", "USD", 1),
     ("it_power_w_per_chip", "IT power a chip", "W", 1),
     ("tco_gross_usd_per_chip_hour", "cost a chip-hour, gross", "USD", 1),
     ("tco_usd_per_chip_hour", "cost a chip-hour, net", "USD", 1),
