@@ -72,7 +72,8 @@ DOMAIN = "scale_up_domain"  # chips of the domain that a chip is sold in
 
 def is_bare_chip(catalogue: Catalogue, name: str) -> bool:
     """Say whether a name is that of a chip which may be asked for alone: no system has it, and its domain is known."""
-    return name not in catalogue.ids("systems") and catalogue.has_part_value(name, DOMAIN)
+    systems: frozenset[str] = catalogue.once("systems", lambda: frozenset(catalogue.ids("systems")))
+    return name not in systems and catalogue.has_part_value(name, DOMAIN)
 
 
 def bare_system(catalogue: Catalogue, chip: str, domain: float, point_to_point: bool) -> System:

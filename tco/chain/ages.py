@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from tco.catalog import Catalogue
@@ -29,7 +30,8 @@ class Ages(NamedTuple):
 def ages_of(catalogue: Catalogue, lines: Sequence[CostLine], inputs: Mapping[str, Input], date: str) -> Ages:
     """Return how much of a bill rests on prices of other dates than it should, with notes that name the largest."""
     day, newest = period(date), newest_price(catalogue)
-    found = {line.path: [given for path in line.flow.inputs if moves(given := inputs[path])] for line in lines}
+    dated = {path: given for path in dict.fromkeys(chain.from_iterable(line.flow.inputs for line in lines)) if moves(given := inputs[path])}
+    found = {line.path: [dated[path] for path in line.flow.inputs if path in dated] for line in lines}
     bill = [line for line in lines if line.asset in BILL and not line.flow.recurs]
     whole = sum(float(line.usd) for line in bill)
     notes = [f"{date} lies beyond the prices known: the last is of {newest}, and holds on"] if day.first > period(newest).last else []
@@ -38,7 +40,8 @@ def ages_of(catalogue: Catalogue, lines: Sequence[CostLine], inputs: Mapping[str
         raise DataError(f"terms.date={date} lies before the first price of this bill, of {first}: its parts were not for sale yet")
     shares = []
     for judge, words in ((is_later, f"later than {date}"), (is_old, "older than their kind may be")):
-        rests = [(float(line.usd), amiss) for line in bill if (amiss := [one for one in found[line.path] if judge(one, day.last)])]
+        wrong = {path for path, given in dated.items() if judge(given, day.last)}
+        rests = [(float(line.usd), amiss) for line in bill if (amiss := [one for one in found[line.path] if one.path in wrong])] if wrong else []
         shares.append(sum(usd for usd, _ in rests) / whole if rests else 0.0)
         if rests:
             notes.append(f"{shares[-1] * 100:.1f} % of the bill is priced by rows {words}: {largest(rests)}")

@@ -18,8 +18,8 @@ from tco.economics.flows import ANNUITIES
 from tco.economics.perspective import FOLDER, Perspective, load_perspective, owner_of, refuse_misfit
 from tco.foundation.dates import period
 from tco.foundation.errors import DataError, unknown
-from tco.foundation.provenance import Given, Input
-from tco.foundation.values import Reader, Values, as_number
+from tco.foundation.provenance import KEPT, Given, Input
+from tco.foundation.values import Reader, Rule, Values, as_number
 from tco.hardware.bill import offers
 from tco.hardware.nics import from_the_tree
 from tco.hardware.wires import refuse_bad_wires
@@ -171,6 +171,7 @@ class Inputs:
     settings: dict[str, Any]  # texts, once they are read: an array is a word on how many values it has
     variant: dict[str, str]
     structure: Structure | None = None  # that is given; else it is decided here and on the way
+    kept: Mapping[str, str] = field(default_factory=dict)  # texts and quantities of an earlier answer, in place of all others
     system: System = field(init=False)
     perspective: Perspective = field(init=False)
     found: dict[str, Input] = field(init=False, default_factory=dict)
@@ -184,6 +185,8 @@ class Inputs:
     notes: list[str] = field(init=False, default_factory=list)
     shared: dict[str, Input] = field(init=False, default_factory=dict)  # of the date, with every scenario of the catalogue
     judged: set[str] = field(init=False, default_factory=set)  # inputs the shape of the tree rests on
+    follows: Mapping[str, Rule] = field(init=False, default_factory=dict)  # what follows from the tree of the system
+    tree: System | None = field(init=False, default=None)  # that they are of
 
     def __post_init__(self) -> None:
         scenario = self.scenario = self.scenario._replace(documents=self.scenario.documents | self.chosen_documents())
@@ -197,6 +200,7 @@ class Inputs:
             self.found = {**self.catalogue.document_inputs("defaults", defaults, "file", "workload"), **self.found}
         wanted |= {path: given_of(path, setting, self.unit_of) for path, setting in self.settings.items()}
         self.settings = {path: wanted[path].text for path in self.settings}
+        wanted |= {path: Given(text, KEPT, "assumed", KEPT) for path, text in self.kept.items()}
         for path, given in wanted.items():
             self.place(path, given)
         self.shape = shape_of(self.given)
@@ -335,8 +339,9 @@ class Inputs:
 
     def values(self, read: Reader) -> Values:
         """Return the mapping of all inputs, in one reading."""
-        follows = from_the_tree(self.system, self.catalogue)
-        return Values(self.resolve, read, self.given, bounds, self.unit_of, lambda date: self.at(date).values(read), follows, self.readings)
+        if self.tree is not self.system:
+            self.tree, self.follows = self.system, from_the_tree(self.system, self.catalogue)
+        return Values(self.resolve, read, self.given, bounds, self.unit_of, lambda date: self.at(date).values(read), self.follows, self.readings)
 
     def at(self, date: str) -> Inputs:
         """Return the same inputs at another date: prices move, the system, its choices and whatever is set stay as they are."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Data, Form, Format, Output, Quiet, Settings, pairs
+from tco.cli.options import Given, command
 
 if TYPE_CHECKING:
     from tco.chain.result import Result
@@ -25,31 +25,27 @@ def halls_of(results: Sequence[Result]) -> list[dict[str, float | None] | None]:
     return [hall_of(result) for result in results]
 
 
-@app.command()
+@command(app, "set")
 def compare(
+    given: Given,
     scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; none: the four headline racks.")] = None,
     baseline: Annotated[str | None, typer.Option(metavar="NAME", help="The scenario the others are held against.")] = None,
     hall: Annotated[str | None, typer.Option(metavar="POWER", help="Fill a site with each system, such as '20 MW' from the grid.")] = None,
-    settings: Settings = None,
-    data: Data = None,
-    form: Format = Form.table,
-    output: Output = None,
-    quiet: Quiet = False,
 ) -> None:
     """Price and rate scenarios side by side."""
     from tco.chain.metrics import METRICS
     from tco.chain.placement import SITE_POWER
-    from tco.cli.emit import Answer, emit
+    from tco.cli.emit import Answer
     from tco.cli.load import HEADLINE, evaluate_all
     from tco.outputs.comparison import comparison_document, comparison_rows, comparison_table, hall_rows
     from tco.outputs.document import document
     from tco.studies.asking import compared
 
-    given = pairs(settings, "--set") | ({SITE_POWER: hall} if hall else {})
-    catalogue, results = evaluate_all(scenarios or HEADLINE, data, given, refuse=False)
+    settings = given.settings | ({SITE_POWER: hall} if hall else {})
+    catalogue, results = evaluate_all(scenarios or HEADLINE, given.data, settings, refuse=False)
     base, results = compared(results, baseline)
     halls = halls_of(results)
-    emit(
+    given.emit(
         Answer(
             lambda: document("compare", catalogue, comparison_document(results, base, halls)),
             lambda: [comparison_table(results, base, hall_rows(halls))],
@@ -57,7 +53,4 @@ def compare(
             comparison_rows(results),
             [f"{result.scenario}: {note}" for result in results for note in (*result.notes, *result.ages.notes)],
         ),
-        form.value,
-        output,
-        quiet,
     )

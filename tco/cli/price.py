@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Data, Form, Format, Output, Quiet, Redact, Settings, Variants, pairs
+from tco.cli.options import Given, command
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
@@ -15,38 +15,32 @@ if TYPE_CHECKING:
     from tco.cli.emit import Answer
 
 
-@app.command()
+@command(app, "set", "variant", "redact")
 def price(
+    given: Given,
     scenario: Annotated[str, typer.Argument(help="A scenario's name or file.")],
-    settings: Settings = None,
-    variant: Variants = None,
-    data: Data = None,
-    form: Format = Form.table,
-    output: Output = None,
-    quiet: Quiet = False,
-    redact: Redact = False,
     cash_flow: Annotated[bool, typer.Option("--cash-flow", help="Show what is paid month by month instead.")] = False,
 ) -> None:
     """Show the cost lines of one scenario, down to the chip-hour."""
-    from tco.cli.emit import Answer, emit
+    from tco.cli.emit import Answer
     from tco.cli.load import evaluate_all
     from tco.outputs.costs import HEADER, cost_document, cost_rows, cost_table
     from tco.outputs.document import document
     from tco.studies.state import state_of
 
-    catalogue, (result,) = evaluate_all([scenario], data, pairs(settings, "--set"), pairs(variant, "--variant"))
+    catalogue, (result,) = evaluate_all([scenario], given.data, given.settings, given.variant)
     notes = [*result.notes, *result.ages.notes]
     if cash_flow:
-        answer = over_time(catalogue, result, redact, notes)
+        answer = over_time(catalogue, result, given.redact, notes)
     else:
         answer = Answer(
-            lambda: document("price", catalogue, cost_document(result, redact) | ({} if redact else {"state": state_of(result)})),
-            lambda: [cost_table(result, redact)],
+            lambda: document("price", catalogue, cost_document(result, given.redact) | ({} if given.redact else {"state": state_of(result)})),
+            lambda: [cost_table(result, given.redact)],
             HEADER,
-            cost_rows(result, redact),
+            cost_rows(result, given.redact),
             notes,
         )
-    emit(answer, form.value, output, quiet)
+    given.emit(answer)
 
 
 def over_time(catalogue: Catalogue, result: Result, redact: bool, notes: list[str]) -> Answer:

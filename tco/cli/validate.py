@@ -8,11 +8,12 @@ from typing import Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Data, Form, Format, Output, Quiet, Settings, pairs
+from tco.cli.options import Given, command
 
 
-@app.command()
+@command(app, "set")
 def validate(
+    given: Given,
     file: Annotated[Path, typer.Argument(metavar="FILE.csv", help="Measured kernels, collectives, training or serving.")],
     kind: Annotated[str | None, typer.Option(help="kernels, collectives, training or inference; none: guessed from the header.")] = None,
     against: Annotated[str | None, typer.Option(metavar="COLUMN", help="Score only the rows predicted as this column.")] = None,
@@ -20,23 +21,18 @@ def validate(
     alias: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="What names in the rows mean: name,part or name,model.")] = None,
     rows: Annotated[bool, typer.Option("--rows", help="Also give every row: in JSON as rows, in CSV instead of the scores.")] = False,
     report: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Also write KIND.csv, KIND.md and a scatter KIND.png there.")] = None,
-    settings: Settings = None,
-    data: Data = None,
-    form: Format = Form.table,
-    output: Output = None,
-    quiet: Quiet = False,
 ) -> None:
     """Hold predictions against measurements, each row predicted from its own stated configuration."""
     from tco.chain.inputs import plain_inputs
-    from tco.cli.emit import Answer, emit
+    from tco.cli.emit import Answer
     from tco.cli.load import catalogue_for
     from tco.foundation.values import as_number
     from tco.outputs.document import document
     from tco.outputs.validations import SCORE_COLUMNS, row_cells, score_rows, validation_document, validation_tables
     from tco.studies.validation.run import validate as score
 
-    catalogue = catalogue_for(None, data)
-    inputs = plain_inputs(catalogue, pairs(settings, "--set"))
+    catalogue = catalogue_for(None, given.data)
+    inputs = plain_inputs(catalogue, given.settings)
     values = inputs.values(as_number)
     found = score(file, catalogue, values, kind, against, alias)
     values.check_given(inputs.is_known)
@@ -44,16 +40,13 @@ def validate(
         from tco.outputs.validation_report import write_report
 
         write_report(found, file.name, report)
-    emit(
+    given.emit(
         Answer(
             lambda: document("validate", catalogue, validation_document(str(file), found.kind, found.card, found.rows if rows else None)),
             lambda: validation_tables(file.name, found.kind, found.card),
             list(found.rows.columns) if rows else SCORE_COLUMNS,
             row_cells(found.rows) if rows else score_rows(found.card),
         ),
-        form.value,
-        output,
-        quiet,
     )
     error = found.card["median_ape"]
     if max_error is not None and (error is None or error > max_error):

@@ -72,6 +72,7 @@ class Terms:
         self.interval = ANNUITIES[annuity]
         self.recoveries: dict[str, Any] = {}  # by the path of the life
         self.charges: dict[str, Any] = {}
+        self.known: dict[str, tuple[Any, Any]] = {}  # life and residual of a class
 
     def life(self, asset: str) -> Any:
         """Return the years a class of assets serves; what recurs does so as long as the world is run."""
@@ -125,7 +126,10 @@ class Terms:
         self, path: str, asset: str, price: Any, kind: str, sources: tuple[str, ...], inputs: tuple[str, ...], overlay: bool = False
     ) -> Flow:
         """Return the flow of something bought before operation begins."""
-        return Flow(path, asset, price, 0, self.life(asset), 0, self.residual(asset), kind, sources, inputs, overlay)
+        if asset not in self.known:
+            self.known[asset] = self.life(asset), self.residual(asset)
+        life, residual = self.known[asset]
+        return Flow(path, asset, price, 0, life, 0, residual, kind, sources, inputs, overlay)
 
     def recurring(self, path: str, asset: str, yearly: Any, inputs: tuple[str, ...]) -> Flow:
         """Return the flow of a yearly cost that rests on some inputs, paid at the end of every month."""

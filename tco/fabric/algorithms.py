@@ -20,7 +20,7 @@ from tco.fabric.library import EXCHANGES, NotOfferedError, nothing_offered
 from tco.fabric.links import Group, Links, group_of, links_for, worlds_of
 from tco.fabric.timing import Reach, Timing, Ways, at_once, partly, pipelined, straight_latency, wire
 from tco.foundation.errors import unknown
-from tco.foundation.formula import least, total
+from tco.foundation.formula import MANY, everywhere, extent, in_use, least, minimum, somewhere, stacked, total
 from tco.foundation.trace import scope
 
 OPERATIONS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-recv")
@@ -65,14 +65,14 @@ def called(at: Reach, operation: str, timing: Timing) -> Timing:
 def offered(at: Reach, operation: str, found: Ways) -> dict[str, Timing]:
     """Return the timing of the algorithms that the library offers a group; where only some of many groups have one, it takes the others forever."""
     library, made = at.links.library, {}
-    apart = np.asarray(at.group.domains) > 1
+    apart = at.group.domains > 1
     for name, way in found.items():
         if not library.offered(operation, name):
             continue
         with scope(name):
-            if library.anywhere(operation, name) or not apart.any():
+            if library.anywhere(operation, name) or not somewhere(apart):
                 made[name] = called(at, operation, way())
-            elif not apart.all():
+            elif not everywhere(apart):
                 made[name] = called(at, operation, partly(way(), 1.0 - apart))
     if not made:
         raise nothing_offered(library, operation, found)
@@ -171,7 +171,7 @@ def direct(at: Reach, share: Shares) -> Timing:
     t, group = at.links.latencies, at.group
     wire = cost.wire_time(share.inner, at.links.direct, share.outer, at.rate)
     latency = cost.direct_latency(t.direct_start, share.passes, group.ranks, group.domains, t.far_step, at.step)
-    adding = np.minimum(group.ranks - group.domains, 1) + np.minimum(group.domains - 1, 1) if share.reduces else None
+    adding = minimum(group.ranks - group.domains, 1) + minimum(group.domains - 1, 1) if share.reduces else None
     return at_once(at, t.direct_start, latency, wire, adding)
 
 
@@ -181,7 +181,7 @@ def forwarded(at: Reach, size: Any, share: Shares) -> Timing:
     outer = cost.outer_exchange(size, group.ranks, group.per_domain, share.passes)
     latency = straight_latency(at, t.direct_start, share.passes, t.far_step)
     rate = at.links.direct if at.links.torus is None else at.links.spread
-    adding = np.minimum(group.ranks - 1, 1) if share.reduces else None
+    adding = minimum(group.ranks - 1, 1) if share.reduces else None
     return at_once(at, t.direct_start, latency, wire(at, share.inner, outer, rate), adding)
 
 
@@ -258,7 +258,7 @@ def all_reduce(at: Reach, size: Any) -> Ways:
     }
     if at.links.latencies.forwarded_step is not None:
         found["two-shot, forwarded"] = lambda: forwarded(at, size, share)
-    if np.any(at.links.reduces):
+    if somewhere(at.links.reduces):
         found["in-network"] = lambda: in_network(at, size)
     return found
 
@@ -269,7 +269,7 @@ def one_shot(at: Reach, size: Any) -> Timing:
     everything, across = cost.one_shot_bytes(size, at.group.ranks), cost.one_shot_crossing(size, at.group.ranks, at.group.per_domain)
     latency = straight_latency(at, t.direct_start, 1, t.far_step)
     wire = cost.wire_time(everything, at.links.direct if at.links.torus is None else at.links.spread, across, at.rate)
-    return at_once(at, t.direct_start, latency, wire, np.minimum(at.group.ranks - 1, 1))
+    return at_once(at, t.direct_start, latency, wire, minimum(at.group.ranks - 1, 1))
 
 
 def in_network(at: Reach, size: Any) -> Timing:
@@ -278,7 +278,7 @@ def in_network(at: Reach, size: Any) -> Timing:
     inner, outer = cost.in_network_bytes(size, at.group.per_domain), cost.outer_share(size, at.group.domains, at.group.per_domain, 2)
     wire = cost.wire_time(inner, at.links.direct, outer, at.rate)
     timing = pipelined(at, cost.in_network_latency_of(t.start, t.in_network, at.group.domains, at.step), wire)
-    return timing if np.all(at.links.reduces) else partly(timing, at.links.reduces)
+    return timing if everywhere(at.links.reduces) else partly(timing, at.links.reduces)
 
 
 def exchange(at: Reach, size: Any) -> Ways:
@@ -321,5 +321,16 @@ def expert_exchange(links: Links, ranks: Any, tokens: Any, active: Any, token: A
 
 
 def expert_exchanges(at: Reach, tokens: Any, active: Any, sizes: Sequence[Any]) -> list[Any]:
-    """Return the time of expert dispatch and combine, each with its bytes a token."""
-    return [choose(at, operation, Tokens(tokens, token, active)) for operation, token in zip(EXCHANGES, sizes, strict=True)]
+    """Return the time of expert dispatch and combine, each with its bytes a token.
+
+    Where there are many groups and the library has the same ways for both, both are taken in one call, on an axis in front of all others.
+    """
+    library = at.links.library
+    axes, size = extent((tokens, *at.group, at.rate, at.step, at.straight, at.links.spread))
+    alike = all(library.offers.get(one) == library.offers.get(EXCHANGES[0]) for one in EXCHANGES) and not set(EXCHANGES) & set(library.called)
+    if in_use() is not None or not alike or not axes or size > MANY:
+        return [choose(at, operation, Tokens(tokens, token, active)) for operation, token in zip(EXCHANGES, sizes, strict=True)]
+    kernels = stacked([library.kernels[one] for one in EXCHANGES], axes) if library.kernels else None
+    both = library._replace(kernels={} if kernels is None else dict.fromkeys(EXCHANGES, kernels))
+    at = at._replace(links=at.links._replace(library=both))
+    return list(choose(at, EXCHANGES[0], Tokens(tokens, stacked(sizes, axes), active)))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tco.foundation.formula import ceil_ratio, formula, select
+from tco.foundation.formula import ceil_ratio, formula, maximum, minimum, select
 from tco.foundation.units import Byte, BytePerSecond, PerSecond, Pure, Second
 
 
@@ -59,7 +59,7 @@ def reducing_latency(latency: Second, steps: Pure, reduction: Second) -> Any:
 @formula(unit="byte/s", source="tco-model")
 def mesh_injection(bandwidth: BytePerSecond, point_to_point: Pure, ranks: Pure, domain: Pure) -> Any:
     """What a rank injects: all its links behind a switch, on a mesh only those to ranks in use: B min(1, (Y-1)/(D-1))."""
-    return bandwidth * select(point_to_point > 0.5, np.minimum(np.maximum(ranks - 1, 1) / np.maximum(domain - 1, 1), 1.0), 1.0)
+    return bandwidth * select(point_to_point > 0.5, minimum(maximum(ranks - 1, 1) / maximum(domain - 1, 1), 1.0), 1.0)
 
 
 @formula(unit="byte", source="thakur2005")
@@ -107,19 +107,19 @@ def outer_exchange(size: Byte, ranks: Pure, per_domain: Pure, passes: Pure = 1) 
 @formula(unit="byte", source="hockney1994")
 def crossing_bytes(size: Byte, domains: Pure) -> Any:
     """Bytes of a point-to-point transfer that leave the domain: all of them or none."""
-    return size * np.minimum(domains - 1, 1)
+    return size * minimum(domains - 1, 1)
 
 
 @formula(unit="byte", source="chan2007")
 def broadcast_crossing(size: Byte, domains: Pure, per_domain: Pure) -> Any:
     """Bytes of a rank that cross domains when all get the whole buffer, passed from domain to domain: M min(X - 1, 1) / Y."""
-    return size * np.minimum(domains - 1, 1) / per_domain
+    return size * minimum(domains - 1, 1) / per_domain
 
 
 @formula(unit="byte", source="hockney1994")
 def staying_bytes(size: Byte, domains: Pure) -> Any:
     """Bytes of a point-to-point transfer that stay in the domain: none of them or all."""
-    return size * (1 - np.minimum(domains - 1, 1))
+    return size * (1 - minimum(domains - 1, 1))
 
 
 @formula(unit="byte/s", source="tco-model")
@@ -149,13 +149,13 @@ def scope_latency(extent: Pure, rack: Pure, near: Second, far: Second) -> Any:
 @formula(unit="s", source="hockney1994")
 def wire_time(inner: Byte, inner_rate: BytePerSecond, outer: Byte, outer_rate: BytePerSecond) -> Any:
     """Time on the wire of both tiers at once: w = max(Q_in/B_in, Q_out/B_out)."""
-    return np.maximum(inner / inner_rate, outer / outer_rate)
+    return maximum(inner / inner_rate, outer / outer_rate)
 
 
 @formula(unit="s", source="tco-model")
 def shared_wire_time(inner: Byte, inner_rate: BytePerSecond, outer: Byte, outer_rate: BytePerSecond, shared: Pure) -> Any:
     """Time on the wire where what leaves the domain passes the same ports: w = max((Q_in + Q_out)/B_in, Q_out/B_out); shared is 1 or 0."""
-    return np.maximum((inner + shared * outer) / inner_rate, outer / outer_rate)
+    return maximum((inner + shared * outer) / inner_rate, outer / outer_rate)
 
 
 @formula(unit="s", source="tco-calibration")
@@ -176,7 +176,7 @@ def half_rate_size(latency: Second, rate: BytePerSecond, size: Byte, time: Secon
 
     x is the root of the time a chunk costs; a transfer in one piece has none, and M = l B.
     """
-    chunks = np.maximum(time - latency - size / rate, 0) / (2 * np.sqrt(size / rate))
+    chunks = maximum(time - latency - size / rate, 0) / (2 * np.sqrt(size / rate))
     return rate * (chunks + np.sqrt(chunks**2 + latency)) ** 2
 
 
@@ -189,7 +189,7 @@ def ring_latency(start: Second, passes: Pure, ranks: Pure, domains: Pure, step: 
 @formula(unit="s", source="sanders2009")
 def tree_latency(start: Second, passes: Pure, per_domain: Pure, board: Pure, domains: Pure, step: Second, outer_step: Second) -> Any:
     """Latency of a tree: a chain inside a board, binary above: l = start + p ((c - 1 + log2(Y/c)) alpha_in + log2(X) alpha_out)."""
-    chain = np.minimum(per_domain, board)
+    chain = minimum(per_domain, board)
     inside = chain - 1 + np.ceil(np.log2(per_domain / chain) - 1e-9)
     return start + passes * (inside * step + np.ceil(np.log2(domains) - 1e-9) * outer_step)
 
@@ -197,7 +197,7 @@ def tree_latency(start: Second, passes: Pure, per_domain: Pure, board: Pure, dom
 @formula(unit="", source="sanders2009")
 def tree_depth(per_domain: Pure, board: Pure, domains: Pure) -> Any:
     """Steps of a tree from the leaves to the root: a chain inside a board, binary above: c - 1 + log2(Y/c) + log2(X)."""
-    chain = np.minimum(per_domain, board)
+    chain = minimum(per_domain, board)
     return chain - 1 + np.ceil(np.log2(per_domain / chain) - 1e-9) + np.ceil(np.log2(domains) - 1e-9)
 
 
@@ -216,19 +216,19 @@ def in_network_latency_of(start: Second, extra: Second, domains: Pure, outer_ste
 @formula(unit="s", source="tco-model")
 def direct_latency(start: Second, phases: Pure, ranks: Pure, domains: Pure, step: Second, outer_step: Second) -> Any:
     """Latency of direct exchanges, all at once in each phase: l = start + phases (alpha_in if a domain holds several, alpha_out if crossed)."""
-    return start + phases * (np.minimum(ranks - domains, 1) * step + np.minimum(domains - 1, 1) * outer_step)
+    return start + phases * (minimum(ranks - domains, 1) * step + minimum(domains - 1, 1) * outer_step)
 
 
 @formula(unit="s", source="tco-model")
 def forwarded_latency(start: Second, phases: Pure, ranks: Pure, domains: Pure, step: Second, outer_step: Second) -> Any:
     """Latency of direct exchanges forwarded by what lies on the way: l = start + phases max(alpha_in, alpha_out if domains are crossed)."""
-    return start + phases * np.maximum(np.minimum(ranks - domains, 1) * step, np.minimum(domains - 1, 1) * outer_step)
+    return start + phases * maximum(minimum(ranks - domains, 1) * step, minimum(domains - 1, 1) * outer_step)
 
 
 @formula(unit="s", source="bruck1997")
 def exchange_latency(start: Second, ranks: Pure, domains: Pure, step: Second, outer_step: Second) -> Any:
     """Latency of an all-to-all: l = start + log2(N) alpha_in, and one alpha_out if domains are crossed."""
-    return start + np.log2(ranks) * step + np.minimum(domains - 1, 1) * outer_step
+    return start + np.log2(ranks) * step + minimum(domains - 1, 1) * outer_step
 
 
 @formula(unit="s", source="chan2007")
@@ -240,7 +240,7 @@ def torus_latency(start: Second, passes: Pure, steps: Pure, step: Second) -> Any
 @formula(unit="s", source="chan2007")
 def bucket_time(size: Byte, ring: Pure, before: Pure, passes: Pure, link: BytePerSecond, closed: Pure = 1) -> Any:
     """Wire time of one dimension of a sequential bucket: p (d-1)/d x M / prod(d before) / (n B), n = 2 on a closed ring, 1 on a line or a pair."""
-    return passes * (ring - 1) / ring * size / before / (np.maximum(np.minimum(ring - 1, 1 + closed), 1) * link)
+    return passes * (ring - 1) / ring * size / before / (maximum(minimum(ring - 1, 1 + closed), 1) * link)
 
 
 @formula(unit="byte", source="deepep")
@@ -270,13 +270,13 @@ def distinct_places(places: Pure, active: Pure) -> Any:
 @formula(unit="", source="deepseek-v3")
 def missed_share(missed: Pure, units: Pure, groups: Pure, drawn: Pure) -> Any:
     """Share of tokens that miss a unit of G/U groups after one more group is drawn without replacement: m max(G - G/min(U, G) - d, 0) / (G - d)."""
-    return missed * np.maximum(groups - groups / np.minimum(units, groups) - drawn, 0) / (groups - drawn)
+    return missed * maximum(groups - groups / minimum(units, groups) - drawn, 0) / (groups - drawn)
 
 
 @formula(unit="", source="deepseek-v3")
 def limited_places(units: Pure, missed: Pure, groups: Pure, drawn: Pure, active: Pure) -> Any:
     """Distinct units the k experts of a token in D of G groups fall on: U (1 - m); where groups span units D u (1 - (1 - 1/u)^(k/D)), u = U/G."""
-    within = np.maximum(units / groups, 1)
+    within = maximum(units / groups, 1)
     return select(units > groups, drawn * within * (1 - (1 - 1 / within) ** (active / drawn)), units * (1 - missed))
 
 
@@ -289,13 +289,13 @@ def copy_time(tokens: Pure, token: Byte, places: Pure, cores: Pure, core_rate: B
 @formula(unit="s", source="tco-model")
 def crossing_step(step: Second, domains: Pure) -> Any:
     """Latency of a step to another domain, zero where there is none: alpha min(X - 1, 1)."""
-    return step * np.minimum(domains - 1, 1)
+    return step * minimum(domains - 1, 1)
 
 
 @formula(unit="s", source="deepep")
 def moving_time(wire: Second, copying: Second) -> Any:
     """Time an expert exchange moves data: max(wire, copying)."""
-    return np.maximum(wire, copying)
+    return maximum(wire, copying)
 
 
 @formula(unit="s", source="deepep")

@@ -111,10 +111,16 @@ def over(below: Library, top: Library) -> Library:
 
 def library_of(catalogue: Catalogue, names: Iterable[str]) -> Library:
     """Return what several libraries offer together: one for sums and gathers, say, and one for expert exchanges."""
-    found, *rest = [read_library(catalogue, name) for name in names]
-    for one in rest:
-        found = over(found, one)._replace(id=f"{found.id}+{one.id}", name=f"{found.name} and {one.name}")
-    return found
+    wanted = tuple(names)
+
+    def read() -> Library:
+        found, *rest = [read_library(catalogue, name) for name in wanted]
+        for one in rest:
+            found = over(found, one)._replace(id=f"{found.id}+{one.id}", name=f"{found.name} and {one.name}")
+        return found
+
+    joined: Library = catalogue.once(("joined libraries", *wanted), read)
+    return joined
 
 
 def family_library(catalogue: Catalogue, family: str) -> Library:

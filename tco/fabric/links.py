@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-
 from tco.fabric.costs import aged_scale, latency_scale, mesh_injection, scaled_latency, scope_latency, start_with_ends, step_ratio, trips_to_memory
 from tco.fabric.library import Library, practised
 from tco.fabric.slices import Torus, lanes_rate, slice_all_to_all, slices_of
-from tco.foundation.formula import formula
+from tco.foundation.formula import ceil_ratio, formula, maximum
 from tco.foundation.trace import plain
 from tco.foundation.units import Byte, BytePerSecond, Pure, Second
 
@@ -27,7 +25,7 @@ def link_rate(bandwidth: BytePerSecond, link_efficiency: Pure) -> Any:
 @formula(unit="byte/s", source="tco-model")
 def scale_out_rate(bandwidth: BytePerSecond, efficiency: Pure, design: Pure, oversubscription: Pure, uplinks: Pure) -> Any:
     """Rate large messages reach on the network: B = bandwidth x efficiency x design / max(s, 1)^u, u tiers of uplinks on the way."""
-    return bandwidth * efficiency * design / np.maximum(oversubscription, 1) ** uplinks
+    return bandwidth * efficiency * design / maximum(oversubscription, 1) ** uplinks
 
 
 class Readable(Protocol):
@@ -139,19 +137,19 @@ class Group(NamedTuple):
 
 def group_of(links: Links, ranks: Any) -> Group:
     """Return how a group of consecutive ranks falls on the domains of the inside tier."""
-    domains = np.ceil(np.asarray(ranks) / links.domain - 1e-9)
+    domains = ceil_ratio(ranks, links.domain)
     return Group(ranks, domains, ranks / domains)
 
 
 def placed(ranks: Any, per_domain: Any) -> Group:
     """Return a group of which so many ranks, at most, stand in each domain."""
-    domains = np.ceil(np.asarray(ranks) / per_domain - 1e-9)
+    domains = ceil_ratio(ranks, per_domain)
     return Group(ranks, domains, ranks / domains)
 
 
 def worlds_of(links: Links, group: Group) -> Any:
     """Return the worlds a group stands in."""
-    return np.ceil(group.domains * links.domain / links.world - 1e-9) if group.worlds is None else group.worlds
+    return ceil_ratio(group.domains * links.domain, links.world) if group.worlds is None else group.worlds
 
 
 def links_for(links: Links, group: Group) -> Links:
@@ -199,7 +197,7 @@ def hops_between(links: Links, group: Group) -> float | None:
 @formula(unit="s", source="hockney1994")
 def step_over_hops(step: Second, hop_latency: Second, hops: Pure) -> Any:
     """Latency of a step over more devices than the one switch the family's step was measured on: alpha + (hops - 1) alpha_hop."""
-    return step + np.maximum(hops - 1, 0) * hop_latency
+    return step + maximum(hops - 1, 0) * hop_latency
 
 
 @formula(unit="s", source="tco-model")

@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from tco.fabric import costs as cost
 from tco.fabric.links import Group, Links
 
@@ -53,7 +51,7 @@ def wire(at: Reach, inner: Any, outer: Any, inner_rate: Any) -> Any:
     """Return the time on the wire of bytes that stay and bytes that leave the domain, which may pass the same ports."""
     if not at.links.shared:
         return cost.wire_time(inner, inner_rate, outer, at.rate)
-    within = np.minimum(np.asarray(at.group.worlds) <= 1, 1.0)  # beyond its world a chip has ports of its own
+    within = 1.0 * (at.group.worlds <= 1)  # beyond its world a chip has ports of its own
     return cost.shared_wire_time(inner, inner_rate, outer, at.rate, within)
 
 

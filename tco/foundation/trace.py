@@ -11,7 +11,7 @@ not from any value, so it names the same cell in every explanation, file and wor
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from typing import Any
 
@@ -21,7 +21,21 @@ from tco.foundation.units import same_unit
 STRUCTURE = "structure"  # the source of a count that the system, model or plan itself states
 
 PLACE: ContextVar[str] = ContextVar("place", default="")  # where the nodes of this thread or task are made
-NOWHERE: AbstractContextManager[None] = nullcontext()
+
+
+class _Nowhere:
+    """No place at all: what a scope opens while nothing is recorded."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
+        pass
+
+
+NOWHERE = _Nowhere()
 
 
 class _Scope:
@@ -42,7 +56,7 @@ class _Scope:
             PLACE.reset(self.token)
 
 
-def scope(*names: str) -> AbstractContextManager[None]:
+def scope(*names: str) -> _Scope | _Nowhere:
     """Open a place below the one that is open: nodes made in it carry its name. Without a recording it costs nothing."""
     return NOWHERE if in_use() is None else _Scope(names)
 

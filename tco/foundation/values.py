@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tco.foundation.errors import DataError, unknown
+from tco.foundation.formula import everywhere, somewhere
 from tco.foundation.provenance import Given, Input, bounded
 from tco.foundation.trace import Trace, Traced, paused, scope
 from tco.foundation.units import parse_quantity
@@ -107,13 +108,11 @@ class Values(Readable):
         self.dates: dict[str, Values] = {}  # the same inputs at other dates
 
     def __missing__(self, path: str) -> Any:
-        rule = self.rule(path)
-        if rule is not None:
+        if path in self.follows and (rule := self.rule(path)) is not None:
             with scope(*path.split(".")):
                 value = self[path] = self.derived(path, self.unit_of(path), lambda: rule(self.__getitem__))
             return value
-        found = self.input(path)
-        value = self[path] = self.read(found)
+        value = self[path] = self.read(self.inputs.get(path) or self.input(path))
         return value
 
     def rule(self, path: str) -> Rule | None:
@@ -123,11 +122,13 @@ class Values(Readable):
     def input(self, path: str) -> Input:
         """Return the input behind a path, with its provenance; an unknown path raises `DataError`."""
         found = self.inputs.get(path)
-        if found is None and self.rule(path) is not None:
-            return Input(path, self.number(path), self.unit_of(path), kind="derived", source=DERIVED)
         if found is None:
-            given = self.given.get(path)
-            found = self.resolve(path) if given is None else self.override(path, self.unit_of(path), given)
+            if path in self.given:
+                found = self.override(path, self.unit_of(path), self.given[path])
+            elif path in self.follows:
+                return Input(path, self.number(path), self.unit_of(path), kind="derived", source=DERIVED)
+            else:
+                found = self.resolve(path)
             self.inputs[path] = found
         return found
 
@@ -148,15 +149,15 @@ class Values(Readable):
         """Say whether an input is above zero, to decide whether what it describes exists; remembered as `structure` does."""
         found = self.readings.get(path)
         if found is None:
-            above = np.asarray(self.number(path)) > 0
-            if above.any() != above.all():
+            above = self.number(path) > 0
+            if somewhere(above) != everywhere(above):
                 raise DataError(f"{path} decides what exists and is zero in some of {above.size} values: give the structure to evaluate them on")
-            found = self.readings[path] = bool(above.any())
+            found = self.readings[path] = somewhere(above)
         return found > 0
 
     def number(self, path: str) -> Any:
         """Return an input, or what a path follows from, in the reading of numbers."""
-        rule = self.rule(path)
+        rule = self.rule(path) if path in self.follows else None
         if rule is None:
             return self.input(path).value
         with paused():

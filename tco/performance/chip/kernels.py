@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from tco.foundation.formula import ceil_ratio, formula
+from tco.foundation.formula import ceil_ratio, formula, maximum, minimum
 from tco.foundation.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, PerSecond, Pure, Second
 
 
@@ -51,25 +49,25 @@ def tile_step(
     """Time of a tile for each element of the inner side: max(2 t_m t_n / r, (t_m a + t_n w) / L, latency)."""
     computing = flop_per_mac * tile_rows * tile_columns / rate
     loading = (tile_rows * input_size + tile_columns * weight_size) / load
-    return np.maximum(np.maximum(computing, loading), latency)
+    return maximum(maximum(computing, loading), latency)
 
 
 @formula(unit="s", source="cutlass")
 def waves_time(tiles: Pure, cores: Pure, inner: Pure, step: Second, chain: Second) -> Any:
     """Time of all waves of tiles over the cores, no shorter than the chain of steps of one tile: k max(ceil(tiles / n) step, chain)."""
-    return inner * np.maximum(ceil_ratio(tiles, cores) * step, chain)
+    return inner * maximum(ceil_ratio(tiles, cores) * step, chain)
 
 
 @formula(unit="s", source="cutlass")
 def split_time(tiles: Pure, cores: Pure, inner: Pure, step: Second, most: Pure, reduction: Second) -> Any:
     """Time of tiles whose inner side is split up to s ways, so that all cores end together, and of summing: max(tiles / n, 1/s) k step + r."""
-    return np.maximum(tiles / cores, 1 / most) * (inner * step) + reduction
+    return maximum(tiles / cores, 1 / most) * (inner * step) + reduction
 
 
 @formula(unit="s", source="aws-nki-trn2")
 def array_time(rows: Pure, padded: Pure, groups: Pure, moving: Pure, rate: FLOPPerSecond, flop_per_mac: FLOP = 2) -> Any:
     """Time of g products on large arrays, weights padded to whole ones: 2 g w_p max(m, m_least) / P; fewer rows wait for the next weights."""
-    return flop_per_mac * groups * padded * np.maximum(rows, moving) / rate
+    return flop_per_mac * groups * padded * maximum(rows, moving) / rate
 
 
 @formula(unit="FLOP", source="scaling-book")
@@ -105,4 +103,4 @@ def row_time(width: Pure, passes: Pure, element_size: Byte, load: BytePerSecond)
 @formula(unit="byte", source="tco-calibration")
 def uncached_bytes(bytes_moved: Byte, cache: Byte, kept: Pure) -> Any:
     """Traffic that reaches memory when the cache still holds what the kernel before it wrote: Q - k min(Q, C)."""
-    return bytes_moved - kept * np.minimum(bytes_moved, cache)
+    return bytes_moved - kept * minimum(bytes_moved, cache)

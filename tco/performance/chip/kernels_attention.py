@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from tco.foundation.formula import ceil_ratio, formula, select
+from tco.foundation.formula import ceil_ratio, formula, maximum, minimum, select
 from tco.foundation.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, PerSecond, Pure, Second
 
 
@@ -69,13 +67,13 @@ def preparation_time(preparation: Second, sequences: Pure, heads: Pure, queries:
 @formula(unit="", source="flashdecoding")
 def decode_blocks(sequences: Pure, kv_heads: Pure, keys: Pure, chunk: Pure, most: Pure) -> Any:
     """Blocks that share the cache, each head's keys split into chunks: b h_kv min(max(k / chunk, 1), most)."""
-    return sequences * kv_heads * np.minimum(np.maximum(keys / chunk, 1), most)
+    return sequences * kv_heads * minimum(maximum(keys / chunk, 1), most)
 
 
 @formula(unit="s", source="tco-calibration")
 def decode_core_time(blocks: Pure, cores: Pure, block_time: Second, bytes_moved: Byte, load: BytePerSecond) -> Any:
     """Time the cores take for their blocks: max(n_b / n, 1) (t_b + Q / n_b / L)."""
-    return np.maximum(blocks / cores, 1) * (block_time + bytes_moved / blocks / load)
+    return maximum(blocks / cores, 1) * (block_time + bytes_moved / blocks / load)
 
 
 @formula(unit="s", source="tco-calibration")

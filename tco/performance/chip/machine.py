@@ -14,7 +14,7 @@ import numpy as np
 from tco.catalog import Catalogue
 from tco.fabric.links import Latencies, Links
 from tco.foundation.errors import unknown
-from tco.foundation.formula import formula, select
+from tco.foundation.formula import formula, in_use, select
 from tco.foundation.units import FLOPPerSecond, Pure, Second
 from tco.foundation.values import Readable
 from tco.performance.chip.formats import FORMATS, NARROWEST_CACHE, WIDE, Computed, computed_on, element_size
@@ -164,7 +164,7 @@ def machine(chip: str, links: Links, values: Readable, family: str, stored: Stor
         family=family,
         engine=engine,
         formats=formats,
-        operands=tuple(operands(kernels, form) for form in (*formats, wide)),
+        operands=operands_of(kernels, (*formats, wide)),
         core=core,
         kernels=kernels,
         bandwidth=kernels.bandwidth("stream_efficiency"),
@@ -189,6 +189,14 @@ def machine(chip: str, links: Links, values: Readable, family: str, stored: Stor
         links=links,
         values=values,
     )
+
+
+def operands_of(kernels: Chip, forms: tuple[Computed, ...]) -> tuple[Operands, ...]:
+    """Return what products rest on in each of some formats: once for those that are alike, while a trace is recorded for each by itself."""
+    if in_use() is not None:
+        return tuple(operands(kernels, form) for form in forms)
+    made = {form: operands(kernels, form) for form in dict.fromkeys(forms)}
+    return tuple(made[form] for form in forms)
 
 
 def notes_on(machine: Machine) -> list[str]:

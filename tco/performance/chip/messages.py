@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tco.foundation.formula import formula
+from tco.foundation.formula import formula, maximum, minimum
 from tco.foundation.units import Byte, BytePerSecond, Pure, Second
 
 
@@ -19,7 +19,7 @@ def per_rank(tokens: Pure, ranks: Pure) -> Any:
 @formula(unit="", source="tco-model")
 def attended_keys(keys: Pure, reach: Pure) -> Any:
     """Keys a query attends to where it reaches r at most: min(k, r)."""
-    return np.minimum(keys, reach)
+    return minimum(keys, reach)
 
 
 @formula(unit="byte", source="tco-model")
@@ -55,7 +55,7 @@ def added_latency(time: Second, wait: Second) -> Any:
 @formula(unit="", source="tco-model")
 def exposed_exchange(computing: Second, exchanging: Second, overlap: Pure) -> Any:
     """Share of some exchanges that compute does not hide, half of the tokens computing while the other half exchanges: 1 - h min(C / X, 1)."""
-    return 1 - overlap * np.minimum(computing / np.maximum(exchanging, 1e-12 * computing), 1)
+    return 1 - overlap * minimum(computing / maximum(exchanging, 1e-12 * computing), 1)
 
 
 @formula(unit="s", source="tco-model")
@@ -67,7 +67,7 @@ def exposed_time(time: Second, count: Pure, share: Pure) -> Any:
 @formula(unit="s", source="tco-model")
 def only_if_shared(time: Second, ranks: Pure) -> Any:
     """Time of a collective, zero for a group of one: t min(N-1, 1)."""
-    return time * np.minimum(ranks - 1, 1)
+    return time * minimum(ranks - 1, 1)
 
 
 @formula(unit="", source="tco-calibration")
@@ -97,4 +97,4 @@ def wait_beyond(time: Second, wait: Second, beyond: Pure) -> Any:
 @formula(unit="s", source="tco-calibration")
 def rank_wait(wait: Second, ranks: Pure) -> Any:
     """Time the ranks of a collective wait for the last of them, whose delays are independent: w log2(n)."""
-    return wait * np.log2(np.maximum(ranks, 1))
+    return wait * np.log2(maximum(ranks, 1))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tco.foundation.formula import formula
+from tco.foundation.formula import formula, minimum
 from tco.foundation.units import Pure, Second
 
 
@@ -19,13 +19,13 @@ def instance_tokens(tokens: Pure, groups: Pure) -> Any:
 @formula(unit="", source="tco-model")
 def distinct_experts(experts: Pure, active: Pure, tokens: Pure, local_experts: Pure) -> Any:
     """Experts of a group that at least one token reaches, tokens choosing evenly: E_local (1 - (1 - k/E)^T)."""
-    return local_experts * (1 - (1 - np.minimum(active / experts, 0.999)) ** tokens)
+    return local_experts * (1 - (1 - minimum(active / experts, 0.999)) ** tokens)
 
 
 @formula(unit="", source="raab-steger1998")
 def busiest_reached(reached: Pure, groups: Pure, imbalance: Pure, local_experts: Pure) -> Any:
     """Experts reached in the busiest of some groups: min(x + c sqrt(2 x ln G), E_local)."""
-    return np.minimum(reached + imbalance * np.sqrt(2 * reached * np.log(groups)), local_experts)
+    return minimum(reached + imbalance * np.sqrt(2 * reached * np.log(groups)), local_experts)
 
 
 @formula(unit="", source="tco-model")

@@ -7,12 +7,12 @@ are without the launch, which callers add as they count kernels.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.foundation.formula import greatest, least, least_over
+from tco.foundation.formula import MANY, extent, greatest, in_use, least, least_over, stacked
 from tco.performance.chip import kernels as cost
 from tco.performance.chip.formats import FORMATS, WIDE, Computed, element_size, unpacking_time
 from tco.performance.chip.messages import stream_time
@@ -75,10 +75,17 @@ class Operands(NamedTuple):
     latency: Any = 0.0
     array: tuple[Any, Any, Any, Any] | None = None  # of others: rows, rows as joined in the format, columns, and least moving rows
     unpacking: tuple[Any, Any] | None = None  # vector operations a stored number and their rate, where software unpacks
+    extent: tuple[int, int] = (0, 1)  # most axes and most numbers of any of these
 
 
 def operands(chip: Chip, form: Computed) -> Operands:
     """Return what products of a chip rest on in a format: read once, used for any number of products."""
+    made = read_operands(chip, form)
+    return made._replace(extent=extent((*made, *(made.array or ()), *(made.unpacking or ()))))
+
+
+def read_operands(chip: Chip, form: Computed) -> Operands:
+    """Return the same before it is known how many numbers each of them is."""
     rate = chip.rate(form.peak, form.tile_efficiency)
     stored = FORMATS[form.stored]
     if stored.scales and not form.unpacked:
@@ -107,7 +114,10 @@ def operands(chip: Chip, form: Computed) -> Operands:
 
 
 class Product(NamedTuple):
-    """A product's time without its launch, and what it consists of: matrix units (or what unpacks for them) and memory."""
+    """A product's time without its launch, and what it consists of: matrix units (or what unpacks for them) and memory.
+
+    Of several products every field has an entry for each.
+    """
 
     time: Any
     computing: Any
@@ -130,6 +140,28 @@ def product(made: Operands, rows: Any, columns: Any, inner: Any, groups: Any = N
     moved = cost.products_bytes(rows, columns, inner, many, made.input_size, made.weight_size, element_size(WIDE))
     moving = stream_time(moved, made.stream)
     return Product(smooth_maximum(computing, moving, OVERLAP), computing, moving, cost.products_flops(rows, columns, inner, many), moved)
+
+
+class Sides(NamedTuple):
+    """A product by its sides: (rows x inner) and (inner x columns)."""
+
+    rows: Any
+    columns: Any
+    inner: Any
+
+
+def products(made: Operands, several: Sequence[Sides], groups: Any = None) -> Product:
+    """Return the times of several products in one format, `groups` of each.
+
+    They are computed in one call, on an axis in front of all others. While a trace is recorded, and where arrays are so large that a
+    call costs less than their memory, they are taken one by one; the result is the same.
+    """
+    axes, size = extent((groups, *(side for one in several for side in one)))
+    if in_use() is not None or max(size, made.extent[1]) > MANY or len(several) == 1:
+        return Product(*zip(*(product(made, one.rows, one.columns, one.inner, groups) for one in several), strict=True))
+    axes = max(axes, made.extent[0])
+    rows, columns, inner = (stacked(column, axes) for column in zip(*several, strict=True))
+    return product(made, rows, columns, inner, groups)
 
 
 def computing_time(made: Operands, rows: Any, columns: Any, inner: Any, groups: Any, split: bool, hidden: bool) -> Any:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from tco.foundation.formula import ceil_ratio, formula
+from tco.foundation.formula import ceil_ratio, formula, maximum, minimum
 from tco.foundation.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, PerSecond, Pure, Second
 
 
@@ -79,7 +77,7 @@ def attention_scores(queries: Pure, keys: Pure, heads: Pure) -> Any:
 @formula(unit="", source="aws-nki-trn2")
 def array_fill(weights: Pure, tokens: Pure, padded: Pure, moving: Pure) -> Any:
     """Share of a systolic array's work that is useful: w T / (w_padded max(T, T_min)); fewer moving rows than that wait for the weights."""
-    return weights / padded * (tokens / np.maximum(tokens, moving))
+    return weights / padded * (tokens / maximum(tokens, moving))
 
 
 @formula(unit="", source="aws-nki-trn2")
@@ -91,7 +89,7 @@ def padded_weights(inner: Pure, outer: Pure, rows: Pure, joined_rows: Pure, colu
     beside = columns * joined_rows / rows
     joined = ceil_ratio(inner, joined_rows) * joined_rows * ceil_ratio(outer, columns) * columns
     apart = ceil_ratio(inner, rows) * rows * ceil_ratio(outer, beside) * beside
-    return np.minimum(joined, apart)
+    return minimum(joined, apart)
 
 
 @formula(unit="byte", source="scaling-book")

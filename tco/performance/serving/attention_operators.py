@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tco.fabric.links import Group
-from tco.foundation.formula import total
+from tco.foundation.formula import maximum, minimum, select, somewhere, total
 from tco.foundation.trace import scope
 from tco.models.attention import Attention
 from tco.models.layers import StateMixer
@@ -16,7 +16,7 @@ from tco.performance.chip import kernels_attention as kernel
 from tco.performance.chip.machine import share_of_rate
 from tco.performance.chip.messages import attended_keys, message_bytes, per_rank, stream_time
 from tco.performance.chip.roofline import attention_bytes, attention_flops, attention_scores, computing_time, passing_flops, smooth_maximum
-from tco.performance.serving.operators import ATTENTION, Pass
+from tco.performance.serving.operators import ATTENTION, Pass, Shape
 
 SUM_BYTES = 8  # largest score and sum of exponentials of a query and head, each in FP32
 INDEX_BYTES = 4  # one FP32 scale beside an indexer key
@@ -33,23 +33,24 @@ def attention(made: Pass, layers: int, a: Attention) -> None:
     made.products("attention projections", layers, sides.values(), shape.tokens, ATTENTION, kind)
     width = a.heads / shape.tensor_parallel * a.qk_dim + (a.cached if a.latent else keys_and_values(a, shape.tensor_parallel))
     made.elementwise(layers * width * ROTARY_PASSES)
+    kinds = made.kinds
     reach = min(filter(None, (a.window, a.top_tokens)), default=0)
-    keys = attended_keys(shape.keys, reach) if reach else shape.keys
+    keys = attended_keys(kinds.keys, reach) if reach else kinds.keys
     if splits_context(made):
-        keys = per_rank(keys, shape.context_parallel)
+        keys = per_rank(keys, kinds.context_parallel)
     read = keys
-    if not shape.decode:
-        read = per_rank(shape.tokens, shape.sequences) if shape.read is None else shape.read
-    attention_core(made, layers, a, keys, read)
+    if not kinds.decode:
+        read = per_rank(kinds.tokens, kinds.sequences) if kinds.read is None else kinds.read
+    attention_core(made, kinds, layers, a, keys, read)
     if a.top_tokens:
-        index_keys(made, layers, a, read)
+        index_keys(made, kinds, layers, a, read)
     if splits_context(made):
         join_context(made, layers, a)
 
 
-def index_keys(made: Pass, layers: int, a: Attention, read: Any) -> None:
+def index_keys(made: Pass, shape: Shape, layers: int, a: Attention, read: Any) -> None:
     """Add the indexer of sparse attention, which scores every key to choose those attended to."""
-    machine, shape = made.machine, made.shape
+    machine = made.machine
     with scope("indexer"):
         scanned = per_rank(shape.keys, shape.context_parallel) if splits_context(made) else shape.keys
         every = scanned if shape.decode else read
@@ -62,14 +63,15 @@ def index_keys(made: Pass, layers: int, a: Attention, read: Any) -> None:
             stream_time(index, machine.bandwidth),
             OVERLAP,
         )
-        made.core("indexer", layers, time, scored, index, rate)
+        for_all = made.alike.for_all
+        made.core("indexer", layers, for_all(time), for_all(scored), for_all(index), rate)
 
 
-def attention_core(made: Pass, layers: int, a: Attention, keys: Any, read: Any) -> None:
-    """Add the core: fused attention over prompts, or the query of each sequence against its cache."""
-    machine, shape, chip = made.machine, made.shape, made.machine.kernels
+def attention_core(made: Pass, shape: Shape, layers: int, a: Attention, keys: Any, read: Any) -> None:
+    """Add the core: fused attention over prompts, or the query of each sequence against its cache; `shape` has a plan of each kind."""
+    machine, chip = made.machine, made.machine.kernels
     with scope("attention core"):
-        wide, cached = core_widths(made, a)
+        wide, cached = core_widths(shape, a)
         heads = np.ceil(a.heads / shape.tensor_parallel)
         scores = attention_scores(shape.tokens, keys, heads)
         rate = chip.rate(machine.core.peak, f"flash_efficiency_{machine.core.efficiency}")
@@ -83,16 +85,17 @@ def attention_core(made: Pass, layers: int, a: Attention, keys: Any, read: Any) 
         else:
             time = smooth_maximum(computing, streaming, OVERLAP)
             if chip.tiled:
-                groups = 1 if a.latent else np.maximum(a.kv_heads / shape.tensor_parallel, 1)
+                groups = 1 if a.latent else maximum(a.kv_heads / shape.tensor_parallel, 1)
                 blocks = kernel.decode_blocks(shape.sequences, groups, keys, machine.shared("decode_chunk"), chip.practice("decode_splits"))
                 on_cores = kernel.decode_core_time(blocks, chip.part("cores"), chip.practice("decode_block_time"), moved, chip.load("core_load"))
                 time = smooth_maximum(time, on_cores, OVERLAP)
-        made.core("attention core", layers, time, flops, moved, rate)
+        for_all = made.alike.for_all
+        made.core("attention core", layers, for_all(time), for_all(flops), for_all(moved), rate)
 
 
 def splits_context(made: Pass) -> bool:
     """Say whether any plan splits sequences."""
-    return bool(np.any(np.asarray(made.shape.context_parallel) > 1))
+    return somewhere(made.shape.context_parallel > 1)
 
 
 def join_context(made: Pass, layers: int, a: Attention) -> None:
@@ -106,8 +109,8 @@ def join_context(made: Pass, layers: int, a: Attention) -> None:
 def context_group(made: Pass, ranks: Any, crossing: Any) -> Group:
     """Return where the chips lie that split a sequence, a tensor-parallel group apart from each other."""
     shape = made.shape
-    within = np.minimum(np.ceil(shape.tensor_parallel * ranks / made.machine.links.domain - 1e-9), ranks)
-    domains = np.where(crossing, shape.domains, within)
+    within = minimum(np.ceil(shape.tensor_parallel * ranks / made.machine.links.domain - 1e-9), ranks)
+    domains = select(crossing > 0, shape.domains, within)
     return Group(ranks, domains, ranks / domains)
 
 
@@ -117,14 +120,14 @@ def gather_keys(made: Pass, ranks: Any, crossing: Any, prompt: Any) -> None:
     for a, layers in made.model.attentions.items():
         with scope("context gather"):
             tokens = attended_keys(prompt, a.window) if a.window else prompt
-            made.gather("context gather", layers, group, message_bytes(tokens, core_widths(made, a)[1], made.machine.cache_size))
+            made.gather("context gather", layers, group, message_bytes(tokens, core_widths(made.shape, a)[1], made.machine.cache_size))
 
 
-def core_widths(made: Pass, a: Attention) -> tuple[int, Any]:
+def core_widths(shape: Shape, a: Attention) -> tuple[int, Any]:
     """Return numbers per query-key pair and head, and cached numbers per token of one chip: the latent is whole on every rank."""
     if not a.latent:
-        return a.qk_dim + a.v_dim, a.cached / np.minimum(made.shape.tensor_parallel, a.kv_heads)
-    absorbed = made.shape.decode or bool(a.top_tokens)
+        return a.qk_dim + a.v_dim, a.cached / minimum(shape.tensor_parallel, a.kv_heads)
+    absorbed = shape.decode or bool(a.top_tokens)
     return (2 * a.latent + a.rope_dim if absorbed else a.qk_dim + a.v_dim), a.cached
 
 

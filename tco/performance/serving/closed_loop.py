@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tco.foundation.formula import formula
+from tco.foundation.formula import formula, maximum, minimum
 from tco.foundation.units import Byte, PerSecond, Pure, Second, TokenPerChip
 
 
@@ -23,31 +23,31 @@ def requests_of_engine(concurrency: Pure, engines: Pure) -> Any:
 @formula(unit="", source="tco-model")
 def sequences_held(memory: Byte, empty: Byte, one: Byte) -> Any:
     """Sequences whose caches a chip's memory holds beside the weights: max(M - M_0, 0) / m."""
-    return np.maximum(memory - empty, 0) / one
+    return maximum(memory - empty, 0) / one
 
 
 @formula(unit="", source="tco-model")
 def running_sequences(flight: Pure, held: Pure, groups: Pure) -> Any:
     """Sequences an engine runs at a time, those beyond what its memory holds waiting before it: min(C, g n), at least one a group in use."""
-    return np.minimum(flight, groups * np.maximum(held, 1))
+    return minimum(flight, groups * maximum(held, 1))
 
 
 @formula(unit="", source="tco-model")
 def group_sequences(running: Pure, groups: Pure) -> Any:
     """Sequences of an attention group in use: max(B / g, 1)."""
-    return np.maximum(running / groups, 1)
+    return maximum(running / groups, 1)
 
 
 @formula(unit="", source="tco-calibration")
 def prompts_together(budget: Pure, tokens: Pure, flight: Pure, groups: Pure, bunching: Pure) -> Any:
     """Prompts of a group in one pass: what its budget of tokens holds, no more than wait: min(b / T, 1 + x (max(C / g, 1) - 1))."""
-    return np.minimum(budget / tokens, 1 + bunching * (np.maximum(flight / groups, 1) - 1))
+    return minimum(budget / tokens, 1 + bunching * (maximum(flight / groups, 1) - 1))
 
 
 @formula(unit="", source="tco-model")
 def groups_in_use(groups: Pure, flight: Pure) -> Any:
     """Attention groups that have a prompt to read: min(g, max(C, 1))."""
-    return np.minimum(groups, np.maximum(flight, 1))
+    return minimum(groups, maximum(flight, 1))
 
 
 @formula(unit="s", source="tco-calibration")
@@ -65,7 +65,7 @@ def first_prompt_time(batch_time: Second, busy: Pure, groups: Pure, start: Secon
 @formula(unit="s", source="tco-calibration")
 def waiting_for_prompts(running: Pure, prefill_time: Second) -> Any:
     """Prefill work of the other requests that one request meets: (B - 1) t_prefill."""
-    return np.maximum(running - 1, 0) * prefill_time
+    return maximum(running - 1, 0) * prefill_time
 
 
 @formula(unit="s", source="tco-calibration")
@@ -107,13 +107,13 @@ def decoding_sequences(rate: PerSecond, output_tokens: Pure, per_token: Second) 
 @formula(unit="", source="tco-calibration")
 def settled_batch(batch: Pure, target: Pure, most: Pure) -> Any:
     """Next guess of the running batch, half way in logarithm: sqrt(B min(max(target, 1), most))."""
-    return np.sqrt(batch * np.minimum(np.maximum(target, 1), most))
+    return np.sqrt(batch * minimum(maximum(target, 1), most))
 
 
 @formula(unit="s", source="little1961")
 def wait_before_engine(flight: Pure, running: Pure, rate: PerSecond) -> Any:
     """Time a request waits for a place in an engine: max(C - B, 0) / r."""
-    return np.maximum(flight - running, 0) / rate
+    return maximum(flight - running, 0) / rate
 
 
 @formula(unit="token/s/chip", source="little1961")
@@ -125,7 +125,7 @@ def closed_loop_rate(rate: PerSecond, output_tokens: Pure, chips: Pure, steady: 
 @formula(unit="", source="tco-model")
 def time_reading(rate: PerSecond, prompt_time: Second) -> Any:
     """Share of its time an engine reads prompts: r t, at most one."""
-    return np.minimum(rate * prompt_time, 1)
+    return minimum(rate * prompt_time, 1)
 
 
 @formula(unit="", source="tco-model")

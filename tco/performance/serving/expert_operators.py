@@ -7,7 +7,7 @@ import numpy as np
 from tco.fabric.algorithms import choose, expert_exchanges, reach
 from tco.fabric.costs import scattered_bytes, token_bytes
 from tco.fabric.links import Group, group_of
-from tco.foundation.formula import total
+from tco.foundation.formula import somewhere, total
 from tco.foundation.trace import scope
 from tco.models.layers import FeedForward
 from tco.models.products import up_and_down
@@ -70,7 +70,7 @@ def exchange(made: Pass, layers: int, f: FeedForward) -> None:
         with scope(name):
             waiting = only_if_shared(made.waited(time, machine.exchange_wait, ranks), made.groups)
             made.collective(name, layers, waiting, scattered_bytes(own, f.active, token, 1.0), met.links.spread)
-    if np.any(np.asarray(shape.copies) > 1):  # both halves of every expert's sum meet between paired chips
+    if somewhere(shape.copies > 1):  # both halves of every expert's sum meet between paired chips
         with scope("expert all-reduce"):
             size, pair = message_bytes(own, made.model.hidden, machine.activation_size), Group(shape.copies, shape.copies, 1)
             time = made.waited(choose(reach(machine.links, pair), "all-reduce", size), machine.collective_wait, shape.copies)

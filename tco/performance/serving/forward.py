@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from tco.fabric.algorithms import choose, reach
 from tco.fabric.links import Group, group_of
+from tco.foundation.formula import select
 from tco.foundation.trace import scope
 from tco.performance.chip.messages import message_bytes, only_if_shared, passed_numbers
 from tco.performance.serving.attention_operators import attention, recurrence
@@ -21,7 +20,7 @@ def reduce(made: Pass, layers: int) -> None:
     with scope("all-reduce"):
         size = message_bytes(shape.tokens, made.model.hidden, machine.activation_size)
         near = group_of(machine.links, ranks)
-        domains = np.where(shape.crossing, shape.domains, near.domains)
+        domains = select(shape.crossing > 0, shape.domains, near.domains)
         group = Group(ranks, domains, ranks / domains)
         met = reach(machine.links, group)
         time = made.waited(choose(met, "all-reduce", size), machine.collective_wait, ranks)

@@ -6,7 +6,8 @@ by the kernel model that kernels and training share. Axes of the plan (tokens, t
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from tco.fabric.algorithms import choose, reach
 from tco.fabric.links import Group
 from tco.foundation.errors import DataError
-from tco.foundation.formula import total
+from tco.foundation.formula import in_use, somewhere, total
 from tco.foundation.trace import scope
 from tco.models.model import Architecture
 from tco.models.products import Side
@@ -32,7 +33,7 @@ from tco.performance.chip.messages import (
     wait_beyond,
 )
 from tco.performance.chip.moe import engine_factor
-from tco.performance.chip.products import Operands, Product, product
+from tco.performance.chip.products import Operands, Product, Sides, products
 from tco.performance.chip.roofline import repeated
 
 ATTENTION, DENSE, EXPERTS, HEAD = range(4)  # places of operands in a machine
@@ -88,33 +89,55 @@ class Shape(NamedTuple):
         return self.group / self.replicas
 
 
-class Kinds:
-    """Plans of a search that look alike to an operator: each kind is computed once, then handed to all its plans."""
+@lru_cache(maxsize=256)
+def first_and_back(*axes: bytes) -> tuple[Any, Any]:
+    """Return the place of one plan of each kind, and the kind of every plan, of plans whose axes are given as bytes of numbers."""
+    rows = np.column_stack([np.frombuffer(axis) for axis in axes])
+    _, first, back = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return first, back.ravel()
 
-    def __init__(self, *axes: Any) -> None:
-        columns = [np.asarray(axis, dtype=float) for axis in axes]
+
+class Kinds:
+    """Plans of a search that look alike to an operator: each kind is computed once, then handed to all its plans.
+
+    Plans are of one kind that have the same axes, if all of one kind have the same work; else each plan is one of its own.
+    """
+
+    def __init__(self, axes: Iterable[Any], work: Iterable[Any]) -> None:
         self.first: Any = None
-        if any(column.ndim == 2 and len(column) > 1 for column in columns):
-            rows = np.broadcast_arrays(*columns)
-            code = rows[0].ravel().copy()
-            for row in rows[1:]:
-                code = code * 4096 + row.ravel()  # axes are whole numbers below
-            _, self.first, self.back = np.unique(code, return_index=True, return_inverse=True)
+        columns = [axis for axis in axes if self.differs(axis)]
+        if columns and all(column.shape[1] == 1 for column in columns):
+            first, back = first_and_back(*(np.asarray(column, dtype=float).tobytes() for column in columns))
+            if all(np.array_equal(each[first][back], each) for each in work if self.differs(each)):
+                self.first, self.back = first, back
+
+    @staticmethod
+    def differs(value: Any) -> bool:
+        """Say whether a value is one for each plan of a search."""
+        return isinstance(value, np.ndarray) and value.ndim == 2 and len(value) > 1
 
     def one_each(self, value: Any) -> Any:
         """Return a value of every plan for one plan of each kind."""
-        return value if self.first is None or np.ndim(value) < 2 or len(value) == 1 else value[self.first]
-
-    def agree_on(self, value: Any) -> bool:
-        """Say whether all plans of a kind have the same value."""
-        return self.first is None or np.ndim(value) < 2 or len(value) == 1 or np.array_equal(value[self.first][self.back], value)
+        return value[self.first] if self.first is not None and self.differs(value) else value
 
     def for_all(self, value: Any) -> Any:
         """Return a value of one plan of each kind for every plan."""
-        return value if self.first is None or np.ndim(value) < 2 or len(value) == 1 else value[self.back]
+        return value[self.back] if self.first is not None and self.differs(value) else value
 
 
-NO_KINDS = Kinds()  # every plan is one of its own
+NO_KINDS = Kinds((), ())  # every plan is one of its own
+WAITING = Operator("", 0.0, 0, None, None, None, None, 0.0)  # stands where products wait
+
+
+class Weights(NamedTuple):
+    """Products that tokens pass in a part of some layers, which wait for the others of their format to be taken with them."""
+
+    at: int  # place of their operator
+    name: str
+    layers: Any
+    sides: list[Sides]
+    place: int
+    kernels: Any
 
 
 class Pass:
@@ -125,12 +148,26 @@ class Pass:
             raise DataError(f"{model.id}: serving is not modelled for attention over a compressed cache")
         self.machine, self.model, self.shape = machine, model, shape
         self.groups = shape.group / shape.attention_chips
-        kinds = Kinds(shape.tensor_parallel, shape.context_parallel, shape.parts)  # alike to all but experts and collectives
-        self.alike = kinds if kinds.agree_on(shape.tokens) and kinds.agree_on(shape.sequences) else NO_KINDS
+        axes, work = (shape.tensor_parallel, shape.context_parallel, shape.parts), (shape.tokens, shape.keys, shape.sequences, shape.read)
+        self.alike = Kinds(axes, work)  # to all but experts and collectives
         self.operators: list[Operator] = []
+        self.waiting: list[Weights] = []
         self.kernels: list[Any] = []
         self.numbers: list[Any] = []  # a token, that elementwise kernels move
         self.cast: dict[int, list[Any]] = {}  # numbers a token that are cast before products, by their operands
+
+    @property
+    def kinds(self) -> Shape:
+        """One plan of each kind."""
+        shape, one_each = self.shape, self.alike.one_each
+        return shape._replace(
+            tensor_parallel=one_each(shape.tensor_parallel),
+            context_parallel=one_each(shape.context_parallel),
+            tokens=one_each(shape.tokens),
+            keys=one_each(shape.keys),
+            sequences=one_each(shape.sequences),
+            read=one_each(shape.read),
+        )
 
     def count(self, kind: str, layers: Any) -> Any:
         """Count the kernels that a part of all its layers starts."""
@@ -140,27 +177,43 @@ class Pass:
 
     def products(self, name: str, layers: Any, sides: Collection[Side], tokens: Any, place: int, kernels: str = "") -> None:
         """Add matrix products of tokens with weights of some sides, each inner x outer, and note what of their activations is cast."""
-        made, alike = self.machine.operands[place], self.alike
-        tokens = alike.one_each(tokens)
+        rows, one_each = self.alike.one_each(tokens), self.alike.one_each
+        if self.casts(place):
+            self.cast.setdefault(place, []).extend(layers * inner for inner, _ in sides)
         with scope(name):
-            found = [product(made, tokens, alike.one_each(outer), alike.one_each(inner)) for inner, outer in sides]
-            if self.casts(place):
-                self.cast.setdefault(place, []).extend(layers * inner for inner, _ in sides)
-            one = alike.for_all(total(name, [part.time for part in found]))
-            self.summed(name, layers, one, found, made, kernels, alike)
+            started = self.count(kernels, layers) if kernels else 0
+        several = [Sides(rows, one_each(outer), one_each(inner)) for inner, outer in sides]
+        self.waiting.append(Weights(len(self.operators), name, layers, several, place, started))
+        self.operators.append(WAITING)
+
+    def take_products(self) -> None:
+        """Take the products that wait, all of a format in one call; while a trace is recorded those of each part in its own place."""
+        apart, together = in_use() is not None, dict[Any, list[Weights]]()
+        for one in self.waiting:
+            key = one.at if apart else one.place if one.place == HEAD else self.machine.formats[one.place]
+            together.setdefault(key, []).append(one)
+        for parts in together.values():
+            made, end = self.machine.operands[parts[0].place], 0
+            with scope(parts[0].name):
+                found = products(made, [sides for one in parts for sides in one.sides])
+                for one in parts:
+                    start, end = end, end + len(one.sides)
+                    taken = Product(*(field[start:end] for field in found))
+                    time = self.alike.for_all(total(one.name, taken.time))
+                    self.operators[one.at] = self.summed(one.name, one.layers, time, taken, made, one.kernels, self.alike)
 
     def grouped(self, name: str, layers: Any, sides: Collection[Side], tokens: Any, reached: Any, kernels: str) -> None:
         """Add the products of experts: so many reached, so many tokens each."""
         made = self.machine.operands[EXPERTS]
-        found = [product(made, tokens, outer, inner, reached) for inner, outer in sides]
-        one = engine_factor(total(name, [part.time for part in found]), self.machine.expert_factor)
-        self.summed(name, layers, one, found, made, kernels, NO_KINDS)
+        started = self.count(kernels, layers)
+        found = products(made, [Sides(tokens, outer, inner) for inner, outer in sides], reached)
+        one = engine_factor(total(name, found.time), self.machine.expert_factor)
+        self.operators.append(self.summed(name, layers, one, found, made, started, NO_KINDS))
 
-    def summed(self, name: str, layers: Any, one: Any, found: list[Product], made: Operands, kernels: str, kinds: Kinds) -> None:
-        """Add an operator of several products that take some time a layer."""
-        flops, moved = (kinds.for_all(total(name, [getattr(part, field) for part in found])) for field in ("flops", "bytes"))
-        started = self.count(kernels, layers) if kernels else 0
-        self.operators.append(Operator(name, repeated(one, layers), layers, flops, moved, made.rate, made.stream, 0.0, kernels=started))
+    def summed(self, name: str, layers: Any, one: Any, found: Product, made: Operands, kernels: Any, kinds: Kinds) -> Operator:
+        """Return the operator of several products that take some time a layer."""
+        flops, moved = (kinds.for_all(total(name, terms)) for terms in (found.flops, found.bytes))
+        return Operator(name, repeated(one, layers), layers, flops, moved, made.rate, made.stream, 0.0, kernels=kernels)
 
     def casts(self, place: int) -> bool:
         """Say whether activations are cast before products."""
@@ -188,8 +241,9 @@ class Pass:
         self.numbers.append(numbers)
 
     def finish(self) -> None:
-        """Add what all layers have in common: elementwise kernels, casts, and the gaps before the kernels counted so far."""
+        """Add what all layers have in common: products, elementwise kernels, casts, and the gaps before the kernels counted so far."""
         machine, wide, tokens = self.machine, self.machine.operands[HEAD], self.shape.tokens
+        self.take_products()
         with scope("elementwise"):
             moved = [elementwise_bytes(tokens, total("numbers", self.numbers), machine.elementwise, machine.activation_size)]
             moved += [self.cast_bytes(place, tokens, sum(numbers)) for place, numbers in self.cast.items()]
@@ -206,9 +260,9 @@ class Pass:
     def waited(self, time: Any, wait: Any, ranks: Any) -> Any:
         """Return the time of a collective with what its ranks wait for each other, and longer where they reach beyond their world."""
         machine = self.machine
-        beyond = np.asarray(ranks) > machine.links.world
+        beyond = ranks > machine.links.world
         time = added_latency(time, rank_wait(wait, ranks))
-        return wait_beyond(time, machine.network_wait, 1.0 * beyond) if np.any(beyond) else time
+        return wait_beyond(time, machine.network_wait, 1.0 * beyond) if somewhere(beyond) else time
 
     def gather(self, name: str, layers: Any, group: Group, size: Any) -> None:
         """Add an all-gather of `size` bytes over some chips."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.fabric.costs import direct_time
-from tco.foundation.formula import formula, total
+from tco.foundation.formula import formula, maximum, minimum, somewhere, total
 from tco.foundation.trace import scope
 from tco.foundation.units import Pure, Second, Token, TokenPerChip, TokenPerSecondPerChip
 from tco.models.architecture import Architecture
@@ -90,7 +90,7 @@ def time_to_first_token(prefill_time: Second, step_time: Second) -> Any:
 @formula(unit="s", source="tco-model")
 def reading_time(time: Second, per_prompt: Second) -> Any:
     """Time until a prompt is read: its pass, or all passes over its parts: max(t, t / n)."""
-    return np.maximum(time, per_prompt)
+    return maximum(time, per_prompt)
 
 
 @formula(unit="", source="tco-model")
@@ -115,7 +115,7 @@ def cached_numbers(model: Architecture, tensor_parallel: Any, context_parallel: 
     kept: Any = 0
     for attention, layers in model.attentions.items():
         # the latent cache is held whole by every tensor-parallel rank; key-value heads are split
-        split = context_parallel * (1 if attention.latent else np.minimum(tensor_parallel, attention.kv_heads))
+        split = context_parallel * (1 if attention.latent else minimum(tensor_parallel, attention.kv_heads))
         numbers = layers * (attention.cached + attention.index_dim) / split
         if attention.window:
             kept = kept + numbers * attention.window
@@ -219,10 +219,10 @@ def prefill_shape(machine: Machine, plan: PrefillPlan, request: Request, prompts
     if request.cache_hit is not None:
         fresh, read = asked.fresh_tokens(request.prompt, request.cache_hit), request.prompt
         keys = asked.keys_behind_prefix(request.prompt, fresh)
-    if np.any(np.asarray(plan.context_parallel) > 1):
+    if somewhere(plan.context_parallel > 1):
         fresh, read = per_rank(fresh, plan.context_parallel), request.prompt
     if prompts is None:
-        whole = per_rank(request.prompt, plan.context_parallel) if np.any(np.asarray(plan.context_parallel) > 1) else request.prompt
+        whole = per_rank(request.prompt, plan.context_parallel) if somewhere(plan.context_parallel > 1) else request.prompt
         prompts = prompts_of_a_pass(machine.habit("token_budget"), whole)
     lies = layout_of(plan, machine.links)
     return Shape(
@@ -237,7 +237,7 @@ def prefill_shape(machine: Machine, plan: PrefillPlan, request: Request, prompts
         domains=lies.domains,
         replicas=lies.replicas,
         copies=lies.copies,
-        crossing=lies.crossing * np.equal(plan.cut, CUTS.index("tensor")),
+        crossing=lies.crossing * (plan.cut == CUTS.index("tensor")),
         parts=plan.context_parallel,
     )
 
@@ -262,7 +262,7 @@ def prefill_pass(machine: Machine, model: Architecture, plan: PrefillPlan, reque
     """Return a pass over prompts, its cells named in the place that is open."""
     shape = prefill_shape(machine, plan, request, prompts)
     prompts, made = shape.sequences, Pass(machine, model, shape)
-    if np.any(np.asarray(plan.context_parallel) > 1):
+    if somewhere(plan.context_parallel > 1):
         gather_keys(made, plan.context_parallel, layout_of(plan, machine.links).crossing, request.prompt)
     operators = beside_compute(machine, staged(machine, model, plan, shape.tokens, forward_pass(made, prompts)))
     time = total("prefill_time", [*(operator.time for operator in operators), machine.overhead])
@@ -281,7 +281,7 @@ def beside_compute(machine: Machine, operators: list[Operator]) -> list[Operator
 
 def staged(machine: Machine, model: Architecture, plan: DecodePlan | PrefillPlan, tokens: Any, operators: list[Operator]) -> list[Operator]:
     """Return the operators of a pass with the transfers between its pipeline stages, each of which fills a world of its own."""
-    if not np.any(np.asarray(plan.pipeline_parallel) > 1):
+    if not somewhere(plan.pipeline_parallel > 1):
         return operators
     links = machine.links
     size = message_bytes(per_rank(tokens, plan.tensor_parallel), model.hidden, machine.activation_size)  # each rank sends its part

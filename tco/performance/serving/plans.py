@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.fabric.links import Links
+from tco.foundation.formula import select
 from tco.models.architecture import Architecture
 
 SEQUENCES = (*range(1, 9), *(part << step for step in range(1, 8) for part in range(5, 9)))  # per attention group: steps of a quarter or less
@@ -75,9 +76,9 @@ def layout_of(plan: PrefillPlan | DecodePlan, links: Links) -> Layout:
     """Return how a plan lies on the fabric."""
     stage = plan.chips / plan.pipeline_parallel
     domains = np.ceil(stage / links.domain - 1e-9)
-    tensor, context = np.equal(plan.cut, CUTS.index("tensor")), np.equal(plan.cut, CUTS.index("context"))
+    tensor, context = plan.cut == CUTS.index("tensor"), plan.cut == CUTS.index("context")
     replicas, copies = 1 + (domains - 1) * context, 1 + (domains - 1) * tensor
-    experts = np.where(np.asarray(plan.expert_parallel) > 0, plan.expert_parallel, stage / (replicas * copies))
+    experts = select(plan.expert_parallel > 0, plan.expert_parallel, stage / (replicas * copies))
     return Layout(stage, domains, replicas, copies, 1 * (tensor | context), experts)
 
 

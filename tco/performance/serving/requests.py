@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.foundation.formula import formula, select
+from tco.foundation.formula import formula, maximum, minimum, select
 from tco.foundation.trace import plain
 from tco.foundation.units import Byte, BytePerSecond, Pure, Second
 from tco.foundation.values import Readable
@@ -47,7 +47,7 @@ def notes_on_request(request: Request) -> list[str]:
 @formula(unit="", source="tco-model")
 def fresh_tokens(input_tokens: Pure, cache_hit: Pure) -> Any:
     """Prompt tokens that no prefix cache holds: I (1 - h), at least the last one."""
-    return np.maximum(input_tokens * (1 - cache_hit), 1)
+    return maximum(input_tokens * (1 - cache_hit), 1)
 
 
 @formula(unit="", source="tco-model")
@@ -65,7 +65,7 @@ def tokens_of_a_pass(fresh: Pure, prompts: Pure) -> Any:
 @formula(unit="", source="tco-model")
 def prompts_held(prompts: Pure) -> Any:
     """Prompts whose caches a group holds while it reads n of them, or a part of one: max(n, 1)."""
-    return np.maximum(prompts, 1)
+    return maximum(prompts, 1)
 
 
 @formula(unit="s", source="tco-model")
@@ -77,7 +77,7 @@ def prompt_time(time: Second, prompts: Pure) -> Any:
 @formula(unit="", source="leviathan2023")
 def accepted_tokens(draft_tokens: Pure, acceptance: Pure) -> Any:
     """Tokens a step of speculative decoding yields, each draft accepted with one chance: (1 - a^(k + 1)) / (1 - a); k + 1 where a is one."""
-    return select(acceptance > 0.999999, draft_tokens + 1, (1 - acceptance ** (draft_tokens + 1)) / (1 - np.minimum(acceptance, 0.999999)))
+    return select(acceptance > 0.999999, draft_tokens + 1, (1 - acceptance ** (draft_tokens + 1)) / (1 - minimum(acceptance, 0.999999)))
 
 
 @formula(unit="", source="leviathan2023")
@@ -113,4 +113,4 @@ def cache_in_hbm(cache: Byte, offload: Pure) -> Any:
 @formula(unit="s", source="tco-model")
 def exposed_host_transfer(moved: Byte, host_link: BytePerSecond, step: Second) -> Any:
     """Time by which a step waits for the cache from host memory, all of it but the step itself hidden: max(Q / B - t_step, 0)."""
-    return np.maximum(moved / host_link - step, 0)
+    return maximum(moved / host_link - step, 0)

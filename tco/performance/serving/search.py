@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tco.foundation.formula import somewhere
 from tco.foundation.trace import plain
 from tco.foundation.values import Readable
 from tco.models.architecture import Architecture
@@ -84,7 +85,7 @@ def choose_decode(
     rate = decode_rate(plan.sequences, attention_chips(plan), result.per_token)
     choice = choose_best(rate, fits, fast, plan, result)
     if choice.plan is None:
-        return choice._replace(reason=too_slow(result, fits, interactivity) if np.any(fits) else shortfall(result.memory, machine))
+        return choice._replace(reason=too_slow(result, fits, interactivity) if somewhere(fits) else shortfall(result.memory, machine))
     return choice
 
 
@@ -96,7 +97,7 @@ def choose_prefill(machine: Machine, model: Architecture, request: Request, ttft
     choice = choose_best(prefill_rate(request.prompt, attention_chips(plan), result.per_prompt), fits, soon, plan, result)
     if choice.plan is None:
         late = f"the quickest prefill takes {float(np.min(result.time)):.3g} s, more than the {ttft:g} s allowed"
-        return choice._replace(reason=late if np.any(fits) else shortfall(result.memory, machine))
+        return choice._replace(reason=late if somewhere(fits) else shortfall(result.memory, machine))
     return choice
 
 
@@ -122,9 +123,9 @@ def choose_under_load(
         best, flight = float(np.max(np.where(fits, found.rates["tokens_per_s_per_user"], 0))), plain(values["workload.concurrency"])
         reason = (
             shortfall(found.needed, machine)
-            if not np.any(fits)
+            if not somewhere(fits)
             else f"{flight:g} requests in flight get at most {best:.1f} tokens/s a user, {interactivity:g} are asked for"
-            if not np.any(fits & quick)
+            if not somewhere(fits & quick)
             else f"no engine gives the first token within {limit:g} s at {flight:g} requests in flight"
         )
         return choice._replace(reason=reason), None, None

@@ -1,0 +1,68 @@
+"""What a search computes for many plans at once is what each of them gives alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tco.chain.inputs import Inputs, load_scenario
+from tco.chain.workloads import server_of
+from tco.foundation.values import as_number
+from tco.performance.serving.phases import decode, prefill
+from tco.performance.serving.plans import PrefillPlan, decoding, plan_axes
+from tco.performance.serving.requests import request_of
+from tco.performance.serving.search import at, decode_axes
+
+SCENARIOS = ("gb200-nvl72", "mi450x-ualoe72", "trn3-nl72x2")  # a switch, tiles in waves, and large arrays on two racks
+SETTINGS = ({}, {"workload.model": "deepseek-v3.2"}, {"workload.input_tokens": "60000"})  # an indexer; sequences split over ranks
+SIZES = np.array([[1.0, 6.0, 48.0]])  # sequences of a group
+
+
+@pytest.fixture(params=[(name, number) for name in SCENARIOS for number in range(len(SETTINGS))], ids=lambda found: f"{found[0]}-{found[1]}")
+def server(request, catalogue):
+    name, number = request.param
+    inputs = Inputs(catalogue, load_scenario(catalogue, name), SETTINGS[number], {})
+    values = inputs.values(as_number)
+    return *server_of(inputs, values), request_of(values)
+
+
+def some(axes):
+    """Every fifth plan of a search, with its row."""
+    return [(row, PrefillPlan(*(float(axis[row, 0]) for axis in axes))) for row in range(0, len(axes.chips), 5)]
+
+
+def same(many, alone, place):
+    """Compare time, memory and every operator of a plan of many with those it has alone."""
+    assert at(many.time, place) == pytest.approx(alone.time, rel=1e-12)
+    assert at(many.memory, place) == pytest.approx(alone.memory, rel=1e-12)
+    names = [operator.name for operator in alone.operators]
+    wider = [operator for operator in many.operators if operator.name in names]  # exchanges that no part of this plan makes
+    assert [operator.name for operator in wider] == names
+    for one, other in zip(wider, alone.operators, strict=True):
+        assert at(one.time, place) == pytest.approx(other.time, rel=1e-12)
+
+
+def test_decode_of_many_plans(server):
+    machine, model, request = server
+    axes = decode_axes(machine, model, request)
+    many = decode(machine, model, decoding(axes, SIZES), request)
+    for row, plan in some(axes):
+        for column, size in enumerate(SIZES[0]):
+            same(many, decode(machine, model, decoding(plan, float(size)), request), (row, column))
+
+
+def test_prefill_of_many_plans(server):
+    machine, model, request = server
+    axes = plan_axes(model, machine.links, request.prompt)
+    many = prefill(machine, model, axes, request)
+    for row, plan in some(axes):
+        same(many, prefill(machine, model, plan, request), (row, 0))
+
+
+def test_decode_of_plans_with_batches_of_their_own(server):
+    machine, model, request = server
+    axes = decode_axes(machine, model, request)
+    sizes = 1.0 + np.arange(len(axes.chips), dtype=float)[:, None]
+    many = decode(machine, model, decoding(axes, sizes), request)
+    for row, plan in some(axes):
+        same(many, decode(machine, model, decoding(plan, float(sizes[row, 0])), request), (row, 0))
