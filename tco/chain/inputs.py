@@ -118,7 +118,7 @@ def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
     elif path.suffix != ".toml" and not path.exists():
         system, _, variants = str(name).partition("@")
         if system not in known_systems(catalogue):
-            raise unknown("scenario", str(name), [*known, *known_systems(catalogue)])
+            raise unknown("scenario", str(name), [*known, *(f"published/{one}" for one in catalogue.published), *known_systems(catalogue)])
         return of_system(str(name), system, variants_of(variants, str(name)))
     document = catalogue.toml(path)
     for key in document:
