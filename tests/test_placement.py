@@ -64,7 +64,7 @@ def test_the_limit_is_no_setting_without_effect():
 
 
 def test_a_liquid_cooled_rack_pays_a_sidecar_where_only_air_cools(catalogue):
-    """450 USD a kW over the racks' power, recovered over the life of the equipment, with its upkeep; nothing else moves."""
+    """450 USD a kW over the racks' power, recovered over the life of the equipment, with its upkeep; the hall saves what liquid adds to one."""
     plain, found = result(LIQUID), again(LIQUID, site__cooling="air")
     (line,) = (line for line in found.lines if line.path == "site/sidecar")
     assert line.usd == pytest.approx(found.bill.power / 1e3 * 450, rel=1e-12)
@@ -73,7 +73,12 @@ def test_a_liquid_cooled_rack_pays_a_sidecar_where_only_air_cools(catalogue):
     yearly = line.usd * rate / (1 - (1 + rate) ** -life)
     assert line.usd_per_chip_hour == pytest.approx(yearly / (144 * 8760), rel=1e-9)
     assert hourly(found, "upkeep/sidecar") == pytest.approx(line.usd * hours / (144 * 8760), rel=1e-12)
+    price, premium, backup = (plain.inputs[f"site.{name}"].value for name in ("usd_per_mw", "liquid_premium", "backup_usd_per_mw"))
+    air = (price - backup) / (price * (1 + premium) - backup)  # both racks hold their own batteries
+    for path in ("site/building", "site/building-upkeep"):
+        assert hourly(found, path) == pytest.approx(hourly(plain, path) * air, rel=1e-12)
     added = hourly(found, "site/sidecar") + hourly(found, "upkeep/sidecar")
+    added -= (1 - air) * (hourly(plain, "site/building") + hourly(plain, "site/building-upkeep"))
     assert found.metrics["tco_usd_per_chip_hour"] - plain.metrics["tco_usd_per_chip_hour"] == pytest.approx(added, rel=1e-9)
     assert found.metrics["capex_usd"] == plain.metrics["capex_usd"]
 

@@ -161,8 +161,8 @@ def changed(*steps, to=None):
 
 
 BAD = {
-    "another schema": (changed("schema", to="tco.baseline/1"), r"its schema is 'tco\.baseline/1', expected 'tco\.result/1'"),
-    "an older schema": (changed("schema", to="tco.result/0"), r"its schema is 'tco\.result/0'"),
+    "another schema": (changed("schema", to="tco.baseline/1"), r"its schema is 'tco\.baseline/1', expected 'tco\.result/2'"),
+    "an older schema": (changed("schema", to="tco.result/1"), r"its schema is 'tco\.result/1'"),
     "no schema": (changed("schema"), "it states no schema"),
     "a list": (lambda document: [document], "it states no schema"),
     "no metrics": (changed("metrics"), "the key 'metrics' is missing"),
@@ -177,7 +177,7 @@ BAD = {
     "a line without its cost": (changed("lines", 2, "usd_per_chip_hour"), "lines 3: the key 'usd_per_chip_hour' is missing"),
     "a bill without lines": (changed("bill", "lines", to={}), "bill: lines is '{}', expected a list"),
     "a bound without shares": (changed("bounds", "decode", to=1), "bounds: decode is '1', expected a table of numbers"),
-    "no share by kind": (changed("shares", "sourced"), "shares: the key 'sourced' is missing"),
+    "no share by kind": (changed("shares", "hardware"), "shares: the key 'hardware' is missing"),
     "notes in one": (changed("notes", to="fine"), "notes is 'fine', expected a list of texts"),
     "a payment in half a month": (changed("lines", 1, "first_month", to=0.5), "lines 2: first_month is '0.5', expected a count of months"),
     "a payment before all": (changed("lines", 1, "recurrence", to=-1), "lines 2: recurrence is '-1', expected a count of months"),

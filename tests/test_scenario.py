@@ -51,7 +51,12 @@ def test_capital_lines_sum_to_the_capex(name):
 
 @each
 def test_shares_of_the_cost_are_a_whole(name):
-    assert close(sum(result(name).shares.values()), 1)
+    """What the hardware's price rests on, and what terms and site rest on, each by itself."""
+    shares = result(name).shares
+    assert list(shares) == ["hardware", "terms"]
+    for kinds in shares.values():
+        assert list(kinds) == ["sourced", "estimate", "assumed"]
+        assert close(sum(kinds.values()), 1)
 
 
 @each

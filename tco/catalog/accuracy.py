@@ -23,6 +23,7 @@ class Standing(NamedTuple):
     left_out: float | None
     text: str
     path: str = ""  # of the engine that the answer took
+    unmeasured: str = "prior"  # what an answer without rows rests on
 
     def by(self, path: str) -> Standing:
         """Return the standing of an answer that took a path of the engine."""
@@ -31,7 +32,10 @@ class Standing(NamedTuple):
     @property
     def short(self) -> str:
         """The standing in a table cell."""
-        return f"{self.rows} rows, {self.median * 100:.0f} %" if self.median is not None else "prior"
+        return f"{self.rows} rows, {self.median * 100:.0f} %" if self.median is not None else self.unmeasured
+
+
+STATED = Standing(0, None, None, "not computed: no model is run, rates are stated", unmeasured="stated")
 
 
 def table(catalogue: Catalogue, name: str) -> list[dict[str, str]]:

@@ -204,6 +204,11 @@ class Catalogue:
         """The shipped scenarios by name."""
         return {path.stem: path for path in sorted(scenario_directory().glob("*.toml"))}
 
+    @cached_property
+    def published(self) -> dict[str, Path]:
+        """The scenarios that hold figures of publications, by name."""
+        return {path.stem: path for path in sorted((scenario_directory() / "published").glob("*.toml"))}
+
     def hash(self) -> str:
         """Return a short hash of all data files: two equal hashes mean the same numbers went in."""
         import hashlib

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -66,6 +66,7 @@ class SystemSchema(BaseModel):
     name: str
     chip: str
     owner_pays: Literal["built-up", "selling-price"]
+    builder: str = ""
     cooling: Literal["air", "liquid"]
     source: str
     note: str = ""
@@ -76,6 +77,34 @@ class SystemSchema(BaseModel):
     variants: dict[str, dict[str, Any]] = {}
     fabric: dict[str, Any]
     network: dict[str, Any] = {}
+
+
+class FigureSchema(BaseModel):
+    """A figure of a publication in a scenario's file."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    metric: str
+    value: float | None = None
+    unit: str = ""
+    tolerance: float | None = Field(default=None, gt=0)
+    low: float | None = None
+    high: float | None = None
+    source: str = Field(min_length=1)
+    note: str = ""
+    system: str = ""
+    variant: dict[str, str] = {}
+    set: dict[str, str] = {}
+    lines: list[str] = []
+    parts: list[str] = []
+    over: str = ""
+
+
+class PublishedSchema(FigureSchema):
+    """A figure that must come out: what is stated, within a tenth at most."""
+
+    value: float
+    tolerance: float = Field(gt=0, le=0.10)
 
 
 class ScenarioSchema(BaseModel):
@@ -93,6 +122,9 @@ class ScenarioSchema(BaseModel):
     rebates: list[str] | None = None
     variant: dict[str, str] = {}
     set: dict[str, str] = {}
+    published: list[PublishedSchema] = []
+    cross_check: list[FigureSchema] = []
+    at_least: int = 0
 
 
 def problems(where: str, error: ValidationError) -> Iterator[str]:
@@ -183,13 +215,14 @@ def check_systems(catalogue: Catalogue) -> list[str]:
     return found
 
 
-def check_scenario(path: Path, document: dict[str, Any]) -> list[str]:
+def check_scenario(path: Path, document: dict[str, Any], sources: Container[str] = ()) -> list[str]:
     """Return everything wrong with a scenario's file by itself."""
     try:
-        ScenarioSchema.model_validate(document)
+        schema = ScenarioSchema.model_validate(document)
     except ValidationError as error:
         return list(problems(str(path), error))
-    return []
+    figures = [*schema.published, *schema.cross_check]
+    return [f"{path}: source {figure.source!r} is not in sources.csv" for figure in figures if figure.source not in sources]
 
 
 def check_sources(catalogue: Catalogue) -> list[str]:

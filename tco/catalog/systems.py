@@ -14,6 +14,7 @@ SYSTEM_KEYS = {
     "name",
     "chip",
     "owner_pays",
+    "builder",
     "cooling",
     "source",
     "note",
@@ -58,6 +59,7 @@ class System:
     alternatives: dict[str, dict[str, float]]  # place of the tree -> the parts of which one stands there, and how many
     leaves: list[Leaf] = field(default_factory=list)
     quantity: dict[str, float] = field(default_factory=dict)
+    builder: str = ""  # who builds it for his own use; none of what is sold
     bare: bool = False  # the chips of a scale-up domain alone, without anything around them that has a price
 
     @property
@@ -148,6 +150,7 @@ def read_system(catalogue: Catalogue, name: str, variant: Mapping[str, str], par
         settings,
         where,
         alternatives,
+        builder=builder_of(document, where),
     )
     system.leaves = list(expand(contains, where))
     for leaf in system.leaves:
@@ -158,6 +161,14 @@ def read_system(catalogue: Catalogue, name: str, variant: Mapping[str, str], par
     if not system.quantity.get(system.chip):
         raise DataError(f"{where}: the tree holds no {system.chip!r}, which `chip` names")
     return system
+
+
+def builder_of(document: Mapping[str, Any], where: str) -> str:
+    """Return who builds a system for his own use; one that is sold has none."""
+    builder, pays = str(document.get("builder", "")), document["owner_pays"]
+    if builder and pays != "built-up":
+        raise DataError(f"{where}: builder names who builds a system for his own use, but owner_pays is {pays!r}, not 'built-up'")
+    return builder
 
 
 def expect_keys(document: Mapping[str, Any], where: str) -> None:

@@ -12,6 +12,7 @@ from tco.catalog.ages import limit_of, moves
 from tco.catalog.rows import attributes
 from tco.economics.cost import CostLine
 from tco.foundation.dates import period
+from tco.foundation.errors import DataError
 from tco.foundation.provenance import Input
 
 BILL = ("servers", "network", "storage")  # classes of assets that are bought at the prices of parts
@@ -36,7 +37,7 @@ def ages_of(catalogue: Catalogue, lines: Sequence[CostLine], inputs: Mapping[str
     notes = [f"{date} lies beyond the prices known: the last is of {newest}, and holds on"] if day.first > period(newest).last else []
     first = min((one.as_of for line in bill for one in found[line.path]), key=lambda text: period(text).first, default=date)
     if period(first).first > day.last:
-        notes.append(f"{date} lies before the first price of this bill, of {first}: rows of later dates stand for it")
+        raise DataError(f"terms.date={date} lies before the first price of this bill, of {first}: its parts were not for sale yet")
     shares = []
     for judge, words in ((is_later, f"later than {date}"), (is_old, "older than their kind may be")):
         wrong = {path for path, given in dated.items() if judge(given, day.last)}
@@ -45,7 +46,7 @@ def ages_of(catalogue: Catalogue, lines: Sequence[CostLine], inputs: Mapping[str
         if rests:
             notes.append(f"{shares[-1] * 100:.1f} % of the bill is priced by rows {words}: {largest(rests)}")
     for line in lines:
-        if line.asset == "rebate":
+        if line.asset in ("rebate", "rent"):
             notes += [aged(line, one, day.last) for one in found[line.path] if is_later(one, day.last) or is_old(one, day.last)]
     return Ages(shares[0], shares[1], tuple(notes))
 
@@ -72,7 +73,7 @@ def largest(rests: list[tuple[float, list[Input]]]) -> str:
 
 
 def aged(line: CostLine, given: Input, day: datetime.date) -> str:
-    """Return a note on a rebate that rests on a price of another date."""
+    """Return a note on a rebate or a rent that rests on a price of another date."""
     of = period(given.as_of)
     away = f"{(of.first - day).days} days after" if of.first > day else f"{(day - of.last).days} days before"
     return f"{line.path}: {given.path} is of {given.as_of}, {away} {day}"

@@ -15,6 +15,7 @@ from tco.foundation.units import parse_quantity
 from tco.foundation.values import Readable, Values
 from tco.hardware.clos import switch_radix, tiers_needed
 from tco.hardware.network import OPTICS, Network, Plan, scale_out_network, summed, switch_part
+from tco.hardware.nics import converged
 from tco.performance.chip.machine import family_of
 
 
@@ -22,15 +23,26 @@ def design_network(inputs: Inputs, values: Values) -> Network:
     """Return the scale-out network of the scenario's cluster, with as many tiers as its size needs, and its frontend."""
     chip, (switch, port, radix) = f"parts.{inputs.system.chip}", switches_of(inputs, values)
     chips, design = values["cluster.chips"], network_design(inputs.system)
-    tiers = tiers_needed(values.structure("cluster.chips"), radix, values.structure("cluster.oversubscription"))
+    ends, oversubscription = values.structure("cluster.chips"), values.structure("cluster.oversubscription")
+    tiers = tiers_of(inputs.system, design, ends, radix, oversubscription)
     split = port < values.structure(f"parts.{OPTICS[0]}.port_bandwidth")
     back = Plan(chips, values[f"{chip}.scale_out_bandwidth"], switch, tiers, design, design == "tor", split)
     network = scale_out_network(values, back)
     frontend = values.unless_zero(f"{chip}.frontend_bandwidth")
     if frontend is not None:
-        front = Plan(chips, frontend, switch, tiers, "tor", False, split, prefix="frontend-")
+        shared = converged(inputs.system)
+        levels = tiers if shared else tiers_needed(ends, radix, oversubscription)
+        front = Plan(chips, frontend, switch, levels, "tor", shared, split, prefix="frontend-")
         network = summed(Network(tiers, [*network.lines, *scale_out_network(values, front).lines]))
     return network
+
+
+def tiers_of(system: System, design: str, chips: float, radix: float, oversubscription: float) -> int:
+    """Return the tiers that hold some chips: a first tier that stands in the racks ends there, and joins the others rack by rack."""
+    if design != "tor":
+        return tiers_needed(chips, radix, oversubscription)
+    racks = math.ceil(chips * system.racks / system.chips - 1e-9)
+    return 1 if racks <= 1 else 1 + tiers_needed(racks, radix, oversubscription)
 
 
 def switches_of(inputs: Inputs, values: Readable) -> tuple[str, float, float]:
@@ -55,7 +67,7 @@ def tiers_between(inputs: Inputs, values: Readable, design: str, chips: float, d
     """Return the tiers of switches up to the one where the traffic of some chips meets, which stand in worlds of so many."""
     _, _, radix = switches_of(inputs, values)
     ends = math.ceil(chips / domain) if design == "leaf" else chips
-    return tiers_needed(max(ends, 1), radix, values.structure("cluster.oversubscription"))
+    return tiers_of(inputs.system, design, max(ends, 1), radix, values.structure("cluster.oversubscription"))
 
 
 def protocol(network: str) -> str:

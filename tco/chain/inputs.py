@@ -15,6 +15,8 @@ from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
 from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known_systems, load_system
 from tco.chain.settings import given_of, shape_of
+from tco.economics.flows import ANNUITIES
+from tco.economics.perspective import FOLDER, Perspective, load_perspective, owner_of, refuse_misfit
 from tco.foundation.dates import period
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.provenance import KEPT, Given, Input
@@ -26,13 +28,16 @@ from tco.hardware.wires import refuse_bad_wires
 if TYPE_CHECKING:
     from tco.chain.structure import Structure
 
-GROUPS = ("parts", "site", "terms", "workload", "cluster", "rebates", "shares", "performance", "metrics", "system")
+GROUPS = ("parts", "site", "terms", "money", "failures", "workload", "cluster", "rebates", "shares", "performance", "metrics", "system")
 DOCUMENTS = {"site": "sites", "terms": "terms", "workload": "workloads", "cluster": "clusters"}
 TEXTS = {  # inputs that are no numbers, and the key of the document that holds them
     "terms.date": "date",
     "terms.perspective": "perspective",
+    "terms.owner": "owner",
+    "terms.annuity": "annuity",
     "site.tenure": "tenure",
     "site.cooling": "cooling",
+    "site.ready": "ready",
     "workload.kind": "kind",
     "workload.model": "model",
     "workload.precision": "precision",
@@ -55,6 +60,7 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "cluster.port": "port",
     "cluster.network": "network",
 }
+KINDS = ("serving", "training", "stated")  # of workloads: the last runs no model, its rates are inputs
 DEFAULTS = {"serving": "workload", "training": "training"}  # what a kind of workload asks for unless its own file says otherwise
 FOLLOWS = {  # texts that follow another where they are not given
     "workload.backward_precision": "workload.precision",
@@ -63,6 +69,7 @@ FOLLOWS = {  # texts that follow another where they are not given
     "workload.cache_format": "workload.precision",
 }
 USUAL = {  # texts that are taken so where nothing says otherwise
+    "terms.annuity": "yearly",
     "workload.attention_core_format": "bf16",
     "cluster.network": "rdma",
     **dict.fromkeys(
@@ -82,7 +89,8 @@ HEADLINE_DOCUMENTS = {
     "workload": "deepseek-v3-8k-1k",
     "cluster": "tor-100g-16k",
 }
-SCENARIO_KEYS = {"title", "system", "site", "terms", "workload", "cluster", "rebates", "variant", "set", "note"}
+FIGURES = ("published", "cross_check", "at_least")  # keys of a scenario that holds figures of publications, read by who asks for them
+SCENARIO_KEYS = {"title", "system", "site", "terms", "workload", "cluster", "rebates", "variant", "set", "note", *FIGURES}
 
 
 class Scenario(NamedTuple):
@@ -106,10 +114,12 @@ def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
     path, known = Path(name), catalogue.scenarios
     if str(name) in known:
         path = known[str(name)]
+    elif path.parent.name == "published" and path.name in catalogue.published:
+        path = catalogue.published[path.name]
     elif path.suffix != ".toml" and not exists(path):
         system, _, variants = str(name).partition("@")
         if system not in known_systems(catalogue):
-            raise unknown("scenario", str(name), [*known, *known_systems(catalogue)])
+            raise unknown("scenario", str(name), [*known, *(f"published/{one}" for one in catalogue.published), *known_systems(catalogue)])
         return of_system(str(name), system, variants_of(variants, str(name)))
     document = catalogue.toml(path)
     for key in document:
@@ -164,6 +174,7 @@ class Inputs:
     structure: Structure | None = None  # that is given; else it is decided here and on the way
     kept: Mapping[str, str] = field(default_factory=dict)  # texts and quantities of an earlier answer, in place of all others
     system: System = field(init=False)
+    perspective: Perspective = field(init=False)
     found: dict[str, Input] = field(init=False, default_factory=dict)
     texts: dict[str, str] = field(init=False, default_factory=dict)
     texts_used: dict[str, str] = field(init=False, default_factory=dict)
@@ -195,6 +206,10 @@ class Inputs:
         for path, given in wanted.items():
             self.place(path, given)
         self.shape = shape_of(self.given)
+        self.perspective = load_perspective(self.catalogue, self.text("terms.perspective"))
+        self.found = {**self.catalogue.document_inputs(FOLDER, self.perspective.id, "perspective", "terms"), **self.found}
+        self.texts.setdefault("terms.owner", owner_of(self.perspective, self.system))
+        refuse_misfit(self.catalogue, self.perspective, self.system, self.owner)
         stated = wanted.get("terms.date")
         period(self.date, f"{stated.where if stated else scenario.documents['terms']}: terms.date")
         self.shared = self.catalogue.once(("dated", self.date), dict)
@@ -244,8 +259,12 @@ class Inputs:
         return chosen
 
     def read(self, group: str, name: str) -> None:
-        """Take in the values and texts of one document."""
-        _, document = self.catalogue.document(DOCUMENTS[group], name, group)
+        """Take in the values and texts of one document, over those of the one it is `base`d on."""
+        where, document = self.catalogue.document(DOCUMENTS[group], name, group)
+        if (base := document.get("base")) is not None:
+            if self.catalogue.document(DOCUMENTS[group], str(base), f"{group} that {where} is based on")[1].get("base") is not None:
+                raise DataError(f"{where}: base {base!r} has a base itself; name that one")
+            self.read(group, str(base))
         self.found |= self.catalogue.document_inputs(DOCUMENTS[group], name, group, group)
         for path, key in TEXTS.items():
             if path.startswith(group + ".") and key in document:
@@ -275,8 +294,13 @@ class Inputs:
 
     @property
     def rebates(self) -> tuple[str, ...]:
-        """The agreements that give something back."""
+        """The agreements that give something back, if the owner holds them: those a scenario counts on, or those that cover its system."""
         return self.system.rebates if self.scenario.rebates is None else self.scenario.rebates
+
+    @property
+    def owner(self) -> str:
+        """Who owns the racks: agreements with suppliers count where they are his."""
+        return self.text("terms.owner")
 
     @property
     def date(self) -> str:
@@ -287,8 +311,8 @@ class Inputs:
     def kind(self) -> str:
         """What the workload does."""
         kind = self.text("workload.kind")
-        if kind not in ("serving", "training"):
-            raise unknown("kind of workload", kind, ("serving", "training"), "workload.kind")
+        if kind not in KINDS:
+            raise unknown("kind of workload", kind, KINDS, "workload.kind")
         return kind
 
     @property
@@ -298,6 +322,14 @@ class Inputs:
         if tenure not in ("own", "colocation"):
             raise unknown("tenure", tenure, ("own", "colocation"), "site.tenure")
         return tenure
+
+    @property
+    def annuity(self) -> str:
+        """How often what repays a purchase is paid."""
+        annuity = self.text("terms.annuity")
+        if annuity not in ANNUITIES:
+            raise unknown("annuity", annuity, ANNUITIES, "terms.annuity")
+        return annuity
 
     @property
     def cooling(self) -> str:
@@ -356,6 +388,10 @@ class Inputs:
             self.found |= self.catalogue.document_inputs(group, name, group, f"{group}.{name}")
             if path in self.found:
                 return self.found[path]
+        if group in ("money", "failures"):
+            self.found |= self.catalogue.document_inputs("defaults", group, group, group)
+            if path in self.found:
+                return self.found[path]
         raise unknown("input path", path, self.known_paths())
 
     def unused(self, values: Values) -> list[str]:
@@ -371,6 +407,10 @@ class Inputs:
     def known_paths(self) -> list[str]:
         """Return the paths of documents and parts, for the nearest name."""
         return [*self.found, *TEXTS, *(f"parts.{part}.{name}" for part, name in self.catalogue.part_rows)]
+
+    def states(self, path: str, values: Values) -> bool:
+        """Say whether a document of the scenario or a setting gives an input that need not be there."""
+        return path in self.found or values.has(path)
 
     def is_known(self, path: str) -> bool:
         """Say whether a path is an input, even if this scenario does not rest on it."""

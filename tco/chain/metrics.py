@@ -37,7 +37,9 @@ METRICS: dict[str, Metric] = {
     "capex_usd": Metric("USD", "IT price of one world, rebates apart"),
     "capex_usd_per_chip": Metric("USD/chip", "IT price per chip, rebates apart"),
     "rebate_usd_per_chip": Metric("USD/chip", "supplier rebates per chip"),
-    "network_usd_per_chip": Metric("USD/chip", "scale-out network per chip"),
+    "network_usd_per_chip": Metric(
+        "USD/chip", "network beyond the rack per chip: cards, ToR switches, cables, front end and what the cluster shares"
+    ),
     "it_power_w_per_chip": Metric("W/chip", "provisioned IT power per chip"),
     "facility_power_w_per_chip": Metric("W/chip", "power of the site per chip"),
     "peak_facility_power_w_per_chip": Metric("W/chip", "power of the site per chip at the worst hour"),
@@ -70,8 +72,9 @@ METRICS: dict[str, Metric] = {
     "usd_per_million_tokens": Metric("USD/Mtoken", "whole cost per million tokens, in and out"),
     "tokens_per_s_per_facility_mw": Metric("token/s/MW", "output tokens per second and MW of site power"),
     "train_usd_per_trillion_tokens": Metric("USD/Ttoken", "cost of training on a trillion tokens"),
-    "goodput": Metric("", "share of the time that makes progress"),
+    "goodput": Metric("", "share of the time that failures leave; what is charged is terms.availability"),
     "perf_per_tco_vs_baseline": Metric("", "baseline's cost per output token over this one's"),
+    "perf_per_tco_gross_vs_baseline": Metric("", "the same before rebates"),
 }
 
 # Metrics of which more is better, and those that are neither better nor worse; of all others, costs, watts and times, less is.
@@ -138,6 +141,12 @@ def usd_per_petaflop_hour(cost: USDPerChipHour, peak: FLOPPerSecond, flop_per_pe
 def usd_per_bandwidth_hour(cost: USDPerChipHour, bandwidth: BytePerSecond, byte_per_terabyte: BytePerTerabyte = 1e12) -> Any:
     """Cost of a TB/s of HBM for an hour: c / bandwidth."""
     return cost / bandwidth * byte_per_terabyte
+
+
+@formula(unit="USD/Mtoken", source="tco-contract")
+def gross_token_cost(net: USDPerMillionTokens, gross_hour: USDPerChipHour, net_hour: USDPerChipHour) -> Any:
+    """Cost of a million tokens before rebates: net cost x gross chip-hour / net chip-hour."""
+    return net * gross_hour / net_hour
 
 
 @formula(unit="", source="tco-contract")

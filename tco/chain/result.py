@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tco.performance.serving.axes import Axis
     from tco.performance.training.result import TrainingResult
 
-SCHEMA = "tco.result/1"
+SCHEMA = "tco.result/2"
 FOUND = ("scenario", "title", "system", "perspective")  # texts of a result, as the file names them
 DECIDED = ("alternatives", "readings", "compared", "choices")  # of the structure, what the file does not hold anyway
 KEPT = ("notes", "shares", "bounds", "texts", "order")  # plain lists and tables
@@ -70,7 +70,7 @@ class Result:
     bill: Bill | None  # none of a chip alone
     rebates: list[Rebate]
     serving: ServingResult | TrainingResult | None
-    shares: dict[str, float]
+    shares: dict[str, dict[str, float]]  # of the hardware's price, and of terms and site: sourced, estimated, assumed
     bounds: dict[str, dict[str, float]]  # phase -> share of its time by bound
     inputs: dict[str, Input]
     texts: dict[str, str]

@@ -69,17 +69,17 @@ HOLDS: dict[str, Callable[[Any], bool]] = {
 TOP = {
     **dict.fromkeys(("tco_version", "data_hash", *FOUND, "order"), "a text"),
     **dict.fromkeys(("documents", "texts", "formulas"), "a table of texts"),
-    **dict.fromkeys(("overrides", "bounds", "inputs", "standing", "report", "ages"), "a table"),
+    **dict.fromkeys(("overrides", "bounds", "shares", "inputs", "standing", "report", "ages"), "a table"),
     **dict.fromkeys(("lines", "rebates"), "a list"),
     **dict.fromkeys(("plan", "bill"), "a table or null"),
     "metrics": "a table of numbers or nulls",
-    "shares": "a table of numbers",
     "notes": LIST,
 }
 
 # What tables say beside the metrics, so no result is without it.
 TEXTS = ("terms.date", "workload.kind", "workload.model", "workload.precision")
-TERMS = ("terms.life", "terms.rate", "terms.utilisation")
+TERMS = ("terms.life", "terms.utilisation")
+SHARES = ("hardware", "terms")
 INPUTS = {
     "serving": ("workload.input_tokens", "workload.output_tokens", "workload.interactivity"),
     "training": ("workload.global_batch", "workload.sequence_length", "cluster.chips"),
@@ -97,7 +97,7 @@ def load_result(path: str | Path) -> Result:
     hold(document["texts"], dict.fromkeys(TEXTS, "a text"), f"{where}: texts")
     hold(document["inputs"], dict.fromkeys(INPUTS.get(document["texts"]["workload.kind"], ()), "a table"), f"{where}: inputs")
     if document["bill"] is not None:
-        hold(document["shares"], dict.fromkeys(("sourced", "estimate", "assumed"), NUMBER), f"{where}: shares")
+        hold(document["shares"], dict.fromkeys(SHARES, "a table of numbers"), f"{where}: shares")
         hold(document["inputs"], dict.fromkeys(TERMS, "a table"), f"{where}: inputs")
     report, overrides = document["report"], document["overrides"]
     made = (document[name] for name in ("data_hash", "formulas", "tco_version"))

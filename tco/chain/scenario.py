@@ -15,20 +15,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tco.catalog import Catalogue, load_catalogue
-from tco.catalog.accuracy import order_of, standing
+from tco.catalog.accuracy import STATED, order_of, standing
 from tco.catalog.systems import System, load_system
 from tco.chain import metrics as joined
 from tco.chain.ages import Ages, ages_of
 from tco.chain.connections import design_network
 from tco.chain.inputs import HEADLINE_SYSTEM, Inputs, Scenario, load_scenario, system_inputs
 from tco.chain.metrics import METRICS
-from tco.chain.placement import SIDECAR, needs_sidecar, place
+from tco.chain.ownership import cost_of, notes_of, rebates_of, refuse_strangers
+from tco.chain.placement import SITE_POWER, MisfitError, place
 from tco.chain.plans import plan_for
 from tco.chain.result import Origin, Result
 from tco.chain.structure import Structure, structure_of
 from tco.chain.workloads import WORKLOADS, without_plan
-from tco.economics.cost import Cost, cost_of_world, power_per_chip, shares_by_kind
-from tco.economics.rebates import Rebate, load_agreement, rebate_of
+from tco.economics.cost import Cost, power_per_chip, shares_by_kind
+from tco.economics.rebates import Rebate
+from tco.economics.reliability import RATE, goodput
 from tco.economics.site import facility_power
 from tco.foundation.errors import DataError
 from tco.foundation.trace import Node, Trace, recording, scope, walk
@@ -40,6 +42,9 @@ from tco.performance.serving.result import ServingResult
 
 if TYPE_CHECKING:
     from tco.performance.training.result import TrainingResult
+
+
+OF_THE_SITE = ("usd", "tco", "facility")  # words of metrics that a system has nowhere but on a site
 
 
 class Chain(NamedTuple):
@@ -63,13 +68,15 @@ def evaluate(
     catalogue: Catalogue | None = None,
     variant: Mapping[str, str] | None = None,
     trace: bool = False,
+    refuse: bool = True,
 ) -> Result:
     """Evaluate a scenario: a name, a path or a `Scenario`. `set` replaces inputs by path, `plan` fixes the plan that is searched otherwise.
 
     A plan is that of a result, saved or not, or axes by name, such as `{"tp": "8"}`: the others are searched. A value of `set` is a text, a
     number in the input's unit, or a number or an array with its unit. `structure`, that of a result, holds all that is decided, the plan
     among it; arrays need it, and give metrics that are arrays. With `trace` the result also carries the traced metrics. Raises `DataError`
-    for anything wrong in the data.
+    for anything wrong in the data; without `refuse`, racks that do not fit their site are no error: what they would cost there is left
+    out, and a note says why.
     """
     catalogue = catalogue or load_catalogue()
     found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
@@ -78,12 +85,14 @@ def evaluate(
     values = inputs.values(as_number)
     began = time.perf_counter()
     chain = chain_of(inputs, values, plan_for(inputs.kind, plan))
-    return result_of(inputs, values, chain, time.perf_counter() - began, trace)
+    return result_of(inputs, values, chain, time.perf_counter() - began, trace, refuse)
 
 
 def chain_of(inputs: Inputs, values: Values, plan: Any) -> Chain:
     """Walk the chain on a plan, that of the structure, or the best of a search, which many values asked together have none of."""
     held = inputs.structure
+    if inputs.kind == "stated":
+        return run(inputs, values, plan)
     if plan is None and held is not None:
         if held.plan is None:
             return run(inputs, values, None, without_plan(inputs.kind, "the structure holds no plan"))
@@ -93,13 +102,17 @@ def chain_of(inputs: Inputs, values: Values, plan: Any) -> Chain:
     return run(inputs, values, plan)
 
 
-def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trace: bool) -> Result:
+def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trace: bool, refuse: bool = True) -> Result:
     """Return what a chain came to: its metrics and, of plain numbers, what people read beside them."""
     catalogue, found = inputs.catalogue, inputs.scenario
     many = bool(inputs.shape)  # shares, bounds and ages are told of one number
+    keep_for_studies(inputs, values)
+    walked = chain
+    standing_notes, chain = placed(inputs, walked, refuse)
     notes = [
         *inputs.notes,
-        *(place(inputs, chain.bill) if chain.bill else [f"{chain.system.id} is a chip alone: nothing in dollars or watts is computed"]),
+        *notes_of(inputs, chain.rebates),
+        *standing_notes,
         *(f"{path} is set, but nothing in this scenario rests on it" for path in inputs.unused(values)),
     ]
     if len(catalogue.folders) > 1:
@@ -111,7 +124,7 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
         metric = "step_s" if measured == "training" else "output_tokens_per_s_per_chip"
         notes.append(f"{metric}: {chain.serving.reason}")
     perspective = inputs.text("terms.perspective")
-    structure = structure_of(inputs, values, chain)
+    structure = structure_of(inputs, values, walked)
     report = report_of(chain.serving, seconds, many)
     result = Result(
         scenario=found.name,
@@ -128,10 +141,12 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
         bounds={phase: shares_of(result) for phase, result in report.phases.items()},
         inputs=values.inputs,
         texts=inputs.texts_used,
-        standing=catalogue.once(("standing", measured, chain.system.chip), lambda: standing(catalogue, measured, chain.system.chip)).by(
+        standing=STATED
+        if inputs.kind == "stated"
+        else catalogue.once(("standing", measured, chain.system.chip), lambda: standing(catalogue, measured, chain.system.chip)).by(
             chain.serving.path
         ),
-        order=catalogue.once(("order", measured), lambda: order_of(catalogue, measured)),
+        order="" if inputs.kind == "stated" else catalogue.once(("order", measured), lambda: order_of(catalogue, measured)),
         report=report,
         ages=ages_of(catalogue, chain.cost.lines, values.inputs, inputs.date) if chain.cost and not many else Ages(),
         plan=chain.serving.plan,
@@ -149,6 +164,29 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
     return result
 
 
+def keep_for_studies(inputs: Inputs, values: Values) -> None:
+    """Keep inputs that no metric rests on with the result: those of the money by month, and the power of a site that is to be filled."""
+    for path in values.given:
+        if path.startswith("money."):
+            values.input(path)
+    if SITE_POWER in values.given or SITE_POWER in inputs.found:
+        for path in (SITE_POWER, "site.rack_kw_max"):
+            values.input(path)
+
+
+def placed(inputs: Inputs, chain: Chain, refuse: bool) -> tuple[list[str], Chain]:
+    """Return notes on how the racks stand in the site, and the chain: without what they would cost there if they do not fit."""
+    if chain.bill is None:
+        return [f"{chain.system.id} is a chip alone: nothing in dollars or watts is computed"], chain
+    try:
+        return place(inputs, chain.bill), chain
+    except MisfitError as error:
+        if refuse:
+            raise
+        left = {name: value for name, value in chain.metrics.items() if not any(word in name for word in OF_THE_SITE)}
+        return [f"does not fit: {error}"], chain._replace(cost=None, metrics=left)
+
+
 def plain_metric(value: Any) -> Any:
     """Return a metric as a result carries it: a number, an array where many were asked together, or none."""
     return value if value is None or np.ndim(value) else float(value)
@@ -164,7 +202,7 @@ def formulas_of(inputs: Inputs, chain: Chain) -> dict[str, str]:
 def nodes_of(inputs: Inputs, chain: Chain) -> dict[str, Node]:
     """Return the node of every metric, with the plan fixed; where no plan was found, of those that need none."""
     with recording() as recorder:
-        traced = traced_metrics(inputs, recorder, chain.serving.plan, None if chain.serving.plan is not None else chain.serving)
+        traced = traced_metrics(inputs, recorder, chain.serving.plan, chain.serving if chain.serving.reason else None)
     return {name: value.node for name, value in traced.items() if hasattr(value, "node")}
 
 
@@ -180,14 +218,30 @@ def run(inputs: Inputs, values: Values, plan: Any = None, found: ServingResult |
         with scope(inputs.kind):
             workload = found or WORKLOADS[inputs.kind](inputs, values, plan)
         return Chain(system, None, None, [], None, workload, collect(values, system, None, workload))
-    chips = system.chips
     bill = bill_of_materials(system, values, catalogue)
     network = design_network(inputs, values)
+    refuse_strangers(inputs, values, bill, network)
     rebates = rebates_of(inputs, values, bill)
-    cost = cost_of_world(values, bill, network, rebates, chips, inputs.tenure, SIDECAR if needs_sidecar(inputs) else None)
+    cost = cost_of(inputs, values, bill, network, rebates)
     with scope(inputs.kind):
         workload = found or WORKLOADS[inputs.kind](inputs, values, plan)
-    return Chain(system, bill, network, rebates, cost, workload, collect(values, system, cost, workload))
+    metrics = collect(values, system, cost, workload)
+    name_goodput(inputs, values, metrics)
+    return Chain(system, bill, network, rebates, cost, workload, metrics)
+
+
+def name_goodput(inputs: Inputs, values: Values, found: dict[str, Any]) -> None:
+    """Name what failures leave of the time; of parts for which nobody states how often they fail, none does."""
+    system = inputs.system
+
+    def states(part: str) -> bool:
+        return inputs.catalogue.has_part_value(part, RATE) or values.has(f"parts.{part}.{RATE}")
+
+    if any(states(leaf.part) for leaf in system.leaves):
+        with scope("metrics", "goodput"):
+            found["goodput"] = values.derived(
+                "metrics.goodput", METRICS["goodput"].unit, lambda: goodput(values, system, states, inputs.kind == "training")
+            )
 
 
 class SystemBill(NamedTuple):
@@ -216,14 +270,6 @@ def without_bill(catalogue: Catalogue, chip: str) -> DataError:
     """Return the error for a bill of a chip alone: it names the systems that have one."""
     systems = [name for name in catalogue.ids("systems") if load_system(catalogue, name).chip == chip]
     return DataError(f"{chip} is a chip alone and has no bill; {'systems with it: ' + ', '.join(systems) if systems else 'no system has it'}")
-
-
-def rebates_of(inputs: Inputs, values: Values, bill: Bill) -> list[Rebate]:
-    """Return the rebates of the scenario's agreements, or of those its system's owner holds."""
-    with scope("rebates"):
-        power = facility_power(bill.power, values["site.pue"])
-    agreements = [load_agreement(inputs.catalogue, name) for name in inputs.rebates]
-    return [rebate_of(agreement, bill.lines, power, values) for agreement in agreements if agreement.in_force(inputs.date)]
 
 
 def collect(values: Values, system: System, cost: Cost | None, workload: ServingResult | TrainingResult) -> dict[str, Any]:
@@ -282,10 +328,11 @@ def joined_metrics(values: Values, peak_fp8: str, workload: ServingResult | Trai
     if "train_tokens_per_s" in found:
         name("train_usd_per_trillion_tokens", lambda: joined.usd_per_trillion(used, values["cluster.chips"], found["train_tokens_per_s"]))
     elif isinstance(workload, ServingResult) and "output_tokens_per_s_per_chip" in found:
-        out, into = found["output_tokens_per_s_per_chip"], found["input_tokens_per_s_per_chip"]
+        out, into = found["output_tokens_per_s_per_chip"], found.get("input_tokens_per_s_per_chip")
         name("usd_per_million_output_tokens", lambda: joined.usd_per_million(used, out, 1.0))
-        name("usd_per_million_input_tokens", lambda: joined.usd_per_million(used, into, workload.prefill_share))
-        name("usd_per_million_tokens", lambda: joined.usd_per_million(used, joined.all_tokens(out, into), 1.0))
+        if into is not None:  # a rate that is stated is one of output tokens
+            name("usd_per_million_input_tokens", lambda: joined.usd_per_million(used, into, workload.prefill_share))
+            name("usd_per_million_tokens", lambda: joined.usd_per_million(used, joined.all_tokens(out, into), 1.0))
         name("tokens_per_s_per_facility_mw", lambda: joined.tokens_per_megawatt(out, found["facility_power_w_per_chip"]))
 
 
@@ -302,12 +349,19 @@ def usual_baseline(names: Sequence[str]) -> str:
 def compare(results: list[Result], baseline: str | None = None) -> str:
     """Fill in `perf_per_tco_vs_baseline` of every result and return the name of the baseline."""
     names = [result.scenario for result in results]
-    chosen = baseline or usual_baseline(names)
+    rated = [result.scenario for result in results if result.metrics["usd_per_million_output_tokens"] is not None]
+    chosen = baseline or usual_baseline(rated or names)
     if chosen not in names:
         raise DataError(f"--baseline {chosen}: not among the compared scenarios ({', '.join(names)})")
-    base = next(result for result in results if result.scenario == chosen).metrics["usd_per_million_output_tokens"]
+    base = costs_of_tokens(next(result for result in results if result.scenario == chosen))
     for result in results:
-        own = result.metrics["usd_per_million_output_tokens"]
-        if base is not None and own is not None:
-            result.metrics["perf_per_tco_vs_baseline"] = float(joined.perf_per_tco(base, own))
+        for metric, reference, own in zip(("perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"), base, costs_of_tokens(result), strict=True):
+            if reference is not None and own is not None:
+                result.metrics[metric] = float(joined.perf_per_tco(reference, own))
     return chosen
+
+
+def costs_of_tokens(result: Result) -> tuple[float | None, float | None]:
+    """Return what a million output tokens of a result cost, net of rebates and before them; none where there are no tokens."""
+    net, gross, hour = (result.metrics[name] for name in ("usd_per_million_output_tokens", "tco_gross_usd_per_chip_hour", "tco_usd_per_chip_hour"))
+    return (None, None) if net is None else (net, float(joined.gross_token_cost(net, gross, hour)))

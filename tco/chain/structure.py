@@ -73,7 +73,7 @@ def structure_of(inputs: Inputs, values: Readable, chain: Chain) -> Structure:
 
 def choices(inputs: Inputs, values: Readable, chain: Chain) -> dict[str, Any]:
     """Return what the readings came to: the network, the formats, the operators of each phase, and the collectives offered."""
-    found: dict[str, Any] = {"formats": formats_of(inputs, values)}
+    found: dict[str, Any] = {} if inputs.kind == "stated" else {"formats": formats_of(inputs, values)}
     if chain.network is not None:
         parts = dict.fromkeys(line.part for line in chain.network.lines)
         found["network"] = {"design": network_design(inputs.system), "tiers": chain.network.tiers, "parts": list(parts)}

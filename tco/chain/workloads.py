@@ -113,6 +113,16 @@ def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
     return result
 
 
+STATED = {"workload.output_rate": "output_tokens_per_s_per_chip"}  # rates somebody else measured or promised, by the metric each is
+
+
+def stated_of(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
+    """Take the rates that a scenario states in place of a workload; without any, only what the chips cost is asked for."""
+    if plan is not None:
+        raise DataError(f"{inputs.scenario.documents['workload']} runs no model, so there is no plan to fix")
+    return ServingResult(None, {metric: values[path] for path, metric in STATED.items() if values.has(path)})
+
+
 def without_plan(kind: str, reason: str) -> ServingResult | TrainingResult:
     """Return a workload that no plan serves, and why."""
     if kind == "serving":
@@ -122,4 +132,4 @@ def without_plan(kind: str, reason: str) -> ServingResult | TrainingResult:
     return TrainingResult(None, reason=reason)
 
 
-WORKLOADS: dict[str, Callable[[Inputs, Values, Any], Any]] = {"serving": serving_of, "training": training_of}
+WORKLOADS: dict[str, Callable[[Inputs, Values, Any], Any]] = {"serving": serving_of, "training": training_of, "stated": stated_of}

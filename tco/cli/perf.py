@@ -23,6 +23,8 @@ def perf(
     from tco.outputs.performance import HEADER, operator_rows, performance_document, performance_tables
 
     catalogue, (result,) = evaluate_all([scenario], given.data, given.settings, given.variant, given.plan, priced=False)
+    if result.texts["workload.kind"] == "stated":
+        raise DataError(f"{scenario}: no model is run, its rates are stated: there is no plan and no time to show")
     if result.serving is not None and result.serving.reason:
         raise DataError(f"{scenario}: {result.serving.reason}")
     given.emit(

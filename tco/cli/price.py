@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tco.cli import app
 from tco.cli.options import Given, command
+
+if TYPE_CHECKING:
+    from tco.catalog import Catalogue
+    from tco.chain.result import Result
+    from tco.cli.emit import Answer
 
 
 @command(app, "set", "variant")
@@ -17,27 +22,41 @@ def price(
     cash_flow: Annotated[bool, typer.Option("--cash-flow", help="Show what is paid month by month instead.")] = False,
 ) -> None:
     """Show the cost lines of one scenario, down to the chip-hour."""
-    from tco.cli.emit import Answer
     from tco.cli.load import evaluate_all
-    from tco.outputs.costs import HEADER, cost_document, cost_rows, cost_table
-    from tco.outputs.document import document
-    from tco.outputs.payments import HEADER as PAYMENTS
-    from tco.outputs.payments import payment_document, payment_rows, payment_table
 
     catalogue, (result,) = evaluate_all([scenario], given.data, given.settings, given.variant)
-    paid = payment_document(result) if cash_flow else {}
+    notes = [*result.notes, *result.ages.notes]
+    given.emit(over_time(catalogue, result, notes) if cash_flow else by_line(catalogue, result, notes))
 
-    def whole() -> dict[str, Any]:
-        from tco.studies.state import state_of
 
-        return document("price", catalogue, cost_document(result) | paid | {"state": state_of(result)})
+def whole(catalogue: Catalogue, result: Result, content: dict[str, Any]) -> dict[str, Any]:
+    """Return the document of a scenario's cost, and its state, by which another answer is held against it."""
+    from tco.outputs.costs import cost_document
+    from tco.outputs.document import document
+    from tco.studies.state import state_of
 
-    given.emit(
-        Answer(
-            whole,
-            lambda: [payment_table(result) if cash_flow else cost_table(result)],
-            PAYMENTS if cash_flow else HEADER,
-            payment_rows(result) if cash_flow else cost_rows(result),
-            [*result.notes, *result.ages.notes],
-        ),
+    return document("price", catalogue, cost_document(result) | content | {"state": state_of(result)})
+
+
+def by_line(catalogue: Catalogue, result: Result, notes: list[str]) -> Answer:
+    """Return the answer by cost line."""
+    from tco.cli.emit import Answer
+    from tco.outputs.costs import HEADER, cost_rows, cost_table
+
+    return Answer(lambda: whole(catalogue, result, {}), lambda: [cost_table(result)], HEADER, cost_rows(result), notes)
+
+
+def over_time(catalogue: Catalogue, result: Result, notes: list[str]) -> Answer:
+    """Return the answer by month."""
+    from tco.cli.emit import Answer
+    from tco.outputs.payments import HEADER, payment_document, payment_rows, payment_table
+    from tco.studies.money import money_of
+
+    money = money_of(result, catalogue)
+    return Answer(
+        lambda: whole(catalogue, result, payment_document(money)),
+        lambda: [payment_table(result, money)],
+        HEADER,
+        payment_rows(money),
+        [*notes, *money.notes],
     )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Id = Annotated[str, typer.Argument(help="An id that `list` shows.")]
 Lister = Callable[["Catalogue"], list[dict[str, Any]]]
-Checker = Callable[["Catalogue"], tuple[list[str], dict[str, Any]]]
+Checker = Callable[["Catalogue"], tuple[Any, ...]]  # findings, what the document adds, and tables below the findings
 
 
 def add_shelf(name: str, one: str, items: Lister, check: Checker) -> typer.Typer:
@@ -36,11 +36,13 @@ def add_shelf(name: str, one: str, items: Lister, check: Checker) -> typer.Typer
 
     def check_items(given: Given) -> None:
         catalogue = load(given, checked=False)
-        findings, extra = check(catalogue)
+        findings, extra, *tables = check(catalogue)
         title = f"{name}: {len(findings)} findings" if findings else f"{name}: all in order"
         rows = [[finding] for finding in findings]
         content = {"ok": not findings, "findings": findings, **extra}
-        send(given, f"{name}-check", catalogue, content, ["finding"] if rows else [], rows, title)
+        header = ["finding"] if rows else []
+        shown = [listed(header, rows, title), *tables]
+        send(given, f"{name}-check", catalogue, content, header, rows, title, *shown)
         if findings:
             raise typer.Exit(1)
 
@@ -76,11 +78,17 @@ def send(
     """Print a list, a page or the findings of a check."""
     from tco.cli.emit import Answer
     from tco.outputs.document import document
+
+    shown = tables or (listed(header, rows, title),)
+    given.emit(Answer(lambda: document(name, catalogue, content), lambda: shown, header, rows))
+
+
+def listed(header: Sequence[str], rows: Sequence[Sequence[Any]], title: str) -> Table:
+    """Return the table of a list."""
     from tco.outputs.table import Table, significant
 
     texts = [[significant(c, 6) if isinstance(c, float) else str(c) for c in row] for row in rows]
-    shown = tables or (Table(header, texts, title, align="l" * len(header)),)
-    given.emit(Answer(lambda: document(name, catalogue, content), lambda: shown, header, rows))
+    return Table(header, texts, title, align="l" * len(header))
 
 
 # ---------------------------------------------------------------- parts
@@ -103,6 +111,7 @@ def parts_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
         ("cluster", "clusters"),
         ("rebates", "rebates"),
         ("performance", "performance"),
+        ("terms", "perspectives"),
     )
     for group, folder_name in kinds:
         findings += schema.check_documents(catalogue, folder_name, group)
@@ -228,20 +237,31 @@ def scenario_items(catalogue: Catalogue) -> list[dict[str, Any]]:
     return [{"id": s.name, "title": s.title, "system": s.system, **s.documents} for s in found]
 
 
-def scenarios_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
-    """Evaluate every scenario."""
+def scenarios_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any], Table, Table]:
+    """Evaluate every scenario, and hold the figures of publications against what comes out."""
     from tco.catalog import schema
     from tco.chain.scenario import evaluate
     from tco.foundation.errors import TcoError
+    from tco.outputs.published import published_document, published_tables
+    from tco.studies.published import publication
 
-    findings = []
+    findings, publications = [], []
     for name, path in catalogue.scenarios.items():
         try:
-            findings += schema.check_scenario(path, catalogue.toml(path))
+            findings += schema.check_scenario(path, catalogue.toml(path), catalogue.sources)
             evaluate(name, catalogue=catalogue)
         except TcoError as error:
             findings.append(f"{name}: {error}")
-    return findings, {"published": []}
+    for name, path in catalogue.published.items():
+        try:
+            wrong = schema.check_scenario(path, catalogue.toml(path), catalogue.sources)
+            if not wrong:
+                publications.append(publication(catalogue, name))
+                wrong += publications[-1].findings()
+            findings += wrong
+        except TcoError as error:
+            findings.append(f"published/{name}: {error}")
+    return findings, published_document(publications), *published_tables(publications)
 
 
 scenarios = add_shelf("scenarios", "scenario", scenario_items, scenarios_check)

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from tco.economics.finance import yearly_upkeep
 from tco.economics.flows import Flow, Terms, chip_hour
+from tco.economics.ownership import Holding, design_share, seller_margin, tax_on_purchase
 from tco.economics.rebates import Rebate
-from tco.economics.site import building_price, sidecar_price, yearly_energy, yearly_rent, yearly_staff
+from tco.economics.site import (
+    building_price,
+    liquid_building_rate,
+    rate_without_backup,
+    sidecar_price,
+    yearly_energy,
+    yearly_rent,
+    yearly_staff,
+)
 from tco.foundation.formula import formula, total
-from tco.foundation.provenance import SOURCED
+from tco.foundation.provenance import SOURCED, worst
 from tco.foundation.trace import scope
 from tco.foundation.units import USD, Chip, Pure, USDPerChipHour, Watt
 from tco.foundation.values import Values
@@ -58,6 +67,9 @@ def power_per_chip(power: Watt, chips: Chip) -> Any:
 def used_chip_hour(calendar: USDPerChipHour, availability: Pure, utilisation: Pure) -> Any:
     """Cost of a chip-hour that is available and used: calendar cost / (availability x utilisation)."""
     return calendar / (availability * utilisation)
+
+
+HARDWARE = ("servers", "network", "storage", "rent")  # classes whose price is that of the hardware; the others rest on terms
 
 
 class CostLine(NamedTuple):
@@ -121,16 +133,24 @@ class Cost(NamedTuple):
 class Ledger:
     """Collects the cost lines of one world."""
 
-    def __init__(self, values: Values, chips: float) -> None:
-        self.terms = Terms(values)
+    def __init__(self, values: Values, chips: float, annuity: str = "yearly") -> None:
+        self.terms = Terms(values, annuity)
         self.chips = chips
         self.lines: list[CostLine] = []
 
     def capital(self, path: str, asset: str, price: Any, kind: str, sources: tuple[str, ...], inputs: tuple[str, ...], overlay: bool = False) -> None:
-        """Add something bought, recovered over the life of its class of asset."""
+        """Add something bought, recovered over the life of its class of asset; what is no hardware rests on rate and life too."""
         self.terms.charge(asset)  # found here, so that it is not named by the first line of its class
+        if asset not in (*HARDWARE, "rebate"):
+            kind = worst([kind, *(self.terms.values.input(path).kind for path in self.terms.paths(asset))])
         with scope(path):
             self.add(self.terms.purchase(path, asset, price, kind, sources, inputs, overlay))
+
+    def priced(self, path: str, asset: str, price: Any, *inputs: str, kinds: Iterable[str] = ()) -> None:
+        """Add something bought at a price that rests on some inputs, and on what else is of some kinds."""
+        given = [self.terms.values.input(name) for name in inputs]
+        kind, sources = worst([*(one.kind for one in given), *kinds]), tuple(dict.fromkeys(one.source for one in given))
+        self.capital(path, asset, price, kind, sources, inputs, any(one.overlay for one in given))
 
     def yearly(self, path: str, asset: str, bill: Callable[..., Any], base: Any, *inputs: str) -> Any:
         """Add a yearly line: the bill of a base, a power or a price, at some inputs."""
@@ -145,39 +165,53 @@ class Ledger:
         return hourly
 
 
-def cost_of_world(values: Values, bill: Bill, network: Network, rebates: list[Rebate], chips: float, tenure: str, sidecar: str | None = None) -> Cost:
+def cost_of_world(
+    values: Values,
+    bill: Bill,
+    network: Network,
+    rebates: list[Rebate],
+    chips: float,
+    tenure: str,
+    sidecar: str | None = None,
+    holding: Holding = Holding(),  # noqa: B008 - a constant
+) -> Cost:
     """Return every cost line of a world of `chips` and their sums.
 
-    `tenure` is 'own' or 'colocation'; `sidecar` is the part that cools liquid-cooled racks where the site cannot.
+    `tenure` is 'own' or 'colocation'; `sidecar` is the part that cools liquid-cooled racks where the site cannot; `holding` says
+    what else of owner and racks decides which lines there are.
     """
     with scope("cost"):
-        return lines_and_sums(values, bill, network, rebates, chips, tenure, sidecar)
+        return lines_and_sums(values, bill, network, rebates, chips, tenure, sidecar, holding)
 
 
-def lines_and_sums(values: Values, bill: Bill, network: Network, rebates: list[Rebate], chips: float, tenure: str, sidecar: str | None) -> Cost:
+def lines_and_sums(
+    values: Values, bill: Bill, network: Network, rebates: list[Rebate], chips: float, tenure: str, sidecar: str | None, holding: Holding
+) -> Cost:
     """Return the cost of a world, its cells named in the place that is open."""
-    ledger = Ledger(values, chips)
-    for line in bill.lines:
-        if line.extended is not None:
-            ledger.capital(f"servers/{line.path}", "servers", line.extended, line.kind, line.sources, line.inputs, line.overlay)
+    ledger = Ledger(values, chips, holding.annuity)
+    in_racks = add_servers(ledger, values, bill, holding.network)
     in_common = []
     for part in network.lines:
         with scope("network", part.name):
             in_common.append(world_share(part.price, chips, values["cluster.chips"]))
         ledger.capital(f"network/{part.name}", "network", in_common[-1], part.kind, part.sources, part.inputs)
     network_price = total("network_share", in_common)
+    all_network = total("scale_out_network", [*in_racks, network_price]) if in_racks else network_price
+    kinds = [line.kind for line in bill.lines if line.extended is not None]
     storage = storage_price(bill.price, values["cluster.storage_share"])
-    given = values.input("cluster.storage_share")
-    ledger.capital("storage", "storage", storage, given.kind, (given.source,), (given.path,))
-    capex = total("capex", [bill.price, network_price, storage])
+    ledger.priced("storage", "storage", storage, "cluster.storage_share", kinds=kinds)
+    capex = total("capex", [bill.price, network_price, storage, *add_surcharges(ledger, values, bill, network_price, storage)])
     network_power = world_power_share(network.power, chips, values["cluster.chips"])
     it_power = total("it_power", [bill.power, network_power])
+    if holding.design is not None:
+        names = [f"parts.{holding.design}.{name}" for name in ("design_cost", "software_cost", "design_volume")]
+        ledger.priced("design", "design", design_share(chips, *(values[name] for name in names)), *names)
 
-    energy = add_site(ledger, values, it_power, tenure)
+    energy = add_site(ledger, values, it_power, tenure, holding)
     if sidecar is not None:
-        given = values.input(f"parts.{sidecar}.price_per_power")
-        cooler = sidecar_price(bill.power, values[f"parts.{sidecar}.price_per_power"])
-        ledger.capital("site/sidecar", "cooling", cooler, given.kind, (given.source,), (given.path,), given.overlay)
+        path = f"parts.{sidecar}.price_per_power"
+        cooler = sidecar_price(bill.power, values[path])
+        ledger.priced("site/sidecar", "cooling", cooler, path)
         ledger.yearly("upkeep/sidecar", "upkeep", yearly_upkeep, cooler, "terms.maintenance")
     ledger.yearly("upkeep/equipment", "upkeep", yearly_upkeep, capex, "terms.maintenance")
     gross = total("gross_cost_per_chip_hour", [line.usd_per_chip_hour for line in ledger.lines])
@@ -192,7 +226,7 @@ def lines_and_sums(values: Values, bill: Bill, network: Network, rebates: list[R
         ledger.lines,
         capex,
         per_chip(price_per_chip, "capex", capex, chips),
-        per_chip(price_per_chip, "network", network_price, chips),
+        per_chip(price_per_chip, "network", all_network, chips),
         per_chip(price_per_chip, "rebates", given_back, chips),
         it_power,
         per_chip(power_per_chip, "it_power", it_power, chips),
@@ -204,18 +238,57 @@ def lines_and_sums(values: Values, bill: Bill, network: Network, rebates: list[R
     )
 
 
+def add_servers(ledger: Ledger, values: Values, bill: Bill, network: frozenset[str]) -> list[Any]:
+    """Add what is bought of the system's tree, part by part; return the prices of what belongs to the scale-out network.
+
+    Where somebody states the price of the whole it is one line.
+    """
+    if values.has("system.price"):
+        ledger.priced("servers/system", "servers", bill.price, "system.price")
+        return []
+    found = []
+    for line in bill.lines:
+        if line.extended is None:
+            continue
+        asset = "network" if line.part in network else "servers"
+        ledger.capital(f"{asset}/{line.path}", asset, line.extended, line.kind, line.sources, line.inputs, line.overlay)
+        if asset == "network":
+            found.append(line.extended)
+    return found
+
+
+def add_surcharges(ledger: Ledger, values: Values, bill: Bill, network: Any, storage: Any) -> list[Any]:
+    """Add what is paid on top of the bill, where the terms have it: the margin of who sells the servers, and tax on purchases."""
+    found = []
+    margin, tax = values.unless_zero("terms.margin"), values.unless_zero("terms.purchase_tax")
+    if margin is not None:
+        found.append(seller_margin(bill.price, margin))
+        ledger.priced("servers/seller-margin", "servers", found[-1], "terms.margin")
+    if tax is not None:
+        taxed = total("taxed_purchases", [bill.price, network, storage, *found])
+        found.append(tax_on_purchase(taxed, tax))
+        ledger.priced("servers/tax", "servers", found[-1], "terms.purchase_tax")
+    return found
+
+
 def per_chip(share: Callable[..., Any], name: str, whole: Any, chips: float) -> Any:
     """Return a price or a power of the world per chip, in a place of its own."""
     with scope(name):
         return share(whole, chips)
 
 
-def add_site(ledger: Ledger, values: Values, it_power: Any, tenure: str) -> Any:
+def add_site(ledger: Ledger, values: Values, it_power: Any, tenure: str, holding: Holding) -> Any:
     """Add building or rent, energy and staff; return the energy per chip-hour."""
     if tenure == "own":
-        building = building_price(it_power, values["site.usd_per_mw"])
-        given = values.input("site.usd_per_mw")
-        ledger.capital("site/building", "building", building, given.kind, (given.source,), (given.path,))
+        paths, rate = ["site.usd_per_mw"], values["site.usd_per_mw"]
+        if holding.liquid_premium:
+            paths.append("site.liquid_premium")
+            rate = liquid_building_rate(rate, values[paths[-1]])
+        if holding.backup_in_racks:
+            paths.append("site.backup_usd_per_mw")
+            rate = rate_without_backup(rate, values[paths[-1]])
+        building = building_price(it_power, rate)
+        ledger.priced("site/building", "building", building, *paths)
         ledger.yearly("site/building-upkeep", "upkeep", yearly_upkeep, building, "site.maintenance")
         ledger.yearly("site/staff", "staff", yearly_staff, it_power, "site.staff")
     else:
@@ -223,11 +296,20 @@ def add_site(ledger: Ledger, values: Values, it_power: Any, tenure: str) -> Any:
     return ledger.yearly("site/energy", "energy", yearly_energy, it_power, "site.load_factor", "site.pue", "site.electricity_price")
 
 
-def shares_by_kind(lines: list[CostLine]) -> dict[str, float]:
-    """Return the share of the cost (numbers, rebates apart) that is sourced, estimated and assumed."""
+def shares_by_kind(lines: list[CostLine]) -> dict[str, dict[str, float]]:
+    """Return what share is sourced, estimated and assumed: of the hardware's price, and of what terms and site make a year cost beside it.
+
+    Rebates are apart from both; what rests on an estimate and an assumption counts as the worse.
+    """
+    hardware = [(line.kind, line.flow.amount) for line in lines if line.asset in HARDWARE]
+    terms = [(line.kind, line.usd_per_chip_hour) for line in lines if line.asset not in (*HARDWARE, "rebate")]
+    return {"hardware": shares_of_amounts(hardware), "terms": shares_of_amounts(terms)}
+
+
+def shares_of_amounts(amounts: list[tuple[str, Any]]) -> dict[str, float]:
+    """Return the shares of some amounts (numbers) that are sourced, estimated and assumed; nothing where there is none."""
     sums = {"sourced": 0.0, "estimate": 0.0, "assumed": 0.0}
-    for line in lines:
-        if line.asset != "rebate":
-            sums["sourced" if line.kind in SOURCED else line.kind] += float(line.usd_per_chip_hour)
+    for kind, amount in amounts:
+        sums["sourced" if kind in SOURCED else kind] += float(amount)
     whole = sum(sums.values())
-    return {name: value / whole for name, value in sums.items()} if whole else sums
+    return {name: value / whole for name, value in sums.items()} if whole else {}

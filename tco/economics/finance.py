@@ -22,6 +22,18 @@ def capital_recovery_factor(rate: Pure, life: Year, period: Year = 1) -> Any:
     return select(rate > 1e-9, safe * growth / np.maximum(growth - 1, 1e-300), 1 / periods) / period
 
 
+@formula(unit="", source="tco-model")
+def rate_of_period(rate: Pure, interval: Month, year: Month = 12) -> Any:
+    """Interest of one period where a yearly rate is paid in parts, as loans quote it: i = r m / 12."""
+    return rate * (interval / year)
+
+
+@formula(unit="year", source="tco-model")
+def period_in_years(interval: Month, months_per_year: MonthPerYear = 12) -> Any:
+    """Length of a period between payments in years: p = m / 12."""
+    return interval / months_per_year
+
+
 @formula(unit="", source="nrel-atb")
 def recoverable_share(residual: Pure, rate: Pure, life: Year, period: Year = 1) -> Any:
     """Share of a price that must be recovered where a residual is left after n periods: k = 1 - RV / (1+r)^n."""

@@ -8,6 +8,7 @@ and annuity cannot disagree about what is paid.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from tco.economics.finance import (
@@ -16,6 +17,8 @@ from tco.economics.finance import (
     discounted,
     payment,
     per_chip_hour,
+    period_in_years,
+    rate_of_period,
     recoverable_share,
     resale,
     yearly_capital,
@@ -29,6 +32,7 @@ OPERATION = "terms.life"  # how long a world is run, and what recurs is paid
 LIVES = {"network": "terms.life_network", "building": "terms.life_building"}  # classes of assets with a life of their own
 SOLD = ("servers", "storage")  # classes of which a residual is left at the end of their life
 MONTHLY = 1  # months between the payments of what recurs
+ANNUITIES = {"yearly": 12, "monthly": MONTHLY}  # months between the payments that repay a purchase
 
 
 class Flow(NamedTuple):
@@ -63,8 +67,9 @@ class Payment(NamedTuple):
 class Terms:
     """What a class of assets has in common: its life, its residual, and the yearly charge on a dollar of its price, computed once."""
 
-    def __init__(self, values: Values) -> None:
+    def __init__(self, values: Values, annuity: str = "yearly") -> None:
         self.values = values
+        self.interval = ANNUITIES[annuity]
         self.recoveries: dict[str, Any] = {}  # by the path of the life
         self.charges: dict[str, Any] = {}
         self.known: dict[str, tuple[Any, Any]] = {}  # life and residual of a class
@@ -77,13 +82,33 @@ class Terms:
         """Return the share of its price a class of assets is worth at the end of its life."""
         return self.values["terms.residual"] if asset in SOLD else 0.0
 
+    def paths(self, asset: str) -> tuple[str, str]:
+        """Return the inputs that the yearly charge of a class of assets rests on."""
+        return "terms.rate", LIVES.get(asset, OPERATION)
+
     def recovery(self, asset: str) -> Any:
         """Return what a year costs for each dollar of a price of which nothing is left: once for all classes of one life."""
         life = LIVES.get(asset, OPERATION)
         if life not in self.recoveries:
             with scope("recovery", named(life)):
-                self.recoveries[life] = capital_recovery_factor(self.values["terms.rate"], self.values[life])
+                self.recoveries[life] = capital_recovery_factor(self.rate, self.values[life], *self.period)
         return self.recoveries[life]
+
+    @cached_property
+    def rate(self) -> Any:
+        """The interest of one period of the annuity."""
+        if not self.period:
+            return self.values["terms.rate"]
+        with scope("recovery"):
+            return rate_of_period(self.values["terms.rate"], self.interval)
+
+    @cached_property
+    def period(self) -> tuple[Any, ...]:
+        """The length of a period of the annuity in years; nothing where it is the year that formulas take unless told otherwise."""
+        if self.interval == ANNUITIES["yearly"]:
+            return ()
+        with scope("recovery"):
+            return (period_in_years(self.interval),)
 
     def charge(self, asset: str) -> Any:
         """Return what a year costs for each dollar of price of a class of assets."""
@@ -93,7 +118,7 @@ class Terms:
         if life not in self.charges:
             recovery = self.recovery(asset)
             with scope("charge", named(life)):
-                share = recoverable_share(self.residual(asset), self.values["terms.rate"], self.values[life])
+                share = recoverable_share(self.residual(asset), self.rate, self.values[life], *self.period)
                 self.charges[life] = capital_charge(recovery, share)
         return self.charges[life]
 

@@ -12,14 +12,15 @@ from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import formula, normal_cdf, total
 from tco.foundation.provenance import worst
 from tco.foundation.trace import scope
-from tco.foundation.units import USD, Pure, Share, USDPerShare, Watt, Year
+from tco.foundation.units import USD, Chip, Pure, Share, USDPerShare, Watt, WattPerChip, Year
 from tco.foundation.values import Values
 from tco.hardware.bill import BillLine
 
-KINDS = {
+KINDS = {  # of agreements, and what each rests on
     "share-of-spend": ("share_of_spend",),
+    "warrant-share": ("share_of_spend", "strike", "reference_price"),
     "warrant-spend": ("shares", "strike", "spend_threshold", "vested"),
-    "warrant-power": ("shares", "strike", "power_threshold", "vested"),
+    "warrant-power": ("shares", "strike", "power_threshold", "vested", "power_per_chip", "reachable"),
 }
 
 
@@ -30,15 +31,29 @@ def rebate_by_share(spend: USD, share_of_spend: Pure) -> Any:
 
 
 @formula(unit="USD", source="formulas-warrants")
-def warrant_rebate_on_spend(spend: USD, shares: Share, share_price: USDPerShare, strike: USDPerShare, spend_threshold: USD, vested: Pure) -> Any:
-    """Intrinsic value a purchase vests: R = S / S_full x N max(P - K, 0) (1 - vested). Nothing is left once all has vested."""
-    return spend / spend_threshold * shares * np.maximum(share_price - strike, 0 * strike) * (1 - vested)
+def warrant_rebate_by_share(spend: USD, share_of_spend: Pure, share_price: USDPerShare, strike: USDPerShare, reference_price: USDPerShare) -> Any:
+    """Rebate where a share of spend is known at one share price: R = x S max(P - K, 0) / (P0 - K); what is fixed are the shares a dollar vests."""
+    return share_of_spend * spend * np.maximum(share_price - strike, 0 * strike) / (reference_price - strike)
 
 
 @formula(unit="USD", source="formulas-warrants")
-def warrant_rebate_on_power(power: Watt, shares: Share, share_price: USDPerShare, strike: USDPerShare, power_threshold: Watt, vested: Pure) -> Any:
-    """Intrinsic value a delivery of power vests: R = P / P_full x N max(P_share - K, 0) (1 - vested), vesting taken as linear."""
-    return power / power_threshold * shares * np.maximum(share_price - strike, 0 * strike) * (1 - vested)
+def warrant_rebate_on_spend(spend: USD, shares: Share, share_price: USDPerShare, strike: USDPerShare, spend_threshold: USD, vested: Pure) -> Any:
+    """Intrinsic value a purchase vests: R = N max(P - K, 0) min(S / S_full, 1 - vested). A dollar vests as much as any other until all has."""
+    return shares * np.maximum(share_price - strike, 0 * strike) * np.minimum(spend / spend_threshold, 1 - vested)
+
+
+@formula(unit="W", source="formulas-warrants")
+def deployment_power(chips: Chip, power_per_chip: WattPerChip) -> Any:
+    """Power that some accelerators count for in an agreement: P = n p, whatever the site they stand in draws."""
+    return chips * power_per_chip
+
+
+@formula(unit="USD", source="formulas-warrants")
+def warrant_rebate_on_power(
+    power: Watt, shares: Share, share_price: USDPerShare, strike: USDPerShare, power_threshold: Watt, vested: Pure, reachable: Pure
+) -> Any:
+    """Intrinsic value a delivery of power vests: R = h N max(P_share - K, 0) min(P / P_full, 1 - vested), h of the shares within their hurdles."""
+    return reachable * shares * np.maximum(share_price - strike, 0 * strike) * np.minimum(power / power_threshold, 1 - vested)
 
 
 @formula(unit="USD/share", source="black-scholes1973")
@@ -122,26 +137,42 @@ class Rebate(NamedTuple):
     spend: Any = None  # on the covered parts
 
 
-def rebate_of(agreement: Agreement, lines: list[BillLine], facility_power: Any, values: Values) -> Rebate:
-    """Return the rebate of an agreement on the covered parts of a bill, or on the power it delivers."""
+def in_force_for(agreements: list[Agreement], owner: str, date: str) -> list[Agreement]:
+    """Return the agreements an owner holds that are in force at a date; two with one supplier at once raise `DataError`."""
+    found: dict[str, Agreement] = {}
+    for one in agreements:
+        if one.holder != owner or not one.in_force(date):
+            continue
+        if one.supplier in found:
+            raise DataError(f"rebates: {found[one.supplier].id} and {one.id} of {one.supplier} are both in force at {date}; no purchase earns twice")
+        found[one.supplier] = one
+    return list(found.values())
+
+
+def rebate_of(agreement: Agreement, lines: list[BillLine], chips: float, values: Values) -> Rebate:
+    """Return the rebate of an agreement on the covered parts of the bill of a world, or on the power its chips count for."""
     with scope("rebates", agreement.id):
-        return value_of(agreement, lines, facility_power, values)
+        return value_of(agreement, lines, chips, values)
 
 
-def value_of(agreement: Agreement, lines: list[BillLine], facility_power: Any, values: Values) -> Rebate:
+def value_of(agreement: Agreement, lines: list[BillLine], chips: float, values: Values) -> Rebate:
     """Return the rebate of an agreement, its cells named in the place that is open."""
     path = f"rebates.{agreement.id}"
-    names = KINDS[agreement.kind]
-    terms = {name: f"{path}.{name}" for name in names}
-    paths = [*terms.values(), *([] if agreement.kind == "share-of-spend" else [f"shares.{agreement.company}.price"])]
+    paths = [f"{path}.{name}" for name in KINDS[agreement.kind]]
     spend = total("covered_spend", [line.extended for line in lines if line.part in agreement.parts and line.extended is not None])
     if agreement.kind == "share-of-spend":
-        value = rebate_by_share(spend, values[terms["share_of_spend"]])
+        value = rebate_by_share(spend, *(values[one] for one in paths))
     else:
+        first, strike, *rest = (values[one] for one in paths)
         price = values[f"shares.{agreement.company}.price"]
-        vest = warrant_rebate_on_spend if agreement.kind == "warrant-spend" else warrant_rebate_on_power
-        base = spend if agreement.kind == "warrant-spend" else facility_power
-        value = vest(base, values[terms["shares"]], price, values[terms["strike"]], values[terms[names[2]]], values[terms["vested"]])
+        paths.append(f"shares.{agreement.company}.price")
+        if agreement.kind == "warrant-share":
+            value = warrant_rebate_by_share(spend, first, price, strike, *rest)
+        elif agreement.kind == "warrant-spend":
+            value = warrant_rebate_on_spend(spend, first, price, strike, *rest)
+        else:
+            threshold, vested, power_per_chip, reachable = rest
+            value = warrant_rebate_on_power(deployment_power(chips, power_per_chip), first, price, strike, threshold, vested, reachable)
     given = [values.input(p) for p in paths]
     sources = tuple(dict.fromkeys(g.source for g in given))
     return Rebate(path, agreement.supplier, value, worst([g.kind for g in given]), sources, tuple(paths), agreement.note, spend)
@@ -159,8 +190,8 @@ class Worth(NamedTuple):
 
 
 def worth_of(agreement: Agreement, values: Values) -> Worth | None:
-    """Return what a warrant's right is worth; None for an agreement that is no warrant."""
-    if agreement.kind == "share-of-spend":
+    """Return what a warrant's right is worth; None for an agreement that is no warrant, or of which only a share of spend is known."""
+    if agreement.kind in ("share-of-spend", "warrant-share"):
         return None
     path = f"rebates.{agreement.id}"
     price, strike = values[f"shares.{agreement.company}.price"], values[f"{path}.strike"]

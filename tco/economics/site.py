@@ -4,14 +4,39 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tco.foundation.formula import formula
-from tco.foundation.units import HourPerYear, MonthPerYear, Pure, USDPerWatt, USDPerWattHour, USDPerWattMonth, USDPerWattYear, Watt
+from tco.foundation.units import (
+    Chip,
+    HourPerYear,
+    MonthPerYear,
+    Pure,
+    USDPerChipHour,
+    USDPerWatt,
+    USDPerWattHour,
+    USDPerWattMonth,
+    USDPerWattYear,
+    Watt,
+)
 
 
 @formula(unit="USD", source="tco-model")
 def building_price(it_power: Watt, price_per_power: USDPerWatt) -> Any:
     """Construction cost of the site that holds some IT power: C = P x price per watt."""
     return it_power * price_per_power
+
+
+@formula(unit="USD/W", source="tco-model")
+def liquid_building_rate(price_per_power: USDPerWatt, premium: Pure) -> Any:
+    """Construction cost of a hall for liquid-cooled racks per IT power: p (1 + premium over one for air)."""
+    return price_per_power * (1 + premium)
+
+
+@formula(unit="USD/W", source="tco-model")
+def rate_without_backup(price_per_power: USDPerWatt, backup: USDPerWatt) -> Any:
+    """Construction cost per IT power where batteries stand in the racks and not in the building: p - b."""
+    return np.maximum(price_per_power - backup, 0 * price_per_power)
 
 
 @formula(unit="USD", source="tco-model")
@@ -36,6 +61,24 @@ def yearly_energy(it_power: Watt, load_factor: Pure, pue: Pure, price: USDPerWat
 def yearly_staff(it_power: Watt, staff: USDPerWattYear) -> Any:
     """Operating staff: S = P x cost per watt and year."""
     return it_power * staff
+
+
+@formula(unit="W", source="tco-model")
+def sellable_power(site_power: Watt, pue_peak: Pure) -> Any:
+    """IT power a site can sell: what the grid gives must carry the worst hour, P / PUE_peak."""
+    return site_power / pue_peak
+
+
+@formula(unit="", source="tco-model")
+def worlds_in_power(power: Watt, world_power: Watt) -> Any:
+    """Whole worlds that some IT power carries: n = floor(P / P_world)."""
+    return np.floor(power / world_power + 1e-9)
+
+
+@formula(unit="USD/W/year", source="tco-model")
+def yearly_margin(income: USDPerChipHour, cost: USDPerChipHour, chips: Chip, site_power: Watt, hours_per_year: HourPerYear = 8760) -> Any:
+    """What a watt of the site earns in a year beyond its cost: m = (income - cost) x chips x 8,760 h / P, each per chip and calendar hour."""
+    return (income - cost) * chips * hours_per_year / site_power
 
 
 @formula(unit="W", source="tco-model")

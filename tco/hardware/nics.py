@@ -1,8 +1,9 @@
 """The bandwidth of a chip into the networks beyond its racks: what the NICs of the tree give, shared by the chips.
 
 `[network.scale_out]` and `[network.frontend]` of a system's file name the card (`nic`); where the same card serves other ends too,
-`below` names the assembly whose cards count, and `hosts` how many of them in each belong to its host. How many there are follows
-from the tree. A system that names no card has the bandwidth its chip states.
+`below` names the assembly whose cards count, and `hosts` how many of them in each belong to its host: the front end counts those,
+the scale-out network the others. How many there are follows from the tree. A system that names no card has the bandwidth its chip
+states. `converged` says that the front end runs over the switches of the racks; `in_racks` names those switches and their cables.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import formula
 from tco.foundation.units import BytePerSecond, Pure
 
-NETWORKS = {"scale_out": "scale_out_bandwidth", "frontend": "frontend_bandwidth"}
-KEYS = ("nic", "below", "hosts")
+FRONTEND = "frontend"
+NETWORKS = {"scale_out": "scale_out_bandwidth", FRONTEND: "frontend_bandwidth"}
+KEYS = ("nic", "below", "hosts", "converged")
+IN_RACKS = "in_racks"  # switches and cables of the scale-out network that the tree holds
 
 
 @formula(unit="byte/s", source="tco-model")
@@ -50,12 +53,24 @@ def cards_of(system: System, network: str) -> Cards | None:
     if not is_count(hosts) or (hosts and below is None):
         raise DataError(f"{where}.hosts is {hosts!r}, expected how many of the cards in each assembly that `below` names")
     held = sum(leaf.quantity for leaf in system.leaves if leaf.part == nic and below in (None, leaf.parent.rpartition("/")[2]))
-    return Cards(str(nic), held - hosts * system.quantity.get(str(below), 0.0))
+    of_hosts = hosts * system.quantity.get(str(below), 0.0)
+    return Cards(str(nic), of_hosts if network == FRONTEND and hosts else held - of_hosts)
+
+
+def network_parts(system: System) -> frozenset[str]:
+    """Return the parts of the tree that belong to the scale-out network and the front end: cards, and the switches and cables of the racks."""
+    cards = [cards.part for network in NETWORKS if (cards := cards_of(system, network)) is not None]
+    return frozenset([*cards, *system.network.get(IN_RACKS, ())])
+
+
+def converged(system: System) -> bool:
+    """Say whether the front end runs over the switches of the scale-out network that stand in the racks."""
+    return bool(system.network.get(FRONTEND, {}).get("converged", False))
 
 
 def nic_faults(system: System) -> Iterator[str]:
     """Yield the networks whose cards the tree does not hold; a key nobody reads raises `DataError`."""
-    keys = [f"network.{key}" for key in ("first_tier", *NETWORKS)]
+    keys = [f"network.{key}" for key in ("first_tier", IN_RACKS, *NETWORKS)]
     for key in system.network:
         if f"network.{key}" not in keys:
             raise unknown("key", f"network.{key}", keys, system.where)
@@ -63,6 +78,9 @@ def nic_faults(system: System) -> Iterator[str]:
         found = cards_of(system, network)
         if found is not None and found.quantity <= 0:
             yield f"network.{network} names {found.part}, of which the tree holds none for the chips"
+    for part in system.network.get(IN_RACKS, ()):
+        if not system.quantity.get(part):
+            yield f"network.{IN_RACKS} names {part}, of which the tree holds none"
 
 
 def from_the_tree(system: System, catalogue: Catalogue) -> Mapping[str, Callable[[Callable[[str], Any]], Any]]:

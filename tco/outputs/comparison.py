@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tco.chain.metrics import METRICS
@@ -15,7 +15,7 @@ SHOWN: tuple[tuple[str, str, str, float], ...] = (
     ("chips", "chips in the scale-up world", "", 1),
     ("capex_usd_per_chip", "IT price a chip", "USD", 1),
     ("rebate_usd_per_chip", "supplier rebates a chip", "USD", 1),
-    ("network_usd_per_chip", "of it scale-out network", "USD", 1),
+    ("network_usd_per_chip", "of it network, NIC to spine", "USD", 1),
     ("it_power_w_per_chip", "IT power a chip", "W", 1),
     ("tco_gross_usd_per_chip_hour", "cost a chip-hour, gross", "USD", 1),
     ("tco_usd_per_chip_hour", "cost a chip-hour, net", "USD", 1),
@@ -30,7 +30,8 @@ SHOWN: tuple[tuple[str, str, str, float], ...] = (
     ("tokens_per_s_per_facility_mw", "output tokens/s a site MW", "", 1),
     ("usd_per_million_output_tokens", "cost / million output tokens", "USD", 1),
     ("usd_per_million_tokens", "cost / million tokens, all", "USD", 1),
-    ("perf_per_tco_vs_baseline", "performance per cost", "x", 1),
+    ("perf_per_tco_gross_vs_baseline", "performance per cost, gross", "x", 1),
+    ("perf_per_tco_vs_baseline", "performance per cost, net", "x", 1),
     ("step_s", "training step", "s", 1),
     ("mfu", "model FLOPs utilisation", "%", 0.01),
     ("exposed_communication", "of a step waits for links", "%", 0.01),
@@ -39,15 +40,16 @@ SHOWN: tuple[tuple[str, str, str, float], ...] = (
 )
 TRAINING = {"step_s", "mfu", "train_tokens_per_s", "exposed_communication", "pipeline_bubble", "host_floor", "train_usd_per_trillion_tokens"}
 PHASES = ("decode", "prefill", "step")
-COSTS = {name for name in METRICS if "usd" in name or "power" in name} | {"perf_per_tco_vs_baseline"}
-PERFORMANCE = {name for name in METRICS if "token" in name or name in ("ttft_s", "tpot_s", "perf_per_tco_vs_baseline")} | TRAINING
+RATIOS = {"perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"}
+COSTS = {name for name in METRICS if "usd" in name or "power" in name} | RATIOS
+PERFORMANCE = {name for name in METRICS if "token" in name or name in ("ttft_s", "tpot_s")} | RATIOS | TRAINING
 
 
 def kinds_of(metric: str) -> frozenset[str]:
     """Return the kinds of workload a metric may have a value for."""
     if metric in TRAINING:
         return frozenset({"training"})
-    return frozenset({"serving"}) if metric in PERFORMANCE else frozenset({"serving", "training"})
+    return frozenset({"serving", "stated"}) if metric in PERFORMANCE else frozenset({"serving", "training", "stated"})
 
 
 def premises(results: Sequence[Result]) -> list[str]:
@@ -59,14 +61,15 @@ def premises(results: Sequence[Result]) -> list[str]:
 
 
 def premise(result: Result) -> str:
-    """Return the terms a result rests on, in one line."""
+    """Return the terms a result rests on, in one line: a renter has no rate, and a contract in place of a life."""
     inputs, texts = result.inputs, result.texts
     terms = {name: inputs[f"terms.{name}"].value for name in ("life", "rate", "utilisation") if f"terms.{name}" in inputs}
+    owner = texts.get("terms.owner")
     parts = [
-        result.perspective,
+        result.perspective + (f" ({owner})" if owner else ""),
         f"prices of {texts['terms.date']}",
-        f"life {terms['life']:g} years",
-        f"rate {terms['rate'] * 100:g} %",
+        f"life {terms['life']:g} years" if "rate" in terms else f"contract of {terms['life']:g} years",
+        *([f"rate {terms['rate'] * 100:g} %"] if "rate" in terms else []),
         f"utilisation {terms['utilisation'] * 100:g} %",
     ]
     return " | ".join(parts)
@@ -76,11 +79,35 @@ def marked(result: Result, metric: str, text: str) -> str:
     """Return a number with a tilde before it where it rests on an estimate, an assumption or a prior."""
     if not text:
         return "-"
-    estimated = (metric in COSTS and result.shares["sourced"] < 0.9995) or metric in PERFORMANCE
+    firm = bool(result.shares) and all(kinds.get("sourced", 1.0) >= 0.9995 for kinds in result.shares.values())
+    estimated = (metric in COSTS and not firm) or metric in PERFORMANCE
     return f"~{text}" if estimated else text
 
 
-def comparison_table(results: Sequence[Result], baseline: str) -> Table:
+# What a filled site comes to: key -> (label, unit shown, size of that unit in the key's own)
+HALL: tuple[tuple[str, str, str, float], ...] = (
+    ("racks", "site: racks", "", 1),
+    ("chips", "site: chips", "", 1),
+    ("it_power_w", "site: IT power used", "MW", 1e6),
+    ("capex_usd", "site: IT price", "million USD", 1e6),
+    ("output_tokens_per_s", "site: output tokens/s", "", 1),
+    ("margin_usd_per_mw_year", "site: margin a MW and year", "million USD", 1e6),
+)
+Hall = Mapping[str, float | None] | None
+
+
+def hall_rows(halls: Sequence[Hall]) -> list[Sequence[str]]:
+    """Return the rows of the table that say what each system makes of the site's power; none where no site is filled."""
+    rows: list[Sequence[str]] = []
+    for key, label, unit, size in HALL if halls else ():
+        values = [None if hall is None else hall[key] for hall in halls]
+        if any(value is not None for value in values):
+            cells = ["-" if value is None else f"~{significant(value / size)}" for value in values]
+            rows.append((f"{label}, {unit}" if unit else label, *cells))
+    return rows
+
+
+def comparison_table(results: Sequence[Result], baseline: str, more: Sequence[Sequence[str]] = ()) -> Table:
     """Return the table of `tco compare`: a row for each metric, a column for each scenario."""
     rows: list[Sequence[str]] = []
     kinds = {result.texts["workload.kind"] for result in results}
@@ -92,12 +119,28 @@ def comparison_table(results: Sequence[Result], baseline: str) -> Table:
             value = result.metrics[metric]
             cells.append(marked(result, metric, significant(None if value is None else value / size)))
         rows.append((f"{label}, {unit}" if unit and unit != "x" else label, *cells))
+    rows += more
     rows += [(f"{phase} bound by", *(binding(result, phase) for result in results)) for phase in PHASES if any(phase in r.bounds for r in results)]
-    rows.append(("cost sourced/estimated/assumed", *("/".join(f"{share * 100:.0f}" for share in r.shares.values()) + " %" for r in results)))
+    for name, of in (("hardware", "hardware price"), ("terms", "terms and site")):
+        rows.append((f"{of}: sourced/estimated/assumed", *(kinds_in_words(result, name) for result in results)))
     rows.append(("performance validated on", *(result.standing.short for result in results)))
     below = [f"~ rests on an estimate, an assumption or a prior; prior: no measurement of this kind and chip is public. Baseline: {baseline}."]
     below += list(dict.fromkeys(result.order for result in results if result.order))
-    return Table(("", *(result.scenario for result in results)), rows, workload_line(results), premises(results), below)
+    return Table(("", *(result.scenario for result in results)), rows, title_of(results), premises(results), below)
+
+
+def kinds_in_words(result: Result, name: str) -> str:
+    """Return what of the hardware's price, or of the terms, is sourced, estimated and assumed."""
+    kinds = result.shares.get(name)
+    return "/".join(f"{share * 100:.0f}" for share in kinds.values()) + " %" if kinds else "-"
+
+
+def title_of(results: Sequence[Result]) -> str:
+    """Return the workload, and before it whose cost stands beside whose where that is not one owner's."""
+    views = {result.scenario: result.perspective for result in results}
+    if len(set(views.values())) == 1:
+        return workload_line(results)
+    return f"different perspectives: {', '.join(f'{name} {view}' for name, view in views.items())} | {workload_line(results)}"
 
 
 def workload_line(results: Sequence[Result]) -> str:
@@ -108,7 +151,10 @@ def workload_line(results: Sequence[Result]) -> str:
 
 def workload_words(result: Result) -> str:
     """Return the workload of one result in words."""
-    texts, precision = result.texts, result.texts["workload.precision"].upper()
+    texts = result.texts
+    if texts["workload.kind"] == "stated":
+        return "no model is run: rates, if any, are stated"
+    precision = texts["workload.precision"].upper()
     values = {path.partition(".")[2]: given.value for path, given in result.inputs.items() if path.startswith(("workload.", "cluster."))}
     if texts["workload.kind"] == "training":
         step = f"{values['global_batch']:,.0f} sequences of {values['sequence_length']:,.0f} tokens a step"
@@ -144,22 +190,25 @@ def validation(result: Result) -> dict[str, Any]:
     }
 
 
-def comparison_document(results: Sequence[Result], baseline: str) -> dict[str, Any]:
+def comparison_document(results: Sequence[Result], baseline: str, halls: Sequence[Hall] = ()) -> dict[str, Any]:
     """Return the content of the JSON document."""
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "scenario": result.scenario,
             "system": result.system,
             "chips": number(result.metrics["chips"]),
             "metrics": {name: number(value) for name, value in result.metrics.items()},
             "bounds": result.bounds,
-            "cost_shares": result.shares,
+            "perspective": result.perspective,
+            "shares": result.shares,
             "validated": validation(result),
             "bill_dates": bill_dates(result),
             "notes": [*missing_notes(result), *result.notes, *result.ages.notes, result.standing.text],
         }
         for result in results
     ]
+    for row, hall in zip(rows, halls, strict=bool(halls)):
+        row["hall"] = hall
     return {"baseline": baseline, "rows": rows}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tco.chain.result import Result
 from tco.foundation.provenance import SOURCED
-from tco.outputs.comparison import bill_dates, missing_notes, premise
+from tco.outputs.comparison import bill_dates, kinds_in_words, missing_notes, premise
 from tco.outputs.document import number
 from tco.outputs.table import Table, significant
 
@@ -30,7 +30,8 @@ def cost_table(result: Result) -> Table:
     gross, used = result.metrics["tco_gross_usd_per_chip_hour"], result.metrics["tco_usd_per_used_chip_hour"]
     below = [
         f"Before rebates {significant(gross)}; a used chip-hour costs {significant(used)}. USD of one world of {result.metrics['chips']:g} chips.",
-        "Cost " + ", ".join(f"{share * 100:.0f} % {name}" for name, share in result.shares.items()) + ". ~ rests on an estimate or an assumption.",
+        f"Sourced/estimated/assumed: hardware price {kinds_in_words(result, 'hardware')}, terms and site {kinds_in_words(result, 'terms')}. "
+        "~ rests on an estimate or an assumption.",
     ]
     return Table(("", "USD", "USD/chip-hour", "kind", "source"), rows, result.title, [premise(result)], below, "lrrll")
 
@@ -68,7 +69,7 @@ def cost_document(result: Result) -> dict[str, Any]:
         "system": result.system,
         "lines": lines,
         "metrics": {name: number(value) for name, value in result.metrics.items()},
-        "cost_shares": result.shares,
+        "shares": result.shares,
         "bill_dates": bill_dates(result),
         "notes": [*missing_notes(result), *result.notes, *result.ages.notes],
     }

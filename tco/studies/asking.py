@@ -46,10 +46,11 @@ def evaluate_all(
     variant: Mapping[str, str] | None = None,
     plan: Mapping[str, str] | None = None,
     priced: bool = True,
+    refuse: bool = True,
 ) -> tuple[Catalogue, list[Result]]:
     """Return the results of some scenarios, and the catalogue of the last; scenarios without own data share one catalogue.
 
-    A chip alone has no bill, and is refused where the answer is one (`priced`).
+    A chip alone has no bill, and is refused where the answer is one (`priced`); racks that do not fit their site are unless `refuse` is false.
     """
     from tco.chain.result import Result
     from tco.chain.scenario import evaluate, without_bill
@@ -63,7 +64,7 @@ def evaluate_all(
             results.append(name if isinstance(name, Result) else kept_result(Path(name), shared))
         else:
             catalogue = catalogue_for(str(name), data) if isfile(name) else shared
-            results.append(evaluate(name, settings, plan, catalogue=catalogue, variant=variant))
+            results.append(evaluate(name, settings, plan, catalogue=catalogue, variant=variant, refuse=refuse))
         if priced and results[-1].bill is None:
             raise without_bill(catalogue, results[-1].system)
     return catalogue, results
@@ -106,7 +107,7 @@ def compare(
     data: Path | None = None,
 ) -> Comparison:
     """Return scenarios side by side; `set` replaces inputs of all of them."""
-    return compared(evaluate_all(scenarios, data, dict(set or {}))[1], baseline)
+    return compared(evaluate_all(scenarios, data, dict(set or {}), refuse=False)[1], baseline)
 
 
 def compared(results: Sequence[Result], baseline: str | None = None) -> Comparison:

@@ -9,9 +9,8 @@ import pytest
 
 from tco.chain.connections import design_network
 from tco.chain.inputs import Inputs, load_scenario
+from tco.chain.ownership import cost_of, rebates_of
 from tco.chain.placement import needs_sidecar
-from tco.chain.scenario import rebates_of
-from tco.economics.cost import cost_of_world
 from tco.hardware.bill import bill_of_materials
 
 CHUNK = 8192  # draws at a time: arrays that stay in the cache
@@ -29,7 +28,7 @@ def price(inputs, known):
     values = inputs.values(drawn)
     values.update(known)
     bill = bill_of_materials(inputs.system, values, inputs.catalogue)
-    cost = cost_of_world(values, bill, design_network(inputs, values), rebates_of(inputs, values, bill), inputs.system.chips, inputs.tenure, None)
+    cost = cost_of(inputs, values, bill, design_network(inputs, values), rebates_of(inputs, values, bill))
     return cost, values
 
 

@@ -14,21 +14,22 @@ from tco.foundation.files import data_directory, read_csv
 from tco.foundation.units import unit_table
 from tco.models.architecture import load_model
 
-DOCUMENTS = {
-    "site": "sites",
-    "terms": "terms",
-    "workload": "workloads",
-    "cluster": "clusters",
-    "rebates": "rebates",
-    "performance": "performance",
-}
+DOCUMENTS = [  # group of the values, folder
+    ("site", "sites"),
+    ("terms", "terms"),
+    ("terms", "perspectives"),
+    ("workload", "workloads"),
+    ("cluster", "clusters"),
+    ("rebates", "rebates"),
+    ("performance", "performance"),
+]
 
 
 def test_parts_and_shares(catalogue):
     assert schema.check_parts(catalogue) == []
 
 
-@pytest.mark.parametrize(("group", "folder"), DOCUMENTS.items())
+@pytest.mark.parametrize(("group", "folder"), DOCUMENTS)
 def test_documents(catalogue, group, folder):
     assert catalogue.ids(folder)
     assert schema.check_documents(catalogue, folder, group) == []
@@ -72,7 +73,7 @@ def test_units_of_rows_need_no_pint(catalogue):
     known = unit_table()
     rows = [row for table in (catalogue.part_rows, catalogue.share_rows) for rows in table.values() for row in rows]
     assert [row.where for row in rows if row.cells["unit"] not in known] == []
-    for folder in DOCUMENTS.values():
+    for _, folder in DOCUMENTS:
         for name in catalogue.ids(folder):
             path, document = catalogue.document(folder, name, folder)
             used = {cells["unit"] for cells in document.values() if isinstance(cells, dict) and "unit" in cells}

@@ -67,6 +67,15 @@ def test_a_rebate_comes_in():
     assert chip_hour(flow, of, 1.0) == -chip_hour(bought(of, "rebate", 100.0), of, 1.0)
 
 
+@given(st.sampled_from(ASSETS), RATES, YEARS, st.floats(0, 0.9))
+def test_a_monthly_annuity_is_a_spreadsheets(asset, rate, life, residual):
+    """Twelve payments a year at a twelfth of the rate, as loans are quoted."""
+    of = Terms(terms(rate, life, residual).values, "monthly")
+    left = -residual if asset in ("servers", "storage") else 0.0
+    assert yearly_charge(bought(of, asset, 1.0), of) == pytest.approx(-12 * pyxirr.pmt(rate / 12, 12 * life, 1.0, left), rel=1e-8)
+    assert of.charge(asset) < terms(rate, life, residual).charge(asset)  # what is repaid earlier bears less interest
+
+
 # ---------------------------------------------------------------- what recurs
 @given(RATES, YEARS, st.sampled_from([1, 3, 6, 12]))
 def test_what_recurs_is_worth_what_a_spreadsheet_says(rate, life, interval):

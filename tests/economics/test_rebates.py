@@ -8,12 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tco.chain.scenario import evaluate
 from tco.economics.rebates import (
     black_scholes_call,
+    in_force_for,
     intrinsic_value,
     load_agreement,
     price_for_rebate,
     warrant_discount,
+    warrant_rebate_by_share,
     warrant_rebate_on_power,
     warrant_rebate_on_spend,
 )
@@ -30,7 +33,7 @@ def test_credo_gave_back_more_than_was_paid():
 
 def test_amd_gives_26_7_million_shares_a_gigawatt():
     """160 million shares over six gigawatts, struck at a cent."""
-    assert warrant_rebate_on_power(1e9, 160e6, 1.01, 0.01, 6e9, 0) == pytest.approx(26.7e6, rel=0.002)
+    assert warrant_rebate_on_power(1e9, 160e6, 1.01, 0.01, 6e9, 0, 1) == pytest.approx(26.7e6, rel=0.002)
 
 
 @given(PRICES, PRICES, st.floats(0, 1))
@@ -43,7 +46,7 @@ def test_a_right_is_never_a_debt(price, strike, vested):
 @given(PRICES, PRICES)
 def test_what_has_vested_gives_nothing_more(price, strike):
     assert warrant_rebate_on_spend(1e6, 1e5, price, strike, 1e9, 1.0) == 0
-    assert warrant_rebate_on_power(1e6, 1e5, price, strike, 1e9, 1.0) == 0
+    assert warrant_rebate_on_power(1e6, 1e5, price, strike, 1e9, 1.0, 1.0) == 0
 
 
 @given(PRICES, st.floats(0, 2), st.floats(1e6, 1e10), st.floats(1e4, 1e8))
@@ -115,3 +118,43 @@ def test_an_unknown_kind_of_agreement(own):
     own.write("rebates/mine.toml", text)
     with pytest.raises(DataError, match="unknown kind of rebate 'warrant-spent'; did you mean 'warrant-spend'"):
         load_agreement(own.catalogue(), "mine")
+
+
+@given(st.floats(0, 1), st.floats(0, 2))
+def test_a_dollar_vests_as_much_as_any_other_until_all_has(vested, bought):
+    """What has vested before takes nothing from the next dollar, but no more is left than has not."""
+    given_back = warrant_rebate_on_spend(bought * 1e9, 1e6, 30.0, 10.0, 1e9, vested)
+    assert given_back == pytest.approx(20e6 * min(bought, 1 - vested), rel=1e-12, abs=1e-6)
+
+
+def test_a_share_of_spend_follows_the_share():
+    """23 % at 210 USD, struck at 20.34, fixes the shares a dollar vests: 15.6 % at the 148.85 of 12 December 2025, nothing below the strike."""
+    assert warrant_rebate_by_share(1.0, 0.23, 210, 20.34, 210) == pytest.approx(0.23)
+    assert warrant_rebate_by_share(1.0, 0.23, 148.85, 20.34, 210) == pytest.approx(0.156, abs=5e-4)
+    assert warrant_rebate_by_share(1.0, 0.23, 15.0, 20.34, 210) == 0
+    found = result("trn3-nl72x2")
+    (rebate,) = (one for one in found.rebates if one.path == "rebates.astera-2022")
+    assert rebate.value / rebate.spend == pytest.approx(0.156, abs=5e-4)
+
+
+def test_both_readings_of_amds_warrant_lie_in_its_range(catalogue):
+    """Book value of the grant at today's share: 45 % of what the accelerators cost; what AMD expects to book: less than 5 % of revenue."""
+    low, high = (
+        evaluate("mi450x-ualoe72", {"terms.owner": "OpenAI", "rebates.amd-openai.reachable": share}, catalogue=catalogue) for share in ("0.11", "1")
+    )
+    shares = [found.rebates[0].value / found.rebates[0].spend for found in (low, high)]
+    assert shares[0] < 0.06
+    assert shares[1] > 0.4
+
+
+def test_two_agreements_of_one_supplier_at_once_are_refused(catalogue):
+    one = load_agreement(catalogue, "astera-2022")
+    with pytest.raises(DataError, match="astera-2022 and again of Astera Labs are both in force at 2025-12; no purchase earns twice"):
+        in_force_for([one, one._replace(id="again")], "Amazon", "2025-12")
+    assert in_force_for([one, one._replace(id="again")], "Google", "2025-12") == []
+
+
+def test_a_rebate_above_what_is_paid_is_flagged(catalogue):
+    early = evaluate("trn3-nl72x2", {"rebates.credo-2021.vested": "0"}, catalogue=catalogue)
+    assert any(note.startswith("rebates.credo-2021: ") and "USD come back of" in note for note in early.notes)
+    assert not any("USD come back of" in note for note in result("trn3-nl72x2").notes)

@@ -142,7 +142,7 @@ def test_explain_opens_the_card():
     [
         ('nic = "connectx-9"', "network.scale_out names connectx-9, of which the tree holds none for the chips"),
         ('card = "connectx-7"', "network.scale_out is {'card': 'connectx-7'}, expected a table such as"),
-        ('nic = "connectx-7", under = "gb200-compute-tray"', "network.scale_out: unknown key 'under'; there are below, hosts, nic"),
+        ('nic = "connectx-7", under = "gb200-compute-tray"', "network.scale_out: unknown key 'under'; there are below, converged, hosts, nic"),
         (
             'nic = "connectx-7", below = "gb200-tray"',
             "network.scale_out.below: unknown part of the tree 'gb200-tray'; did you mean 'gb200-tray-cooling'",

@@ -1,0 +1,80 @@
+"""Whose cost a scenario's is: what its owner pays, and which agreements are his."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tco.chain.inputs import Inputs
+from tco.chain.placement import SIDECAR, needs_sidecar
+from tco.economics.cost import Cost, cost_of_world
+from tco.economics.ownership import Holding
+from tco.economics.perspective import BUILT_UP
+from tco.economics.rebates import Agreement, Rebate, in_force_for, load_agreement, rebate_of
+from tco.foundation.errors import DataError
+from tco.foundation.trace import plain
+from tco.foundation.values import Values
+from tco.hardware.bill import Bill
+from tco.hardware.network import Network
+from tco.hardware.nics import network_parts
+
+LIQUID, BACKUP = "site.liquid_premium", "site.backup_usd_per_mw"
+BATTERY = "backup_time"  # what a part that holds the power of a rack states
+
+
+def cost_of(inputs: Inputs, values: Values, bill: Bill, network: Network, rebates: list[Rebate]) -> Cost:
+    """Return the cost of a scenario's world to its owner, or to who rents it."""
+    system, sidecar = inputs.system, SIDECAR if needs_sidecar(inputs) else None
+    if inputs.perspective.rents:
+        from tco.economics.rent import cost_of_rent  # most scenarios own what they run
+
+        return cost_of_rent(values, bill, network, system.chip, system.chips)
+    return cost_of_world(values, bill, network, rebates, system.chips, inputs.tenure, sidecar, holding_of(inputs, values))
+
+
+def holding_of(inputs: Inputs, values: Values) -> Holding:
+    """Return what of owner, racks and site decides which lines the cost has."""
+    system, catalogue = inputs.system, inputs.catalogue
+    liquid = system.cooling == inputs.cooling == "liquid" and inputs.states(LIQUID, values)
+    battery = any(catalogue.has_part_value(part, BATTERY) for part, quantity in system.quantity.items() if quantity)
+    design = system.chip if system.owner_pays == BUILT_UP else None
+    return Holding(design, network_parts(system), liquid, battery and inputs.states(BACKUP, values), inputs.annuity)
+
+
+def agreements_of(inputs: Inputs) -> list[Agreement]:
+    """Return the agreements that cover a scenario's racks, whoever holds them."""
+    return [load_agreement(inputs.catalogue, name) for name in inputs.rebates]
+
+
+def rebates_of(inputs: Inputs, values: Values, bill: Bill) -> list[Rebate]:
+    """Return what the agreements that the owner holds give back on a bill."""
+    agreements = in_force_for(agreements_of(inputs), inputs.owner, inputs.date)
+    return [rebate_of(one, bill.lines, inputs.system.chips, values) for one in agreements]
+
+
+def refuse_strangers(inputs: Inputs, values: Values, bill: Bill, network: Network) -> None:
+    """Raise `DataError` where a scenario counts on an agreement that its owner does not hold, with the cost without it."""
+    if inputs.scenario.rebates is None:
+        return
+    for one in agreements_of(inputs):
+        if one.holder != inputs.owner:
+            gross: Any = plain(cost_of(inputs, values, bill, network, []).per_chip_hour)
+            figure = f"the gross cost of {gross:.4g} USD a chip-hour" if not inputs.shape else "the gross cost"
+            raise DataError(
+                f"{inputs.scenario.where}: rebates: {one.id} is held by {one.holder}, the owner here is {owner_in_words(inputs)} "
+                f"(terms.owner); leave it out for {figure}, or set terms.owner={one.holder}"
+            )
+
+
+def owner_in_words(inputs: Inputs) -> str:
+    """Return who the owner is, or what kind of one where it is nobody in particular."""
+    return inputs.owner or f"a {inputs.perspective.id}"
+
+
+def notes_of(inputs: Inputs, rebates: list[Rebate]) -> list[str]:
+    """Return notes on agreements: those in force that others hold, and those that give back more than is paid."""
+    others = [f"{one.id}, held by {one.holder}" for one in agreements_of(inputs) if one.holder != inputs.owner and one.in_force(inputs.date)]
+    found = [f"{', '.join(others)}: not counted, as the owner is {owner_in_words(inputs)}"] if others else []
+    if inputs.shape:
+        return found
+    beyond = [(one.path, float(one.value), float(one.spend)) for one in rebates if one.spend is not None and float(one.value) > float(one.spend)]
+    return [*found, *(f"{path}: {back:,.0f} USD come back of {paid:,.0f} paid for the parts it covers" for path, back, paid in beyond)]

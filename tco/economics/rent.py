@@ -1,0 +1,31 @@
+"""The cost of a world to somebody who rents it: one line, and nothing that is owned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tco.economics.cost import Cost, Ledger, per_chip, power_per_chip, world_power_share
+from tco.foundation.formula import formula, total
+from tco.foundation.trace import scope
+from tco.foundation.units import Chip, HourPerYear, USDPerChipHour
+from tco.foundation.values import Values
+from tco.hardware.bill import Bill
+from tco.hardware.network import Network
+
+
+@formula(unit="USD/year", source="tco-model")
+def yearly_chip_rent(chips: Chip, rent: USDPerChipHour, hours_per_year: HourPerYear = 8760) -> Any:
+    """Rent of some chips for every hour of a year, used or not: R = n r x 8,760 h."""
+    return chips * rent * hours_per_year
+
+
+def cost_of_rent(values: Values, bill: Bill, network: Network, chip: str, chips: float) -> Cost:
+    """Return the cost of a world to a renter; racks and network draw their power all the same, and the rent pays for it."""
+    with scope("cost"):
+        ledger = Ledger(values, chips)
+        hour = ledger.yearly("rent", "rent", yearly_chip_rent, chips, f"parts.{chip}.rent")
+        network_power = world_power_share(network.power, chips, values["cluster.chips"])
+        it_power = total("it_power", [bill.power, network_power])
+        power = per_chip(power_per_chip, "it_power", it_power, chips)
+        terms = values["terms.availability"], values["terms.utilisation"]
+        return Cost(ledger.lines, 0.0, 0.0, 0.0, 0.0, it_power, power, 0.0, hour, hour, *terms)

@@ -1,0 +1,230 @@
+"""The money of a scenario over time: what is paid and what comes in, month by month, and what an investor asks of it.
+
+It reads the flows that the chip-hour is folded from, so cash and annuity cannot disagree about what is paid. What is bought again or
+outlives the operation is paid again, or worth at its end what keeps its yearly charge. Finding a root is no formula: it happens here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tco.economics.finance import capital_recovery_factor, discounted, payment, period_in_years, rate_of_period, resale, yearly_capital
+from tco.economics.flows import LIVES, MONTHLY, OPERATION, SOLD, Flow, Payment
+from tco.economics.income import (
+    break_even_utilisation,
+    charged_share,
+    declining_book,
+    left_over,
+    price_path,
+    ramped_share,
+    rent_income,
+    straight_line_book,
+    token_income,
+)
+from tco.foundation.values import Values
+
+if TYPE_CHECKING:
+    from tco.catalog import Catalogue
+    from tco.chain.result import Result
+
+ORDERED = ("servers", "storage", "network")  # classes of assets on which a deposit is asked
+INCOME, DEBT = "income", "finance/debt"  # lines that no flow of the cost has
+LOWEST, HIGHEST = -0.99, 1e4  # yearly rates of return beyond which nobody asks
+EXACT = 1e-10  # to which a rate of return is found
+
+
+class Book(NamedTuple):
+    """What the equipment is worth in the books at the end of a year."""
+
+    year: int
+    straight_line: float
+    declining: float
+
+
+class Money(NamedTuple):
+    """Payments by month and what follows from them. Money that comes in is negative."""
+
+    payments: list[Payment]
+    npv: float | None  # of what comes in less what goes out, before debt
+    irr: float | None  # a year
+    equity_irr: float | None  # with the debt
+    payback: int | None  # the first month by which everything is paid back, without interest
+    break_even_hour: float  # price of an hour that is let at which nothing is gained or lost
+    break_even_tokens: float | None  # the same of a million output tokens
+    break_even_utilisation: float | None  # at the price that is stated
+    delay_cost: float | None  # of one more month to the first revenue, a rack
+    books: list[Book]
+    notes: list[str]
+
+
+def money_of(result: Result, catalogue: Catalogue) -> Money:
+    """Return the money of a result by month."""
+    defaults = catalogue.document_inputs("defaults", "money", "money", "money")
+    return Project(result, Values(lambda path: result.inputs.get(path) or defaults[path])).money()
+
+
+class Project:
+    """One world that is bought, run for the life of its equipment, and let or sold by the hour or the token."""
+
+    def __init__(self, result: Result, values: Values) -> None:
+        self.result, self.values = result, values
+        self.flows = [line.flow for line in result.lines]
+        self.chips, self.rate = result.metrics["chips"], values["terms.rate"]
+        self.tokens = result.metrics.get("output_tokens_per_s_per_chip")
+        self.months = months(values[OPERATION])
+        self.lead, self.ramp = round(values["money.lead_time"]), values["money.ramp"]
+        self.used = values["terms.availability"] * values["terms.utilisation"]
+
+    def money(self) -> Money:
+        """Return payments and everything that follows from them."""
+        rent, price = self.values["money.rent"], self.values["money.token_price"]
+        costs, income = list(self.costs(self.lead)), self.income(self.lead, rent, price)
+        loan = list(self.loan(costs))
+        notes, earns = [], bool(income)
+        npv = irr = equity = back = delay = None
+        if earns:
+            npv = self.net(costs, income)
+            irr, equity = rate_of_return([*costs, *income]), rate_of_return([*costs, *income, *loan]) if loan else None
+            back = payback([*costs, *income])
+            later = self.net(list(self.costs(self.lead + 1)), self.income(self.lead + 1, rent, price))
+            delay = (npv - later) / float(self.result.metrics["racks"] or 1)
+        else:
+            notes.append("nothing is let or sold, so nothing is gained: --set money.rent or money.token_price")
+        hour, tokens = self.break_evens(costs)
+        linear = rent > 0 and not self.values["money.take_or_pay"]  # otherwise idle hours earn as well
+        utilisation = float(break_even_utilisation(hour * self.values["terms.utilisation"], rent)) if linear else None
+        books = list(self.books())
+        ordered = sorted([*costs, *income, *loan], key=lambda one: one.month)
+        return Money(ordered, npv, irr, equity, back, hour, tokens, utilisation, delay, books, notes)
+
+    # ---------------------------------------------------------------- what goes out
+    def costs(self, lead: int) -> Iterator[Payment]:
+        """Yield what is paid: things when they are bought, what recurs from the first month of operation, and what is left at its end."""
+        for flow in self.flows:
+            if flow.recurs:
+                each = payment(flow.amount, flow.recurrence)
+                yield from (Payment(lead + month, each, flow.path) for month in range(flow.first_month, self.months + 1, flow.recurrence))
+            else:
+                yield from self.purchases(flow, lead)
+
+    def purchases(self, flow: Flow, lead: int) -> Iterator[Payment]:
+        """Yield what a thing costs, as often as it is bought while the world runs, and what comes back."""
+        life, month = months(flow.life), 0
+        share = self.values["money.deposit"] if flow.asset in ORDERED else 0.0
+        if share:
+            yield Payment(-round(self.values["money.deposit_lead"]), flow.amount * share, flow.path)
+        while month < self.months:
+            again = month > 0
+            yield Payment(lead + month if again else 0, flow.amount if again else flow.amount * (1 - share), flow.path)
+            month += life
+            if flow.asset in SOLD:
+                yield Payment(lead + month, resale(flow.amount, flow.residual), flow.path)
+        if month > self.months:
+            whole = capital_recovery_factor(self.rate, self.values[LIVES.get(flow.asset, OPERATION)])
+            rest = capital_recovery_factor(self.rate, period_in_years(month - self.months))
+            yield Payment(lead + self.months, -left_over(flow.amount, whole, rest), flow.path)
+
+    def loan(self, costs: Iterable[Payment]) -> Iterator[Payment]:
+        """Yield what is borrowed of the purchases, and its repayment in equal monthly amounts."""
+        share = self.values["money.debt_share"]
+        if not share:
+            return
+        principal = share * sum(one.usd for one in costs if one.month <= 0)
+        term = self.values["money.debt_term"]
+        interest = rate_of_period(self.values["money.debt_rate"], MONTHLY)
+        each = payment(yearly_capital(principal, capital_recovery_factor(interest, term, period_in_years(MONTHLY))), MONTHLY)
+        yield Payment(0, -principal, DEBT)
+        yield from (Payment(month, each, DEBT) for month in range(1, months(term) + 1))
+
+    # ---------------------------------------------------------------- what comes in
+    def income(self, lead: int, rent: Any, price: Any) -> list[Payment]:
+        """Return what hours at a rent and tokens at a price fetch from the first month of operation on, under a contract and after it."""
+        if rent <= 0 and (price <= 0 or self.tokens is None):
+            return []
+        share, left, fixed = self.shares(lead)
+        amounts = np.zeros(self.months)
+        if rent > 0:
+            amounts = amounts + rent_income(rent, self.chips, share) * left
+        if price > 0 and self.tokens is not None:
+            amounts = amounts + token_income(price, self.tokens, self.chips, share) * left
+        ahead = self.values["money.prepayment"] * amounts[:fixed]
+        amounts[:fixed] -= ahead
+        paid = [Payment(lead, -float(ahead.sum()), INCOME)] if fixed and ahead.any() else []
+        return [*paid, *(Payment(lead + month, -amount, INCOME) for month, amount in enumerate(amounts.tolist(), start=1))]
+
+    def shares(self, lead: int) -> tuple[Any, Any, int]:
+        """Return the share of the hours that is paid for and what is left of the price in every month, and the months of the contract."""
+        time = np.arange(1.0, self.months + 1)
+        share, left = self.used * ramped_share(time, self.ramp), price_path(self.values["money.price_fall"], time + lead)
+        fixed = min(months(self.values["money.contract"]), self.months)
+        least = self.values["terms.availability"] * self.values["money.take_or_pay"]
+        share[:fixed], left[:fixed] = charged_share(share[:fixed], least), 1.0
+        return share, left, fixed
+
+    # ---------------------------------------------------------------- what follows
+    def net(self, costs: list[Payment], income: list[Payment]) -> float:
+        """Return what is gained, at month 0."""
+        return -worth([*costs, *income], self.rate)
+
+    def break_evens(self, costs: list[Payment]) -> tuple[float, float | None]:
+        """Return the price of an hour, and of a million tokens, that pays back all costs with interest: both are linear in the price."""
+        whole = worth(costs, self.rate)
+        hour = -whole / worth(self.income(self.lead, 1.0, 0.0), self.rate)
+        return hour, None if self.tokens is None else -whole / worth(self.income(self.lead, 0.0, 1.0), self.rate)
+
+    def books(self) -> Iterator[Book]:
+        """Yield the book value of servers, storage and network at the end of each year, by both usual ways."""
+        price = sum(float(flow.amount) for flow in self.flows if flow.asset in ORDERED)
+        residual, life = self.values["terms.residual"], self.values[OPERATION]
+        for year in range(round(float(life)) + 1):
+            even = float(straight_line_book(price, residual, float(year), life))
+            yield Book(year, even, float(declining_book(price, self.values["money.declining"], float(year))))
+
+
+def months(years: Any) -> int:
+    """Return the months of some years."""
+    return round(12 * float(years))
+
+
+def by_month(payments: Sequence[Payment]) -> tuple[Any, Any]:
+    """Return the months from the first payment to the last, and what is paid in each."""
+    if not payments:
+        return np.zeros(0), np.zeros(0)
+    when = np.array([one.month for one in payments])
+    paid = np.bincount(when - when.min(), [one.usd for one in payments])
+    return np.arange(float(when.min()), float(when.max()) + 1), paid
+
+
+def worth(payments: Sequence[Payment], rate: Any) -> float:
+    """Return what payments are worth at month 0."""
+    time, paid = by_month(payments)
+    return float(discounted(paid, rate, time).sum())
+
+
+def rate_of_return(payments: Sequence[Payment]) -> float | None:
+    """Return the yearly rate at which payments are worth nothing; None where what goes out never comes back, or nothing goes out."""
+    time, paid = by_month(payments)
+
+    def owed(rate: float) -> float:
+        return float(discounted(paid, rate, time).sum())
+
+    low, high = LOWEST, HIGHEST
+    if not paid.size or owed(low) >= 0 or owed(high) <= 0:
+        return None
+    while high - low > EXACT * (1 + abs(low)):  # halving never leaves the bracket
+        middle = (low + high) / 2
+        low, high = (middle, high) if owed(middle) < 0 else (low, middle)
+    return (low + high) / 2
+
+
+def payback(payments: Sequence[Payment]) -> int | None:
+    """Return the first month after which what has come in covers all that has gone out so far, and stays so; None if it never does."""
+    time, paid = by_month(payments)
+    owed = np.cumsum(paid)
+    behind = np.flatnonzero(owed > 0)
+    if behind.size and behind[-1] == owed.size - 1:
+        return None
+    return int(time[behind[-1] + 1]) if behind.size else int(time[0])

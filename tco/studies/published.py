@@ -1,0 +1,209 @@
+"""Figures that others have published, asked of the same chain that answers everything else.
+
+A file of `scenarios/published/` is a scenario on the terms its source states, with rows of two kinds. A `[[published]]` figure must come
+out within its tolerance. A `[[cross_check]]` holds what this model knows by itself against a figure or a range of others, who may differ:
+`at_least` says how many of a file's must hold. A row may change `system` and `set`tings, so that one file is one set of terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tco.chain.inputs import Scenario, load_scenario
+from tco.chain.metrics import METRICS
+from tco.chain.scenario import evaluate
+from tco.economics.flows import payments
+from tco.foundation.errors import DataError, unknown
+from tco.foundation.units import parse_quantity
+
+if TYPE_CHECKING:
+    from tco.catalog import Catalogue
+    from tco.chain.result import Result
+    from tco.economics.cost import CostLine
+
+KINDS = ("published", "cross_check")
+KEYS = ("metric", "value", "unit", "tolerance", "low", "high", "source", "note", "system", "variant", "set", "lines", "parts", "over")
+
+
+class Figure(NamedTuple):
+    """One figure of others and what comes out here, in the unit of the publication."""
+
+    kind: str  # published or cross_check
+    scenario: str
+    system: str
+    metric: str
+    unit: str
+    published: float | None  # a range has none
+    tolerance: float | None
+    low: float
+    high: float
+    computed: float | None
+    source: str
+    note: str
+
+    @property
+    def ok(self) -> bool:
+        """Say whether it comes out."""
+        return self.computed is not None and self.low <= self.computed <= self.high
+
+
+class Publication(NamedTuple):
+    """The figures of one file, and how many of its cross-checks must hold."""
+
+    name: str
+    figures: list[Figure]
+    at_least: int
+
+    def findings(self) -> Iterator[str]:
+        """Yield what does not come out."""
+        for one in self.figures:
+            if one.kind == "published" and not one.ok:
+                yield f"{self.name}: {one.metric} of {one.system} is {one.computed}, published {one.published:g} within {one.tolerance or 0:.0%}"
+        checks = [one.ok for one in self.figures if one.kind == "cross_check"]
+        if sum(checks) < self.at_least:
+            yield f"{self.name}: {sum(checks)} of {len(checks)} cross-checks hold, at least {self.at_least} are wanted"
+
+
+# ---------------------------------------------------------------- what may be asked
+def capital(_: Result, lines: Sequence[CostLine]) -> float:
+    """Return what one world buys on some lines."""
+    return float(sum(line.usd for line in lines if line.usd is not None))
+
+
+def yearly(_: Result, lines: Sequence[CostLine]) -> float:
+    """Return what recurs on some lines in a year of one world."""
+    return float(sum(line.flow.amount for line in lines if line.flow.recurs))
+
+
+def paid(_: Result, lines: Sequence[CostLine]) -> float:
+    """Return what one world pays on some lines over all their lives, without interest."""
+    return float(sum(one.usd for line in lines for one in payments(line.flow)))
+
+
+def hourly(_: Result, lines: Sequence[CostLine]) -> float:
+    """Return what some lines cost an installed chip and calendar hour."""
+    return float(sum(line.usd_per_chip_hour for line in lines))
+
+
+def per_chip(result: Result, lines: Sequence[CostLine]) -> float:
+    """Return what one chip buys on some lines."""
+    return capital(result, lines) / worlds_chips(result)
+
+
+def per_facility_power(result: Result, lines: Sequence[CostLine]) -> float:
+    """Return what a watt of site power buys on some lines."""
+    return per_chip(result, lines) / float(result.metrics["facility_power_w_per_chip"] or 0)
+
+
+def of_cluster(measure: Callable[[Result, Sequence[CostLine]], float]) -> Callable[[Result, Sequence[CostLine]], float]:
+    """Return a measure of one world as that of the whole cluster."""
+    return lambda result, lines: measure(result, lines) * result.inputs["cluster.chips"].value / worlds_chips(result)
+
+
+def worlds_chips(result: Result) -> float:
+    """Return the chips of one world."""
+    return float(result.metrics["chips"] or 0)
+
+
+MEASURES: dict[str, tuple[str, Callable[[Result, Sequence[CostLine]], float]]] = {  # of cost lines: unit and how
+    "usd": ("USD", capital),
+    "usd_per_chip": ("USD/chip", per_chip),
+    "usd_per_chip_hour": ("USD/chip/h", hourly),
+    "usd_per_facility_w": ("USD/W", per_facility_power),
+    "cluster_usd": ("USD", of_cluster(capital)),
+    "cluster_usd_per_year": ("USD/year", of_cluster(yearly)),
+    "cluster_usd_paid": ("USD", of_cluster(paid)),
+}
+BILL = {"bill_usd": "USD", "bill_usd_per_chip": "USD/chip", "bill_w_per_chip": "W/chip"}  # of parts of the bill of materials, or of the whole
+
+
+def measured(result: Result, row: dict[str, Any], where: str) -> tuple[float | None, str]:
+    """Return what a row asks of a result, and its unit."""
+    metric = row["metric"]
+    if metric in METRICS:
+        return result.metrics[metric], METRICS[metric].unit
+    if metric in BILL and result.bill is not None:
+        known = {line.part for line in result.bill.lines}
+        parts = row.get("parts", known)
+        for part in parts:
+            if part not in known:
+                raise unknown("part of the bill", part, known, where)
+        lines = [line for line in result.bill.lines if line.part in parts]
+        whole = float(sum(line.power if metric == "bill_w_per_chip" else line.extended or 0.0 for line in lines))
+        return whole if metric == "bill_usd" else whole / worlds_chips(result), BILL[metric]
+    if metric not in MEASURES:
+        raise unknown("metric", metric, [*METRICS, *MEASURES, *BILL], where)
+    unit, measure = MEASURES[metric]
+    return measure(result, chosen_lines(result, row.get("lines"), where)), unit
+
+
+def chosen_lines(result: Result, paths: Sequence[str] | None, where: str) -> list[CostLine]:
+    """Return the cost lines at or below some paths; all where none is named. A path without a line raises `DataError`."""
+    if paths is None:
+        return list(result.lines)
+    found = []
+    for path in paths:
+        below = [line for line in result.lines if line.path == path or line.path.startswith(path + "/")]
+        if not below:
+            raise unknown("cost line", path, [line.path for line in result.lines], where)
+        found += below
+    return found
+
+
+# ---------------------------------------------------------------- a file
+def publication(catalogue: Catalogue, name: str) -> Publication:
+    """Return every figure of one file, computed."""
+    path = catalogue.published[name]
+    document, scenario = catalogue.toml(path), load_scenario(catalogue, f"published/{name}")
+    asked: dict[str, Result] = {}  # results of one system and settings, kept for the rows that follow
+    figures = []
+    for kind in KINDS:
+        for position, row in enumerate(document.get(kind, []), start=1):
+            where = f"{path}:{kind} {position}"
+            for key in row:
+                if key not in KEYS:
+                    raise unknown("key", key, KEYS, where)
+            figures.append(figure(kind, row, where, lambda one: result_of(catalogue, scenario, one, asked)))
+    return Publication(name, figures, int(document.get("at_least", 0)))
+
+
+def result_of(catalogue: Catalogue, scenario: Scenario, row: dict[str, Any], asked: dict[str, Result]) -> Result:
+    """Return the result of a scenario with the system, the variant and the settings that a row names in place of the file's."""
+    changed = scenario._replace(
+        system=row.get("system", scenario.system),
+        variant=row.get("variant", scenario.variant),
+        settings=scenario.settings | row.get("set", {}),
+    )
+    key = repr((changed.system, changed.variant, changed.settings))
+    if key not in asked:
+        asked[key] = evaluate(changed, catalogue=catalogue)
+    return asked[key]
+
+
+def figure(kind: str, row: dict[str, Any], where: str, result: Callable[[dict[str, Any]], Result]) -> Figure:
+    """Return one figure, computed; `over` names the system that the row's is divided by."""
+    found = result(row)
+    value, native = measured(found, row, where)
+    metric, other, unit = row["metric"], row.get("over"), row.get("unit", native)
+    if other is not None:
+        base, _ = measured(result({**row, "system": other}), row, where)
+        value, unit, native, metric = (value / base if value and base else None), "", "", f"{metric} over that of {other}"
+    computed = None if value is None else value / parse_quantity(f"1 {unit}", native)
+    low, high = range_of(row, where)
+    if named := [*row.get("lines", ()), *row.get("parts", ())]:
+        metric = f"{metric} of {', '.join(named)}"
+    stated = row.get("value")
+    return Figure(
+        kind, found.scenario, found.system, metric, unit, stated, row.get("tolerance"), low, high, computed, row["source"], row.get("note", "")
+    )
+
+
+def range_of(row: dict[str, Any], where: str) -> tuple[float, float]:
+    """Return what a figure may be: its value within its tolerance, or the range that is stated."""
+    if "value" in row and "tolerance" in row:
+        margin = abs(row["value"]) * row["tolerance"]
+        return row["value"] - margin, row["value"] + margin
+    if "low" in row and "high" in row:
+        return row["low"], row["high"]
+    raise DataError(f"{where}: expected value and tolerance, or low and high")

@@ -1,0 +1,101 @@
+"""Net cost moves the right way for every system of the headline and everybody who can own it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tco.chain.scenario import evaluate
+from tco.foundation.errors import DataError
+from tests.chain import HEADLINE, result
+from tests.economics.test_perspectives import FITS
+
+VIEWS = [
+    *((name, {"terms.perspective": view}) for view, names in FITS.items() for name in names),
+    ("mi450x-ualoe72", {"terms.owner": "OpenAI"}),
+    ("trn3-nl72x2", {"terms.date": "2026-09"}),
+]
+IDS = ["-".join([name, *view.values()]) for name, view in VIEWS]
+HOUR = "tco_usd_per_chip_hour"
+HELD = {"trn3-nl72x2": {"tray_switch": "8x32"}}  # what stands in a place is chosen by price alone, whatever it draws: held here
+DEARER = [  # path, the range it is drawn from; a larger value never makes a chip-hour cheaper
+    ("terms.rate", 0.0, 0.4, ""),
+    ("terms.maintenance", 0.0, 0.2, ""),
+    ("terms.margin", 0.01, 0.5, ""),
+    ("site.pue", 1.0, 2.5, ""),
+    ("site.pue_peak", 1.0, 3.0, ""),
+    ("site.electricity_price", 0.01, 0.5, "USD/kWh"),
+    ("site.usd_per_mw", 1.0, 40.0, "USD/W"),
+    ("parts.optic-800g-dr8.price", 100, 3000, "USD"),
+]
+
+
+def net(catalogue, name, view, **more):
+    return evaluate(name, view | more, result(name).plan, catalogue=catalogue, variant=HELD.get(name)).metrics[HOUR]
+
+
+@pytest.mark.parametrize(("name", "view"), VIEWS, ids=IDS)
+def test_what_costs_more_never_makes_it_cheaper(catalogue, name, view):
+    @settings(max_examples=12)
+    @given(st.sampled_from(DEARER), st.floats(0, 1), st.floats(0, 1))
+    def rises(moved, one, other):
+        path, low, high, unit = moved
+        less, more = (f"{low + share * (high - low)!r} {unit}".strip() for share in sorted((one, other)))
+        costs = [net(catalogue, name, view, **{path: value}) for value in (less, more)]
+        assert costs[1] >= costs[0] * (1 - 1e-12)
+
+    rises()
+
+
+@pytest.mark.parametrize(("name", "view"), VIEWS, ids=IDS)
+def test_a_lower_share_price_or_a_dearer_part_that_it_covers_never_makes_it_cheaper(catalogue, name, view):
+    """A part may give back more than it costs, and says so; then a dearer one is cheaper, and is left out here."""
+    found = evaluate(name, view, result(name).plan, catalogue=catalogue, variant=HELD.get(name))
+    shares = [path for path in found.inputs if path.startswith("shares.")]
+    for path in shares:
+        price = found.inputs[path].value
+        costs = [net(catalogue, name, view, **{path: f"{price * factor!r} USD/share"}) for factor in (2, 1, 0.5, 0.01)]
+        assert costs == sorted(costs)
+    flagged = any("USD come back of" in note for note in found.notes)
+    assert flagged == any(rebate.value > rebate.spend for rebate in found.rebates)
+    for path in [path for path in found.inputs if path.endswith(".price") and path.startswith("parts.")][:: 1 if shares else 6]:
+        dearer = net(catalogue, name, view, **{path: f"{found.inputs[path].value * 1.3!r} {found.inputs[path].unit}"})
+        assert flagged or dearer >= found.metrics[HOUR] * (1 - 1e-12), path
+
+
+@pytest.mark.parametrize("name", HEADLINE)
+def test_no_site_changes_what_comes_back(catalogue, name):
+    """A worse PUE once vested more of a warrant."""
+    for view in ({}, {"terms.owner": "OpenAI"} if name.startswith("mi450x") else {}):
+        rebates = {
+            evaluate(name, view | {"site.pue": str(pue), "site.pue_peak": str(pue + 0.1)}, result(name).plan, catalogue=catalogue).metrics[
+                "rebate_usd_per_chip"
+            ]
+            for pue in (1.05, 1.15, 1.5)
+        }
+        assert len(rebates) == 1
+
+
+# ---------------------------------------------------------------- what is refused, with the reason
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("terms.life", "0 year", "outside 0.25 to 50 year"),
+        ("terms.rate", "-1.01", "outside 0 to 2"),
+        ("terms.utilisation", "1.01", "outside 0.01 to 1"),
+        ("terms.availability", "0", "outside 0.01 to 1"),
+        ("site.pue", "0.99", "outside 1 to 3"),
+        ("terms.residual", "1.2", "outside 0 to 1"),
+        ("terms.date", "2025-13", "is no date"),
+        ("terms.date", "1900", "lies before the first price of this bill"),
+        ("terms.perspective", "rentier", "unknown perspective 'rentier'; did you mean 'renter'"),
+        ("terms.perspective", "owner-builder", "gb200-nvl72 is sold at its vendor's price"),
+        ("terms.purchase_tax", "2", "outside 0 to 1"),
+    ],
+)
+def test_bad_terms_are_refused_with_the_reason(catalogue, path, value, message):
+    with pytest.raises(DataError) as caught:
+        evaluate("gb200-nvl72", {path: value}, result("gb200-nvl72").plan, catalogue=catalogue)
+    assert message in str(caught.value)
+    assert path in str(caught.value)
