@@ -78,6 +78,8 @@ def test_a_bad_table_is_refused(put, content, message):
         ("a = 1\na = 2\n", "broken TOML"),
         ("[[[", "broken TOML"),
         (b"\x00\xff\x00", "not UTF-8"),
+        ("a = " + "[" * 5000 + "]" * 5000, "nested too deeply"),
+        ("a = " + "1" * 5000, "digits"),
     ],
 )
 def test_bad_toml_is_refused(put, content, message):
@@ -154,3 +156,63 @@ def test_an_output_that_cannot_be_written(tmp_path, name):
     with pytest.raises(UsageError):
         write_atomically(tmp_path / name, "x")
     assert os.listdir(tmp_path) == []
+
+
+def test_a_link_is_followed(tmp_path):
+    (tmp_path / "there").mkdir()
+    target, link = tmp_path / "there" / "out.txt", tmp_path / "link.txt"
+    target.write_text("before")
+    link.symlink_to(target)
+    write_atomically(link, "after")
+    assert link.is_symlink()
+    assert target.read_text() == "after"
+
+
+def test_a_link_to_nothing_makes_its_target(tmp_path):
+    (tmp_path / "link.txt").symlink_to(tmp_path / "new.txt")
+    write_atomically(tmp_path / "link.txt", "x")
+    assert (tmp_path / "new.txt").read_text() == "x"
+
+
+def test_a_loop_of_links_is_refused(tmp_path):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(UsageError, match="cannot be written"):
+        write_atomically(tmp_path / "loop", "x")
+
+
+def test_a_file_keeps_its_mode(tmp_path):
+    path = tmp_path / "private.txt"
+    path.write_text("before")
+    path.chmod(0o600)
+    write_atomically(path, "after")
+    assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("after", 0o600)
+
+
+def test_a_read_only_file_stays(tmp_path):
+    path = tmp_path / "kept.txt"
+    path.write_text("before")
+    path.chmod(0o444)
+    with pytest.raises(UsageError, match="read-only"):
+        write_atomically(path, "after")
+    assert path.read_text() == "before"
+
+
+def test_a_pipe_is_written_in_place(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_atomically(path, "through")
+        assert os.read(reader, 100) == b"through"
+    finally:
+        os.close(reader)
+    assert stat.S_ISFIFO(path.stat().st_mode)
+    assert os.listdir(tmp_path) == ["pipe"]
+
+
+def test_a_name_as_long_as_names_may_be(tmp_path):
+    path = tmp_path / ("n" * 255)
+    write_atomically(path, "x")
+    assert path.read_text() == "x"
+    with pytest.raises(UsageError, match="too long"):
+        write_atomically(tmp_path / ("n" * 256), "x")

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 from tco.catalog.rows import ALTERNATIVE, COLUMNS, Attribute, Row, at_date, attribute, attributes, to_input
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import data_directory, read_csv, read_toml, scenario_directory
-from tco.foundation.provenance import Input
+from tco.foundation.provenance import Input, way
+
+LONGEST_NAME = 200  # characters of an id
 
 
 class Source(NamedTuple):
@@ -35,36 +37,39 @@ class Catalogue:
         self.cache: dict[Any, Any] = {}  # what other rooms have read from this catalogue: systems, models
 
     # ---------------------------------------------------------------- tables of rows
-    def _rows(self, folder_name: str, key: str) -> dict[tuple[str, str], list[Row]]:
+    def _rows(self, folder_name: str, key: str, group: str) -> dict[tuple[str, str], list[Row]]:
         """Return the rows of every CSV under `folder_name` by (id, attribute); an overlay's rows replace, never add to, ours."""
         found: dict[tuple[str, str], list[Row]] = {}
         for level, folder in enumerate(self.folders):
             own: dict[tuple[str, str], list[Row]] = {}
             for path in sorted((folder / folder_name).glob("*.csv")):
                 for line, cells in read_csv(path, (key, "attribute", *COLUMNS), optional=("use", "residual")):
-                    own.setdefault((cells[key], cells["attribute"]), []).append(Row(cells, f"{path}:{line}", level > 0))
+                    row = Row(cells, f"{path}:{line}", level > 0)
+                    if level:
+                        row = own_row(row, group, cells[key], cells["attribute"])
+                    own.setdefault((cells[key], cells["attribute"]), []).append(row)
             found |= own
         return found
 
     @cached_property
     def part_rows(self) -> dict[tuple[str, str], list[Row]]:
         """Every row of the parts database."""
-        return self._rows("parts", "part")
+        return self._rows("parts", "part", "parts")
 
     @cached_property
     def share_rows(self) -> dict[tuple[str, str], list[Row]]:
         """Every row of the share prices."""
-        return self._rows("shares", "company")
+        return self._rows("shares", "company", "shares")
 
     @cached_property
     def vesting_rows(self) -> dict[tuple[str, str], list[Row]]:
         """Every row of the vesting schedules of warrants."""
-        return self._rows("vesting", "agreement")
+        return self._rows("vesting", "agreement", "rebates")
 
     @cached_property
     def calibration_rows(self) -> dict[tuple[str, str], list[Row]]:
         """Every row of the calibrated parameters and priors, by family of chips."""
-        return self._rows("calibration", "family")
+        return self._rows("calibration", "family", "performance")
 
     def practice(self, family: str, name: str) -> Input:
         """Return a parameter of practice of a family of chips: fitted to measurements, or a prior."""
@@ -92,13 +97,14 @@ class Catalogue:
     def sources(self) -> dict[str, Source]:
         """Every source by id."""
         found: dict[str, Source] = {}
-        for folder in self.folders:
+        for level, folder in enumerate(self.folders):
             path = folder / "sources.csv"
             if path.is_file():
                 for line, row in read_csv(path, Source._fields):
                     if not row["id"] or not row["title"]:
                         raise DataError(f"{path}:{line}: a source needs an id and a title")
-                    found[row["id"]] = Source(**row)
+                    kept_back = {"title": "moved", "url": "moved", "date": "moved"} if level and way.get() else {}
+                    found[row["id"]] = Source(**row | kept_back)
         return found
 
     def source_title(self, source: str) -> str:
@@ -154,10 +160,10 @@ class Catalogue:
         return sorted({path.stem for folder in self.folders for path in (folder / folder_name).glob("*.toml")})
 
     def find(self, folder_name: str, name: str, what: str) -> Path:
-        """Return the file of a document, the last folder's first; an unknown id raises `DataError`."""
+        """Return the file of a document, the last folder's first; an unknown id raises `DataError`. An id is a name, never a path."""
         for folder in reversed(self.folders):
             path = folder / folder_name / f"{name}.toml"
-            if path.is_file():
+            if is_name(name) and path.is_file():
                 return path
         raise unknown(what, name, self.ids(folder_name))
 
@@ -208,11 +214,27 @@ class Catalogue:
         import hashlib
 
         digest = hashlib.sha256()
-        for folder in self.folders:
-            for path in sorted(folder.rglob("*")):
-                if path.is_file() and "measured" not in path.relative_to(folder).parts:
+        shelves = [path.name for path in self.folders[0].iterdir() if path.is_dir() and path.name != "measured"]
+        for folder in self.folders:  # of a folder of one's own only what the catalogue reads: there may be anything beside it
+            files = [path for path in folder.iterdir() if path.is_file()]
+            for path in sorted([*files, *(path for shelf in shelves for path in (folder / shelf).rglob("*"))]):
+                if path.is_file():
                     digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
         return digest.hexdigest()[:16]
+
+
+def is_name(text: str) -> bool:
+    """Say whether a text may be an id: one step of a path, not too long for a file."""
+    return bool(text) and len(text) <= LONGEST_NAME and not set(text) & set("/\\\0") and text not in (".", "..")
+
+
+def own_row(row: Row, group: str, name: str, key: str) -> Row:
+    """Return a person's own row as it is, or moved where an answer is to keep it back."""
+    if not (row.overlay and way.get()):
+        return row
+    from tco.catalog.own import moved_row
+
+    return moved_row(row, group, name, key)
 
 
 def values_of(document: dict[str, Any], prefix: str, where: Path, overlay: bool) -> dict[str, Input]:
@@ -229,7 +251,8 @@ def values_of(document: dict[str, Any], prefix: str, where: Path, overlay: bool)
             if surplus:
                 raise unknown("key", sorted(surplus)[0], COLUMNS, place)
             path = f"{prefix}.{name}"
-            found[path] = to_input(Row(cells, place, overlay), path, attribute(group, name, place))
+            row = own_row(Row(cells, place, overlay), group, prefix.partition(".")[2], name)
+            found[path] = to_input(row, path, attribute(group, name, place))
         elif (group, name) in attributes():
             raise DataError(f"{where}:{name}: expected a table with value, unit, kind and source")
     return found

@@ -184,6 +184,14 @@ def check_documents(catalogue: Catalogue, folder_name: str, group: str) -> list[
     return found
 
 
+def expect_system(path: Path, document: dict[str, Any]) -> None:
+    """Raise `DataError` with the first thing wrong with a system's file by itself."""
+    try:
+        SystemSchema.model_validate(document)
+    except ValidationError as error:
+        raise DataError(next(problems(str(path), error))) from None
+
+
 def check_systems(catalogue: Catalogue) -> list[str]:
     """Return everything wrong with the systems, each variant by itself."""
     found: list[str] = []

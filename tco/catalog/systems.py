@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -67,6 +68,9 @@ class System:
         return self.quantity[self.chip]
 
 
+DEEPEST = 40  # assemblies inside one another; more is a mistake
+MOST_PLACES = 20_000  # of a tree
+
 DOMAIN = "scale_up_domain"  # chips of the domain that a chip is sold in
 
 
@@ -106,12 +110,11 @@ def read_system(catalogue: Catalogue, name: str, variant: Mapping[str, str], par
     """Read a system's file, apply its variants and unfold its tree."""
     path, document = catalogue.document("systems", name, "system")
     where = str(path)
-    for key in document:
-        if key not in SYSTEM_KEYS:
-            raise unknown("key", key, SYSTEM_KEYS, where)
-    for key in ("name", "chip", "owner_pays", "cooling", "source", "racks", "assemblies", "fabric"):
-        if key not in document:
-            raise DataError(f"{where}: the key {key!r} is missing")
+    expect_keys(document, where)
+    if catalogue.is_overlay(path):  # shipped files are checked before they are shipped
+        from tco.catalog.schema import expect_system
+
+        expect_system(path, document)
     contains = {part: dict(children) for part, children in shared_assemblies(catalogue).items()}
     contains |= {part: dict(children) for part, children in document["assemblies"].items()}
     fabric, network = dict(document["fabric"]), dict(document.get("network", {}))
@@ -168,6 +171,16 @@ def builder_of(document: Mapping[str, Any], where: str) -> str:
     return builder
 
 
+def expect_keys(document: Mapping[str, Any], where: str) -> None:
+    """Raise `DataError` where a system's file has a key nobody reads, or lacks one."""
+    for key in document:
+        if key not in SYSTEM_KEYS:
+            raise unknown("key", key, SYSTEM_KEYS, where)
+    for key in ("name", "chip", "owner_pays", "cooling", "source", "racks", "assemblies", "fabric"):
+        if key not in document:
+            raise DataError(f"{where}: the key {key!r} is missing")
+
+
 def stand_in(contains: Mapping[str, Mapping[str, float]], place: str, candidates: Any, part: str | None, where: str) -> dict[str, dict[str, float]]:
     """Return the tree with one of a place's alternatives, the first if none is named, in the place of its name."""
     if not isinstance(candidates, dict) or not candidates or not all(is_count(number) for number in candidates.values()):
@@ -194,7 +207,11 @@ def shared_assemblies(catalogue: Catalogue) -> dict[str, dict[str, float]]:
     for folder in catalogue.folders:
         path = folder / "assemblies.toml"
         if path.is_file():
-            found |= catalogue.toml(path)
+            document = catalogue.toml(path)
+            for part, children in document.items():
+                if not isinstance(children, dict):
+                    raise DataError(f"{path}: {part} is {children!r}, expected the parts it contains, such as {{ hbm4-stack = 4 }}")
+            found |= document
     return found
 
 
@@ -215,14 +232,19 @@ def choose(variants: Mapping[str, Any], wanted: Mapping[str, str], name: str, wh
 
 def expand(contains: Mapping[str, Mapping[str, float]], where: str) -> Iterator[Leaf]:
     """Yield every place of the tree below `world`, parents first, with the quantity in one whole world."""
+    places = itertools.count(1)
 
     def below(part: str, path: str, count: float, above: tuple[str, ...]) -> Iterator[Leaf]:
+        if len(above) > DEEPEST:
+            raise DataError(f"{where}: {part} stands more than {DEEPEST} assemblies deep: {' > '.join(above[:4])} > ...")
         for child, quantity in contains.get(part, {}).items():
             if not is_count(quantity):
                 raise DataError(f"{where}: {part} contains {quantity!r} of {child}, expected a count")
             if child in above:
                 raise DataError(f"{where}: {child} contains itself: {' > '.join([*above, child])}")
             if quantity:
+                if next(places) > MOST_PLACES:
+                    raise DataError(f"{where}: the tree has more than {MOST_PLACES:,} places, expected assemblies named once")
                 place = f"{path}/{child}" if path else child
                 yield Leaf(place, child, count * quantity, path)
                 yield from below(child, place, count * quantity, (*above, child))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field
+from os.path import exists  # unlike a path's method it says no to a name that no file can have
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -115,7 +116,7 @@ def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
         path = known[str(name)]
     elif path.parent.name == "published" and path.name in catalogue.published:
         path = catalogue.published[path.name]
-    elif path.suffix != ".toml" and not path.exists():
+    elif path.suffix != ".toml" and not exists(path):
         system, _, variants = str(name).partition("@")
         if system not in known_systems(catalogue):
             raise unknown("scenario", str(name), [*known, *known_systems(catalogue)])
@@ -192,8 +193,9 @@ class Inputs:
         scenario = self.scenario = self.scenario._replace(documents=self.scenario.documents | self.chosen_documents())
         variant = {**scenario.variant, **self.variant}
         self.system = self.system_of(variant)
-        wanted = {path: Given(text, self.system.source, "analyst", self.system.where) for path, text in self.system.settings.items()}
-        wanted |= {path: Given(text, f"set by the scenario {scenario.name}", "assumed", scenario.where) for path, text in scenario.settings.items()}
+        wanted = {path: Given(text, self.system.source, "analyst", self.system.where, own=False) for path, text in self.system.settings.items()}
+        own, by = scenario.name not in self.catalogue.scenarios, f"set by the scenario {scenario.name}"
+        wanted |= {path: Given(text, by, "assumed", scenario.where, own=own) for path, text in scenario.settings.items()}
         for group, name in scenario.documents.items():
             self.read(group, name)
         if defaults := DEFAULTS.get(self.texts.get("workload.kind", "")):
@@ -416,10 +418,11 @@ class Inputs:
         name, _, last = rest.rpartition(".")
         if group == "parts":
             return name in self.catalogue.parts and (group, last) in attributes()
-        if group == "rebates":
-            return name in self.catalogue.ids(group) and (group, last) in attributes()
-        if group == "performance" and (name, last) in self.catalogue.calibration_rows:
-            return True
+        if group in ("shares", "rebates", "performance") and name:
+            try:
+                return self.resolve(path).path == path
+            except DataError:
+                return False
         return path in self.found or (not name and (group, last) in attributes())
 
 

@@ -115,6 +115,10 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
         *standing_notes,
         *(f"{path} is set, but nothing in this scenario rests on it" for path in inputs.unused(values)),
     ]
+    if len(catalogue.folders) > 1:
+        from tco.catalog.own import own_note
+
+        notes += own_note(catalogue, values.inputs)
     measured = "training" if inputs.kind == "training" else "inference"
     if chain.serving.reason:
         metric = "step_s" if measured == "training" else "output_tokens_per_s_per_chip"

@@ -21,6 +21,8 @@ SHELVES = ("parts", "systems", "models", "scenarios", "sources", "rebates")
 # Command -> the module that registers it on `app`.
 MODULES = {name: name for name in ALONE} | dict.fromkeys(SHELVES, "shelves")
 
+FAULT = 70  # the exit code of a defect of the program
+
 
 class Listing(TyperGroup):
     """A group whose help says all of what each command does, not the beginning of it that fits the line."""
@@ -34,6 +36,8 @@ class Listing(TyperGroup):
 
 class Commands(Listing):
     """A group that reads a command's module when the command is asked for, and ends an error that is the user's to mend with one message."""
+
+    debug = False
 
     def load(self, modules: Iterable[str]) -> None:
         """Take in the commands of some modules: reading all of them would be a tenth of a command's time."""
@@ -56,14 +60,31 @@ class Commands(Listing):
         """Run the command; an error the user can mend is printed, not raised."""
         from tco.foundation.errors import TcoError
 
+        self.debug = ctx.params["debug"]
         try:
             return super().invoke(ctx)
         except TcoError as error:
-            print(f"error: {error}", file=sys.stderr)
+            from tco.outputs.table import plain
+
+            print(f"error: {plain(str(error))}", file=sys.stderr)
             raise SystemExit(error.exit_code) from None
         except BrokenPipeError:  # the reader of the pipe has left, as `head` does
             sys.stderr.close()
             raise SystemExit(0) from None
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run the program; a fault of its own ends in one line and an exit code that no check uses, or with `--debug` in its trace."""
+        try:
+            return super().main(*args, **options)
+        except Exception as error:
+            if self.debug:
+                raise
+            print(f"fault: {type(error).__name__}: {error}", file=sys.stderr)
+            print(
+                f"This is a defect of tco {__version__}, not of your data. Please report it, with what `tco --debug COMMAND` prints.",
+                file=sys.stderr,
+            )
+            raise SystemExit(FAULT) from None
 
 
 app = typer.Typer(
@@ -71,7 +92,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # plain text: drawing boxes around it would take a third of the time help takes
+    rich_markup_mode="rich" if sys.stdout and sys.stdout.isatty() else None,  # frames are for people: they take a third of the time of help
     help="What a unit of AI work costs on a rack, and why. Every number can be opened: `tco explain SCENARIO METRIC`.",
 )
 
@@ -84,5 +105,8 @@ def version(wanted: bool) -> None:
 
 
 @app.callback()
-def main(show_version: Annotated[bool, typer.Option("--version", callback=version, is_eager=True, help="Print the version.")] = False) -> None:
+def main(
+    show_version: Annotated[bool, typer.Option("--version", callback=version, is_eager=True, help="Print the version.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the whole trace of a fault of the program.")] = False,
+) -> None:
     """What a unit of AI work costs on a rack, and why."""

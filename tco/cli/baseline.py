@@ -50,7 +50,7 @@ def save(
     for state in states.values():
         if state["data_hash"] == catalogue.once("hash", catalogue.hash):
             state["data_date"] = newest_price(catalogue)
-    stayed = keep(path, states)
+    stayed = keep(path, given.states(states))
     saved = [[one, str(path)] for one in names]
     content = {"name": name, "path": str(path), "scenarios": names, "stayed": stayed}
     below = [f"As they were: {', '.join(stayed)}."] if stayed else []

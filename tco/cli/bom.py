@@ -10,7 +10,7 @@ from tco.cli import app
 from tco.cli.options import Given, command
 
 
-@command(app, "set", "variant", "redact")
+@command(app, "set", "variant")
 def bom(
     given: Given,
     system: Annotated[str, typer.Argument(help="A system's id; `tco systems list` shows them.")],
@@ -26,10 +26,10 @@ def bom(
     made = bill_of_system(catalogue, system, given.settings, given.variant)
     given.emit(
         Answer(
-            lambda: document("bom", catalogue, bill_document(made.system, made.bill, made.rebates, given.redact)),
-            lambda: [bill_table(made.system, made.bill, made.rebates, made.date, given.redact)],
+            lambda: document("bom", catalogue, bill_document(made.system, made.bill, made.rebates)),
+            lambda: [bill_table(made.system, made.bill, made.rebates, made.date)],
             HEADER,
-            [bill_cells(line, given.redact) for line in made.bill.lines],
+            [bill_cells(line) for line in made.bill.lines],
             made.notes,
         ),
     )

@@ -23,10 +23,14 @@ class Answer(NamedTuple):
     texts: Mapping[str, Callable[[], str]] = {}  # forms that this command has beside those of all
 
 
-def emit(answer: Answer, form: str, output: Path | None, quiet: bool) -> None:
-    """Print or write an answer in one of the forms table, csv, json, md, or of its own."""
+def emit(answer: Answer, form: str, output: Path | None, quiet: bool, redact: bool = False) -> None:
+    """Print or write an answer in one of the forms table, csv, json, md, or of its own; with `redact` without what tells of own values."""
     from tco.foundation.files import write_atomically
 
+    if redact:
+        from tco.cli.keeping import without_own_values
+
+        answer = without_own_values(answer, form)
     if form in answer.texts:
         text = answer.texts[form]()
     elif form == "json":
@@ -38,9 +42,7 @@ def emit(answer: Answer, form: str, output: Path | None, quiet: bool) -> None:
     else:
         text = "\n".join(to_text(table, terminal_width() if output is None else None) for table in answer.tables())
     if output is None:
-        if not sys.stdout.isatty() and hasattr(sys.stdout, "reconfigure"):
-            sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # files and pipes hold the same bytes whatever the locale
-        sys.stdout.write(text)
+        put(text)
     else:
         write_atomically(output, text)
     if not quiet:
@@ -48,9 +50,31 @@ def emit(answer: Answer, form: str, output: Path | None, quiet: bool) -> None:
             print(f"note: {note}", file=sys.stderr)
 
 
+def put(text: str) -> None:
+    """Print a text on stdout to its last byte; an output that takes less (a full disk, a closed one) raises `UsageError`."""
+    from tco.foundation.errors import UsageError
+
+    stream = sys.stdout
+    if stream is None:
+        raise UsageError("stdout: is closed, expected somewhere to print")
+    try:
+        if stream.isatty() or not hasattr(stream, "buffer"):
+            stream.write(text)
+        else:  # files and pipes hold the same bytes whatever the locale
+            rest = memoryview(text.encode("utf-8"))
+            while rest:  # an unbuffered stream may take a part only
+                rest = rest[stream.buffer.write(rest) :]
+        stream.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        sys.stdout = None  # what is left in its buffer would fail once more at the end
+        raise UsageError(f"stdout: cannot be written ({error.strerror or error})") from None
+
+
 def terminal_width() -> int | None:
     """Return the width of the terminal, or None where stdout is no terminal: a pipe never loses a digit."""
-    if not sys.stdout.isatty():
+    if sys.stdout is None or not sys.stdout.isatty():
         return None
     columns = os.environ.get("COLUMNS", "")
     return int(columns) if columns.isdigit() else os.get_terminal_size(sys.stdout.fileno()).columns

@@ -10,7 +10,7 @@ from tco.cli import app
 from tco.cli.options import Given, command
 
 
-@command(app, "plan", "set", "variant", "redact")
+@command(app, "plan", "set", "variant")
 def explain(
     given: Given,
     scenario: Annotated[str, typer.Argument(help="A scenario's name or file.")],
@@ -40,8 +40,7 @@ def explain(
         raise unknown("metric or cell", metric, [*METRICS, *cells_of(result.nodes.values())])
     if root is None:
         raise DataError(f"{metric} has no value for {scenario}: {'; '.join(result.notes) or 'it belongs to another kind of workload'}")
-    own = frozenset(path for path, given in result.inputs.items() if given.overlay)
-    view = View(catalogue, depth, given.redact, own, {path: found.as_of for path, found in result.inputs.items()})
+    view = View(catalogue, depth, {path: found.as_of for path, found in result.inputs.items()})
     short = view._replace(depth=SHALLOW) if depth is None and not everything else view
     title = f"{result.title}: {METRICS[metric].label if metric in METRICS else metric}"
     deeper = f"--depth {(short.depth or 0) + 1} opens one more, --all everything, `tco explain {scenario} CELL` what lies below a cell"

@@ -1,6 +1,6 @@
 """The options commands share: each is declared here, once, and a command names those it takes.
 
-A command that answers has `--data`, `--format`, `--output` and `--quiet`; it gets what the user asked for as one `Given`.
+A command that answers has `--data`, `--format`, `--output`, `--quiet` and `--redact`; it gets what the user asked for as one `Given`.
 """
 
 from __future__ import annotations
@@ -56,9 +56,12 @@ SHARED: dict[str, tuple[Any, Any]] = {
     "form": (Annotated[Form, typer.Option("--format", help="How the answer is printed.")], Form.table),
     "output": (Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Write to a file instead of stdout.")], None),
     "quiet": (Annotated[bool, typer.Option("--quiet", help="No notes on stderr.")], False),
-    "redact": (Annotated[bool, typer.Option("--redact", help="Leave out values that come from your own data folder.")], False),
+    "redact": (
+        Annotated[bool, typer.Option("--redact", envvar="TCO_REDACT", show_envvar=False, help="Withhold whatever rests on values of your own.")],
+        False,
+    ),
 }
-USUAL = ("data", "form", "output", "quiet")
+USUAL = ("data", "form", "output", "quiet", "redact")
 
 
 class Given:
@@ -69,7 +72,6 @@ class Given:
         self.data: Path | None = self.texts["data"]
         self.form: StrEnum = self.texts["form"]
         self.quiet: bool = self.texts["quiet"]
-        self.redact: bool = self.texts["redact"]
 
     @property
     def settings(self) -> dict[str, str]:
@@ -86,11 +88,20 @@ class Given:
         """The axes or the plan that `--plan` fixes, if any."""
         return axes(self.texts["plan"])
 
+    def states(self, states: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        """Return what a baseline is to keep: all of some states, or with `--redact` what does not tell of own values."""
+        if not self.texts["redact"]:
+            return states
+        from tco.cli.keeping import states_without_own_values
+
+        self.texts["redact"] = False  # what is left to say are names
+        return states_without_own_values(states)
+
     def emit(self, answer: Answer) -> None:
         """Print or write an answer in the form that was asked for."""
         from tco.cli.emit import emit
 
-        emit(answer, self.form.value, self.texts["output"], self.quiet)
+        emit(answer, self.form.value, self.texts["output"], self.quiet, self.texts["redact"])
 
 
 def command(
@@ -109,7 +120,12 @@ def command(
 
         def run(**texts: Any) -> None:
             mine = {one.name: texts.pop(one.name) for one in own}
-            function(Given(texts), **mine)
+            if not texts.get("redact"):
+                function(Given(texts), **mine)
+                return
+            from tco.cli.keeping import keeping_back
+
+            keeping_back(lambda: function(Given(texts), **mine))
 
         run.__name__, run.__doc__, run.__module__ = function.__name__, function.__doc__, function.__module__
         run.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]

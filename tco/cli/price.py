@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tco.cli.emit import Answer
 
 
-@command(app, "set", "variant", "redact")
+@command(app, "set", "variant")
 def price(
     given: Given,
     scenario: Annotated[str, typer.Argument(help="A scenario's name or file.")],
@@ -31,19 +31,19 @@ def price(
     catalogue, (result,) = evaluate_all([scenario], given.data, given.settings, given.variant)
     notes = [*result.notes, *result.ages.notes]
     if cash_flow:
-        answer = over_time(catalogue, result, given.redact, notes)
+        answer = over_time(catalogue, result, notes)
     else:
         answer = Answer(
-            lambda: document("price", catalogue, cost_document(result, given.redact) | ({} if given.redact else {"state": state_of(result)})),
-            lambda: [cost_table(result, given.redact)],
+            lambda: document("price", catalogue, cost_document(result) | {"state": state_of(result)}),
+            lambda: [cost_table(result)],
             HEADER,
-            cost_rows(result, given.redact),
+            cost_rows(result),
             notes,
         )
     given.emit(answer)
 
 
-def over_time(catalogue: Catalogue, result: Result, redact: bool, notes: list[str]) -> Answer:
+def over_time(catalogue: Catalogue, result: Result, notes: list[str]) -> Answer:
     """Return the answer by month."""
     from tco.cli.emit import Answer
     from tco.outputs.costs import cost_document
@@ -53,11 +53,10 @@ def over_time(catalogue: Catalogue, result: Result, redact: bool, notes: list[st
     from tco.studies.state import state_of
 
     money = money_of(result, catalogue)
-    state = {} if redact else {"state": state_of(result)}
     return Answer(
-        lambda: document("price", catalogue, cost_document(result, redact) | payment_document(result, money, redact) | state),
-        lambda: [payment_table(result, money, redact)],
+        lambda: document("price", catalogue, cost_document(result) | payment_document(money) | {"state": state_of(result)}),
+        lambda: [payment_table(result, money)],
         HEADER,
-        payment_rows(result, money, redact),
+        payment_rows(money),
         [*notes, *money.notes],
     )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tco.outputs.table import Table
 
 Id = Annotated[str, typer.Argument(help="An id that `list` shows.")]
-Lister = Callable[["Catalogue", bool], list[dict[str, Any]]]
+Lister = Callable[["Catalogue"], list[dict[str, Any]]]
 Checker = Callable[["Catalogue"], tuple[Any, ...]]  # findings, what the document adds, and tables below the findings
 
 
@@ -26,16 +26,16 @@ def add_shelf(name: str, one: str, items: Lister, check: Checker) -> typer.Typer
 
     def list_items(given: Given) -> None:
         catalogue = load(given)
-        found = items(catalogue, given.redact)
+        found = items(catalogue)
         header = list(dict.fromkeys(key for item in found for key in item)) or ["id"]
         rows = [[cell(item.get(key)) for key in header] for item in found]
         send(given, f"{name}-list", catalogue, {"items": found}, header, rows, f"{len(found)} {name}")
 
     list_items.__doc__ = f"List all {name}."
-    command(group, "redact", name="list")(list_items)
+    command(group, name="list")(list_items)
 
     def check_items(given: Given) -> None:
-        catalogue = load(given)
+        catalogue = load(given, checked=False)
         findings, extra, *tables = check(catalogue)
         title = f"{name}: {len(findings)} findings" if findings else f"{name}: all in order"
         rows = [[finding] for finding in findings]
@@ -51,11 +51,11 @@ def add_shelf(name: str, one: str, items: Lister, check: Checker) -> typer.Typer
     return group
 
 
-def load(given: Given) -> Catalogue:
+def load(given: Given, checked: bool = True) -> Catalogue:
     """Return the catalogue with the user's folder over it."""
     from tco.cli.load import catalogue_for
 
-    return catalogue_for(None, given.data)
+    return catalogue_for(None, given.data, checked)
 
 
 def cell(value: Any) -> str:
@@ -92,11 +92,11 @@ def listed(header: Sequence[str], rows: Sequence[Sequence[Any]], title: str) -> 
 
 
 # ---------------------------------------------------------------- parts
-def part_items(catalogue: Catalogue, redact: bool) -> list[dict[str, Any]]:
+def part_items(catalogue: Catalogue) -> list[dict[str, Any]]:
     """Return every part with the names of what is known of it."""
     known = catalogue.parts
     own = {part for (part, _), rows in catalogue.part_rows.items() if any(row.overlay for row in rows)}
-    return [{"id": part, "attributes": len(known[part]), "own": part in own} for part in sorted(known) if not (redact and part in own)]
+    return [{"id": part, "attributes": len(known[part]), "own": part in own} for part in sorted(known)]
 
 
 def parts_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
@@ -121,7 +121,7 @@ def parts_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
 parts = add_shelf("parts", "part", part_items, parts_check)
 
 
-@command(parts, "redact", name="show")
+@command(parts, name="show")
 def show_part(given: Given, part: Id) -> None:
     """Show every row of a part, the alternatives among them."""
     from tco.foundation.errors import unknown
@@ -130,13 +130,13 @@ def show_part(given: Given, part: Id) -> None:
     catalogue = load(given)
     if part not in catalogue.parts:
         raise unknown("part", part, catalogue.parts)
-    rows = [part_cells(part, name, row) for name, row in rows_of_part(catalogue, part, given.redact)]
+    rows = [part_cells(part, name, row) for name, row in rows_of_part(catalogue, part)]
     content = {"part": part, "rows": [dict(zip(PART_HEADER, row, strict=True)) for row in rows]}
-    send(given, "parts-show", catalogue, content, PART_HEADER, rows, part, part_table(catalogue, part, given.redact))
+    send(given, "parts-show", catalogue, content, PART_HEADER, rows, part, part_table(catalogue, part))
 
 
 # ---------------------------------------------------------------- systems
-def system_items(catalogue: Catalogue, _: bool) -> list[dict[str, Any]]:
+def system_items(catalogue: Catalogue) -> list[dict[str, Any]]:
     """Return every system with its chip, cooling and variants."""
     from tco.outputs.shelf import system_item
 
@@ -188,7 +188,7 @@ def show_system(given: Given, system: Id) -> None:
 
 
 # ---------------------------------------------------------------- models
-def model_items(catalogue: Catalogue, _: bool) -> list[dict[str, Any]]:
+def model_items(catalogue: Catalogue) -> list[dict[str, Any]]:
     """Return every model with its size."""
     from tco.models.architecture import load_model
 
@@ -229,7 +229,7 @@ def show_model(given: Given, model: Id) -> None:
 
 
 # ---------------------------------------------------------------- scenarios
-def scenario_items(catalogue: Catalogue, _: bool) -> list[dict[str, Any]]:
+def scenario_items(catalogue: Catalogue) -> list[dict[str, Any]]:
     """Return every shipped scenario."""
     from tco.chain.inputs import load_scenario
 
@@ -283,7 +283,7 @@ def show_scenario(given: Given, scenario: Id) -> None:
 
 
 # ---------------------------------------------------------------- sources
-def source_items(catalogue: Catalogue, _: bool) -> list[dict[str, Any]]:
+def source_items(catalogue: Catalogue) -> list[dict[str, Any]]:
     """Return every source."""
     return [source._asdict() for source in catalogue.sources.values()]
 
@@ -313,7 +313,7 @@ def show_source(given: Given, source: Id) -> None:
 
 
 # ---------------------------------------------------------------- rebates
-def rebate_items(catalogue: Catalogue, _: bool) -> list[dict[str, Any]]:
+def rebate_items(catalogue: Catalogue) -> list[dict[str, Any]]:
     """Return every agreement with a supplier."""
     from tco.economics.rebates import load_agreement
 

@@ -6,9 +6,12 @@ import csv
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tco.foundation.errors import DataError
+
+if TYPE_CHECKING:
+    import os
 
 LARGEST_FILE = 64 * 2**20  # bytes; a larger data file is a mistake
 
@@ -83,28 +86,57 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"{path}: broken TOML: {error}") from None
+    except RecursionError:
+        raise DataError(f"{path}: nested too deeply, expected a plain TOML file") from None
+    except ValueError as error:  # a number of more digits than Python reads
+        raise DataError(f"{path}: {error}") from None
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write a file under a temporary name and move it into place, so that nothing is ever half-written."""
+    """Write a file under a temporary name and move it into place, so that nothing is ever half-written.
+
+    A link is followed, and a file that was there keeps its mode and owner. What is no regular file (a device, a pipe) is written in place.
+    """
     import os
+    import stat
     import tempfile
 
     from tco.foundation.errors import UsageError
 
+    data = content if isinstance(content, bytes) else content.encode("utf-8")
     try:
-        if path.is_dir():
+        place = path.resolve()
+        before = place.stat() if place.exists() else None
+        if before and stat.S_ISDIR(before.st_mode):
             raise UsageError(f"{path}: is a folder, expected a file name to write")
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        if before and not before.st_mode & 0o222:
+            raise UsageError(f"{path}: is read-only, expected a file that may be written")
+        if before and not stat.S_ISREG(before.st_mode):
+            with place.open("wb") as stream:
+                stream.write(data)
+            return
+        handle, name = tempfile.mkstemp(prefix=f".{place.name[:100]}.", dir=place.parent)
         try:
             with os.fdopen(handle, "wb") as stream:
-                stream.write(content if isinstance(content, bytes) else content.encode("utf-8"))
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(name, 0o666 & ~mask)  # mkstemp makes private files; an output is an ordinary one
-            os.replace(name, path)
+                stream.write(data)
+            _take_rights(name, before)
+            os.replace(name, place)
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written ({error.strerror or error})") from None
+    except (OSError, RuntimeError) as error:  # a loop of links is a RuntimeError
+        raise UsageError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
+
+
+def _take_rights(name: str, before: os.stat_result | None) -> None:
+    """Give a new file the mode and owner of the one it replaces, or those of an ordinary file."""
+    import contextlib
+    import os
+    import stat
+
+    mask = os.umask(0)
+    os.umask(mask)
+    if before and (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
+        with contextlib.suppress(PermissionError):  # only a superuser gives files away
+            os.chown(name, before.st_uid, before.st_gid)
+    os.chmod(name, stat.S_IMODE(before.st_mode) if before else 0o666 & ~mask)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from tco.foundation.errors import DataError
@@ -12,6 +13,9 @@ KINDS = ("measured", "vendor", "filing", "analyst", "press", "derived", "estimat
 SOURCED = frozenset(("measured", "vendor", "filing", "analyst", "press", "derived"))
 
 KEPT = "kept earlier"  # the source of a value that an earlier answer rested on
+
+# A person's own values are read as they are (0), or moved up (1) or down (-1): for an answer that keeps them back.
+way: ContextVar[int] = ContextVar("way", default=0)
 
 
 def worst(kinds: list[str]) -> str:
@@ -47,6 +51,7 @@ class Given(NamedTuple):
     kind: str = "assumed"
     where: str = "--set"
     many: Any = None  # an array of values in the input's unit, asked together; the text then only says how many
+    own: bool = True  # a person's own, and not of a file that is shipped
 
 
 def bounded(given: Input, minimum: float, maximum: float) -> Input:

@@ -15,7 +15,7 @@ import numpy as np
 
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import everywhere, somewhere
-from tco.foundation.provenance import Given, Input, bounded
+from tco.foundation.provenance import Given, Input, bounded, way
 from tco.foundation.trace import Trace, Traced, paused, scope
 from tco.foundation.units import parse_quantity
 
@@ -184,8 +184,12 @@ class Values(Readable):
             raise DataError(f"{path}={given.text}: {error}") from None
         number, _, unit_text = given.text.strip().partition(" ")
         shown = (float(number), unit_text.strip()) if not number.endswith("%") else (value, unit)
-        made = Input(path, value, unit, value, value, "", given.kind, given.source, "", shown, given.where)
-        return bounded(made, *self.bounds(path))
+        made = bounded(Input(path, value, unit, value, value, "", given.kind, given.source, "", shown, given.where, given.own), *self.bounds(path))
+        if given.own and way.get():
+            from tco.foundation.moved import moved
+
+            return moved(made, *self.bounds(path))
+        return made
 
     def has(self, path: str) -> bool:
         """Say whether the user has set this path."""

@@ -15,22 +15,19 @@ from tco.outputs.table import Table, significant
 HEADER = ("path", "part", "quantity", "unit_price_usd", "extended_usd", "power_w", "kind", "source", "included_in")
 
 
-def bill_cells(line: BillLine, redact: bool) -> list[Any]:
+def bill_cells(line: BillLine) -> list[Any]:
     """Return the raw cells of a line."""
-    own = redact and line.overlay
-    unit, extended = (None, None) if own else (line.unit_price, line.extended)
-    return [line.path, line.part, line.quantity, unit, extended, line.power, line.kind, ";".join(line.sources), line.included_in]
+    return [line.path, line.part, line.quantity, line.unit_price, line.extended, line.power, line.kind, ";".join(line.sources), line.included_in]
 
 
-def bill_table(system: System, bill: Bill, rebates: Sequence[Rebate], date: str, redact: bool = False) -> Table:
+def bill_table(system: System, bill: Bill, rebates: Sequence[Rebate], date: str) -> Table:
     """Return the bill of one world, indented as the tree."""
     rows: list[Sequence[str]] = []
     for line in bill.lines:
         depth = line.path.count("/")
-        own = redact and line.overlay
-        price = "included" if line.included_in else "(own)" if own else significant(line.unit_price)
-        extended = "" if line.included_in else "(own)" if own else ("" if line.kind in SOURCED else "~") + significant(line.extended)
-        kind = "" if line.included_in else line.kind
+        price = "included" if line.included_in else significant(line.unit_price)
+        extended = "" if line.included_in else ("" if line.kind in SOURCED else "~") + significant(line.extended)
+        kind = "" if line.included_in else line.kind + (" (own)" if line.overlay else "")
         rows.append(("  " * depth + line.part, significant(line.quantity, 6), price, extended, significant(line.power), kind))
     rows.append(("WHOLE WORLD", "", "", significant(bill.price, 5), significant(bill.power, 5), ""))
     chips = system.chips
@@ -51,11 +48,11 @@ def variants(system: System) -> str:
     return " ".join(f"{key}={value}" for key, value in system.variant.items())
 
 
-def bill_document(system: System, bill: Bill, rebates: Sequence[Rebate], redact: bool = False) -> dict[str, Any]:
+def bill_document(system: System, bill: Bill, rebates: Sequence[Rebate]) -> dict[str, Any]:
     """Return the content of the JSON document."""
     lines = []
     for line in bill.lines:
-        cells = dict(zip(HEADER, bill_cells(line, redact), strict=True))
+        cells = dict(zip(HEADER, bill_cells(line), strict=True))
         for name in ("quantity", "unit_price_usd", "extended_usd", "power_w"):
             cells[name] = number(cells[name])
         lines.append(cells)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from tco.chain.result import Result
-from tco.economics.cost import CostLine
 from tco.foundation.provenance import SOURCED
 from tco.outputs.comparison import bill_dates, kinds_in_words, missing_notes, premise
 from tco.outputs.document import number
@@ -15,12 +14,7 @@ from tco.outputs.table import Table, significant
 HEADER = ("path", "asset", "usd", "usd_per_chip_hour", "kind", "sources")
 
 
-def visible(line: CostLine, redact: bool) -> bool:
-    """Say whether a line may be shown."""
-    return not (redact and line.overlay)
-
-
-def cost_table(result: Result, redact: bool = False) -> Table:
+def cost_table(result: Result) -> Table:
     """Return the cost lines of one scenario, the largest first within each class of asset."""
     rows: list[Sequence[str]] = []
     order = list(dict.fromkeys(line.asset for line in result.lines))
@@ -29,11 +23,9 @@ def cost_table(result: Result, redact: bool = False) -> Table:
         subtotal = sum(float(line.usd_per_chip_hour) for line in lines)
         rows.append((asset.upper(), "", significant(subtotal), "", ""))
         for line in lines:
-            shown = visible(line, redact)
-            hourly = significant(line.usd_per_chip_hour) if shown else "(own)"
-            usd = significant(line.usd) if shown else "(own)"
-            mark = "" if line.kind in SOURCED else "~"
-            rows.append((f"  {line.path.partition('/')[2] or line.path}", usd, f"{mark}{hourly}", line.kind, ", ".join(line.sources)))
+            hourly = ("" if line.kind in SOURCED else "~") + significant(line.usd_per_chip_hour)
+            own = " (own)" if line.overlay else ""
+            rows.append((f"  {line.path.partition('/')[2] or line.path}", significant(line.usd), hourly, line.kind + own, ", ".join(line.sources)))
     rows.append(("COST A CHIP-HOUR", "", significant(result.metrics["tco_usd_per_chip_hour"], 5), "", ""))
     gross, used = result.metrics["tco_gross_usd_per_chip_hour"], result.metrics["tco_usd_per_used_chip_hour"]
     below = [
@@ -44,14 +36,14 @@ def cost_table(result: Result, redact: bool = False) -> Table:
     return Table(("", "USD", "USD/chip-hour", "kind", "source"), rows, result.title, [premise(result)], below, "lrrll")
 
 
-def cost_rows(result: Result, redact: bool = False) -> list[list[Any]]:
+def cost_rows(result: Result) -> list[list[Any]]:
     """Return the CSV rows."""
     return [
         [
             line.path,
             line.asset,
-            line.usd if visible(line, redact) else None,
-            line.usd_per_chip_hour if visible(line, redact) else None,
+            line.usd,
+            line.usd_per_chip_hour,
             line.kind,
             ";".join(line.sources),
         ]
@@ -59,20 +51,19 @@ def cost_rows(result: Result, redact: bool = False) -> list[list[Any]]:
     ]
 
 
-def cost_document(result: Result, redact: bool = False) -> dict[str, Any]:
+def cost_document(result: Result) -> dict[str, Any]:
     """Return the content of the JSON document."""
     lines = [
         {
             "path": line.path,
             "asset": line.asset,
-            "usd": number(line.usd) if visible(line, redact) else None,
-            "usd_per_chip_hour": number(line.usd_per_chip_hour) if visible(line, redact) else None,
+            "usd": number(line.usd),
+            "usd_per_chip_hour": number(line.usd_per_chip_hour),
             "kind": line.kind,
             "sources": list(line.sources),
         }
         for line in result.lines
     ]
-    hidden = ["values of your own data folder are left out"] if redact and any(line.overlay for line in result.lines) else []
     return {
         "scenario": result.scenario,
         "system": result.system,
@@ -80,5 +71,5 @@ def cost_document(result: Result, redact: bool = False) -> dict[str, Any]:
         "metrics": {name: number(value) for name, value in result.metrics.items()},
         "shares": result.shares,
         "bill_dates": bill_dates(result),
-        "notes": [*missing_notes(result), *result.notes, *result.ages.notes, *hidden],
+        "notes": [*missing_notes(result), *result.notes, *result.ages.notes],
     }

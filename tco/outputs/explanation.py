@@ -31,17 +31,11 @@ def node_equation(node: Node) -> str | None:
 
 
 class View(NamedTuple):
-    """How an explanation is read: from where its sources come, how deep, and what is not shown."""
+    """How an explanation is read: from where its sources come, and how deep."""
 
     catalogue: Catalogue
     depth: int | None = None
-    redact: bool = False
-    own: frozenset[str] = frozenset()  # paths of a person's own values
     dates: Mapping[str, str] = {}  # of inputs, by path
-
-    def hides(self, node: Node) -> bool:
-        """Say whether a value is left out."""
-        return self.redact and node.path in self.own
 
     def ends(self, level: int) -> bool:
         """Say whether nothing below a level is shown."""
@@ -65,7 +59,7 @@ def explanation_document(metric: str, root: Node, view: View) -> dict[str, Any]:
         made: dict[str, Any] = {
             "id": node.id,
             "name": name,
-            "value": None if view.hides(node) else number(value),
+            "value": number(value),
             "unit": unit,
             "equation": node_equation(node),
             "source": source_text(node, view.catalogue),
@@ -109,7 +103,7 @@ def explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
     def visit(name: str, node: Node, lead: str, tail: str, level: int, share: str = "") -> Iterator[str]:
         value, unit = node.shown or (node.value, node.unit)
         mark = "" if node.kind is None or node.kind in SOURCED else "~"
-        shown = "(own value, left out)" if view.hides(node) else f"{mark}{significant(value, 6)} {unit}".rstrip()
+        shown = f"{mark}{significant(value, 6)} {unit}".rstrip()
         text = f"{lead}{node.path if node.is_leaf and node.path else name} = {shown}{share}"
         if node.is_leaf:
             yield f"{text}  [{origin(node, view)}]"
@@ -154,7 +148,7 @@ def explanation_rows(root: Node, view: View) -> list[list[Any]]:
         seen.add(node.id)
         value, unit = node.shown or (node.value, node.unit)
         inputs = ";".join(inner.id for _, inner in node.inputs)
-        cells = [node.id, name, node.path or "", None if view.hides(node) else value, unit, node_equation(node) or ""]
+        cells = [node.id, name, node.path or "", value, unit, node_equation(node) or ""]
         rows.append([*cells, node.kind or "", source_text(node, view.catalogue), inputs])
         if not view.ends(level):
             for inner_name, inner in node.inputs:

@@ -6,9 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tco.chain.result import Result
-from tco.economics.flows import Payment
 from tco.outputs.comparison import premise
-from tco.outputs.costs import visible
 from tco.outputs.document import number
 from tco.outputs.table import Table, significant
 from tco.studies.money import DEBT, INCOME, Money
@@ -17,20 +15,14 @@ HEADER = ("month", "usd", "line")
 COLUMNS = ("once", "recurring", "income", "debt")
 
 
-def shown(result: Result, money: Money, redact: bool) -> list[Payment]:
-    """Return the payments of every line that may be shown."""
-    hidden = {line.path for line in result.lines if not visible(line, redact)}
-    return [one for one in money.payments if one.line not in hidden]
-
-
-def payment_rows(result: Result, money: Money, redact: bool = False) -> list[list[Any]]:
+def payment_rows(money: Money) -> list[list[Any]]:
     """Return the CSV rows."""
-    return [[one.month, one.usd, one.line] for one in shown(result, money, redact)]
+    return [[one.month, one.usd, one.line] for one in money.payments]
 
 
-def payment_document(result: Result, money: Money, redact: bool = False) -> dict[str, Any]:
+def payment_document(money: Money) -> dict[str, Any]:
     """Return what the JSON document adds."""
-    paid = [{"month": one.month, "usd": number(one.usd), "line": one.line} for one in shown(result, money, redact)]
+    paid = [{"month": one.month, "usd": number(one.usd), "line": one.line} for one in money.payments]
     found = {
         "npv_usd": money.npv,
         "irr_per_year": money.irr,
@@ -45,12 +37,12 @@ def payment_document(result: Result, money: Money, redact: bool = False) -> dict
     return {"cash_flow": paid, "money": {name: number(value) for name, value in found.items()}, "books": books, "money_notes": money.notes}
 
 
-def payment_table(result: Result, money: Money, redact: bool = False) -> Table:
+def payment_table(result: Result, money: Money) -> Table:
     """Return what is paid before operation begins and in each of its years, by kind; what comes in is negative."""
     recurring = {line.path for line in result.lines if line.flow.recurs}
     kinds = {INCOME: "income", DEBT: "debt"} | dict.fromkeys(recurring, "recurring")
     years: dict[int, dict[str, float]] = {}
-    for one in shown(result, money, redact):
+    for one in money.payments:
         sums = years.setdefault(-(-one.month // 12), {})
         kind = kinds.get(one.line, "once")
         sums[kind] = sums.get(kind, 0.0) + float(one.usd)

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 PART_HEADER = ("part", "attribute", "value", "unit", "low", "high", "as_of", "kind", "source", "use", "note")
 
 
-def rows_of_part(catalogue: Catalogue, part: str, redact: bool = False) -> list[tuple[str, Row]]:
+def rows_of_part(catalogue: Catalogue, part: str) -> list[tuple[str, Row]]:
     """Return the rows of a part with their attributes, in file order."""
-    return [(name, row) for (owner, name), rows in catalogue.part_rows.items() if owner == part for row in rows if not (redact and row.overlay)]
+    return [(name, row) for (owner, name), rows in catalogue.part_rows.items() if owner == part for row in rows]
 
 
 def part_cells(part: str, name: str, row: Row) -> list[Any]:
@@ -33,11 +33,11 @@ def part_cells(part: str, name: str, row: Row) -> list[Any]:
     return [part, name, numbers[0], cells["unit"], numbers[1], numbers[2], cells["as_of"], cells["kind"], cells["source"], use, cells["note"]]
 
 
-def part_table(catalogue: Catalogue, part: str, redact: bool = False) -> Table:
+def part_table(catalogue: Catalogue, part: str) -> Table:
     """Return the page of one part: every row, the alternatives among them, what is to be said of each, and where they come from."""
     rows: list[Sequence[str]] = []
     notes, sources = [], dict[str, None]()
-    for name, row in rows_of_part(catalogue, part, redact):
+    for name, row in rows_of_part(catalogue, part):
         cells = part_cells(part, name, row)
         low, high = significant(cells[4]), significant(cells[5])
         span = f"{low} to {high}" if low or high else ""
@@ -46,7 +46,7 @@ def part_table(catalogue: Catalogue, part: str, redact: bool = False) -> Table:
         rows.append((label, value, cells[3], span, cells[6], cells[7] + (" (own)" if row.overlay else ""), cells[8]))
         notes += [f"{f'{label} {value} {cells[3]}'.rstrip()}: {cells[10]}"] if cells[10] else []
         sources[cells[8]] = None
-    held = [] if redact else [f"stands in: {', '.join(systems_with(catalogue, part)) or 'no system'}"]
+    held = [f"stands in: {', '.join(systems_with(catalogue, part)) or 'no system'}"]
     cited = [f"{source}: {cited_as(catalogue, source)}" for source in sorted(sources)]
     below = ["Rows in brackets are alternatives: shown, not used.", *(["Notes:", *notes] if notes else []), "Sources:", *cited]
     return Table(("attribute", "value", "unit", "low to high", "as of", "kind", "source"), rows, part, held, below, "lrlllll")

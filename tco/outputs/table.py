@@ -5,11 +5,17 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from itertools import zip_longest
 from typing import Any, NamedTuple
 
 FORMULA_STARTS = ("=", "+", "-", "@")  # a spreadsheet would run a text that begins like this
+CONTROLS = dict.fromkeys((*range(32), 127, *range(128, 160), 8232, 8233), " ")  # what would move the cursor, break a row or colour a terminal
+
 GAP = "   "  # between columns
+
+
+def plain(text: str) -> str:
+    """Return a text on one line, without characters that a terminal or a table would obey."""
+    return text if text.isascii() and text.isprintable() else text.translate(CONTROLS)
 
 
 class Table(NamedTuple):
@@ -44,66 +50,37 @@ def significant(value: Any, digits: int = 4) -> str:
 
 def to_text(table: Table, width: int | None) -> str:
     """Return the table for a terminal of some width, or unbroken where `width` is None (a pipe)."""
-    lines = [line for text in ([table.title] if table.title else [], table.above) for each in text for line in folded(each, width)]
+    if width is not None:
+        from tco.outputs.terminal import drawn  # a library that folds takes long to read in, and a pipe needs none of it
+
+        return drawn(table, width)
+    lines = [plain(line) for line in (*([table.title] if table.title else []), *table.above)]
     if table.columns:
-        grid = [table.columns, *table.rows]
-        widths = [max(len(line) for row in grid for line in row[column].split("\n")) for column in range(len(table.columns))]
-        if width is not None:
-            widths = fitted(widths, width - len(GAP) * (len(widths) - 1))
-        sides = [table.side(column) for column in range(len(widths))]
-        head, *body = (laid_out([folded(cell, room) for cell, room in zip(row, widths, strict=True)], widths, sides) for row in grid)
-        lines += [*head, "─" * (sum(widths) + len(GAP) * (len(widths) - 1)), *(line for row in body for line in row)]
-    lines += [line for each in table.below for line in folded(each, width)]
+        grid = [[plain(cell) for cell in row] for row in (table.columns, *table.rows)]
+        widths = [max(len(row[column]) for row in grid) for column in range(len(table.columns))]
+        lines += [laid_out(row, widths, table) for row in grid]
+        lines.insert(len(lines) - len(table.rows), "─" * (sum(widths) + len(GAP) * (len(widths) - 1)))
+    lines += [plain(line) for line in table.below]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def fitted(widths: Sequence[int], room: int) -> list[int]:
-    """Return the widths of columns that share some room: the widest are cut to a common width, narrow ones keep theirs."""
-    cut = max(widths)
-    while cut > 1 and sum(min(each, cut) for each in widths) > room:
-        cut -= 1
-    return [min(each, cut) for each in widths]
-
-
-def folded(text: str, width: int | None) -> list[str]:
-    """Return a text's lines, those wider than the room broken between words, and a word only where it is wider than the room itself."""
-    whole = text.split("\n")
-    if width is None:
-        return whole
-    lines = []
-    for each in whole:
-        held = ""
-        for position, word in enumerate(each.split(" ")):
-            longer = f"{held} {word}" if position else word
-            if len(longer) > width and held.strip():
-                lines.append(held)
-                longer = word
-            while len(longer) > width:
-                lines.append(longer[:width])
-                longer = longer[width:]
-            held = longer
-        lines.append(held)
-    return lines
-
-
-def laid_out(cells: Sequence[Sequence[str]], widths: Sequence[int], sides: Sequence[str]) -> list[str]:
-    """Return the lines of one row, its cells beside each other."""
-    across = zip_longest(*cells, fillvalue="")
-    return [
-        GAP.join(text.rjust(room) if side == "right" else text.ljust(room) for text, room, side in zip(line, widths, sides, strict=True))
-        for line in across
-    ]
+def laid_out(row: Sequence[str], widths: Sequence[int], table: Table) -> str:
+    """Return the cells of a row beside each other."""
+    return GAP.join(
+        cell.ljust(room) if table.side(at) == "left" else cell.rjust(room) for at, (cell, room) in enumerate(zip(row, widths, strict=True))
+    )
 
 
 def to_markdown(table: Table) -> str:
     """Return the table as Markdown."""
 
     def line(cells: Sequence[str]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+        return "| " + " | ".join(plain(cell).replace("|", "\\|") for cell in cells) + " |"
 
     rule = ["---" if table.side(position) == "left" else "---:" for position in range(len(table.columns))]
     grid = [line(table.columns), line(rule), *(line(row) for row in table.rows)] if table.columns else []
-    blocks = [f"### {table.title}" if table.title else "", "  \n".join(table.above), "\n".join(grid), "  \n".join(table.below)]
+    above, below = ("  \n".join(plain(line) for line in lines) for lines in (table.above, table.below))
+    blocks = [f"### {plain(table.title)}" if table.title else "", above, "\n".join(grid), below]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
@@ -122,5 +99,5 @@ def csv_cell(cell: Any) -> str:
         return ""
     if isinstance(cell, (int, float)) and not isinstance(cell, bool):
         return repr(int(cell) if float(cell).is_integer() and abs(cell) < 2**53 else float(cell))
-    text = str(cell)
-    return "'" + text if text.startswith(FORMULA_STARTS) else text
+    text = plain(str(cell))
+    return "'" + text if text.lstrip().startswith(FORMULA_STARTS) else text

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from os.path import isfile  # unlike a path's method it says no to a name that no file can have
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.foundation.errors import DataError, UsageError
+from tco.foundation.files import data_directory
 
 if TYPE_CHECKING:
     from tco.chain.result import Result
@@ -22,14 +24,19 @@ HEADLINE = ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72")
 SAVED = ".json"  # the ending of a saved result
 
 
-def catalogue_for(scenario: str | None, data: Path | None) -> Catalogue:
-    """Return the catalogue a scenario sees: the shipped data, the `data/` folder beside its file, then `--data`."""
-    overlays = []
-    if scenario is not None and Path(scenario).is_file():
-        beside = Path(scenario).resolve().parent / "data"
-        if beside.is_dir():
-            overlays.append(beside)
-    return Catalogue([*overlays, *([data] if data is not None else [])])
+def catalogue_for(scenario: str | None, data: Path | None, checked: bool = True) -> Catalogue:
+    """Return the catalogue a scenario sees: the shipped data, `data/` of the folder one stands in and of the scenario's file, then `--data`.
+
+    A person's own rows are checked first, but where a command lists what is wrong with them (`checked` is False).
+    """
+    beside = [Path("data")] if scenario is None or not isfile(scenario) else [Path("data"), Path(scenario).resolve().parent / "data"]
+    found = {path.resolve(): path for path in beside if path.is_dir() and path.resolve() != data_directory()}
+    catalogue = Catalogue([*found.values(), *([data] if data is not None else [])])
+    if checked and len(catalogue.folders) > 1:
+        from tco.catalog.own import check_own_rows
+
+        check_own_rows(catalogue)
+    return catalogue
 
 
 def evaluate_all(
@@ -56,7 +63,7 @@ def evaluate_all(
                 raise UsageError(f"{name if not isinstance(name, Result) else name.scenario}: a saved result cannot be changed; name its scenario")
             results.append(name if isinstance(name, Result) else kept_result(Path(name), shared))
         else:
-            catalogue = catalogue_for(str(name), data) if Path(name).is_file() else shared
+            catalogue = catalogue_for(str(name), data) if isfile(name) else shared
             results.append(evaluate(name, settings, plan, catalogue=catalogue, variant=variant, refuse=refuse))
         if priced and results[-1].bill is None:
             raise without_bill(catalogue, results[-1].system)
@@ -168,5 +175,5 @@ def frontier(
     from tco.studies.frontier import frontiers_of
 
     shared = catalogue_for(None, data)
-    decoding, prefilling = ([(name, catalogue_for(name, data) if Path(name).is_file() else shared) for name in part] for part in (scenarios, prefill))
+    decoding, prefilling = ([(name, catalogue_for(name, data) if isfile(name) else shared) for name in part] for part in (scenarios, prefill))
     return frontiers_of(decoding, prefilling, dict(set or {}))

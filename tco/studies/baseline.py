@@ -114,6 +114,12 @@ def load(path: Path) -> States:
     return states
 
 
+def withheld(metric: str, state: Mapping[str, Any], base: Mapping[str, Any]) -> bool:
+    """Say whether a state keeps a metric back, as it tells of a person's own values; one against the baseline also tells of the baseline's."""
+    cost = AGAINST_BASELINE.get(metric)
+    return metric in state.get("withheld", ()) or (cost is not None and cost in (*state.get("withheld", ()), *base.get("withheld", ())))
+
+
 def drifts(old: States, results: Mapping[str, Result], catalogue_of: Callable[[str], Catalogue], rule: Rule) -> list[Drift]:
     """Return the metrics that moved beyond what a rule allows, and the steps they moved in."""
     new = {name: state_of(result, fingerprints=False) for name, result in results.items()}
@@ -129,6 +135,8 @@ def drifts(old: States, results: Mapping[str, Result], catalogue_of: Callable[[s
     found = []
     for name in old:
         for moved in filter(rule.broken, moves(before[name], after[name], 0.0)):
+            if withheld(moved.metric, old[name], old[base]):
+                continue
             move = moved
             if move.old is not None and move.new is not None:
                 cost, start = AGAINST_BASELINE.get(move.metric), before[name]["metrics"]

@@ -205,3 +205,44 @@ def test_the_check_finds_what_the_schema_forbids(own, old, new, finding):
 def test_the_shipped_files_are_toml(catalogue):
     for name in catalogue.ids("systems"):
         assert read_toml(catalogue.find("systems", name, "system"))["name"]
+
+
+def test_a_tree_too_deep_or_too_wide_is_refused():
+    chain = {"world": {"a0": 1}} | {f"a{level}": {f"a{level + 1}": 1} for level in range(2000)}
+    with pytest.raises(DataError, match="more than 40 assemblies deep"):
+        paths(chain)
+    fan = {"world": {"a0": 1, "b0": 1}} | {f"{side}{level}": {f"a{level + 1}": 1, f"b{level + 1}": 1} for level in range(30) for side in "ab"}
+    with pytest.raises(DataError, match="more than 20,000 places"):
+        paths(fan)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ("racks = 1", 'racks = "two"', "racks"),
+        ('chip = "trn3"', 'chip = ["trn3"]', "chip"),
+        ("racks = 1", "racks = 1\nrebates = 5", "rebates"),
+        ('name = "Tiny"', "name = 5", "name"),
+        ('kind = "star"', 'kind = "star"\n[network]\n[alternatives]\nx = 5', "alternatives.x"),
+        ("world = { trn3 = 4, nitro-v6-400g = 2 }", "world = 4", "assemblies.world"),
+    ],
+)
+def test_a_system_of_ones_own_is_checked_when_it_is_read(own, old, new, key):
+    assert old in TINY
+    path = own.write("systems/tiny.toml", TINY.replace(old, new))
+    with pytest.raises(DataError) as caught:
+        load_system(own.catalogue(), "tiny")
+    assert str(caught.value).startswith(f"{path}: {key}: ")
+
+
+def test_an_assembly_that_is_no_table_is_refused(own):
+    path = own.write("assemblies.toml", "trn3 = 5\n")
+    with pytest.raises(DataError) as caught:
+        load_system(own.catalogue(), "trn3-nl72x2")
+    assert str(caught.value).startswith(f"{path}: trn3 is 5, expected the parts it contains")
+
+
+@pytest.mark.parametrize("name", ["../systems/gb200-nvl72", "a/b", "..", "", "x" * 300, "a\0b"])
+def test_an_id_is_a_name_and_no_path(catalogue, name):
+    with pytest.raises(DataError, match="unknown system"):
+        load_system(catalogue, name)

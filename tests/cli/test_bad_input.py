@@ -114,3 +114,20 @@ def test_a_bad_row_of_ones_own_names_file_and_line(own):
 def test_every_headline_scenario_survives_its_own_name():
     for name in HEADLINE:
         assert tco("price", name).exit_code == 0
+
+
+@pytest.mark.parametrize("path", ["performance.trainium.launch_time=4 us", "shares.amd.price=300 USD/share", "rebates.amd-openai.vested=0.5"])
+def test_a_path_is_known_if_any_column_rests_on_it(path):
+    """A warrant or a prior of one vendor may be varied in a comparison; the other columns say that they do not rest on it."""
+    plain, moved = tco("compare", "--quiet"), tco("compare", "--set", path)
+    assert moved.exit_code == 0, moved.stderr
+    assert plain.stdout != moved.stdout
+    assert f"gb200-nvl72: {path.partition('=')[0]} is set, but nothing in this scenario rests on it" in moved.stderr
+
+
+@pytest.mark.parametrize("path", ["performance.trainum.launch_time=4 us", "shares.asterra.price=3 USD/share", "performance.trainium.lunch_time=4 us"])
+def test_a_path_no_column_knows_is_refused_with_the_nearest(path):
+    done = tco("compare", "--set", path)
+    assert (done.exit_code, done.stdout) == (3, "")
+    assert "unknown" in done.stderr
+    assert "did you mean" in done.stderr

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
+import tempfile
 
 import pytest
 
@@ -41,8 +44,10 @@ def test_what_was_there_survives_a_failure_in_mid_answer(tmp_path, monkeypatch):
     path = tmp_path / "out.json"
     path.write_text("before")
     monkeypatch.setattr(documents.json, "dumps", fail)
-    with pytest.raises(ValueError, match="JSON compliant"):
-        tco("price", "gb200-nvl72", "--format", "json", "--output", path)
+    done = tco("price", "gb200-nvl72", "--format", "json", "--output", path)
+    assert done.exit_code == 70
+    assert "JSON compliant" in done.stderr
+    assert "Traceback" not in done.stderr
     assert path.read_text() == "before"
     assert os.listdir(tmp_path) == ["out.json"]
 
@@ -91,3 +96,34 @@ def test_notes_stand_in_the_document():
 @pytest.mark.parametrize("no_color", ["1", ""])
 def test_no_escape_codes_leave_the_program(arguments, no_color):
     assert "\x1b" not in tco(*arguments, NO_COLOR=no_color, FORCE_COLOR="1").stdout
+
+
+def test_debug_shows_the_whole_trace_of_a_fault(monkeypatch):
+    def fail(*_, **__):
+        raise ValueError("a defect")
+
+    monkeypatch.setattr(documents.json, "dumps", fail)
+    with pytest.raises(ValueError, match="a defect"):
+        tco("--debug", "price", "gb200-nvl72", "--format", "json")
+
+
+def shell(command, **environment):
+    """Run `tco` as a shell does, from a folder of its own."""
+    whole = f'tco() {{ {sys.executable} -m tco "$@"; }}; {command}'
+    environment = dict(os.environ, PYTHONPATH=os.getcwd(), **environment)
+    done = subprocess.run(["bash", "-c", whole], check=False, capture_output=True, text=True, cwd=tempfile.mkdtemp(), env=environment)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("tco price gb200-nvl72 --format json > /dev/full", "cannot be written (No space left on device)"),
+        ("ulimit -f 1; trap '' XFSZ; tco price gb200-nvl72 --format json > out", "cannot be written (File too large)"),
+        ("tco price gb200-nvl72 >&-", "is closed, expected somewhere to print"),
+    ],
+    ids=["full disk", "limit of 1 KiB on files", "closed"],
+)
+def test_an_answer_is_never_cut_in_silence(command, message, unbuffered):
+    assert shell(command, PYTHONUNBUFFERED=unbuffered) == (2, f"error: stdout: {message}\n")

@@ -1,4 +1,4 @@
-"""A folder of one's own: made by `init`, priced, kept as a baseline, compared, hidden by --redact."""
+"""A folder of one's own: made by `init`, priced, kept as a baseline, compared."""
 
 from __future__ import annotations
 
@@ -50,34 +50,6 @@ def test_data_beside_a_scenario_is_laid_over_ours(folder):
     own = [line for path, line in lines.items() if path.endswith("nitro-v6-400g")]
     assert own
     assert all(line["sources"] == ["my-quote"] for line in own)
-
-
-def test_redaction_hides_ones_own_values(folder):
-    own = [line for line in document("price", "mine.toml", "--redact")["lines"] if line["path"].endswith("nitro-v6-400g")]
-    assert [(line["usd"], line["usd_per_chip_hour"]) for line in own] == [(None, None)] * len(own)
-    shown = document("price", "mine.toml", "--redact")
-    assert "state" not in shown
-    assert "values of your own data folder are left out" in shown["notes"]
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("bom", "trn3-nl72x2", "--data", "data"),
-        ("parts", "show", "nitro-v6-400g", "--data", "data"),
-        ("price", "mine.toml"),
-        ("explain", "mine.toml", "capex_usd", "--all"),
-    ],
-    ids=" ".join,
-)
-@pytest.mark.parametrize("form", ["table", "csv", "json", "md"])
-def test_a_secret_price_is_nowhere_in_a_redacted_answer(folder, arguments, form):
-    path = folder / "data" / "parts" / "mine.csv"
-    path.write_text(path.read_text().replace(",500,", ",523.4375,"))
-    assert "523.4" in tco(*arguments, "--format", form).stdout or arguments[0] == "price"
-    hidden = tco(*arguments, "--redact", "--format", form)
-    assert hidden.exit_code == 0
-    assert "523.4" not in hidden.stdout
 
 
 def test_baseline_round_trip(folder):

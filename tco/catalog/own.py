@@ -1,0 +1,68 @@
+"""A person's own rows: each is checked when its folder is laid over the shipped data, and each counts or is named."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from tco.catalog.catalogue import Catalogue
+from tco.catalog.rows import Row, attribute, to_input
+from tco.foundation.errors import DataError, nearest
+from tco.foundation.moved import moved
+from tco.foundation.provenance import Input
+
+NAMED = 3  # rows that a note names
+
+
+def own_rows(catalogue: Catalogue) -> Iterator[tuple[str, Row]]:
+    """Yield the path and the row of every value in the tables of a person's own folders; an attribute nobody reads raises `DataError`."""
+    tables = (catalogue.part_rows, catalogue.share_rows, catalogue.vesting_rows, catalogue.calibration_rows)
+    for group, table in zip(("parts", "shares", "rebates", "performance"), tables, strict=True):
+        for (name, key), rows in table.items():
+            for row in rows:
+                if row.overlay:
+                    yield f"{group}.{name}.{key}", row
+
+
+def check_own_rows(catalogue: Catalogue) -> None:
+    """Raise `DataError` with what is wrong with the first of a person's own rows that cannot be read."""
+    faults = []
+    for path, row in own_rows(catalogue):
+        group, _, rest = path.partition(".")
+        try:
+            to_input(row, path, attribute(group, rest.rpartition(".")[2], row.where))
+        except DataError as error:
+            faults.append(str(error))
+    if faults:
+        raise DataError(faults[0] + (f" (and {len(faults) - 1} more rows)" if len(faults) > 1 else ""))
+
+
+def moved_row(row: Row, group: str, name: str, key: str) -> Row:
+    """Return a person's own row with its value moved; one that cannot be read stays, for its error."""
+    path = f"{group}.{name}.{key}"
+    try:
+        wanted = attribute(group, key, row.where)
+        after = moved(to_input(row, path, wanted), wanted.minimum, wanted.maximum)
+    except DataError:
+        return row
+    value = repr(after.shown[0]) if after.shown else ""
+    return row._replace(cells=row.cells | {"value": value, "low": value, "high": value, "source": after.source, "note": after.note})
+
+
+def own_note(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[str]:
+    """Say how many of a person's own values are among the inputs of a result, and name the others, with the nearest shipped part."""
+    rows = dict(own_rows(catalogue))
+    if not rows:
+        return []
+    shipped = {part for (part, _), found in catalogue.part_rows.items() if not all(row.overlay for row in found)}
+    idle = [(path, row, hint(path, shipped)) for path, row in rows.items() if path not in inputs]
+    idle.sort(key=lambda one: not one[2])  # what looks like a slip comes first
+    named = [f"{row.where} {path.partition('.')[2]}{slip}" for path, row, slip in idle[:NAMED]]
+    more = [f"{len(idle) - NAMED} more"] if len(idle) > NAMED else []
+    return [f"own values: {len(rows) - len(idle)} in force, {len(idle)} not used{': ' if idle else ''}{', '.join([*named, *more])}"]
+
+
+def hint(path: str, parts: Collection[str]) -> str:
+    """Return the nearest shipped part where the row's part is none of them: a new one, or a slip."""
+    group, part, *_ = path.split(".")
+    found = nearest(part, parts) if group == "parts" and part not in parts else ""
+    return found and f" ({found.removeprefix('; ')})"

@@ -1,0 +1,91 @@
+"""Keeping own values back: a command runs twice, its own values as they are and moved, and shows what stands alike in both answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from tco.foundation.errors import TcoError
+from tco.foundation.moved import DOWN, UP, own_values_moved
+from tco.outputs.redaction import NOTE, alike, alike_rows, alike_table
+from tco.outputs.table import Table
+
+if TYPE_CHECKING:
+    from tco.cli.emit import Answer
+
+NOTHING: tuple[Any, ...] = ({}, [], [], [], [])  # what stands beside an answer that has no other making
+
+
+class Made(Exception):  # noqa: N818 - it ends a run and is no error
+    """The answer of the run with moved values, which ends there: nothing of it is printed or written."""
+
+    def __init__(self, answer: Any) -> None:
+        super().__init__()
+        self.answer = answer
+
+
+_other: ContextVar[Any] = ContextVar("other", default=None)  # the answer of the run with moved values
+_making: ContextVar[bool] = ContextVar("making", default=False)
+
+
+def keeping_back(run: Callable[[], None]) -> None:
+    """Run a command such that its answer tells nothing of a person's own values."""
+    token = _other.set(other_answer(run))
+    try:
+        run()
+    finally:
+        _other.reset(token)
+
+
+def other_answer(run: Callable[[], None]) -> Any:
+    """Return the answer with own values moved up, or down where that cannot be answered; an answer to neither has nothing in common with it."""
+    token = _making.set(True)
+    try:
+        for where in (UP, DOWN):
+            try:
+                with own_values_moved(where):
+                    run()
+            except Made as made:
+                return made.answer
+            except TcoError:
+                continue
+    finally:
+        _making.reset(token)
+    return NOTHING
+
+
+def without_own_values(answer: Answer, form: str) -> Answer:
+    """Return an answer without what tells of own values; with moved values, end the run with what it came to."""
+    own_form = answer.texts.get(form)
+    made = (answer.json(), list(answer.tables()), answer.rows, list(answer.notes), own_form().split("\n") if own_form else [])
+    if _making.get():
+        raise Made(made)
+    document, tables, rows, notes, lines = (alike_part(*pair) for pair in zip(made, _other.get(), strict=True))
+    notes += [NOTE] if (document, rows) != (made[0], made[2]) else []
+    texts = {form: lambda: "\n".join(lines)} if own_form else {}
+    return answer._replace(json=lambda: document, tables=lambda: tables, rows=rows, notes=notes, texts=texts)
+
+
+def states_without_own_values(states: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the states of a baseline without what tells of own values; each names the metrics it withholds, which no check looks at."""
+    if _making.get():
+        raise Made(states)
+    found = {}
+    for name, state in states.items():
+        other = (_other.get() or {}).get(name, {}) if isinstance(_other.get(), dict) else {}
+        made = alike(state, other)
+        for part in ("metrics", "inputs", "quantities"):
+            made[part] = {key: value for key, value in made[part].items() if value == other.get(part, {}).get(key)}
+        made["plan"] = state["plan"] if state["plan"] == other.get("plan") else None
+        found[name] = made | {"withheld": [metric for metric in state["metrics"] if metric not in made["metrics"]]}
+    return found
+
+
+def alike_part(one: Any, other: Any) -> Any:
+    """Return a document, tables, rows or texts without what differs."""
+    if one and isinstance(one[0] if isinstance(one, list) else None, Table):
+        return [alike_table(*pair) for pair in zip(one, other or [Table((), [])] * len(one), strict=False)]
+    if isinstance(one, dict) or all(isinstance(entry, str) for entry in one):
+        return alike(one, other)
+    return alike_rows(one, other)

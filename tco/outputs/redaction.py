@@ -1,0 +1,82 @@
+"""An answer that keeps a person's own values back: made twice, with them as they are and moved, and only what stands alike in both is shown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tco.outputs.table import Table
+
+WITHHELD = "withheld"
+NOTE = "what rests on your own values is withheld"
+NAMES = ("id", "path", "scenario", "metric", "part", "name", "ref", "month")  # what tells the entries of a list apart
+
+
+def alike(one: Any, other: Any) -> Any:
+    """Return a document without what differs from its other making: null for a number, a word for a text, and the same in all that is within."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return {key: alike(value, other.get(key)) for key, value in one.items()}
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return [alike(*pair) for pair in paired(list(one), list(other), name_of)]
+    if type(one) is type(other) and one == other:
+        return one
+    return alike_text(one, other) if isinstance(one, str) else blank(one)
+
+
+def blank(value: Any) -> Any:
+    """Return what is shown of something that the other making has no like of: its shape alone."""
+    if isinstance(value, dict):
+        return {key: blank(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return []
+    return WITHHELD if isinstance(value, str) else None
+
+
+def alike_text(one: str, other: Any) -> str:
+    """Return a text without the words that differ; one of another count of words is withheld as a whole."""
+    words, others = one.split(" "), other.split(" ") if isinstance(other, str) else []
+    if len(words) != len(others) or len(words) < 2:
+        return WITHHELD
+    return " ".join(word if word == its else WITHHELD for word, its in zip(words, others, strict=True))
+
+
+def name_of(entry: Any) -> Any:
+    """Return what tells an entry of a list apart from the others."""
+    if isinstance(entry, dict):
+        return tuple((key, entry[key]) for key in NAMES if isinstance(entry.get(key), (str, int)))
+    return entry if isinstance(entry, str) else ()
+
+
+def paired(one: list[Any], other: list[Any], name: Any) -> list[tuple[Any, Any]]:
+    """Return each entry with its like of the other making: by name, and by order among those of one name."""
+    if len(one) == len(other) and all(isinstance(entry, str) for entry in (*one, *other)):
+        return list(zip(one, other, strict=True))
+    likes = dict(zip(numbered(map(name, other)), other, strict=True))
+    return [(entry, likes.get(key)) for key, entry in zip(numbered(map(name, one)), one, strict=True)]
+
+
+def numbered(names: Iterable[Any]) -> list[tuple[str, int]]:
+    """Return names made distinct: each with how many of its like came before."""
+    met: Counter[str] = Counter()
+    found = []
+    for name in map(str, names):
+        found.append((name, met[name]))
+        met[name] += 1
+    return found
+
+
+def alike_rows(one: Sequence[Sequence[Any]], other: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """Return the rows of a table or a CSV without the cells that differ; the first cell names a row."""
+    pairs = paired(list(one), list(other), lambda row: row[0] if row else "")
+    return [[alike(cell, its) for cell, its in zip(row, like or [None] * len(row), strict=False)] for row, like in pairs]
+
+
+def alike_table(one: Table, other: Table) -> Table:
+    """Return a table without what differs from its other making."""
+    return one._replace(
+        rows=[[str(cell) for cell in row] for row in alike_rows(one.rows, other.rows)],
+        title=alike(one.title, other.title),
+        above=alike(list(one.above), list(other.above)),
+        below=alike(list(one.below), list(other.below)),
+    )

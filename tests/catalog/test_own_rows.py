@@ -1,0 +1,63 @@
+"""A person's own rows count or are named, and are checked before anything is computed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli import document, tco
+
+QUOTE = "nitro-v6-400g,price,500,USD,400,650,2025-12,assumed,my-quote,,"
+
+
+def notes(*arguments):
+    done = tco("price", "trn3-nl72x2", *arguments)
+    assert done.exit_code == 0, done.stderr
+    return [line.removeprefix("note: ") for line in done.stderr.splitlines() if "own values" in line]
+
+
+def test_rows_in_force_are_counted(own):
+    own.parts(QUOTE)
+    assert notes("--data", own.folder) == ["own values: 1 in force, 0 not used"]
+
+
+def test_a_row_nothing_uses_is_named_with_the_nearest_part(own):
+    path = own.parts(QUOTE, QUOTE.replace("nitro-v6-400g", "nitro-v6-400"), QUOTE.replace("nitro-v6-400g", "bluefield-3"))
+    (note,) = notes("--data", own.folder)
+    assert note == f"own values: 1 in force, 2 not used: {path}:3 nitro-v6-400.price (did you mean 'nitro-v6-400g'?), {path}:4 bluefield-3.price"
+
+
+def test_without_a_folder_nothing_is_said():
+    assert notes() == []
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (QUOTE.replace(",price,", ",prise,"), ":2: unknown attribute of parts 'prise'; did you mean 'price'?"),
+        (QUOTE.replace(",USD,", ",USDD,"), ":2: parts.nitro-v6-400g.price"),
+        (QUOTE.replace(",500,", ",700,"), ":2: parts.nitro-v6-400g.price"),
+        (QUOTE.replace(",assumed,", ",guess,"), ":2: parts.nitro-v6-400g.price: kind 'guess' is not one of"),
+    ],
+)
+@pytest.mark.parametrize("command", [("price", "gb200-nvl72"), ("parts", "list"), ("fabric", "gb200-nvl72"), ("claims",)])
+def test_a_row_that_cannot_be_read_stops_every_command(own, row, message, command):
+    path = own.parts(row)
+    done = tco(*command, "--data", own.folder)
+    assert (done.exit_code, done.stdout) == (3, "")
+    assert f"{path}{message}" in done.stderr
+
+
+def test_a_check_lists_what_is_wrong(own):
+    own.parts(QUOTE.replace(",price,", ",prise,"))
+    assert any("prise" in finding for finding in document("parts", "check", "--data", own.folder, code=1)["findings"])
+
+
+def test_the_folder_one_stands_in_is_taken_by_every_command(own, monkeypatch, tmp_path):
+    own.parts(QUOTE)
+    (tmp_path / "here").mkdir()
+    own.folder.rename(tmp_path / "here" / "data")
+    monkeypatch.chdir(tmp_path / "here")
+    assert notes() == ["own values: 1 in force, 0 not used"]
+    (item,) = [item for item in document("parts", "list")["items"] if item["id"] == "nitro-v6-400g"]
+    assert item["own"]
+    assert any(line["unit_price_usd"] == 500 for line in document("bom", "trn3-nl72x2")["lines"])

@@ -1,0 +1,153 @@
+"""A person's own values are kept back: nothing that is printed, and no sum, difference or quotient of it, gives one of them."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from tests.cli import tco
+
+PRICE, TDP, RATE, NOTE = 12345.67, 987.654, 0.0876543, "SECRETNOTE of our own"
+COLUMNS = "part,attribute,value,unit,low,high,as_of,kind,source,note,use\n"
+ROWS = {
+    1: (f"nitro-v6-400g,price,{PRICE},USD,{PRICE},{PRICE},2025-11,vendor,own-quote,{NOTE},\n",),
+    2: (
+        f"nitro-v6-400g,price,{PRICE},USD,{PRICE},{PRICE},2025-11,vendor,own-quote,{NOTE},\n",
+        f"trn3,tdp,{TDP},W,{TDP},{TDP},2025-11,vendor,own-quote,,\n",
+    ),
+}
+COMMANDS = [
+    ("bom", "trn3-nl72x2"),
+    ("price", "trn3-nl72x2"),
+    ("price", "trn3-nl72x2", "--cash-flow"),
+    ("explain", "trn3-nl72x2", "capex_usd_per_chip", "--all"),
+    ("explain", "trn3-nl72x2", "usd_per_million_output_tokens"),
+    ("compare", "trn3-nl72x2", "gb200-nvl72"),
+    ("perf", "trn3-nl72x2"),
+    ("diff", "trn3-nl72x2", "gb200-nvl72"),
+    ("parts", "show", "nitro-v6-400g"),
+    ("parts", "list"),
+    ("sources", "list"),
+    ("systems", "show", "trn3-nl72x2"),
+    ("frontier", "trn3-nl72x2"),
+]
+
+
+@pytest.fixture(params=ROWS)
+def folder(request, own):
+    own.write("parts/mine.csv", COLUMNS + "".join(ROWS[request.param]))
+    own.write("sources.csv", "id,title,url,date\nown-quote,SECRETNOTE from a friend,,2025-11\n")
+    return own.folder
+
+
+def numbers(document):
+    """Yield every number of a document, and the sums of each key over each of its lists."""
+    if isinstance(document, dict):
+        for value in document.values():
+            yield from numbers(value)
+    elif isinstance(document, list):
+        for value in document:
+            yield from numbers(value)
+        for key in {key for value in document if isinstance(value, dict) for key in value}:
+            found = [value[key] for value in document if isinstance(value, dict) and isinstance(value.get(key), (int, float))]
+            yield float(sum(found))
+    elif isinstance(document, (int, float)) and not isinstance(document, bool):
+        yield float(document)
+
+
+def derived(found, secret, tolerance):
+    """Say whether a number, a difference of two or either over a count is the secret."""
+    found = np.unique(np.array([one for one in found if one]))
+    counts = np.array([1, 2, 4, *(one for one in found if 1 < one <= 4096 and one == int(one))])
+    wanted = np.unique(np.concatenate([secret * counts, secret / counts]))
+    for one in found:
+        for sign in (1, -1):
+            rest = np.append(found - sign * one, one)
+            at = np.searchsorted(wanted, rest)
+            for beside in (at, at - 1):
+                near = np.abs(wanted[np.clip(beside, 0, len(wanted) - 1)] - rest)
+                if (near <= tolerance * np.abs(rest)).any():
+                    return True
+    return False
+
+
+def test_the_search_for_secrets_finds_one(folder):
+    """Without --redact the bill gives the price to whoever subtracts."""
+    open_bill = json.loads(tco("bom", "trn3-nl72x2", "--data", folder, "--format", "json").stdout)
+    for line in open_bill["lines"]:
+        if line["part"] == "nitro-v6-400g":
+            line["unit_price_usd"] = line["extended_usd"] = None
+    assert derived(numbers(open_bill), PRICE, 1e-9)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_no_number_gives_an_own_value_away(folder, command):
+    done = tco(*command, "--data", folder, "--redact", "--format", "json")
+    assert done.exit_code == 0, done.stderr
+    found = list(numbers(json.loads(done.stdout)))
+    for secret in (PRICE, TDP):
+        assert not derived(found, secret, 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("command", "form"),
+    [*((command, "table") for command in COMMANDS), *((command, form) for command in COMMANDS[:2] for form in ("csv", "md"))],
+    ids=str,
+)
+@pytest.mark.parametrize("folder", [2], indirect=True)
+def test_no_text_shows_an_own_value(folder, command, form):
+    done = tco(*command, "--data", folder, "--redact", "--format", form)
+    assert done.exit_code == 0, done.stderr
+    assert not re.search(r"12[, ]?345|12[, ]?346|1\.2345|987\.6|SECRETNOTE", done.stdout + done.stderr)
+
+
+@pytest.mark.parametrize("command", [("price", "gb200-nvl72"), ("explain", "gb200-nvl72", "tco_usd_per_chip_hour"), ("compare",)], ids=" ".join)
+def test_a_setting_is_an_own_value(command):
+    done = tco(*command, "--set", f"terms.rate={RATE}", "--redact", "--format", "json")
+    assert done.exit_code == 0, done.stderr
+    assert not derived(numbers(json.loads(done.stdout)), RATE, 1e-9)
+    assert "8.76" not in tco(*command, "--set", f"terms.rate={RATE}", "--redact").stdout
+
+
+def test_an_answer_says_that_something_is_withheld(folder):
+    assert "note: what rests on your own values is withheld" in tco("bom", "trn3-nl72x2", "--data", folder, "--redact").stderr
+
+
+def test_what_does_not_rest_on_own_values_stays(folder):
+    plain, kept = (json.loads(tco("bom", "trn3-nl72x2", *more, "--format", "json").stdout) for more in ((), ("--data", folder, "--redact")))
+    assert kept["totals"]["chips"] == 144
+    assert kept["quantity_by_part"] == plain["quantity_by_part"]
+    same = [(one, other) for one, other in zip(plain["lines"], kept["lines"], strict=True) if one["part"] in ("backplane-cable", "ddr5-dimm")]
+    assert same
+    assert all(one["extended_usd"] == other["extended_usd"] for one, other in same)
+
+
+def test_the_environment_may_ask_for_it(folder):
+    done = tco("bom", "trn3-nl72x2", "--data", folder, TCO_REDACT="1")
+    assert "12,350" in tco("bom", "trn3-nl72x2", "--data", folder).stdout
+    assert "12,350" not in done.stdout
+
+
+def test_where_nothing_is_ones_own_all_is_shown():
+    assert tco("price", "gb200-nvl72", "--redact").stdout == tco("price", "gb200-nvl72").stdout
+
+
+def test_a_baseline_keeps_no_own_value(folder, tmp_path, monkeypatch):
+    """What it withholds it does not check; what it keeps it checks, and names what moved it."""
+    monkeypatch.chdir(tmp_path)
+    assert tco("baseline", "save", "main", "trn3-nl72x2", "--data", folder, "--redact").exit_code == 0
+    kept = (tmp_path / "reports" / "baselines" / "main.json").read_text()
+    assert "SECRETNOTE" not in kept
+    for secret in (PRICE, TDP):
+        assert not derived(numbers(json.loads(kept)), secret, 1e-9)
+    state = json.loads(kept)["scenarios"]["trn3-nl72x2"]
+    assert "capex_usd_per_chip" in state["withheld"]
+    assert "output_tokens_per_s_per_chip" in state["metrics"]
+    assert tco("baseline", "check", "main", "--data", folder).exit_code == 0
+    assert tco("baseline", "check", "main", "--data", folder, "--set", "parts.graviton4.price=9000 USD").exit_code == 0
+    moved = tco("baseline", "check", "main", "--data", folder, "--set", "parts.trn3.hbm_bandwidth=4.5 TB/s")
+    assert moved.exit_code == 1
+    assert "parts.trn3.hbm_bandwidth" in moved.stdout
