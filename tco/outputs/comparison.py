@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tco.chain.metrics import METRICS
+from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS, TRAINING
 from tco.chain.result import Result
 from tco.outputs.document import number
 from tco.outputs.table import Table, significant
@@ -38,11 +38,8 @@ SHOWN: tuple[tuple[str, str, str, float], ...] = (
     ("pipeline_bubble", "of a step pipeline stages idle", "%", 0.01),
     ("train_usd_per_trillion_tokens", "cost / trillion training tokens", "million USD", 1e6),
 )
-TRAINING = {"step_s", "mfu", "train_tokens_per_s", "exposed_communication", "pipeline_bubble", "host_floor", "train_usd_per_trillion_tokens"}
 PHASES = ("decode", "prefill", "step")
-RATIOS = {"perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"}
 COSTS = {name for name in METRICS if "usd" in name or "power" in name} | RATIOS
-PERFORMANCE = {name for name in METRICS if "token" in name or name in ("ttft_s", "tpot_s")} | RATIOS | TRAINING
 
 
 def kinds_of(metric: str) -> frozenset[str]:
