@@ -104,8 +104,17 @@ def hall_rows(halls: Sequence[Hall]) -> list[Sequence[str]]:
     return rows
 
 
-def comparison_table(results: Sequence[Result], baseline: str, more: Sequence[Sequence[str]] = ()) -> Table:
-    """Return the table of `tco compare`: a row for each metric, a column for each scenario."""
+def comparison_table(
+    results: Sequence[Result],
+    baseline: str,
+    more: Sequence[Sequence[str]] = (),
+    ranges: Sequence[Sequence[str]] = (),
+    drivers: Sequence[str] = (),
+) -> Table:
+    """Return the table of `tco compare`: a row for each metric, a column for each scenario.
+
+    The rows of ranges stand under the metric they are of, and the lines of drivers below the table.
+    """
     rows: list[Sequence[str]] = []
     kinds = {result.texts["workload.kind"] for result in results}
     for metric, label, unit, size in SHOWN:
@@ -116,13 +125,15 @@ def comparison_table(results: Sequence[Result], baseline: str, more: Sequence[Se
             value = result.metrics[metric]
             cells.append(marked(result, metric, significant(None if value is None else value / size)))
         rows.append((f"{label}, {unit}" if unit and unit != "x" else label, *cells))
-    rows += more
+        if metric == "perf_per_tco_vs_baseline":
+            rows += ranges
+    rows += [*(() if not kinds.isdisjoint(kinds_of("perf_per_tco_vs_baseline")) else ranges), *more]
     rows += [(f"{phase} bound by", *(binding(result, phase) for result in results)) for phase in PHASES if any(phase in r.bounds for r in results)]
     for name, of in (("hardware", "hardware price"), ("terms", "terms and site")):
         rows.append((f"{of}: sourced/estimated/assumed", *(kinds_in_words(result, name) for result in results)))
     rows.append(("performance validated on", *(result.standing.short for result in results)))
     below = [f"~ rests on an estimate, an assumption or a prior; prior: no measurement of this kind and chip is public. Baseline: {baseline}."]
-    below += list(dict.fromkeys(result.order for result in results if result.order))
+    below += [*dict.fromkeys(result.order for result in results if result.order), *drivers]
     return Table(("", *(result.scenario for result in results)), rows, title_of(results), premises(results), below)
 
 
@@ -187,8 +198,10 @@ def validation(result: Result) -> dict[str, Any]:
     }
 
 
-def comparison_document(results: Sequence[Result], baseline: str, halls: Sequence[Hall] = ()) -> dict[str, Any]:
-    """Return the content of the JSON document."""
+def comparison_document(
+    results: Sequence[Result], baseline: str, halls: Sequence[Hall] = (), ranges: Sequence[Mapping[str, Any]] = ()
+) -> dict[str, Any]:
+    """Return the content of the JSON document; `ranges` are what each row says of its ranges."""
     rows: list[dict[str, Any]] = [
         {
             "scenario": result.scenario,
@@ -206,6 +219,8 @@ def comparison_document(results: Sequence[Result], baseline: str, halls: Sequenc
     ]
     for row, hall in zip(rows, halls, strict=bool(halls)):
         row["hall"] = hall
+    for row, some in zip(rows, ranges, strict=bool(ranges)):
+        row.update(some)
     return {"baseline": baseline, "rows": rows}
 
 

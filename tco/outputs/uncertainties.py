@@ -38,6 +38,7 @@ def uncertainty_document(found: Uncertainty) -> dict[str, Any]:
         "point": {name: number(value) for name, value in result.metrics.items()},
         "probability_better_than_baseline": share(sample.better),
         "share_of_draws_that_meet_the_target": share(sample.meets),
+        "share_of_draws_in_which_both_meet_it": share(sample.both),
         "monte_carlo_error": {
             "probability_better_than_baseline": error_of_share(sample.better),
             "share_of_draws_that_meet_the_target": error_of_share(sample.meets),
@@ -68,7 +69,7 @@ def notes(found: Uncertainty) -> list[str]:
     if found.baseline is None:
         said.append("no baseline is named: --baseline gives the chance to beat it")
     elif found.sample.better is None:
-        said.append(f"{found.baseline.name} and {found.asked.name} have no cost of tokens to hold against each other")
+        said.append(f"{found.baseline.name} and {found.asked.name} have no draw in which both have a cost of tokens to hold against each other")
     if found.held:
         said.append(f"{', '.join(found.held)}: the structure they decide is held; --replan decides it in every draw")
     return said
@@ -99,9 +100,10 @@ def uncertainty_tables(found: Uncertainty) -> list[Table]:
 def chances(found: Uncertainty) -> list[str]:
     """Return the shares of draws in words, with their standard errors."""
     sample = found.sample
-    said = [(sample.meets, "of the draws meet the target of the workload")]
+    said: list[tuple[Any, str]] = [(sample.meets, "of the draws meet the target of the workload")]
     if found.baseline is not None and sample.better is not None:
-        said.append((sample.better, f"is the chance to cost less a token than {found.baseline.name}; who misses the target does not"))
+        said.append((sample.both, f"meet it here and on {found.baseline.name}"))
+        said.append((sample.better, "of these cost less a token here: the chance to be better"))
     return [f"{percent(which)} {words}." for which, words in said]
 
 

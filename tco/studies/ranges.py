@@ -41,6 +41,7 @@ class Range(NamedTuple):
     minimum: float  # of its attribute
     maximum: float
     steps: bool  # only its low, its value and its high are drawn: it decides how many of something there are
+    shown: tuple[float, str] | None  # value and unit as the catalogue writes them
     leader: str  # the input whose draws it shares: its own, unless it is known to follow another
 
     def at(self, place: Array) -> Array:
@@ -64,7 +65,7 @@ def ranges_of(result: Result) -> dict[str, Range]:
             continue
         steps = path in held and not isinstance(held[path], bool)
         leader = f"performance.{given.note.removeprefix(LEADER)}" if given.note.startswith(LEADER) else path
-        found[path] = Range(path, given.low, given.value, given.high, given.unit, *bounds(path), steps, leader)
+        found[path] = Range(path, given.low, given.value, given.high, given.unit, *bounds(path), steps, given.shown, leader)
     return found
 
 

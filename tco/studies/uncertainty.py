@@ -1,7 +1,7 @@
 """How sure the metrics of a scenario are: every input with a range is drawn, all together, and the chain is evaluated in each draw.
 
 Scenarios share the draws of what they share, so that what moves both alike cancels in their ratio. A draw that cannot meet the target
-of its workload serves nobody: it is counted, and has no price. Against another system it costs more than any that does meet it.
+of its workload serves nobody: it is counted, and has no price.
 """
 
 from __future__ import annotations
@@ -29,7 +29,12 @@ class Sample(NamedTuple):
 
     metrics: dict[str, Array]  # those it has; nan where a draw does not meet the target
     meets: Array
-    better: Array | None  # than the baseline; none where there is none, or nothing to compare
+    both: Array | None = None  # whether the baseline does too; none where there is none, or nothing to compare
+
+    @property
+    def better(self) -> Array | None:
+        """Whether it costs less a token than the baseline, in the draws that both meet."""
+        return None if self.both is None or not self.both.any() else self.metrics["perf_per_tco_vs_baseline"][self.both] > 1
 
 
 class Uncertainty(NamedTuple):
@@ -102,6 +107,8 @@ def why_undrawable(asked: Asked) -> str | None:
         return "its rates are stated, not computed: nothing of them is drawn"
     if result.plan is None:
         return f"no plan meets the target even at the centre: {result.serving.reason if result.serving else ''}"
+    if result.metrics["tco_usd_per_chip_hour"] is None:
+        return "it does not fit its site"
     return None if ranges_of(result) else "no input of it has a range"
 
 
@@ -134,11 +141,11 @@ def sample_of(own: Draws, baseline: Draws | None) -> Sample:
     }
     mine, theirs = costs(own), None if baseline is None else costs(baseline)
     if baseline is None or mine is None or theirs is None:
-        return Sample(found, own.meets, None)
+        return Sample(found, own.meets)
     both = own.meets & baseline.meets
     for name, reference, cost in zip(("perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"), theirs, mine, strict=True):
         found[name] = np.where(both, joined.perf_per_tco(reference, cost), np.nan)
-    return Sample(found, own.meets, own.meets & (~baseline.meets | (mine[0] < theirs[0])))
+    return Sample(found, own.meets, both)
 
 
 def costs(draws: Draws) -> tuple[Array, Array] | None:
@@ -154,8 +161,8 @@ def joint(parts: list[Sample]) -> Sample:
     names = dict.fromkeys(name for part in parts for name in part.metrics)
     empty = [np.full(len(part.meets), np.nan) for part in parts]
     found = {name: np.concatenate([part.metrics.get(name, nan) for part, nan in zip(parts, empty, strict=True)]) for name in names}
-    better = [part.better for part in parts if part.better is not None]
-    return Sample(found, np.concatenate([part.meets for part in parts]), np.concatenate(better) if len(better) == len(parts) else None)
+    both = [part.both for part in parts if part.both is not None]
+    return Sample(found, np.concatenate([part.meets for part in parts]), np.concatenate(both) if both else None)
 
 
 # ---------------------------------------------------------------- figures of draws
