@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tco.chain.metrics import METRICS
 from tco.outputs.table import significant
 
 if TYPE_CHECKING:
@@ -24,22 +25,16 @@ def range_rows(found: Sequence[Sureness], baseline: str) -> list[Sequence[str]]:
         if any(cell != "-" for cell in cells):
             rows.append((label, *cells))
     if any(one.probability is not None for one in found):
-        rows.append((f"chance to be better than {baseline}", *("-" if is_still(one) else percent(one.probability) for one in found)))
+        rows.append((f"chance to be better than {baseline}", *(percent(one.probability if one.drivers else None) for one in found)))
     if any(one.meets is not None for one in found):
         rows.append(("draws that meet the target", *(percent(one.meets) for one in found)))
     return rows
 
 
-def is_still(one: Sureness) -> bool:
-    """Say whether the ratio is one in every draw: it is the baseline."""
-    some = one.range.get(RATIO)
-    return some is not None and some["p10"] == some["p90"] == 1
-
-
 def between(one: Sureness, metric: str, size: float) -> str:
-    """Return the range of a metric in words."""
-    some = one.range.get(metric)
-    if some is None or is_still(one):
+    """Return the range of a metric in words; the baseline's ratio to itself has none."""
+    some = one.range(metric)
+    if some is None or some["p10"] == some["p90"]:
         return "-"
     low, high = (significant(some[at] / size, DIGITS) for at in ("p10", "p90"))
     return f"{low} to {high}"
@@ -72,7 +67,7 @@ def driver_words(one: Driver) -> str:
 def range_keys(one: Sureness) -> dict[str, Any]:
     """Return what the row of a scenario says of its ranges in the JSON document."""
     return {
-        "range": one.range,
+        "range": {metric: one.range(metric) for metric in METRICS},
         "probability_better_than_baseline": one.probability,
         "share_of_draws_that_meet_the_target": one.meets,
         "drivers": [{"path": each.path, "swing": each.swing, "flips_at": each.flips_at, "unit": each.unit} for each in one.drivers],

@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 P95 = 1.6448536269514722  # standard normal deviate of the 95th percentile, and below of the 75th
 P75 = 0.6744897501960817
 STEP = 0.8964733640019076  # three values for all: 18.5 % of draws beyond it on either side (extended Pearson-Tukey, Keefer and Bodily 1983)
-BLOCK = 4096  # draws of one stream of random numbers
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio
 COLUMNS = ("cause", "pattern", "loading", "low", "high", "kind", "note")
 
 
@@ -79,16 +79,17 @@ class Dice:
     """Random places of inputs: those of draw i rest on the seed, the path and i alone, so that scenarios share those of a common input."""
 
     def __init__(self, catalogue: Catalogue, seed: int, start: int, stop: int) -> None:
-        self.causes, self.seed, self.start, self.stop = causes(catalogue), seed, start, stop
+        self.causes, self.seed = causes(catalogue), np.array([seed], dtype=np.uint64)
+        self.counts = np.arange(start, stop, dtype=np.uint64) * np.uint64(2)
         self.thrown: dict[str, Array] = {}
 
     def throw(self, name: str) -> Array:
-        """Return the standard normal deviates of a name."""
+        """Return the standard normal deviates of a name: those of Box and Muller, of two uniform ones each."""
         found = self.thrown.get(name)
         if found is None:
-            first, last = self.start // BLOCK, -(-self.stop // BLOCK)
-            blocks = [stream(self.seed, name, block, min(BLOCK, self.stop - block * BLOCK)) for block in range(first, last)]
-            found = self.thrown[name] = np.concatenate(blocks)[self.start - first * BLOCK :]
+            key = mixed(mixed(self.seed) + np.uint64(crc32(name.encode())))
+            one, other = (uniform(mixed(key + (self.counts + np.uint64(place)) * GOLDEN)) for place in (1, 2))
+            found = self.thrown[name] = np.sqrt(-2 * np.log(one)) * np.cos(2 * np.pi * other)
         return found
 
     def places(self, one: Range) -> Array:
@@ -100,9 +101,17 @@ class Dice:
         return own
 
 
-def stream(seed: int, name: str, block: int, count: int) -> Array:
-    """Return the first standard normal deviates of a block."""
-    return np.random.Generator(np.random.Philox(key=[seed, crc32(name.encode()) << 32 | block])).standard_normal(count)
+def mixed(many: Array) -> Array:
+    """Return 64-bit numbers thoroughly mixed: the output of SplitMix64 (Steele, Lea and Flood 2014), which counts in steps of `GOLDEN`."""
+    many = (many ^ (many >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    many = (many ^ (many >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: Array = many ^ (many >> np.uint64(31))
+    return mixed
+
+
+def uniform(many: Array) -> Array:
+    """Return 64-bit numbers as numbers above zero and up to one."""
+    return ((many >> np.uint64(11)) + np.uint64(1)) * 2.0**-53
 
 
 def settings_of(ranges: Mapping[str, Range], places: Mapping[str, Array]) -> dict[str, tuple[Array, str]]:

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from tco.chain.draws import Draws
-from tco.chain.metrics import METRICS
 from tco.studies.asking import Asked
 from tco.studies.drivers import Driver, drivers_of, one_at_a_time, ways
 from tco.studies.ranges import Array, Dice, Range, ranges_of, settings_of
@@ -28,13 +27,11 @@ class Sureness(NamedTuple):
     drivers: list[Driver]
     reason: str | None = None  # why nothing is known
 
-    @property
-    def range(self) -> dict[str, dict[str, float] | None]:
-        """P10, P50 and P90 of every metric."""
-        if self.sample is None:
-            return {}
-        every = {name: spread(self.sample.metrics[name]) if name in self.sample.metrics else None for name in METRICS}
-        return {name: None if one is None else {at: one[at] for at in SHOWN} for name, one in every.items()}
+    def range(self, metric: str) -> dict[str, float] | None:
+        """P10, P50 and P90 of a metric; None where it has none."""
+        many = None if self.sample is None else self.sample.metrics.get(metric)
+        found = None if many is None else spread(many)
+        return None if found is None else {at: found[at] for at in SHOWN}
 
     @property
     def probability(self) -> float | None:

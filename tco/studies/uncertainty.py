@@ -171,8 +171,14 @@ def spread(many: Array) -> dict[str, float] | None:
     kept = many[np.isfinite(many)]
     if len(kept) < 2:
         return None
-    at = np.percentile(kept, list(PERCENTILES.values()))
-    return dict(zip(PERCENTILES, map(float, at), strict=True)) | {"mean": float(kept.mean()), "sd": float(kept.std(ddof=1))}
+    at = quantiles(kept, np.array(list(PERCENTILES.values())) / 100)
+    return dict(zip(PERCENTILES, at.tolist(), strict=True)) | {"mean": float(kept.mean()), "sd": float(kept.std(ddof=1))}
+
+
+def quantiles(many: Array, at: Array) -> Array:
+    """Return quantiles, between two ranks in proportion; those of numpy read in a library of their own first."""
+    found: Array = np.interp(at * (len(many) - 1), np.arange(len(many)), np.sort(many))
+    return found
 
 
 def share(which: Array | None) -> float | None:
@@ -199,5 +205,5 @@ def error_of_spread(many: Array) -> dict[str, float] | None:
         return None
     at = np.array(list(PERCENTILES.values())) / 100
     wide = np.sqrt(at * (1 - at) / len(kept))
-    low, high = (np.quantile(kept, np.clip(at + side * wide, 0, 1)) for side in (-1, 1))
-    return dict(zip(PERCENTILES, map(float, (high - low) / 2), strict=True)) | {"mean": float(kept.std(ddof=1) / np.sqrt(len(kept)))}
+    low, high = (quantiles(kept, (at + side * wide).clip(0, 1)) for side in (-1, 1))
+    return dict(zip(PERCENTILES, ((high - low) / 2).tolist(), strict=True)) | {"mean": float(kept.std(ddof=1) / np.sqrt(len(kept)))}
