@@ -24,7 +24,7 @@ def range_rows(found: Sequence[Sureness], baseline: str) -> list[Sequence[str]]:
         cells = [between(one, metric, size) for one in found]
         if any(cell != "-" for cell in cells):
             rows.append((label, *cells))
-    if any(one.probability is not None for one in found):
+    if any(one.drivers for one in found):
         rows.append((f"chance to be better than {baseline}", *(percent(one.probability if one.drivers else None) for one in found)))
     if any(one.meets is not None for one in found):
         rows.append(("draws that meet the target", *(percent(one.meets) for one in found)))
@@ -61,7 +61,7 @@ def driver_words(one: Driver) -> str:
     if one.flips_at is None:
         return f"{one.path} ({one.swing:+.2f}, does not flip)"
     side = "below" if one.flips_at < one.value else "above"
-    return f"{one.path} ({one.swing:+.2f}, flips {side} {significant(one.flips_at * scale, 3)} {unit}".rstrip() + ")"
+    return f"{one.path} ({one.swing:+.2f}, flips {side} about {significant(one.flips_at * scale, DIGITS)} {unit}".rstrip() + ")"
 
 
 def range_keys(one: Sureness) -> dict[str, Any]:

@@ -61,7 +61,10 @@ def drivers_of(ranges: Mapping[str, Range], own: Mapping[str, Array], baseline: 
 
 
 def flip(one: Range, ratios: Array) -> float | None:
-    """Return where a ratio passes one, nearest to the input's value: between two places its logarithm is taken to be a line."""
+    """Return where a ratio passes one, nearest to the input's value.
+
+    Between two places its logarithm is taken to be a line: at the place that is returned the ratio is one to a few per cent.
+    """
     sides = []
     for step in (-1, 1):
         for near in (CENTRE, CENTRE + step):
