@@ -44,7 +44,7 @@ def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], mon
     system, catalogue = inputs.system, inputs.catalogue
     family = family_of(catalogue, system.chip)
     stored = Stored(*(text(f"workload.{name}") for name in STORED))
-    traits = Traits(*(catalogue.has_part_value(system.chip, name) for name in ("array_rows", "cores_per_device", "dereferences")))
+    traits = Traits(*(catalogue.has_part_value(system.chip, name) for name in ("array_rows", "cores_per_device", "dereferences", "dma_bandwidth")))
     engine = engine_of(catalogue, family, text("workload.engine"))
     links = links_of_system(inputs, values, library_of_engines(catalogue, family))
     return machine(system.chip, links, values, family, stored, traits, engine, months)

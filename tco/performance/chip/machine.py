@@ -19,7 +19,7 @@ from tco.foundation.units import FLOPPerSecond, Pure, Second
 from tco.foundation.values import Readable
 from tco.performance.chip.formats import FORMATS, NARROWEST_CACHE, WIDE, Computed, computed_on, element_size
 from tco.performance.chip.memory import usable_memory
-from tco.performance.chip.moe import permute_passes
+from tco.performance.chip.moe import dependent_reads_time, permute_passes
 from tco.performance.chip.products import Chip, Operands, chip_of, operands
 from tco.performance.chip.roofline import exponential_rate
 
@@ -88,6 +88,8 @@ class Machine(NamedTuple):
     permutes: Any
     imbalance: Any
     expert_factor: Any  # time of the engine's grouped kernels over the best
+    bucket: Any  # tokens that prompts are padded to a multiple of; None where each has a program of its length
+    expert_start: Any  # gap before the weights of one expert arrive; None where kernels fetch them themselves
     exchange_overlap: Any  # share of a prompt's exchanges that compute hides
     links: Links
     values: Readable  # counts and habits that single operators ask for
@@ -120,6 +122,7 @@ class Traits(NamedTuple):
     systolic: bool  # large arrays that small products leave unfilled
     logical: bool  # cores that software groups into logical devices
     dereferencing: bool  # engines that may read tokens through their indices
+    fed: bool = False  # DMA engines bring what the cores read, experts by descriptors made when tokens have chosen them
 
 
 class Stored(NamedTuple):
@@ -149,7 +152,7 @@ def machine(chip: str, links: Links, values: Readable, family: str, stored: Stor
     core = computed_on(values, chip, stored.core, "workload.attention_core_format")
     wide = computed_on(values, chip, "bf16", "workload.precision")
     share = devices_share(values, chip, family) if traits.logical else None
-    kernels = chip_of(values, chip, family, not traits.systolic, share)
+    kernels = chip_of(values, chip, family, not traits.systolic, share, traits.fed)
     permutes = values[f"{shared}.expert_passes"]
     if traits.dereferencing:
         permutes = permute_passes(permutes, values[f"{part}.dereferences"])
@@ -185,6 +188,8 @@ def machine(chip: str, links: Links, values: Readable, family: str, stored: Stor
         permutes=permutes,
         imbalance=values[f"{shared}.expert_imbalance"],
         expert_factor=values[f"{own}.expert_factor_{WEIGHTS[int(FORMATS[stored.experts].element)]}"],
+        bucket=values[f"{own}.prompt_bucket"] if values.structure(f"{own}.prompt_bucket") > 1 else None,
+        expert_start=dependent_reads_time(values[f"{prior}.expert_reads"], values[f"{part}.dma_start"]) if traits.fed else None,
         exchange_overlap=values[f"{prior}.exchange_overlap"],
         links=links,
         values=values,

@@ -31,7 +31,7 @@ from tco.performance.chip.messages import (
     stream_time,
     wait_beyond,
 )
-from tco.performance.chip.moe import engine_factor
+from tco.performance.chip.moe import engine_factor, experts_start_time
 from tco.performance.chip.products import Operands, Product, product
 from tco.performance.chip.roofline import repeated
 
@@ -149,6 +149,8 @@ class Pass:
         made = self.machine.operands[EXPERTS]
         found = [product(made, tokens, outer, inner, reached) for inner, outer in sides]
         one = engine_factor(total(name, [part.time for part in found]), self.machine.expert_factor)
+        if self.machine.expert_start is not None and self.shape.decode:
+            one = total("experts one after the other", [one, experts_start_time(reached, self.machine.expert_start)])
         self.summed(name, layers, one, found, made, kernels, NO_KINDS)
 
     def summed(self, name: str, layers: Any, one: Any, found: list[Product], made: Operands, kernels: str, kinds: Kinds) -> None:

@@ -20,7 +20,7 @@ from tco.catalog import Catalogue
 from tco.catalog.rows import attribute
 from tco.foundation.values import Values
 from tco.studies.validation import fit as fitting
-from tco.studies.validation.measured import texts
+from tco.studies.validation.measured import texts, tiers
 from tco.studies.validation.order import order
 from tco.studies.validation.run import PREDICTORS
 from tco.studies.validation.score import Prediction, scores
@@ -28,7 +28,8 @@ from tco.studies.validation.specifications import Specifications
 
 KINDS = ("kernels", "collectives", "training", "inference")  # in the order in which one holds what the others rest on
 LEFT_OUT = {"accelerator": "accelerator", "model": "model", "source": "source_id"}  # what is left out, and the column that names it
-LEAST_GROUP = 20  # rows below which a group left out says nothing
+LEAST_GROUP = 20  # rows below which a group left out says nothing; of a small file a twentieth of its rows
+HELD_BACK = ("B", "C")  # tiers of rows that software holds back: scored, and never fitted
 COLUMNS = ("family", "attribute", "value", "unit", "low", "high", "as_of", "kind", "source", "note", "use", "residual")
 Array = np.ndarray[Any, Any]
 
@@ -63,10 +64,10 @@ class Task:
 
     current: Task
 
-    def __init__(self, kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values) -> None:
-        self.predict, self.table = PREDICTORS[kind], table
-        self.free = fitting.read_free(catalogue, kind)
-        self.chips = Specifications(catalogue, values, texts(table, "accelerator"))
+    def __init__(self, kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values, name: str = "") -> None:
+        self.table = table[~np.isin(tiers(table), HELD_BACK)].reset_index(drop=True)
+        self.predict, self.free = PREDICTORS[kind], fitting.read_free(catalogue, name or kind)
+        self.chips = Specifications(catalogue, values, texts(self.table, "accelerator"))
 
     def whole(self) -> tuple[fitting.Fit, Prediction]:
         """Return the fit on all rows and its predictions."""
@@ -81,6 +82,11 @@ class Task:
         return Refit(left_out, member, found.values, found.converged, rows, made.predicted[rows])
 
 
+def least_group(count: int) -> int:
+    """Return the rows below which a group that is left out says nothing, of a file of so many."""
+    return min(LEAST_GROUP, max(count // LEAST_GROUP, 2))
+
+
 def refit(job: tuple[str, str, Array]) -> Refit:
     """Run one refit in a process that inherited the task."""
     return Task.current.without(*job)
@@ -92,7 +98,7 @@ def refits_of(task: Task, progress: Callable[[str], None]) -> list[Refit]:
         (name, member, rows)
         for name, column in LEFT_OUT.items()
         if column in task.table
-        for member, rows in fitting.members_of(task.table, task.chips, column, LEAST_GROUP)
+        for member, rows in fitting.members_of(task.table, task.chips, column, least_group(len(task.table)))
     ]
     progress(f"refitting {len(jobs)} times without one accelerator, model or source")
     Task.current = task
@@ -101,10 +107,17 @@ def refits_of(task: Task, progress: Callable[[str], None]) -> list[Refit]:
 
 
 def calibrate(
-    kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values, date: str, progress: Callable[[str], None] = lambda _: None
+    kind: str,
+    table: pd.DataFrame,
+    catalogue: Catalogue,
+    values: Values,
+    date: str,
+    progress: Callable[[str], None] = lambda _: None,
+    fit_name: str = "",
 ) -> Calibration:
     """Fit the shared parameters of one kind of measurements, then refit without each accelerator, model and source; `values` carry the fit."""
-    task = Task(kind, table, catalogue, values)
+    task = Task(kind, table, catalogue, values, fit_name)
+    table = task.table
     progress(f"fitting {len(task.free.parameters)} parameters on {len(table):,} {kind}")
     found, made = task.whole()
     refits = refits_of(task, progress)
@@ -117,7 +130,7 @@ def calibrate(
     fitting.restore(task.chips, found.values)
     rows = list(rows_of(values, task.free, found, refits, int(accuracy["nothing"]["n"] or 0), rounded(accuracy["nothing"]["median_ape"]), date))
     blind = unseen(made, refits)
-    return Calibration(kind, found, refits, rows, accuracy, chips_of(task.chips, made, blind), order(table, blind) if kind == "inference" else {})
+    return Calibration(fit_name or kind, found, refits, rows, accuracy, chips_of(task.chips, made, blind), order(table, blind) if kind == "inference" else {})
 
 
 def unseen(made: Prediction, refits: Sequence[Refit]) -> Prediction:

@@ -50,6 +50,9 @@ def skips(table: pd.DataFrame, chips: Specifications) -> pd.Series[str]:
 
     mark(chips.parts == "", "unknown-accelerator")
     mark(np.isnan(column(table, "n_gpus")), "unstated rank count")
+    mark(column(table, "n_gpus") < 2, "unsupported: ranks of one chip")
+    timed = ~np.isnan(column(table, "time_us")) & ~np.char.startswith(texts(table, "op").astype(str), "ep_")
+    mark(timed & np.isnan(column(table, "message_size_bytes")), "unstated size")
     fabric = texts(table, "fabric")
     mark((column(table, "nodes", 1) > 1) & ((fabric == "") | (fabric == "mixed")), "unstated network")
     operations = texts(table, "op")

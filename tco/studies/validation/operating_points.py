@@ -161,6 +161,8 @@ class Points:
         mark(np.isnan(self.gpus) | np.isnan(self.decode["size"]) | np.isnan(self.prefill["size"]), "unstated workers")
         mark(self.apart & ~self.decode["stated"] & ~self.prefill["stated"], "unstated attention parallelism")
         mark(self.unstated_speculation, "unstated speculative decoding")
+        drafted = ~np.isin(texts(self.table, "spec_decoding").astype(str), ("", "none", "mtp"))
+        mark(drafted, "unstated acceptance of drafts")
         known = set(self.models) - {""}
         compressed = {m: any(a.compression for a in self.model(m).attentions) for m in known}
         context = {m: self.model(m).context for m in known}
