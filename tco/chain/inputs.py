@@ -36,6 +36,7 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "workload.attention_core_format": "attention_core_format",
     "workload.engine": "engine",
     "workload.software": "software",
+    "workload.practice": "practice",
     "workload.attention": "attention",
     "workload.dropout": "dropout",
     "workload.expert_kernels": "expert_kernels",
@@ -55,6 +56,7 @@ FOLLOWS = {  # texts that follow another where they are not given
     "workload.expert_format": "workload.precision",
     "workload.cache_format": "workload.precision",
 }
+OWN = "own"
 USUAL = {  # texts that are taken so where nothing says otherwise
     "workload.attention_core_format": "bf16",
     "cluster.network": "rdma",
@@ -67,6 +69,7 @@ USUAL = {  # texts that are taken so where nothing says otherwise
     ),
     "workload.engine": "family",  # the engine of the chip's family
     "workload.software": "mature",
+    "workload.practice": OWN,  # of the chip's own family
 }
 HEADLINE_SYSTEM = "gb200-nvl72"
 HEADLINE_DOCUMENTS = {
@@ -179,6 +182,10 @@ class Inputs:
         stated = wanted.get("terms.date")
         period(self.date, f"{stated.where if stated else scenario.documents['terms']}: terms.date")
         self.shared = self.catalogue.once(("dated", self.date), dict)
+        if self.texts.get("workload.practice", OWN) != OWN:
+            from tco.chain.practice import practised  # most scenarios keep their chip's own
+
+            self.found |= practised(self.catalogue, self.system.chip, self.text("workload.practice"))
         values = self.values(as_number)
         if self.system.bare:
             chip = f"parts.{scenario.system}"

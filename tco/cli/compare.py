@@ -14,6 +14,9 @@ from tco.cli.options import Data, Form, Format, Output, Quiet, Settings, pairs
 def compare(
     scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; none: the four headline racks.")] = None,
     baseline: Annotated[str | None, typer.Option(metavar="NAME", help="The scenario the others are held against.")] = None,
+    practice: Annotated[
+        str | None, typer.Option(metavar="FAMILY", help="Put all chips under the practice of one family, such as nvidia; none: each its own.")
+    ] = None,
     settings: Settings = None,
     data: Data = None,
     form: Format = Form.table,
@@ -28,7 +31,8 @@ def compare(
     from tco.outputs.document import document
     from tco.studies.asking import compared
 
-    catalogue, results = evaluate_all(scenarios or HEADLINE, data, pairs(settings, "--set"))
+    wanted = pairs(settings, "--set") | ({} if practice is None else {"workload.practice": practice})
+    catalogue, results = evaluate_all(scenarios or HEADLINE, data, wanted)
     base, results = compared(results, baseline)
     emit(
         Answer(

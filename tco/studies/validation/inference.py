@@ -79,6 +79,7 @@ class Asked:
             "workload.cache_format": cache,
             "workload.attention_core_format": "bf16",
             "workload.engine": kind["engine"],
+            "workload.practice": "own",
         }
 
     def numbers(self, kind: dict[str, Any], rows: Array, values: Any) -> dict[str, Any]:
