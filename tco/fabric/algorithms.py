@@ -24,6 +24,7 @@ from tco.foundation.formula import least, total
 from tco.foundation.trace import scope
 
 OPERATIONS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-recv")
+PHASES = {"all-reduce": 2, "all-gather": 1, "reduce-scatter": 1, "broadcast": 1}  # times that ranks double their way through a group
 SOME, VAST = 1e6, 1e15  # bytes
 
 
@@ -56,7 +57,10 @@ def ways(at: Reach, operation: str, size: Any) -> Ways:
 
 def called(at: Reach, operation: str, timing: Timing, size: Any) -> Timing:
     """Return a timing with what the caller of the library adds."""
-    library = at.links.library
+    library, doubling = at.links.library, at.links.doubling
+    if doubling is not None and operation in PHASES:
+        signals = cost.doublings_time(PHASES[operation], at.group.ranks, doubling.ranks, doubling.step)
+        timing = timing._replace(**{name: cost.called_time(getattr(timing, name), signals) for name in ("time", "start", "stepping", "latency")})
     if library.overhead is None or operation not in library.called:
         return timing
     over = cost.caller_time(library.overhead, size, library.staged)

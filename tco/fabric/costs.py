@@ -310,6 +310,12 @@ def caller_time(overhead: Second, size: Byte, staged: SecondPerByte) -> Any:
     return overhead + size * staged
 
 
+@formula(unit="s", source="aws-nki-dma")
+def doublings_time(phases: Pure, chips: Pure, ranks: Pure, step: Second) -> Any:
+    """What the degree of a collective adds where each step is a transfer that signals the next: p log2(n r) t, r ranks a chip."""
+    return phases * np.log2(chips * ranks) * step
+
+
 @formula(unit="s", source="tco-model")
 def called_time(time: Second, overhead: Second) -> Any:
     """A collective with what its caller adds: t + o."""
