@@ -37,6 +37,7 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "workload.engine": "engine",
     "workload.software": "software",
     "workload.practice": "practice",
+    "workload.formats": "formats",
     "workload.attention": "attention",
     "workload.dropout": "dropout",
     "workload.expert_kernels": "expert_kernels",
@@ -57,8 +58,11 @@ FOLLOWS = {  # texts that follow another where they are not given
     "workload.cache_format": "workload.precision",
 }
 OWN = "own"
+ENGINE = "engine"  # as the engine of the chip's family runs it
+KEPT = ("workload.attention_format", "workload.expert_format")  # texts that the model's checkpoint may say
 USUAL = {  # texts that are taken so where nothing says otherwise
-    "workload.attention_core_format": "bf16",
+    "workload.attention_core_format": ENGINE,
+    "workload.formats": "given",
     "cluster.network": "rdma",
     **dict.fromkeys(
         (
@@ -192,12 +196,23 @@ class Inputs:
             self.system = bare_system(
                 self.catalogue, scenario.system, values.structure(f"{chip}.{DOMAIN}"), values.structure(f"{chip}.point_to_point") > 0
             )
+            if self.texts.get("workload.formats"):
+                self.take_formats(values, wanted)
             self.judged = set(values.inputs)
             return
         if self.system.alternatives:
             self.system = load_system(self.catalogue, scenario.system, variant, self.cheapest(values))
+        if self.texts.get("workload.formats"):
+            self.take_formats(values, wanted)
         refuse_bad_wires(self.system, self.catalogue, values)
         self.judged = set(values.inputs)
+
+    def take_formats(self, values: Values, wanted: Mapping[str, Given]) -> None:
+        """Take the formats that the chip computes itself where they are asked for, but for those that somebody sets."""
+        from tco.chain.formats import formats_named, native  # most scenarios state theirs
+
+        if formats_named(self.text("workload.formats")):
+            self.texts |= {path: text for path, text in native(values, self.system.chip).items() if path not in wanted}
 
     def system_of(self, variant: dict[str, str]) -> System:
         """Return the system a scenario names, or the domain of a chip alone, whose size and links settings may still change."""
@@ -244,6 +259,9 @@ class Inputs:
     def text(self, path: str) -> str:
         """Return an input that is a text."""
         if path not in self.texts:
+            if path in KEPT and (found := self.published().get(path)):
+                self.texts_used[path] = found
+                return found
             if path in FOLLOWS:
                 return self.text(FOLLOWS[path])
             if path in USUAL:
@@ -253,6 +271,12 @@ class Inputs:
             raise DataError(f"{self.scenario.documents[group]}: {path} is missing in data/{DOCUMENTS[group]}")
         self.texts_used[path] = self.texts[path]
         return self.texts[path]
+
+    def published(self) -> dict[str, str]:
+        """Return the formats of parts of the workload's model that it is published in, whatever precision is asked."""
+        from tco.chain.formats import published  # workloads that train store nothing
+
+        return published(self.catalogue, self.text("workload.model"))
 
     @property
     def rebates(self) -> tuple[str, ...]:

@@ -6,13 +6,13 @@ import re
 from typing import Any
 
 from tco.catalog import Catalogue
-from tco.chain.inputs import OWN
+from tco.chain.inputs import ENGINE, OWN
 from tco.fabric.library import Library, library_of
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.provenance import Input
 from tco.foundation.units import parse_quantity
 from tco.foundation.values import Values
-from tco.performance.chip.machine import family_of
+from tco.performance.chip.machine import chips_of, family_of
 
 MATURE = "mature"  # software that has had its time
 FAMILY = "family"  # the engine of the chip's family
@@ -32,6 +32,11 @@ def practised(catalogue: Catalogue, chip: str, family: str) -> dict[str, Input]:
     names = [name for owner, name in catalogue.calibration_rows if owner == family]
     paths = {name: f"performance.{own}.{name}" for name in names if (own, name) in catalogue.calibration_rows}
     return {path: catalogue.practice(family, name)._replace(path=path) for name, path in paths.items()}
+
+
+def relatives_of(catalogue: Catalogue, chip: str) -> frozenset[str]:
+    """Return the chips that share the practice of a chip."""
+    return chips_of(catalogue, family_of(catalogue, chip))
 
 
 def practice_family(catalogue: Catalogue, chip: str, text: str) -> str:
@@ -60,6 +65,11 @@ def engine_of(catalogue: Catalogue, family: str, name: str) -> str:
     if name not in every:
         raise unknown("serving engine", name, every, "workload.engine")
     return name
+
+
+def attention_core_of(catalogue: Catalogue, family: str, text: str) -> str:
+    """Return the format of the products of attention: a given one, or that in which engines run them on a family of chips."""
+    return str(served_by(catalogue, family)["attention_core"]) if text == ENGINE else text
 
 
 def library_of_engines(catalogue: Catalogue, family: str) -> Library:

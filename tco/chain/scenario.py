@@ -20,6 +20,7 @@ from tco.chain.ages import Ages, ages_of
 from tco.chain.connections import design_network
 from tco.chain.inputs import Inputs, Scenario, load_scenario, system_inputs
 from tco.chain.metrics import METRICS
+from tco.chain.practice import relatives_of
 from tco.chain.placement import SIDECAR, needs_sidecar, place
 from tco.chain.result import Origin, Result
 from tco.chain.workloads import WORKLOADS
@@ -92,9 +93,10 @@ def evaluate(
         bounds={phase: shares_of(result) for phase, result in chain.serving.phases().items()},
         inputs=values.inputs,
         texts=inputs.texts_used,
-        standing=catalogue.once(("standing", measured, chain.system.chip), lambda: standing(catalogue, measured, chain.system.chip)).by(
-            chain.serving.path
-        ),
+        standing=catalogue.once(
+            ("standing", measured, chain.system.chip),
+            lambda: standing(catalogue, measured, chain.system.chip, relatives_of(catalogue, chain.system.chip)),
+        ).by(chain.serving.path),
         order=catalogue.once(("order", measured), lambda: order_of(catalogue, measured)),
         report=report,
         ages=ages_of(catalogue, chain.cost.lines, values.inputs, inputs.date) if chain.cost else Ages(),
