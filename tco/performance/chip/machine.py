@@ -168,10 +168,12 @@ def machine(chip: str, links: Links, values: Readable, family: str, stored: Stor
     if traits.dereferencing:
         permutes = permute_passes(permutes, values[f"{part}.dereferences"])
     activation, wire = element_size(WIDE), max(FORMATS[stored.dense].bits, NARROWEST_CACHE)
+    expert = dependent_reads_time(values[f"{prior}.expert_reads"], values[f"{part}.dma_start"]) if traits.fed else None
     waits = [values[path] for path in (f"{prior}.launch_time", f"{own}.host_time", *(f"{prior}.{name}" for name in WAITS))]
     if months is not None:
         age = maturity(values[f"{prior}.port_overhead"], values[f"{prior}.port_decline"], months)
         waits = [aged(wait, age) for wait in waits]
+        expert = None if expert is None else aged(expert, age)
         links = links._replace(latencies=Latencies(*(None if one is None else aged(one, age) for one in links.latencies)))
     return Machine(
         chip=chip,
@@ -200,7 +202,7 @@ def machine(chip: str, links: Links, values: Readable, family: str, stored: Stor
         imbalance=values[f"{shared}.expert_imbalance"],
         expert_factor=values[f"{own}.expert_factor_{WEIGHTS[int(FORMATS[stored.experts].element)]}"],
         bucket=values[f"{own}.prompt_bucket"] if values.structure(f"{own}.prompt_bucket") > 1 else None,
-        expert_start=dependent_reads_time(values[f"{prior}.expert_reads"], values[f"{part}.dma_start"]) if traits.fed else None,
+        expert_start=expert,
         exchange_overlap=values[f"{prior}.exchange_overlap"],
         links=links,
         values=values,
