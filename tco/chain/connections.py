@@ -80,9 +80,7 @@ def links_of_system(inputs: Inputs, values: Readable, library: Library | None = 
     switches = "in_network_reduction"
     reduces = inputs.catalogue.has_part_value(system.chip, switches) and values.structure(f"parts.{system.chip}.{switches}") > 0
     signalled = inputs.catalogue.has_part_value(system.chip, "dma_signal")
-    return links_of(
-        values, system.chip, family, tiers, route, reduces, library or family_library(inputs.catalogue, family), signalled=signalled
-    )
+    return links_of(values, system.chip, family, tiers, route, reduces, library or family_library(inputs.catalogue, family), signalled=signalled)
 
 
 def port_rate(text: str, key: str) -> float:

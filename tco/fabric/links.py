@@ -324,9 +324,7 @@ def domain_of(values: Readable, chip: str) -> Tier:
     return Tier("world", values[f"{part}.scale_up_domain"], rate, rate, 1.0, 1.0, balanced=True, mesh=values[f"{part}.point_to_point"])
 
 
-def links_of_chips(
-    values: Readable, chip: str, family: str, route: Route, library: Library, age: Any = None, signalled: bool = False
-) -> Links:
+def links_of_chips(values: Readable, chip: str, family: str, route: Route, library: Library, age: Any = None, signalled: bool = False) -> Links:
     """Return what chips without a system meet inside their scale-up domain and on the network; many chips at once where values are arrays."""
     reduces = values[f"parts.{chip}.in_network_reduction"]
     return links_of(values, chip, family, [domain_of(values, chip)], route, reduces, library, age, signalled)

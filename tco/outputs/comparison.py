@@ -229,7 +229,9 @@ def inputs_of(results: Sequence[Result]) -> dict[str, Any]:
         own["formats"] = {path.partition(".")[2]: result.texts[path] for path in sorted(formats)}
         for name, value in own.items():
             found.setdefault(name, {})[result.scenario] = value
-    return {name: values if any(one != first for one in values.values()) else first for name, values in found.items() for first in [[*values.values()][0]]}
+    return {
+        name: values if any(one != first for one in values.values()) else first for name, values in found.items() for first in [[*values.values()][0]]
+    }
 
 
 def bill_dates(result: Result) -> dict[str, float]:

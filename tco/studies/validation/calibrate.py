@@ -130,7 +130,9 @@ def calibrate(
     fitting.restore(task.chips, found.values)
     rows = list(rows_of(values, task.free, found, refits, int(accuracy["nothing"]["n"] or 0), rounded(accuracy["nothing"]["median_ape"]), date))
     blind = unseen(made, refits)
-    return Calibration(fit_name or kind, found, refits, rows, accuracy, chips_of(task.chips, made, blind), order(table, blind) if kind == "inference" else {})
+    return Calibration(
+        fit_name or kind, found, refits, rows, accuracy, chips_of(task.chips, made, blind), order(table, blind) if kind == "inference" else {}
+    )
 
 
 def unseen(made: Prediction, refits: Sequence[Refit]) -> Prediction:

@@ -102,7 +102,17 @@ def asked_of(table: pd.DataFrame, chips: Specifications) -> list[Asked]:
         groups = (int(limited[1]), 2 * int(limited[1])) if limited else (0, 0)
         own = "" if said["library"] else family
         found.append(
-            Asked(operation, said["library"], own, said["algorithm"], said["network"] or "rdma", form, groups, exchange and bool(cores[row]), signalled[chips.parts[row]])
+            Asked(
+                operation,
+                said["library"],
+                own,
+                said["algorithm"],
+                said["network"] or "rdma",
+                form,
+                groups,
+                exchange and bool(cores[row]),
+                signalled[chips.parts[row]],
+            )
         )
     return found
 

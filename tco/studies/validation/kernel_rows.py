@@ -21,7 +21,16 @@ Array = np.ndarray[Any, Any]
 WIDTHS = re.compile(r"hidden (\d+), ffn (\d+), (\d+)/(\d+) heads")  # of the model an elementwise row comes from
 HEAD = 128  # width of the heads of those models
 PASSES = {"copy": 2, "add": 3, "input_layernorm": 3, "mlp_act": 3, "attn_rope": 2}  # times an element is read or written
-NAMES = {"bfloat16": "bf16", "bf16": "bf16", "fp16": "bf16", "float16": "bf16", "fp8": "fp8", "fp8_block": "fp8_block", "mxfp8": "mxfp8", "nvfp4": "nvfp4"}
+NAMES = {
+    "bfloat16": "bf16",
+    "bf16": "bf16",
+    "fp16": "bf16",
+    "float16": "bf16",
+    "fp8": "fp8",
+    "fp8_block": "fp8_block",
+    "mxfp8": "mxfp8",
+    "nvfp4": "nvfp4",
+}
 FLAT = ("copy", "add")  # elementwise kernels that know no rows
 NO = ("0", "0.0", "false", "no")
 COLUMNS = {"heads": "heads_q", "kv_heads": "heads_kv"}  # where a column has another name than the side of the kernel
