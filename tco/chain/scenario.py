@@ -20,8 +20,8 @@ from tco.chain.ages import Ages, ages_of
 from tco.chain.connections import design_network
 from tco.chain.inputs import Inputs, Scenario, load_scenario, system_inputs
 from tco.chain.metrics import METRICS
-from tco.chain.practice import relatives_of
 from tco.chain.placement import SIDECAR, needs_sidecar, place
+from tco.chain.practice import relatives_of
 from tco.chain.result import Origin, Result
 from tco.chain.workloads import WORKLOADS
 from tco.economics.cost import Cost, cost_of_world, power_per_chip, shares_by_kind

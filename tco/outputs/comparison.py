@@ -223,15 +223,13 @@ def inputs_of(results: Sequence[Result]) -> dict[str, Any]:
     found: dict[str, dict[str, Any]] = {}
     for result in results:
         documents = result.origin.documents if result.origin else {}
-        own = {name: documents.get(name) for name in ("site", "terms", "workload", "cluster")}
+        own: dict[str, Any] = {name: documents.get(name) for name in ("site", "terms", "workload", "cluster")}
         own |= {path.partition(".")[2]: result.texts.get(path) for path in NAMED}
         formats = (path for path in result.texts if path == "workload.precision" or path.endswith("_format"))
         own["formats"] = {path.partition(".")[2]: result.texts[path] for path in sorted(formats)}
         for name, value in own.items():
             found.setdefault(name, {})[result.scenario] = value
-    return {
-        name: values if any(one != first for one in values.values()) else first for name, values in found.items() for first in [[*values.values()][0]]
-    }
+    return {name: next(iter(each.values())) if len({str(one) for one in each.values()}) == 1 else each for name, each in found.items()}
 
 
 def bill_dates(result: Result) -> dict[str, float]:

@@ -91,8 +91,8 @@ def kernel(chip: Chip, operation: str, form: Computed, shape: Shape, library: st
         raise DataError(f"{operation}: states no {', '.join(missing)}; it takes {', '.join(SHAPES[operation])}")
     runs, sides = Library(chip.values, library), [shape[name] for name in SHAPES[operation]]
     if operation in ("gemm", "grouped"):
-        rows, columns, inner, *groups = sides
-        return product_kernel(chip, form, runs, rows, columns, inner, *groups, cores=cores)
+        rows, columns, inner, groups = sides if operation == "grouped" else (*sides, None)
+        return product_kernel(chip, form, runs, rows, columns, inner, groups, cores)
     if operation == "prefill":
         return prefill(chip, form, runs, *sides)
     if operation == "decode":

@@ -133,6 +133,6 @@ def texts(table: pd.DataFrame, name: str) -> np.ndarray[Any, Any]:
 
 
 def tiers(table: pd.DataFrame) -> np.ndarray[Any, Any]:
-    """Return the tier that the notes of rows begin with: A near the hardware, B held back by early software, C no fit; empty where they state none."""
+    """Return the tier that the notes of rows begin with: A near the hardware, B and C held back by software; empty where they state none."""
     notes = pd.Series(texts(table, "notes").astype(str))
-    return notes.str.extract(r"^tier ([A-Z]);", expand=False).fillna("").to_numpy(object)
+    return np.asarray(notes.str.extract(r"^tier ([A-Z]);", expand=False).fillna(""), dtype=object)
