@@ -32,6 +32,8 @@ PARTS = (
     "standing",
     "order",
     "ages",
+    "plan",
+    "structure",
 )
 
 

@@ -26,8 +26,9 @@ def design_network(inputs: Inputs, values: Values) -> Network:
     split = port < values.structure(f"parts.{OPTICS[0]}.port_bandwidth")
     back = Plan(chips, values[f"{chip}.scale_out_bandwidth"], switch, tiers, design, design == "tor", split)
     network = scale_out_network(values, back)
-    if values.structure(f"{chip}.frontend_bandwidth") > 0:
-        front = Plan(chips, values[f"{chip}.frontend_bandwidth"], switch, tiers, "tor", False, split, prefix="frontend-")
+    frontend = values.unless_zero(f"{chip}.frontend_bandwidth")
+    if frontend is not None:
+        front = Plan(chips, frontend, switch, tiers, "tor", False, split, prefix="frontend-")
         network = summed(Network(tiers, [*network.lines, *scale_out_network(values, front).lines]))
     return network
 
@@ -78,7 +79,7 @@ def links_of_system(inputs: Inputs, values: Readable, library: Library | None = 
     tiers = [Tier(s.scope, s.chips, s.injection, s.all_to_all, s.hops_mean, s.hops_worst, s.balanced, *beyond, mesh) for s in scopes]
     family, route = family_of(inputs.catalogue, system.chip), route_of(inputs, values)
     switches = "in_network_reduction"
-    reduces = inputs.catalogue.has_part_value(system.chip, switches) and values.structure(f"parts.{system.chip}.{switches}") > 0
+    reduces = inputs.catalogue.has_part_value(system.chip, switches) and values.exists(f"parts.{system.chip}.{switches}")
     signalled = inputs.catalogue.has_part_value(system.chip, "dma_signal")
     return links_of(values, system.chip, family, tiers, route, reduces, library or family_library(inputs.catalogue, family), signalled=signalled)
 

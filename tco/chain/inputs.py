@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
 from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known_systems, load_system
+from tco.chain.settings import given_of, shape_of
 from tco.foundation.dates import period
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.provenance import Given, Input
@@ -18,6 +21,9 @@ from tco.foundation.values import Reader, Values, as_number
 from tco.hardware.bill import offers
 from tco.hardware.nics import from_the_tree
 from tco.hardware.wires import refuse_bad_wires
+
+if TYPE_CHECKING:
+    from tco.chain.structure import Structure
 
 GROUPS = ("parts", "site", "terms", "workload", "cluster", "rebates", "shares", "performance", "metrics", "system")
 DOCUMENTS = {"site": "sites", "terms": "terms", "workload": "workloads", "cluster": "clusters"}
@@ -159,13 +165,18 @@ class Inputs:
 
     catalogue: Catalogue
     scenario: Scenario
-    settings: dict[str, str]
+    settings: dict[str, Any]  # texts, once they are read: an array is a word on how many values it has
     variant: dict[str, str]
+    structure: Structure | None = None  # that is given; else it is decided here and on the way
     system: System = field(init=False)
     found: dict[str, Input] = field(init=False, default_factory=dict)
     texts: dict[str, str] = field(init=False, default_factory=dict)
     texts_used: dict[str, str] = field(init=False, default_factory=dict)
     given: dict[str, Given] = field(init=False, default_factory=dict)
+    shape: tuple[int, ...] = field(init=False, default=())  # of what is asked together
+    readings: dict[str, float] = field(init=False, default_factory=dict)  # inputs that decide structure, as they decide it
+    alternatives: dict[str, str] = field(init=False, default_factory=dict)  # place of the tree -> the part that stands there
+    compared: list[str] = field(init=False, default_factory=list)  # inputs by which it was the cheapest
     notes: list[str] = field(init=False, default_factory=list)
     shared: dict[str, Input] = field(init=False, default_factory=dict)  # of the date, with every scenario of the catalogue
     judged: set[str] = field(init=False, default_factory=set)  # inputs the shape of the tree rests on
@@ -176,13 +187,15 @@ class Inputs:
         self.system = self.system_of(variant)
         wanted = {path: Given(text, self.system.source, "analyst", self.system.where) for path, text in self.system.settings.items()}
         wanted |= {path: Given(text, f"set by the scenario {scenario.name}", "assumed", scenario.where) for path, text in scenario.settings.items()}
-        wanted |= {path: Given(text) for path, text in self.settings.items()}
         for group, name in scenario.documents.items():
             self.read(group, name)
         if defaults := DEFAULTS.get(self.texts.get("workload.kind", "")):
             self.found = {**self.catalogue.document_inputs("defaults", defaults, "file", "workload"), **self.found}
+        wanted |= {path: given_of(path, setting, self.unit_of) for path, setting in self.settings.items()}
+        self.settings = {path: wanted[path].text for path in self.settings}
         for path, given in wanted.items():
             self.place(path, given)
+        self.shape = shape_of(self.given)
         stated = wanted.get("terms.date")
         period(self.date, f"{stated.where if stated else scenario.documents['terms']}: terms.date")
         self.shared = self.catalogue.once(("dated", self.date), dict)
@@ -190,18 +203,22 @@ class Inputs:
             from tco.chain.practice import practised  # most scenarios keep their chip's own
 
             self.found |= practised(self.catalogue, self.system.chip, self.text("workload.practice"))
+        if self.structure is not None:
+            self.structure.check(self.system, self.text)
+            self.readings = dict(self.structure.readings)
         values = self.values(as_number)
         if self.system.bare:
             chip = f"parts.{scenario.system}"
             self.system = bare_system(
-                self.catalogue, scenario.system, values.structure(f"{chip}.{DOMAIN}"), values.structure(f"{chip}.point_to_point") > 0
+                self.catalogue, scenario.system, values.structure(f"{chip}.{DOMAIN}"), values.exists(f"{chip}.point_to_point")
             )
             if self.texts.get("workload.formats"):
                 self.take_formats(values, wanted)
             self.judged = set(values.inputs)
             return
         if self.system.alternatives:
-            self.system = load_system(self.catalogue, scenario.system, variant, self.cheapest(values))
+            self.alternatives = self.cheapest(values) if self.structure is None else dict(self.structure.alternatives)
+            self.system = load_system(self.catalogue, scenario.system, variant, self.alternatives)
         if self.texts.get("workload.formats"):
             self.take_formats(values, wanted)
         refuse_bad_wires(self.system, self.catalogue, values)
@@ -232,7 +249,12 @@ class Inputs:
     def cheapest(self, values: Values) -> dict[str, str]:
         """Return the part for each place of the tree with alternatives, and note what was chosen among."""
         chosen = {}
-        for place, (best, *others) in offers(self.system, values, self.catalogue).items():
+        for place, found in offers(self.system, values, self.catalogue).items():
+            for offer in found:
+                if np.ndim(offer.price):
+                    raise DataError(f"{place}: {offer.part} has {np.size(offer.price)} prices and the cheapest stands there: give the structure")
+                self.compared += offer.rests_on
+            best, *others = sorted(found, key=lambda offer: float(offer.price))
             chosen[place] = best.part
             if others:
                 rest = ", ".join(f"{other.quantity:g} {other.part} {other.price:,.0f}" for other in others)
@@ -315,14 +337,14 @@ class Inputs:
     def values(self, read: Reader) -> Values:
         """Return the mapping of all inputs, in one reading."""
         follows = from_the_tree(self.system, self.catalogue)
-        return Values(self.resolve, read, self.given, bounds, self.unit_of, lambda date: self.at(date).values(read), follows)
+        return Values(self.resolve, read, self.given, bounds, self.unit_of, lambda date: self.at(date).values(read), follows, self.readings)
 
     def at(self, date: str) -> Inputs:
         """Return the same inputs at another date: prices move, the system, its choices and whatever is set stay as they are."""
         period(date)
         other = copy(self)
         other.texts = self.texts | {"terms.date": date}
-        other.texts_used, other.notes = {}, []
+        other.texts_used, other.notes, other.readings = {}, [], {}
         other.shared = self.catalogue.once(("dated", date), dict)
         return other
 
@@ -382,6 +404,8 @@ class Inputs:
         name, _, last = rest.rpartition(".")
         if group == "parts":
             return name in self.catalogue.parts and (group, last) in attributes()
+        if group == "performance" and (name, last) in self.catalogue.calibration_rows:
+            return True
         return path in self.found or (not name and (group, last) in attributes())
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tco.chain.inputs import Inputs
 from tco.foundation.errors import DataError
 from tco.foundation.values import as_number
@@ -16,18 +18,29 @@ def needs_sidecar(inputs: Inputs) -> bool:
 
 
 def place(inputs: Inputs, bill: Bill) -> list[str]:
-    """Return notes on how the racks of a bill stand in the site; a rack beyond what a position takes raises `DataError`."""
+    """Return notes on how the racks of a bill stand in the site; a rack beyond what a position takes raises `DataError`.
+
+    Of many values asked together those beyond are noted, unless all are.
+    """
     values = inputs.values(as_number)
-    site, system, power = inputs.scenario.documents["site"], inputs.system, float(bill.power)
-    most = values.input("site.rack_kw_max").value
+    site, system = inputs.scenario.documents["site"], inputs.system
+    rack, most = bill.power / system.racks, values.number("site.rack_kw_max")
     inputs.judged |= set(values.inputs)
-    rack = power / system.racks
-    if rack > most * (1 + 1e-9):
+    over, notes = rack > most * (1 + 1e-9), []
+    if np.ndim(over):
+        notes = [f"{site}: in {np.mean(over):.1%} of the cases a rack draws more than a position takes"] if np.any(over) else []
+        over, rack, most, power = np.all(over), np.mean(rack), np.mean(most), np.mean(bill.power)
+    else:
+        power = bill.power
+    if over:
         raise DataError(
             f"{site}: a rack position takes {most / 1e3:g} kW (site.rack_kw_max), a rack of {system.id} draws "
             f"{power / 1e3:.1f} kW / {system.racks:g} = {rack / 1e3:.1f} kW; take another site or set site.rack_kw_max"
         )
     if not needs_sidecar(inputs):
-        return []
-    price = values.input(f"parts.{SIDECAR}.price_per_power").value
-    return [f"{site} is cooled by air: each rack of {system.id} takes a liquid-to-air sidecar, {rack / 1e3:.1f} kW at {price * 1e3:,.0f} USD/kW"]
+        return notes
+    price = float(np.mean(values.number(f"parts.{SIDECAR}.price_per_power")))
+    return [
+        *notes,
+        f"{site} is cooled by air: each rack of {system.id} takes a liquid-to-air sidecar, {rack / 1e3:.1f} kW at {price * 1e3:,.0f} USD/kW",
+    ]

@@ -8,12 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from tco import __version__
 from tco.catalog.accuracy import Standing
 from tco.chain.ages import Ages
 from tco.chain.metrics import METRICS
+from tco.chain.plans import plain_plan
+from tco.chain.structure import Structure
 from tco.economics.cost import CostLine
 from tco.economics.rebates import Rebate
+from tco.foundation.errors import DataError
 from tco.foundation.files import data_directory, write_atomically
 from tco.foundation.provenance import Input
 from tco.foundation.trace import Node
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "tco.result/1"
 FOUND = ("scenario", "title", "system", "perspective")  # texts of a result, as the file names them
+DECIDED = ("alternatives", "readings", "compared", "choices")  # of the structure, what the file does not hold anyway
 KEPT = ("notes", "shares", "bounds", "texts", "order")  # plain lists and tables
 
 
@@ -58,7 +64,7 @@ class Result:
     title: str
     system: str
     perspective: str
-    metrics: dict[str, float | None]
+    metrics: dict[str, Any]  # numbers, none where one cannot be computed; arrays where many values were asked together
     notes: list[str]
     lines: list[CostLine]
     bill: Bill | None  # none of a chip alone
@@ -73,6 +79,7 @@ class Result:
     report: Report  # how the plan was found, and where the time of its phases goes
     ages: Ages  # of the prices of the bill
     plan: Any = None
+    structure: Structure | None = None  # all that was decided, which `evaluate` accepts back
     nodes: dict[str, Node] = field(default_factory=dict)  # traced metrics, when a trace was asked for
     origin: Origin | None = field(default=None, compare=False, repr=False)  # what was asked
 
@@ -99,6 +106,8 @@ def saved_document(result: Result) -> dict[str, Any]:
     origin, report = result.origin, result.report
     if origin is None:
         raise ValueError("a result that was not evaluated cannot be saved")
+    if any(np.ndim(value) for value in result.metrics.values()):
+        raise DataError("a result of many values asked together cannot be saved: save that of one, or the metrics")
     return {
         "schema": SCHEMA,
         "tco_version": origin.version,
@@ -107,6 +116,7 @@ def saved_document(result: Result) -> dict[str, Any]:
         "documents": origin.documents,
         "overrides": {"set": origin.settings, "variant": origin.variant},
         "plan": plain_plan(result.plan),
+        "structure": None if result.structure is None else {name: getattr(result.structure, name) for name in DECIDED},
         "metrics": {name: result.metrics.get(name) for name in METRICS},
         **{name: getattr(result, name) for name in KEPT},
         "lines": [{**line.flow._asdict(), "usd_per_chip_hour": line.usd_per_chip_hour} for line in result.lines],
@@ -134,13 +144,6 @@ def short(where: str) -> str:
 def bill_row(line: BillLine) -> dict[str, Any]:
     """Return a line of the bill by field."""
     return {name: getattr(line, name) for name in BillLine.__slots__}
-
-
-def plain_plan(plan: Any) -> Any:
-    """Return a plan as tables of numbers and texts, phase by phase where it has some."""
-    if hasattr(plan, "_asdict"):
-        return {name: plain_plan(value) for name, value in plan._asdict().items()}
-    return plan
 
 
 def in_json(value: Any) -> Any:

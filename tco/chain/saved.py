@@ -11,7 +11,9 @@ from typing import Any
 from tco.catalog.accuracy import Standing
 from tco.chain.ages import Ages
 from tco.chain.metrics import METRICS
+from tco.chain.plans import plan_from
 from tco.chain.result import FOUND, KEPT, SCHEMA, Result, origin_of
+from tco.chain.structure import Structure
 from tco.economics.cost import CostLine
 from tco.economics.flows import Flow
 from tco.economics.rebates import Rebate
@@ -23,6 +25,7 @@ from tco.performance.profile import Report
 
 # What each field of a record may hold; fields that are not named here are texts.
 NUMBER, MAYBE, FLAG, LIST, SHOWN = "a number", "a number or null", "true or false", "a list of texts", "a value and its unit, or null"
+READINGS = "a table of numbers, or true or false"
 MONTHS, YEARS = "a count of months", "a life in years of no more than a century"
 FIELDS: dict[type, dict[str, str]] = {
     Flow: {
@@ -59,6 +62,7 @@ HOLDS: dict[str, Callable[[Any], bool]] = {
     "a table or null": lambda value: value is None or isinstance(value, dict),
     "a list": lambda value: isinstance(value, list),
     "a table of texts": lambda value: isinstance(value, dict) and all(isinstance(one, str) for one in value.values()),
+    READINGS: lambda value: isinstance(value, dict) and all(isinstance(one, bool) or is_number(one) for one in value.values()),
     "a table of numbers": lambda value: isinstance(value, dict) and all(is_number(one) for one in value.values()),
     "a table of numbers or nulls": lambda value: isinstance(value, dict) and all(one is None or is_number(one) for one in value.values()),
 }
@@ -108,9 +112,22 @@ def load_result(path: str | Path) -> Result:
         standing=record(Standing, document["standing"], f"{where}: standing"),
         report=Report(report["plan"], report["search"], report.get("runner_up"), report["margin"], report["memory"], {}),
         ages=record(Ages, document["ages"], f"{where}: ages"),
-        plan=document["plan"],
+        plan=plan_from(document["plan"], f"{where}: plan"),
+        structure=structure_from(document, where),
         origin=origin_of(document["documents"], overrides["set"], overrides["variant"], *made),
     )
+
+
+def structure_from(document: dict[str, Any], where: str) -> Structure | None:
+    """Return the structure of a result; files of earlier versions hold none."""
+    found = document.get("structure")
+    if found is None:
+        return None
+    if not isinstance(found, dict):
+        raise DataError(f"{where}: structure is {str(found)[:60]!r}, expected a table")
+    hold(found, {"alternatives": "a table of texts", "readings": READINGS, "compared": LIST, "choices": "a table"}, f"{where}: structure")
+    system, variant, plan = document["system"], document["overrides"]["variant"], plan_from(document["plan"], f"{where}: plan")
+    return Structure(system, variant, document["texts"], found["alternatives"], plan, found["readings"], tuple(found["compared"]), found["choices"])
 
 
 def saved(path: Path) -> dict[str, Any]:

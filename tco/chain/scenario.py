@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from tco.catalog import Catalogue, load_catalogue
 from tco.catalog.accuracy import order_of, standing
 from tco.catalog.systems import System, load_system
@@ -23,14 +25,16 @@ from tco.chain.metrics import METRICS
 from tco.chain.placement import SIDECAR, needs_sidecar, place
 from tco.chain.practice import relatives_of
 from tco.chain.result import Origin, Result
-from tco.chain.workloads import WORKLOADS
+from tco.chain.structure import Structure, structure_of
+from tco.chain.workloads import WORKLOADS, without_plan
 from tco.economics.cost import Cost, cost_of_world, power_per_chip, shares_by_kind
 from tco.economics.rebates import Rebate, load_agreement, rebate_of
 from tco.economics.site import facility_power
 from tco.foundation.errors import DataError
-from tco.foundation.trace import Node, Trace, plain, recording, scope, walk
+from tco.foundation.trace import Node, Trace, recording, scope, walk
 from tco.foundation.values import Values, as_number, as_traced
 from tco.hardware.bill import Bill, bill_of_materials
+from tco.hardware.network import Network
 from tco.performance.profile import report_of, shares_of
 from tco.performance.serving.result import ServingResult
 
@@ -43,6 +47,7 @@ class Chain(NamedTuple):
 
     system: System
     bill: Bill | None
+    network: Network | None
     rebates: list[Rebate]
     cost: Cost | None
     serving: ServingResult | TrainingResult
@@ -51,24 +56,46 @@ class Chain(NamedTuple):
 
 def evaluate(
     scenario: str | Path | Scenario,
-    set: Mapping[str, str] | None = None,  # noqa: A002 - the name users know from the command line
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - the name users know from the command line
     plan: Mapping[str, str] | Any = None,
     *,
+    structure: Structure | None = None,
     catalogue: Catalogue | None = None,
     variant: Mapping[str, str] | None = None,
     trace: bool = False,
 ) -> Result:
     """Evaluate a scenario: a name, a path or a `Scenario`. `set` replaces inputs by path, `plan` fixes the plan that is searched otherwise.
 
-    With `trace` the result also carries the traced metrics. Raises `DataError` for anything wrong in the data.
+    A value of `set` is a text, a number in the input's unit, or a number or an array with its unit. `structure`, that of a result, holds
+    all that is decided, the plan among it; arrays need it, and give metrics that are arrays. With `trace` the result also carries the
+    traced metrics. Raises `DataError` for anything wrong in the data.
     """
     catalogue = catalogue or load_catalogue()
     found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
-    inputs = Inputs(catalogue, found, dict(set or {}), dict(variant or {}))
+    chosen = structure.variant if structure is not None and variant is None else variant or {}
+    inputs = Inputs(catalogue, found, dict(set or {}), dict(chosen), structure)
     values = inputs.values(as_number)
     began = time.perf_counter()
-    chain = run(inputs, values, plan)
-    report = report_of(chain.serving, time.perf_counter() - began)
+    chain = chain_of(inputs, values, plan)
+    return result_of(inputs, values, chain, time.perf_counter() - began, trace)
+
+
+def chain_of(inputs: Inputs, values: Values, plan: Any) -> Chain:
+    """Walk the chain on a plan, that of the structure, or the best of a search, which many values asked together have none of."""
+    held = inputs.structure
+    if plan is None and held is not None:
+        if held.plan is None:
+            return run(inputs, values, None, without_plan(inputs.kind, "the structure holds no plan"))
+        plan = held.plan
+    if inputs.shape and (plan is None or isinstance(plan, Mapping)):
+        raise DataError("a plan is searched for one value of every input: give the structure to evaluate many on, or use `evaluate_draws`")
+    return run(inputs, values, plan)
+
+
+def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trace: bool) -> Result:
+    """Return what a chain came to: its metrics and, of plain numbers, what people read beside them."""
+    catalogue, found = inputs.catalogue, inputs.scenario
+    many = bool(inputs.shape)  # shares, bounds and ages are told of one number
     notes = [
         *inputs.notes,
         *(place(inputs, chain.bill) if chain.bill else [f"{chain.system.id} is a chip alone: nothing in dollars or watts is computed"]),
@@ -78,19 +105,22 @@ def evaluate(
     if chain.serving.reason:
         metric = "step_s" if measured == "training" else "output_tokens_per_s_per_chip"
         notes.append(f"{metric}: {chain.serving.reason}")
+    perspective = inputs.text("terms.perspective")
+    structure = structure_of(inputs, values, chain)
+    report = report_of(chain.serving, seconds, many)
     result = Result(
         scenario=found.name,
         title=found.title,
         system=chain.system.id,
-        perspective=inputs.text("terms.perspective"),
-        metrics={name: None if (value := chain.metrics.get(name)) is None else float(value) for name in METRICS},
+        perspective=perspective,
+        metrics={name: plain_metric(chain.metrics.get(name)) for name in METRICS},
         notes=[*notes, *chain.serving.notes],
         lines=chain.cost.lines if chain.cost else [],
         bill=chain.bill,
         rebates=chain.rebates,
         serving=chain.serving,
-        shares=shares_by_kind(chain.cost.lines) if chain.cost else {},
-        bounds={phase: shares_of(result) for phase, result in chain.serving.phases().items()},
+        shares=shares_by_kind(chain.cost.lines) if chain.cost and not many else {},
+        bounds={phase: shares_of(result) for phase, result in report.phases.items()},
         inputs=values.inputs,
         texts=inputs.texts_used,
         standing=catalogue.once(
@@ -99,8 +129,9 @@ def evaluate(
         ).by(chain.serving.path),
         order=catalogue.once(("order", measured), lambda: order_of(catalogue, measured)),
         report=report,
-        ages=ages_of(catalogue, chain.cost.lines, values.inputs, inputs.date) if chain.cost else Ages(),
+        ages=ages_of(catalogue, chain.cost.lines, values.inputs, inputs.date) if chain.cost and not many else Ages(),
         plan=chain.serving.plan,
+        structure=structure,
     )
     result.origin = Origin(
         inputs.scenario.documents,
@@ -112,6 +143,11 @@ def evaluate(
     if trace:
         result.nodes = nodes_of(inputs, chain)
     return result
+
+
+def plain_metric(value: Any) -> Any:
+    """Return a metric as a result carries it: a number, an array where many were asked together, or none."""
+    return value if value is None or np.ndim(value) else float(value)
 
 
 def formulas_of(inputs: Inputs, chain: Chain) -> dict[str, str]:
@@ -139,7 +175,7 @@ def run(inputs: Inputs, values: Values, plan: Any = None, found: ServingResult |
     if system.bare:
         with scope(inputs.kind):
             workload = found or WORKLOADS[inputs.kind](inputs, values, plan)
-        return Chain(system, None, [], None, workload, collect(values, system, None, workload))
+        return Chain(system, None, None, [], None, workload, collect(values, system, None, workload))
     chips = system.chips
     bill = bill_of_materials(system, values, catalogue)
     network = design_network(inputs, values)
@@ -147,7 +183,7 @@ def run(inputs: Inputs, values: Values, plan: Any = None, found: ServingResult |
     cost = cost_of_world(values, bill, network, rebates, chips, inputs.tenure, SIDECAR if needs_sidecar(inputs) else None)
     with scope(inputs.kind):
         workload = found or WORKLOADS[inputs.kind](inputs, values, plan)
-    return Chain(system, bill, rebates, cost, workload, collect(values, system, cost, workload))
+    return Chain(system, bill, network, rebates, cost, workload, collect(values, system, cost, workload))
 
 
 class SystemBill(NamedTuple):
@@ -211,7 +247,7 @@ def collect(values: Values, system: System, cost: Cost | None, workload: Serving
     for metric, value in workload.rates.items():
         name(metric, partial(plain_value, value))
     if cost is not None:
-        joined_metrics(values, workload, found, name)
+        joined_metrics(values, f"{part}.peak_fp8", workload, found, name)
     return found
 
 
@@ -233,10 +269,10 @@ def cost_metrics(values: Values, system: System, cost: Cost, name: Name) -> None
     name("tco_usd_per_used_chip_hour", lambda: cost.used(hour))
 
 
-def joined_metrics(values: Values, workload: ServingResult | TrainingResult, found: dict[str, Any], name: Name) -> None:
+def joined_metrics(values: Values, peak_fp8: str, workload: ServingResult | TrainingResult, found: dict[str, Any], name: Name) -> None:
     """Name what a peak, a bandwidth and a token cost."""
     hour, used = found["tco_usd_per_chip_hour"], found["tco_usd_per_used_chip_hour"]
-    if plain(found["peak_fp8_flop_per_s"]) > 0:
+    if values.exists(peak_fp8):
         name("usd_per_peak_fp8_pflop_hour", lambda: joined.usd_per_petaflop_hour(hour, found["peak_fp8_flop_per_s"]))
     name("usd_per_hbm_tb_per_s_hour", lambda: joined.usd_per_bandwidth_hour(hour, found["hbm_byte_per_s"]))
     if "train_tokens_per_s" in found:

@@ -7,12 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tco.chain.connections import links_of_system
 from tco.chain.inputs import Inputs
 from tco.chain.practice import attention_core_of, engine_of, library_of_engines, months_after, practice_family
 from tco.foundation.errors import DataError
 from tco.foundation.values import Readable, Values
 from tco.models.architecture import Architecture, load_model
+from tco.performance.chip.formats import computed_on
 from tco.performance.chip.machine import Machine, Stored, Traits, family_of, machine
 from tco.performance.serving.result import ServingResult, serve
 
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
 
 STORED = ("attention_format", "precision", "expert_format", "cache_format", "attention_core_format")
+FORMATS_OF = {"serving": ("attention_format", "precision", "expert_format", "attention_core_format"), "training": ("precision", "backward_precision")}
 
 
 def serving_of(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
@@ -52,23 +56,30 @@ def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], mon
     return machine(system.chip, links, values, family, stored, traits, engine, months)
 
 
+def formats_of(inputs: Inputs, values: Readable) -> dict[str, str]:
+    """Return how the chip computes what the workload stores: the format a part is kept in, and the one its products run in."""
+    chip, texts = inputs.system.chip, FORMATS_OF[inputs.kind]
+    made = {name: computed_on(values, chip, inputs.text(f"workload.{name}"), f"workload.{name}") for name in texts}
+    return {name: f"{one.stored} computed as {one.computed_as}" for name, one in made.items()}
+
+
 def refuse_beyond_context(model: Architecture, values: Values, paths: tuple[str, ...]) -> None:
     """Refuse sequences longer than the model was made for."""
-    length = sum(values.structure(path) for path in paths)
+    length = np.max(sum(values.number(path) for path in paths))
     if length > model.context:
         raise DataError(f"{' + '.join(paths)} is {length:,.0f} tokens, more than the context of {model.id}, {model.context:,} tokens")
 
 
 def notes_on_length(model: Architecture, values: Values) -> list[str]:
     """Say that sequences are longer than what the model was made for, which training may extend."""
-    length = values.structure("workload.sequence_length")
+    length = np.max(values.number("workload.sequence_length"))
     return [f"sequences of {length:,.0f} tokens are longer than the context of {model.id}, {model.context:,}"] if length > model.context else []
 
 
 def refuse_no_requests(values: Values) -> None:
     """Refuse a concurrency of zero that somebody asks for; the default of zero means that every batch is searched."""
     found = values.input("workload.concurrency")
-    if found.value == 0 and Path(found.where).parent.name != "defaults":
+    if np.any(found.value == 0) and Path(found.where).parent.name != "defaults":
         raise DataError(f"{found.where}: workload.concurrency is 0: no requests in flight serve nothing; leave it out to search every batch")
 
 
@@ -99,6 +110,15 @@ def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
     result = train(job, reached, formats, plan)
     result.notes += [*notes_on_batch(values), *notes_on_length(job.model, values)]
     return result
+
+
+def without_plan(kind: str, reason: str) -> ServingResult | TrainingResult:
+    """Return a workload that no plan serves, and why."""
+    if kind == "serving":
+        return ServingResult(None, reason=reason)
+    from tco.performance.training.result import TrainingResult
+
+    return TrainingResult(None, reason=reason)
 
 
 WORKLOADS: dict[str, Callable[[Inputs, Values, Any], Any]] = {"serving": serving_of, "training": training_of}

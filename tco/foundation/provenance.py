@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tco.foundation.errors import DataError
 
@@ -18,10 +18,13 @@ def worst(kinds: list[str]) -> str:
 
 
 class Input(NamedTuple):
-    """A number and where it comes from. `value`, `low` and `high` are in `unit`, the unit the formulas take."""
+    """A number and where it comes from. `value`, `low` and `high` are in `unit`, the unit the formulas take.
+
+    The value is an array where many values of the input are asked together.
+    """
 
     path: str
-    value: float
+    value: Any
     unit: str
     low: float | None = None
     high: float | None = None
@@ -41,6 +44,7 @@ class Given(NamedTuple):
     source: str = "set by the user"
     kind: str = "assumed"
     where: str = "--set"
+    many: Any = None  # an array of values in the input's unit, asked together; the text then only says how many
 
 
 def bounded(given: Input, minimum: float, maximum: float) -> Input:

@@ -10,13 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 from tco.foundation.errors import DataError, nearest
 from tco.foundation.files import data_directory, read_csv
 
 if TYPE_CHECKING:
     import pint
+
+Number = TypeVar("Number", bound=Any)  # a float or an array
 
 # A formula takes whatever its reading gives: a float, an array, a quantity, a symbol. The annotation carries its unit.
 Pure = Annotated[Any, ""]
@@ -124,8 +126,8 @@ def dimension_text(powers: Mapping[str, float]) -> str:
     return (above or "1") + below if powers else "dimensionless"
 
 
-def convert(value: float, source: str, target: str) -> float:
-    """Return `value`, given in unit `source`, in unit `target`; a different dimension raises `DataError`."""
+def convert(value: Number, source: str, target: str) -> Number:
+    """Return `value`, a number or an array, given in unit `source`, in unit `target`; a different dimension raises `DataError`."""
     if source == target:
         return value
     have, want = unit(source), unit(target)
@@ -134,7 +136,8 @@ def convert(value: float, source: str, target: str) -> float:
     if have.factor == want.factor:
         return value
     ratio = want.factor / have.factor  # dividing by a whole ratio keeps 0.09 USD/kWh exact where a product would not
-    return value / ratio if ratio >= 1 else value * (have.factor / want.factor)
+    found: Number = value / ratio if ratio >= 1 else value * (have.factor / want.factor)
+    return found
 
 
 def same_unit(one: str, other: str) -> bool:

@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.provenance import Given, Input, bounded
 from tco.foundation.trace import Trace, Traced, paused, scope
@@ -21,8 +23,8 @@ Rule = Callable[[Callable[[str], Any]], Any]  # computes a value from those it l
 DERIVED = "tco-model"  # the source of what follows from other inputs
 
 
-def as_number(given: Input) -> float:
-    """The number reading."""
+def as_number(given: Input) -> Any:
+    """The reading of numbers, or of arrays where many values are given."""
     return given.value
 
 
@@ -44,6 +46,38 @@ class Readable(dict[str, Any]):
         """Return an input as a plain number to decide which parts, operators or formats exist: the only way to do so."""
         raise NotImplementedError
 
+    def exists(self, path: str) -> bool:
+        """Say whether an input is above zero, to decide whether what it describes exists."""
+        return self.structure(path) > 0
+
+    def unless_zero(self, path: str) -> Any:
+        """Return an input, or None where it is a plain zero, with which what rests on it changes nothing and need not be computed.
+
+        An array or a traced value is never left out: one of its values, or a later one, may be another.
+        """
+        value = self[path]
+        return None if isinstance(value, float | int) and not value else value
+
+
+class Subset(Readable):
+    """What other values hold of some of the things they were asked for together."""
+
+    def __init__(self, whole: Readable, part: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.whole, self.part = whole, part
+
+    def __missing__(self, path: str) -> Any:
+        value = self[path] = self.part(self.whole[path])
+        return value
+
+    def structure(self, path: str) -> float:
+        """Return an input as a plain number, which all share."""
+        return self.whole.structure(path)
+
+    def exists(self, path: str) -> bool:
+        """Say whether an input is above zero, which all share."""
+        return self.whole.exists(path)
+
 
 class Values(Readable):
     """Inputs by path, resolved on first use, with the user's settings over the catalogue."""
@@ -57,6 +91,7 @@ class Values(Readable):
         unit_of: Callable[[str], str] | None = None,
         at: Callable[[str], Values] | None = None,
         follows: Mapping[str, Rule] | None = None,
+        readings: dict[str, float] | None = None,
     ) -> None:
         super().__init__()
         self.resolve = resolve
@@ -67,6 +102,7 @@ class Values(Readable):
         self.inputs: dict[str, Input] = {}  # every input used, for baselines and diffs
         self.derived_units: dict[str, str] = {}  # every derived path met
         self.follows = follows or {}  # paths whose values follow from others, unless they are set
+        self.readings: dict[str, float] = {} if readings is None else readings  # inputs structure was decided by: numbers, or whether above zero
         self.other_date = at
         self.dates: dict[str, Values] = {}  # the same inputs at other dates
 
@@ -88,7 +124,7 @@ class Values(Readable):
         """Return the input behind a path, with its provenance; an unknown path raises `DataError`."""
         found = self.inputs.get(path)
         if found is None and self.rule(path) is not None:
-            return Input(path, self.structure(path), self.unit_of(path), kind="derived", source=DERIVED)
+            return Input(path, self.number(path), self.unit_of(path), kind="derived", source=DERIVED)
         if found is None:
             given = self.given.get(path)
             found = self.resolve(path) if given is None else self.override(path, self.unit_of(path), given)
@@ -96,12 +132,35 @@ class Values(Readable):
         return found
 
     def structure(self, path: str) -> float:
-        """Return an input as a plain number to decide which parts, operators or formats exist: the only way to do so."""
+        """Return an input as a plain number to decide which parts, operators or formats exist: the only way to do so.
+
+        What was read is remembered in `readings`, and what is held there is what was read, whatever the input is now.
+        """
+        found = self.readings.get(path)
+        if found is None or isinstance(found, bool):
+            found = self.number(path)
+            if isinstance(found, np.ndarray):
+                raise DataError(f"{path} decides what exists and has {found.size} values: give one value, or the structure to evaluate them on")
+            self.readings[path] = found
+        return found
+
+    def exists(self, path: str) -> bool:
+        """Say whether an input is above zero, to decide whether what it describes exists; remembered as `structure` does."""
+        found = self.readings.get(path)
+        if found is None:
+            above = np.asarray(self.number(path)) > 0
+            if above.any() != above.all():
+                raise DataError(f"{path} decides what exists and is zero in some of {above.size} values: give the structure to evaluate them on")
+            found = self.readings[path] = bool(above.any())
+        return found > 0
+
+    def number(self, path: str) -> Any:
+        """Return an input, or what a path follows from, in the reading of numbers."""
         rule = self.rule(path)
         if rule is None:
             return self.input(path).value
         with paused():
-            return float(rule(self.structure))
+            return rule(self.number)
 
     def at(self, date: str) -> Values:
         """Return the same inputs at another date, in the same reading: for what is bought later than the rest."""
@@ -113,6 +172,11 @@ class Values(Readable):
 
     def override(self, path: str, unit: str, given: Given) -> Input:
         """Return the input a setting gives for a path, checked for unit, finiteness and the bounds of its attribute."""
+        if given.many is not None:
+            made = Input(path, given.many, unit, None, None, "", given.kind, given.source, "", None, given.where)
+            for value in (float(given.many.min()), float(given.many.max())):
+                bounded(made._replace(value=value), *self.bounds(path))
+            return made
         try:
             value = parse_quantity(given.text, unit)
         except DataError as error:

@@ -102,16 +102,18 @@ class Offer(NamedTuple):
 
     part: str
     quantity: float
-    price: float  # of all of them
+    price: Any  # of all of them
+    rests_on: tuple[str, ...]  # paths of inputs
 
 
 def offers(system: System, values: Values, catalogue: Catalogue) -> dict[str, list[Offer]]:
-    """Return the alternatives of each place of the tree that has some, the cheapest first."""
+    """Return the alternatives of each place of the tree that has some."""
     pricing = Pricing(values, catalogue)
     found = {}
     for place, candidates in system.alternatives.items():
-        priced = [Offer(part, quantity, float(extended_price(pricing.of(part)[0], quantity))) for part, quantity in candidates.items()]
-        found[place] = sorted(priced, key=lambda offer: offer.price)
+        found[place] = [
+            Offer(part, quantity, extended_price(pricing.of(part)[0], quantity), pricing.of(part)[2]) for part, quantity in candidates.items()
+        ]
     return found
 
 

@@ -86,7 +86,7 @@ def optic_for(values: Values, span: float) -> str:
     """Return the module with the shortest reach that covers a span; one beyond every reach raises `DataError`."""
     longest = 0.0
     for part in OPTICS:
-        longest = values.input(f"parts.{part}.reach").value
+        longest = values.structure(f"parts.{part}.reach")
         if span <= longest:
             return part
     raise DataError(f"a span of {span / 1000:g} km is beyond the reach of every optical module; {OPTICS[-1]} covers {longest / 1000:g} km")

@@ -85,7 +85,7 @@ def switch_faults(system: System, catalogue: Catalogue, values: Values) -> Itera
     if switch is None:
         return
     yield from absent(system, catalogue, switch, "fabric.switch")
-    have, standing = values.input(f"parts.{switch}.lanes").value, system.quantity.get(switch, 0.0)
+    have, standing = values.structure(f"parts.{switch}.lanes"), system.quantity.get(switch, 0.0)
     if kind == "two-level":
         racks, port, planes = whole_racks(system), count(system, "port_lanes"), count(system, "planes")
         on_plane, of_plane = system.chips / racks / planes, standing / racks / planes
@@ -113,7 +113,7 @@ def cable_faults(system: System, catalogue: Catalogue, values: Values) -> Iterat
         if name not in cables:
             yield f"fabric.span.{name} states a length, fabric.cable.{name} no cable"
             continue
-        reach = values.input(f"parts.{cables[name]}.reach").value
+        reach = values.structure(f"parts.{cables[name]}.reach")
         if span > reach:
             yield f"fabric.span.{name}: {span:g} m is beyond the reach of {cables[name]} ({reach:g} m)"
 
@@ -129,7 +129,7 @@ def absent(system: System, catalogue: Catalogue, part: Any, key: str) -> Iterato
 def known(catalogue: Catalogue, values: Values, part: str, attribute: str) -> float | None:
     """Return a value the catalogue or the user states; None where nobody does."""
     path = f"parts.{part}.{attribute}"
-    return values.input(path).value if values.has(path) or catalogue.has_part_value(part, attribute) else None
+    return values.structure(path) if values.has(path) or catalogue.has_part_value(part, attribute) else None
 
 
 def table(system: System, name: str) -> dict[str, Any]:

@@ -84,10 +84,13 @@ class Report(NamedTuple):
     phases: dict[str, Any]
 
 
-def report_of(workload: Any, seconds: float) -> Report:
-    """Return the report of a workload: its own, or what the choices of its phases tell; `seconds` is what finding them took."""
+def report_of(workload: Any, seconds: float, many: bool = False) -> Report:
+    """Return the report of a workload: its own, or what the choices of its phases tell; `seconds` is what finding them took.
+
+    Of a workload that was asked for `many` values together there is the plan, but no one time of a phase.
+    """
     if hasattr(workload, "report"):
-        own: Report = workload.report()
+        own: Report = workload.report(many)
         return own
     choices = workload.choices.values()
     search = {"plans": sum(choice.plans for choice in choices), "feasible": sum(choice.feasible for choice in choices), "seconds": seconds}
@@ -97,4 +100,4 @@ def report_of(workload: Any, seconds: float) -> Report:
         plan = dict(workload.described)
         parts = {phase: getattr(workload.plan, phase) for phase in ("decode", "prefill")}
         plan |= {phase: {name: int(value) for name, value in part._asdict().items()} for phase, part in parts.items()}
-    return Report(plan, search, None, margins.get("decode"), {}, workload.phases())
+    return Report(plan, search, None, margins.get("decode"), {}, {} if many else workload.phases())

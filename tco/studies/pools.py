@@ -31,7 +31,7 @@ class Pool:
         value = self.result.metrics[name]
         if value is None:
             raise DataError(f"{self.result.scenario}: {name} cannot be computed")
-        return value
+        return float(value)
 
     @property
     def workload(self) -> tuple[str, str, float, float]:

@@ -15,8 +15,8 @@ from tco.foundation.units import FLOP, Byte, FLOPPerSecond, Pure
 class Structured(Protocol):
     """Values by path that say which of them decide structure."""
 
-    def structure(self, path: str) -> float:
-        """Return an input as a plain number."""
+    def exists(self, path: str) -> bool:
+        """Say whether an input is above zero."""
 
 
 class Format(NamedTuple):
@@ -95,10 +95,10 @@ def computed_on(values: Structured, chip: str, name: str, where: str) -> Compute
     if name not in FORMATS:
         raise unknown(where.rpartition(".")[2].replace("_", " "), name, FORMATS, where)
     form, part = FORMATS[name], f"parts.{chip}"
-    taken = not form.takes or values.structure(f"{part}.{form.takes}") > 0
+    taken = not form.takes or values.exists(f"{part}.{form.takes}")
     peaks = [peak for peak in form.peaks if taken or peak != FOUR[0]]  # FP4 units that do not take these blocks are of no use to them
     for peak in peaks:
-        if values.structure(f"{part}.{peak}") > 0:
+        if values.exists(f"{part}.{peak}"):
             own = taken and not form.packed and peak == form.peaks[0]
             return Computed(name, peak, not own)
     raise DataError(f"{part}: computes none of {', '.join(peaks)}")

@@ -90,7 +90,7 @@ class Machine(NamedTuple):
     expert_factor: Any  # time of the engine's grouped kernels over the best
     bucket: Any  # tokens that prompts are padded to a multiple of; None where each has a program of its length
     expert_start: Any  # gap before the weights of one expert arrive; None where kernels fetch them themselves
-    exchange_overlap: Any  # share of a prompt's exchanges that compute hides
+    exchange_overlap: Any  # share of a prompt's exchanges that compute hides; none where it hides none
     links: Links
     values: Readable  # counts and habits that single operators ask for
 
@@ -203,7 +203,7 @@ def machine(chip: str, links: Links, values: Readable, family: str, stored: Stor
         expert_factor=values[f"{own}.expert_factor_{WEIGHTS[int(FORMATS[stored.experts].element)]}"],
         bucket=values[f"{own}.prompt_bucket"] if values.structure(f"{own}.prompt_bucket") > 1 else None,
         expert_start=expert,
-        exchange_overlap=values[f"{prior}.exchange_overlap"],
+        exchange_overlap=values.unless_zero(f"{prior}.exchange_overlap"),
         links=links,
         values=values,
     )

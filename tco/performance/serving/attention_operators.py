@@ -55,7 +55,7 @@ def index_keys(made: Pass, layers: int, a: Attention, read: Any) -> None:
         every = scanned if shape.decode else read
         scored = attention_flops(shape.tokens, scanned, a.index_heads, a.index_dim, 0)
         index = attention_bytes(shape.sequences, every, a.index_dim + INDEX_BYTES, 1.0)
-        peak = "peak_fp8" if machine.values.structure(f"{machine.kernels.parts}.peak_fp8") > 0 else "peak_bf16"
+        peak = "peak_fp8" if machine.values.exists(f"{machine.kernels.parts}.peak_fp8") else "peak_bf16"
         rate = machine.kernels.rate(peak, f"flash_efficiency_{peak.removeprefix('peak_')}")
         time = smooth_maximum(
             kernel.score_product_time(attention_scores(shape.tokens, scanned, a.index_heads), a.index_dim, 0, rate),

@@ -105,6 +105,10 @@ class Kinds:
         """Return a value of every plan for one plan of each kind."""
         return value if self.first is None or np.ndim(value) < 2 or len(value) == 1 else value[self.first]
 
+    def agree_on(self, value: Any) -> bool:
+        """Say whether all plans of a kind have the same value."""
+        return self.first is None or np.ndim(value) < 2 or len(value) == 1 or np.array_equal(value[self.first][self.back], value)
+
     def for_all(self, value: Any) -> Any:
         """Return a value of one plan of each kind for every plan."""
         return value if self.first is None or np.ndim(value) < 2 or len(value) == 1 else value[self.back]
@@ -121,7 +125,8 @@ class Pass:
             raise DataError(f"{model.id}: serving is not modelled for attention over a compressed cache")
         self.machine, self.model, self.shape = machine, model, shape
         self.groups = shape.group / shape.attention_chips
-        self.alike = Kinds(shape.tensor_parallel, shape.context_parallel, shape.parts)  # to all but experts and collectives
+        kinds = Kinds(shape.tensor_parallel, shape.context_parallel, shape.parts)  # alike to all but experts and collectives
+        self.alike = kinds if kinds.agree_on(shape.tokens) and kinds.agree_on(shape.sequences) else NO_KINDS
         self.operators: list[Operator] = []
         self.kernels: list[Any] = []
         self.numbers: list[Any] = []  # a token, that elementwise kernels move

@@ -11,7 +11,7 @@ import numpy as np
 
 from tco.fabric.costs import direct_time
 from tco.foundation.formula import formula, total
-from tco.foundation.trace import plain, scope
+from tco.foundation.trace import scope
 from tco.foundation.units import Pure, Second, Token, TokenPerChip, TokenPerSecondPerChip
 from tco.models.architecture import Architecture
 from tco.models.products import numbers_of, projections
@@ -273,12 +273,10 @@ def prefill_pass(machine: Machine, model: Architecture, plan: PrefillPlan, reque
 
 def beside_compute(machine: Machine, operators: list[Operator]) -> list[Operator]:
     """Return the operators of a prompt with that part of its exchanges that collectives' own cores do not hide."""
-    if not np.any(plain(machine.exchange_overlap)):
+    if machine.exchange_overlap is None:
         return operators
     computing = total("computing", [operator.time for operator in operators if not operator.link])
     exchanging = total("exchanging", [operator.time for operator in operators if operator.link])
-    if not np.any(plain(exchanging)):
-        return operators
     share = exposed_exchange(computing, exchanging, machine.exchange_overlap)
     return [operator._replace(time=exposed_time(operator.time, 1, share)) if operator.link else operator for operator in operators]
 

@@ -1,6 +1,6 @@
 """What a serving workload asks of the engine: lengths, prompts found in a prefix cache, drafted tokens, caches kept with the host.
 
-What a workload leaves at zero takes no part in the model: its formulas are not called.
+What a workload leaves at a plain zero changes nothing, so its formulas are not called; in a trace, and among many values, they are.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.foundation.formula import ceil_ratio, formula, select
+from tco.foundation.trace import plain
 from tco.foundation.units import Byte, BytePerSecond, Pure, Second
 from tco.foundation.values import Readable
 
@@ -30,20 +31,17 @@ class Request(NamedTuple):
 def request_of(values: Readable) -> Request:
     """Return what the workload of a scenario asks for."""
     made = Request(values["workload.input_tokens"], values["workload.output_tokens"])
-    if values.structure("workload.cache_hit") > 0:
-        made = made._replace(cache_hit=values["workload.cache_hit"])
-    if values.structure("workload.draft_tokens") > 0:
-        made = made._replace(
-            drafts=values["workload.draft_tokens"], acceptance=values["workload.spec_acceptance"], draft_cost=values["workload.draft_cost"]
-        )
-    if values.structure("workload.kv_offload") > 0:
-        made = made._replace(offload=values["workload.kv_offload"], host_link=values["performance.training.host_link_bandwidth"])
+    made = made._replace(cache_hit=values.unless_zero("workload.cache_hit"))
+    if (drafts := values.unless_zero("workload.draft_tokens")) is not None:
+        made = made._replace(drafts=drafts, acceptance=values["workload.spec_acceptance"], draft_cost=values["workload.draft_cost"])
+    if (offload := values.unless_zero("workload.kv_offload")) is not None:
+        made = made._replace(offload=offload, host_link=values["performance.training.host_link_bandwidth"])
     return made
 
 
 def notes_on_request(request: Request) -> list[str]:
     """Say what a workload's inputs leave out."""
-    return [] if request.cache_hit is None else ["workload.cache_hit: the memory that keeps the prefixes is not charged"]
+    return [] if not np.any(plain(request.cache_hit)) else ["workload.cache_hit: the memory that keeps the prefixes is not charged"]
 
 
 @formula(unit="", source="tco-model")

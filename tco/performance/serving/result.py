@@ -68,6 +68,11 @@ class ServingResult:
         crossed = borders_crossed(found.axes, self.links)
         return {name: float(found.best[crossed == name].max(initial=0.0)) for name in ("nothing", *CUTS)}
 
+    @property
+    def operators(self) -> dict[str, list[str]]:
+        """The operators of each phase."""
+        return {phase: list(dict.fromkeys(one.name for one in made.operators)) for phase, made in self.phases().items()}
+
     def phases(self) -> dict[str, PassResult]:
         """Return the phases that were evaluated."""
         return {name: made for name, made in (("decode", self.decode), ("prefill", self.prefill)) if made is not None}
@@ -91,7 +96,7 @@ def serve(machine: Machine, model: Architecture, values: Readable, plan: Serving
 
 def searched(machine: Machine, model: Architecture, request: Request, values: Readable, axes: AxesGiven | None) -> ServingResult:
     """Search the plans of some axes, or all, under the workload's targets."""
-    if values.structure("workload.concurrency") > 0:
+    if values.exists("workload.concurrency"):
         every = plan_axes(model, machine.links, 0) if axes is None or axes.decode is None else axes.decode
         before, counts = None, (None, None) if axes is None else (axes.engines, axes.readers)
         if axes is not None and axes.readers is not None:

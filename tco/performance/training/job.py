@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tco.foundation.errors import DataError
-from tco.foundation.trace import plain
+from tco.foundation.values import Readable
 from tco.models.architecture import Architecture
 from tco.performance.chip.formats import element_size
 from tco.performance.training.software import Software
@@ -44,14 +44,14 @@ class Job:
         return element_size(16)
 
 
-def whole(values: Mapping[str, Any], path: str) -> int:
+def whole(values: Readable, path: str) -> int:
     """Return an input that must be a whole number, as plans divide by it."""
-    number = float(plain(values[path]))
+    number = values.structure(path)
     if number != int(number):
         raise DataError(f"{path} is {number:g}, expected a whole number: plans divide it")
     return int(number)
 
 
-def job_of(model: Architecture, software: Software, values: Mapping[str, Any]) -> Job:
+def job_of(model: Architecture, software: Software, values: Readable) -> Job:
     """Return the job of a workload."""
     return Job(model, software, values, *(whole(values, path) for path in ("cluster.chips", "workload.global_batch", "workload.sequence_length")))

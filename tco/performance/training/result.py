@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
-
+from tco.fabric.links import Links
 from tco.foundation.formula import total
-from tco.foundation.trace import Traced, plain
+from tco.foundation.trace import plain
 from tco.performance.chip.flops import flops_per_token
 from tco.performance.chip.roofline import repeated
 from tco.performance.profile import Line, Report
@@ -33,6 +32,17 @@ class StepLines:
     lines: list[Line]
 
 
+class Details(NamedTuple):
+    """What the report of a step is made from."""
+
+    job: Job
+    practice: Practice
+    made: Step
+    pipe: Pipe
+    micro: MicroBatch
+    work: Work
+
+
 @dataclass(slots=True)
 class TrainingResult:
     """What the workload reaches, by metric name, and how."""
@@ -49,17 +59,52 @@ class TrainingResult:
     found: Found | None = None
     reason: str = ""
     notes: list[str] = field(default_factory=list)
+    details: Details | None = None  # until the report is made
 
     @property
     def path(self) -> str:
         """Which way through the engine the answer took: the one measured runs go through."""
         return "the step of a plan"
 
-    def report(self) -> Report:
-        """Return how the plan was found."""
+    @property
+    def held(self) -> Any:
+        """Memory of the fullest chip, until the report is made."""
+        return None if self.details is None else self.details.made.held
+
+    @property
+    def operators(self) -> dict[str, list[str]]:
+        """The operators of a micro-batch; none are known any more once the report is made."""
+        if self.details is None:
+            return {}
+        work = self.details.work
+        return {"micro-batch": list(dict.fromkeys(item.name for item in (*work.items, *work.across, *work.head)))}
+
+    @property
+    def links(self) -> Links | None:
+        """What the chips meet, until the report is made."""
+        return None if self.details is None else self.details.practice.links
+
+    def report(self, many: bool = False) -> Report:
+        """Return how the plan was found, and where the time of its step goes, unless many steps were asked together."""
+        if self.details is not None:
+            self.tell(*self.details, many)
+            self.details = None
         found = self.found or Found(plans=1, feasible=1)
         search = {"plans": found.plans, "feasible": found.feasible, "seconds": found.seconds}
         return Report(self.described, search, self.runner_up, found.margin, self.memory, self.phases())
+
+    def tell(self, job: Job, practice: Practice, made: Step, pipe: Pipe, micro: MicroBatch, work: Work, many: bool) -> None:
+        """Fill in what people read of the plan: its names, and of one step its lines, axes and memory."""
+        plan = self.plan
+        if plan is None:
+            return
+        self.described = describe(plan, job.model, job.batch)
+        if self.found is not None and self.found.runner_up is not None:
+            self.runner_up = describe(self.found.runner_up, job.model, job.batch)
+        if not many:
+            self.lines = StepLines(float(made.time), step_lines(job, practice, plan, made, pipe, micro, work))
+            self.axes = axes_of(job, practice, plan, pipe, work, self.lines.lines)
+            self.memory = {name: float(used) for name, used in made.memory.items()}
 
     def phases(self) -> dict[str, StepLines]:
         """Return the phases that were evaluated."""
@@ -98,15 +143,7 @@ def train(job: Job, practice: Practice, formats: Passes, plan: Plan | Mapping[st
         "pipeline_bubble": schedule.share_of_step(pipe.bubble, made.time),
         "host_floor": schedule.share_of_step(floor(job, plan, pipe, micro), made.time),
     }
-    result = TrainingResult(plan, rates, job.chips, found=found, notes=notes)
-    if not isinstance(made.time, Traced) and not np.ndim(made.time):  # one number: neither a trace nor many draws
-        result.lines = StepLines(float(made.time), step_lines(job, practice, plan, made, pipe, micro, work))
-        result.axes = axes_of(job, practice, plan, pipe, work, result.lines.lines)
-        result.memory = {name: float(used) for name, used in made.memory.items()}
-        result.described = describe(plan, job.model, job.batch)
-        if found is not None and found.runner_up is not None:
-            result.runner_up = describe(found.runner_up, job.model, job.batch)
-    return result
+    return TrainingResult(plan, rates, job.chips, found=found, notes=notes, details=Details(job, practice, made, pipe, micro, work))
 
 
 def shortfall(job: Job, practice: Practice, found: Found) -> str:

@@ -40,21 +40,23 @@ class Found:
     feasible: int = 0
     seconds: float = 0.0
     top: list[Candidate] = field(default_factory=list)
+    kept: int = 2  # so many of the quickest
+    limit: float = np.inf  # that take less time than this
 
     def offer(self, candidate: Candidate) -> None:
-        """Keep a candidate if it is among the two quickest; of equals the first met stays."""
-        self.top = sorted([*self.top, candidate], key=lambda c: c.seconds)[:2]
+        """Keep a candidate if it is among the quickest; of equals the first met stays."""
+        self.top = sorted([*self.top, candidate], key=lambda c: c.seconds)[: self.kept]
 
     @property
     def bar(self) -> float:
         """The time a plan must beat to be kept."""
-        return self.top[1].seconds if len(self.top) > 1 else float("inf")
+        return self.top[-1].seconds if len(self.top) == self.kept else self.limit
 
 
-def search(job: Job, practice: Practice, fixed: Fixed = ALL_FREE) -> Found:
-    """Search the plan space that the fixed axes leave; the time it took is the result's `seconds`."""
+def search(job: Job, practice: Practice, fixed: Fixed = ALL_FREE, kept: int = 2, limit: float = np.inf) -> Found:
+    """Search the plan space that the fixed axes leave for the quickest plans; the time it took is the result's `seconds`."""
     began = time.perf_counter()
-    found = Found()
+    found = Found(kept=kept, limit=limit)
     for block in space(job, practice.links.domain, fixed):
         search_block(job, practice, block, found)
     if found.top:
@@ -148,7 +150,7 @@ def weigh(plan: Plan, made: Step, fits: Any, found: Found) -> None:
         return
     found.feasible += feasible
     times = np.where(np.broadcast_to(fits, shape), made.time, np.inf)
-    for _ in range(2):
+    for _ in range(found.kept):
         where = np.unravel_index(int(times.argmin()), times.shape)
         seconds = float(times[where])
         if seconds >= found.bar:

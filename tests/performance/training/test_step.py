@@ -61,7 +61,7 @@ def test_the_lines_of_a_sparse_step_sum_to_it(model, schedule):
     stages = next(p for p in (4, 8, 13) if found.model.layers % p == 0 or p == 4)
     plan = Plan(2, 1, stages, 64 // 2 // stages, 8, 0, 1, 1, schedule, "full", 1, 1, 1, 0)
     result = train(found, machine, formats, plan)
-    assert sum(line.time for line in result.lines.lines) == pytest.approx(float(result.rates["step_s"]), rel=1e-9)
+    assert sum(line.time for line in result.report().phases["step"].lines) == pytest.approx(float(result.rates["step_s"]), rel=1e-9)
 
 
 def test_many_draws_at_once_give_what_each_gives():

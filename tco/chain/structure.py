@@ -1,0 +1,69 @@
+"""The structure of a scenario: all that is decided before anything is computed, in one record.
+
+A plan, a part where the tree lists alternatives, and every input that was read as a plain number to decide which tiers, modules,
+formats, operators or algorithms exist. With it given everything that follows is arithmetic, on numbers and arrays alike: what an
+input was when the structure was decided still decides, whatever the input is now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tco.chain.connections import network_design
+from tco.chain.workloads import formats_of
+from tco.foundation.errors import DataError
+
+if TYPE_CHECKING:
+    from tco.catalog.systems import System
+    from tco.chain.inputs import Inputs
+    from tco.chain.scenario import Chain
+    from tco.foundation.values import Readable
+
+
+class Structure(NamedTuple):
+    """What the answer to a scenario is made of, and the inputs that decided it."""
+
+    system: str
+    variant: Mapping[str, str]
+    texts: Mapping[str, str]  # inputs that are no numbers: model, formats, tenure, ...
+    alternatives: Mapping[str, str]  # place of the tree -> the part that stands there
+    plan: Any  # of the workload, as an evaluation found it; none where there is none
+    readings: Mapping[str, float]  # inputs that were read to decide, as plain numbers, or true where only whether they are above zero counts
+    compared: tuple[str, ...] = ()  # inputs by which the alternatives were the cheapest
+    choices: Mapping[str, Any] = {}  # what they came to, for people
+
+    def check(self, system: System, text: Callable[[str], str]) -> None:
+        """Refuse to stand for another system, or for other inputs that are no numbers."""
+        if system.id != self.system or dict(system.variant) != dict(self.variant):
+            own, other = (named(name, variant) for name, variant in ((self.system, self.variant), (system.id, system.variant)))
+            raise DataError(f"structure: it is that of {own}, not of {other}")
+        for path, decided in self.texts.items():
+            if text(path) != decided:
+                raise DataError(f"structure: {path} is {text(path)!r}, it was {decided!r} when the structure was decided; hold a plan with `plan`")
+
+
+def named(system: str, variant: Mapping[str, str]) -> str:
+    """Return a system with its variants, as a command line names it."""
+    return system + "".join(f"{'@' if not place else ','}{key}={value}" for place, (key, value) in enumerate(sorted(variant.items())))
+
+
+def structure_of(inputs: Inputs, values: Readable, chain: Chain) -> Structure:
+    """Return the structure that a chain was walked on: the one that was given, or what was decided on the way."""
+    plan, readings = chain.serving.plan, dict(inputs.readings)
+    if inputs.structure is not None:
+        return inputs.structure._replace(plan=plan, readings=readings)
+    system = inputs.system
+    return Structure(system.id, system.variant, dict(inputs.texts_used), inputs.alternatives, plan, readings, tuple(inputs.compared), choices(inputs, values, chain))
+
+
+def choices(inputs: Inputs, values: Readable, chain: Chain) -> dict[str, Any]:
+    """Return what the readings came to: the network, the formats, the operators of each phase, and the collectives offered."""
+    found: dict[str, Any] = {"formats": formats_of(inputs, values)}
+    if chain.network is not None:
+        parts = dict.fromkeys(line.part for line in chain.network.lines)
+        found["network"] = {"design": network_design(inputs.system), "tiers": chain.network.tiers, "parts": list(parts)}
+    found["operators"] = chain.serving.operators
+    if (links := chain.serving.links) is not None:
+        found["collectives"] = {"library": links.library.name, "in_network_reduction": bool(links.reduces)}
+    return found
