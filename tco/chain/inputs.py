@@ -64,10 +64,9 @@ FOLLOWS = {  # texts that follow another where they are not given
     "workload.cache_format": "workload.precision",
 }
 OWN = "own"
-ENGINE = "engine"  # as the engine of the chip's family runs it
-KEPT = ("workload.attention_format", "workload.expert_format")  # texts that the model's checkpoint may say
+CORE = "workload.attention_core_format"
+IMPLIED = ("workload.attention_format", "workload.expert_format", CORE)  # texts that the model's checkpoint or the chip's engine may say
 USUAL = {  # texts that are taken so where nothing says otherwise
-    "workload.attention_core_format": ENGINE,
     "workload.formats": "given",
     "cluster.network": "rdma",
     **dict.fromkeys(
@@ -281,7 +280,7 @@ class Inputs:
     def text(self, path: str) -> str:
         """Return an input that is a text."""
         if path not in self.texts:
-            if path in KEPT and (found := self.published().get(path)):
+            if path in IMPLIED and (found := self.implied().get(path)):
                 self.texts_used[path] = found
                 return found
             if path in FOLLOWS:
@@ -294,11 +293,12 @@ class Inputs:
         self.texts_used[path] = self.texts[path]
         return self.texts[path]
 
-    def published(self) -> dict[str, str]:
-        """Return the formats of parts of the workload's model that it is published in, whatever precision is asked."""
-        from tco.chain.formats import published  # workloads that train store nothing
+    def implied(self) -> dict[str, str]:
+        """Return the formats that the model is published in whatever precision is asked, and that in which engines run attention on the chip."""
+        from tco.chain.formats import published  # workloads that train serve in none
+        from tco.chain.practice import attention_core_of
 
-        return published(self.catalogue, self.text("workload.model"))
+        return published(self.catalogue, self.text("workload.model")) | {CORE: attention_core_of(self.catalogue, self.system.chip)}
 
     @property
     def rebates(self) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from tco.catalog import Catalogue
-from tco.chain.inputs import ENGINE, OWN
+from tco.chain.inputs import OWN
 from tco.fabric.library import Library, library_of
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.provenance import Input
@@ -67,9 +67,9 @@ def engine_of(catalogue: Catalogue, family: str, name: str) -> str:
     return name
 
 
-def attention_core_of(catalogue: Catalogue, family: str, text: str) -> str:
-    """Return the format of the products of attention: a given one, or that in which engines run them on a family of chips."""
-    return str(served_by(catalogue, family)["attention_core"]) if text == ENGINE else text
+def attention_core_of(catalogue: Catalogue, chip: str) -> str:
+    """Return the format in which engines run the products of attention on a chip."""
+    return str(served_by(catalogue, family_of(catalogue, chip))["attention_core"])
 
 
 def library_of_engines(catalogue: Catalogue, family: str) -> Library:
