@@ -208,9 +208,7 @@ class Inputs:
         values = self.values(as_number)
         if self.system.bare:
             chip = f"parts.{scenario.system}"
-            self.system = bare_system(
-                self.catalogue, scenario.system, values.structure(f"{chip}.{DOMAIN}"), values.exists(f"{chip}.point_to_point")
-            )
+            self.system = bare_system(self.catalogue, scenario.system, values.structure(f"{chip}.{DOMAIN}"), values.exists(f"{chip}.point_to_point"))
             if self.texts.get("workload.formats"):
                 self.take_formats(values, wanted)
             self.judged = set(values.inputs)

@@ -24,7 +24,9 @@ INSIDE = 2e-5  # how far within the time allowed a batch is aimed at
 Array = np.ndarray[Any, Any]
 
 
-def solved(machine: Machine, model: Architecture, request: Request, plan: DecodePlan, made: PassResult, allowed: float, meets: Array) -> tuple[Array, DecodePlan] | None:
+def solved(
+    machine: Machine, model: Architecture, request: Request, plan: DecodePlan, made: PassResult, allowed: float, meets: Array
+) -> tuple[Array, DecodePlan] | None:
     """Return the rows of plans that could be the best and the sequences each may decode, in columns; None where no row gains.
 
     `plan` has batches in columns, the smallest first; `made` is its pass, `meets` what of it fits memory and meets the time allowed.
