@@ -123,7 +123,10 @@ def test_a_command_gives_a_row_again(judged, kind):
 
 
 def test_part_of_the_cores_takes_part_of_the_chip():
-    times = {cores: json.loads(tco("kernel", "trn2", "--m", "16384", "--n", "16384", "--k", "16384", "--cores", cores, "--format", "json").stdout) for cores in "248"}
+    times = {
+        cores: json.loads(tco("kernel", "trn2", "--m", "16384", "--n", "16384", "--k", "16384", "--cores", cores, "--format", "json").stdout)
+        for cores in "248"
+    }
     alone, die, chip = (times[cores]["tflops"] for cores in "248")
     assert die / alone == pytest.approx(1.70, rel=0.01)  # published: two processes on one die run 1.70 times as fast as one
     assert chip / die == pytest.approx(2.0, rel=0.01)
