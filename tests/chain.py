@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from tco.catalog import load_catalogue
 from tco.chain.inputs import Inputs, load_scenario
 from tco.chain.scenario import Result, evaluate
+from tests.shipped import CATALOGUE
 
 HEADLINE = ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72")
 
@@ -14,16 +14,15 @@ HEADLINE = ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72")
 @cache
 def result(name: str) -> Result:
     """Return a headline result with its trace. Do not change it."""
-    return evaluate(name, catalogue=load_catalogue(), trace=True)
+    return evaluate(name, catalogue=CATALOGUE, trace=True)
 
 
 def again(name: str, plan=None, **settings: str) -> Result:
     """Evaluate with settings, `__` standing for the dot of a path, on the plan of the headline unless another is given."""
     paths = {path.replace("__", "."): value for path, value in settings.items()}
-    return evaluate(name, paths, plan or result(name).plan, catalogue=load_catalogue())
+    return evaluate(name, paths, plan or result(name).plan, catalogue=CATALOGUE)
 
 
 def inputs_of(name: str) -> Inputs:
     """Return the resolver of a headline scenario."""
-    catalogue = load_catalogue()
-    return Inputs(catalogue, load_scenario(catalogue, name), {}, {})
+    return Inputs(CATALOGUE, load_scenario(CATALOGUE, name), {}, {})

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import settings
 
 from tco.catalog import Catalogue, load_catalogue
+from tests.shipped import CATALOGUE
 
 settings.register_profile("tco", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("tco")
@@ -21,7 +22,7 @@ PART_COLUMNS = "part,attribute,value,unit,low,high,as_of,kind,source,note,use\n"
 
 @pytest.fixture(scope="session")
 def catalogue() -> Catalogue:
-    return load_catalogue()
+    return CATALOGUE
 
 
 class Own:

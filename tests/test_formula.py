@@ -8,11 +8,11 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tco.catalog import load_catalogue
 from tco.foundation.formula import REGISTRY, ceil_ratio, formula, greatest, least, least_over, normal_cdf, select, total
 from tco.foundation.trace import recording
 from tco.foundation.units import unit_table
 from tests.registry import FORMULAS, WRONG, read_rows
+from tests.shipped import CATALOGUE
 
 NAMES = [found.name for found in FORMULAS]
 each_formula = pytest.mark.parametrize("found", FORMULAS, ids=NAMES)
@@ -37,7 +37,7 @@ def test_every_golden_value_says_where_it_comes_from():
 
 @each_formula
 def test_source_is_listed(found):
-    assert found.source in load_catalogue().sources
+    assert found.source in CATALOGUE.sources
 
 
 @each_formula

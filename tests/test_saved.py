@@ -9,12 +9,11 @@ import pickle
 import pytest
 
 import tco
-from tco.catalog import load_catalogue
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.formula import REGISTRY
 from tco.studies.state import state_of
+from tests.shipped import CATALOGUE
 
-CATALOGUE = load_catalogue()
 NAMES = ("trn3-nl72x2", "gb200-nvl72", "train-gpt3-175b-a100x64")
 PARTS = (
     "scenario",
@@ -60,7 +59,7 @@ def test_every_scenario_is_read_again(name, tmp_path):
 
 
 def test_two_evaluations_are_the_same_bytes(kept, tmp_path):
-    tco.evaluate("gb200-nvl72", catalogue=load_catalogue(), trace=True).save(tmp_path / "again.json")
+    tco.evaluate("gb200-nvl72", catalogue=CATALOGUE, trace=True).save(tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (kept / "gb200-nvl72.json").read_bytes()
 
 
@@ -105,6 +104,23 @@ def test_saved_results_stand_for_scenarios(kept):
     moves, causes = tco.diff(files[0], "trn3-nl72x2", {"site.electricity_price": "0.3 USD/kWh"})
     assert [cause.path for cause in causes] == ["site.electricity_price"]
     assert "tco_usd_per_chip_hour" in {move.metric for move in moves}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_saved_plan_is_accepted(name, kept):
+    made, found = tco.evaluate(name, catalogue=CATALOGUE), tco.load_result(kept / f"{name}.json")
+    assert found.plan == made.plan
+    tables = json.loads((kept / f"{name}.json").read_text())["plan"]
+    for plan in (found.plan, tables):
+        assert tco.evaluate(name, plan=plan, catalogue=CATALOGUE).metrics == made.metrics
+        dearer = tco.evaluate(name, {"workload.interactivity": "70 token/s"} if "decode" in tables else {}, plan, catalogue=CATALOGUE)
+        assert dearer.plan == made.plan  # it is taken, not searched
+
+
+def test_a_plan_of_another_kind_of_work_is_refused(kept):
+    plan = tco.load_result(kept / "train-gpt3-175b-a100x64.json").plan
+    with pytest.raises(DataError, match="a plan of training is given, the workload is serving"):
+        tco.evaluate("gb200-nvl72", plan=plan, catalogue=CATALOGUE)
 
 
 def test_comparing_leaves_results_as_they_are():
@@ -167,6 +183,10 @@ BAD = {
     "a payment before all": (changed("lines", 1, "recurrence", to=-1), "lines 2: recurrence is '-1', expected a count of months"),
     "a life without end": (changed("lines", 1, "life", to=1e12), "lines 2: life is '1000000000000.0', expected a life in years"),
     "no dates of the bill": (changed("ages", "later"), "ages: the key 'later' is missing"),
+    "half a plan": (changed("plan", "prefill"), "plan: prefill is no plan: expected a table of chips, tensor_parallel"),
+    "a plan of no chips": (changed("plan", "decode", "chips", to=0.0), "plan: decode: chips is '0.0', expected a number from 1 on"),
+    "a plan of texts": (changed("plan", "decode", "sequences", to="many"), "plan: decode: sequences is 'many', expected a number"),
+    "a plan with more": (changed("plan", "more", to=1), "plan is no plan: expected a table of decode, prefill, engines, readers"),
     "no report": (changed("report", "search"), "report: the key 'search' is missing"),
 }
 
@@ -196,7 +216,7 @@ def test_a_file_that_is_no_json_is_refused(content, message, tmp_path):
 def test_no_file_with_a_wrong_part_gets_through(place, kept, tmp_path):
     document = json.loads((kept / "gb200-nvl72.json").read_text())
     for wrong in (1, [1], {"x": 1}, "x", True):
-        if (place in ("title", "order") and wrong == "x") or (place == "plan" and wrong == {"x": 1}):
+        if place in ("title", "order") and wrong == "x":
             continue
         (tmp_path / "bad.json").write_text(json.dumps(document | {place: wrong}))
         with pytest.raises(DataError):

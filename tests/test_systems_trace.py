@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tco.catalog import load_catalogue
 from tco.catalog.systems import load_system
 from tco.chain.inputs import load_scenario
 from tco.chain.scenario import evaluate
 from tco.studies.pools import scenario_named
+from tests.shipped import CATALOGUE
 
-CATALOGUE = load_catalogue()
 METRICS = ("tco_usd_per_chip_hour", "output_tokens_per_s_per_chip", "ttft_s", "usd_per_million_output_tokens")
 WORKLOADS = [
     {"workload": "chat"},

@@ -16,7 +16,7 @@ from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known
 from tco.chain.settings import given_of, shape_of
 from tco.foundation.dates import period
 from tco.foundation.errors import DataError, unknown
-from tco.foundation.provenance import Given, Input
+from tco.foundation.provenance import KEPT, Given, Input
 from tco.foundation.values import Reader, Values, as_number
 from tco.hardware.bill import offers
 from tco.hardware.nics import from_the_tree
@@ -167,6 +167,7 @@ class Inputs:
     settings: dict[str, Any]  # texts, once they are read: an array is a word on how many values it has
     variant: dict[str, str]
     structure: Structure | None = None  # that is given; else it is decided here and on the way
+    kept: Mapping[str, str] = field(default_factory=dict)  # texts and quantities of an earlier answer, in place of all others
     system: System = field(init=False)
     found: dict[str, Input] = field(init=False, default_factory=dict)
     texts: dict[str, str] = field(init=False, default_factory=dict)
@@ -192,6 +193,7 @@ class Inputs:
             self.found = {**self.catalogue.document_inputs("defaults", defaults, "file", "workload"), **self.found}
         wanted |= {path: given_of(path, setting, self.unit_of) for path, setting in self.settings.items()}
         self.settings = {path: wanted[path].text for path in self.settings}
+        wanted |= {path: Given(text, KEPT, "assumed", KEPT) for path, text in self.kept.items()}
         for path, given in wanted.items():
             self.place(path, given)
         self.shape = shape_of(self.given)

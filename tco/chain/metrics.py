@@ -74,6 +74,22 @@ METRICS: dict[str, Metric] = {
     "perf_per_tco_vs_baseline": Metric("", "baseline's cost per output token over this one's"),
 }
 
+# Metrics of which more is better, and those that are neither better nor worse; of all others, costs, watts and times, less is.
+MORE_IS_BETTER = frozenset(
+    (
+        *("rebate_usd_per_chip", "peak_bf16_flop_per_s", "peak_fp8_flop_per_s", "peak_fp4_flop_per_s", "hbm_bytes", "hbm_byte_per_s"),
+        *("scale_up_byte_per_s", "scale_out_byte_per_s", "output_tokens_per_s_per_chip", "input_tokens_per_s_per_chip", "tokens_per_s_per_user"),
+        *("mfu", "train_tokens_per_s", "tokens_per_s_per_facility_mw", "goodput", "perf_per_tco_vs_baseline"),
+    )
+)
+NEITHER = frozenset(("chips", "racks"))
+AGAINST_BASELINE = {"perf_per_tco_vs_baseline": "usd_per_million_output_tokens"}  # a ratio to another scenario -> the cost it is of
+
+
+def is_worse(metric: str, change: float) -> bool | None:
+    """Say whether a change of a metric is for the worse; None where neither way is."""
+    return None if metric in NEITHER else (change < 0) is (metric in MORE_IS_BETTER)
+
 
 @formula(unit="USD/Mtoken", source="tco-contract")
 def usd_per_million(

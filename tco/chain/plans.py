@@ -20,22 +20,34 @@ def plain_plan(plan: Any) -> Any:
 
 
 def plan_from(found: Any, where: str = "plan") -> Any:
-    """Return the record of a plan that `plain_plan` wrote; axes that somebody fixes, and whatever is a record already, stay as they are."""
-    if isinstance(found, Mapping) and "decode" in found:
+    """Return the record of a plan that `plain_plan` wrote, none of none; anything else raises `DataError`."""
+    if found is None:
+        return None
+    if is_serving(found):
         phases = {name: filled(kind, found.get(name), f"{where}: {name}", {}) for name, kind in (("decode", DecodePlan), ("prefill", PrefillPlan))}
         rest = {name: value for name, value in found.items() if name not in phases}
         return filled(ServingPlan, phases | rest, where, {"engines": None, "readers": None})
-    if isinstance(found, Mapping) and "tensor" in found:
+    if is_training(found):
         from tco.performance.training.fixed import RECOMPUTE, SCHEDULES
         from tco.performance.training.plans import Plan
 
         return filled(Plan, found, where, {"schedule": SCHEDULES, "recompute": RECOMPUTE, "share": None})
-    return found
+    raise DataError(f"{where} is no plan: it is neither of serving nor of training; `Result.save` writes one")
+
+
+def is_serving(found: Any) -> bool:
+    """Say whether a table is a plan of serving."""
+    return isinstance(found, Mapping) and "decode" in found
+
+
+def is_training(found: Any) -> bool:
+    """Say whether a table is a plan of training."""
+    return isinstance(found, Mapping) and "tensor" in found
 
 
 def plan_for(kind: str, plan: Any) -> Any:
-    """Return the plan an evaluation of one kind of workload takes; that of the other kind raises `DataError`."""
-    found = plan_from(plan)
+    """Return the plan an evaluation of one kind of workload takes, axes that somebody fixes among them; that of the other kind raises `DataError`."""
+    found = plan_from(plan) if is_serving(plan) or is_training(plan) else plan
     if hasattr(found, "_asdict") and isinstance(found, ServingPlan) != (kind == "serving"):
         raise DataError(f"a plan of {'serving' if isinstance(found, ServingPlan) else 'training'} is given, the workload is {kind}")
     return found

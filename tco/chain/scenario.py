@@ -7,7 +7,7 @@ dollars per million tokens. The same chain is read as numbers to answer and as a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,9 +20,10 @@ from tco.catalog.systems import System, load_system
 from tco.chain import metrics as joined
 from tco.chain.ages import Ages, ages_of
 from tco.chain.connections import design_network
-from tco.chain.inputs import Inputs, Scenario, load_scenario, system_inputs
+from tco.chain.inputs import HEADLINE_SYSTEM, Inputs, Scenario, load_scenario, system_inputs
 from tco.chain.metrics import METRICS
 from tco.chain.placement import SIDECAR, needs_sidecar, place
+from tco.chain.plans import plan_for
 from tco.chain.practice import relatives_of
 from tco.chain.result import Origin, Result
 from tco.chain.structure import Structure, structure_of
@@ -66,9 +67,10 @@ def evaluate(
 ) -> Result:
     """Evaluate a scenario: a name, a path or a `Scenario`. `set` replaces inputs by path, `plan` fixes the plan that is searched otherwise.
 
-    A value of `set` is a text, a number in the input's unit, or a number or an array with its unit. `structure`, that of a result, holds
-    all that is decided, the plan among it; arrays need it, and give metrics that are arrays. With `trace` the result also carries the
-    traced metrics. Raises `DataError` for anything wrong in the data.
+    A plan is that of a result, saved or not, or axes by name, such as `{"tp": "8"}`: the others are searched. A value of `set` is a text, a
+    number in the input's unit, or a number or an array with its unit. `structure`, that of a result, holds all that is decided, the plan
+    among it; arrays need it, and give metrics that are arrays. With `trace` the result also carries the traced metrics. Raises `DataError`
+    for anything wrong in the data.
     """
     catalogue = catalogue or load_catalogue()
     found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
@@ -76,7 +78,7 @@ def evaluate(
     inputs = Inputs(catalogue, found, dict(set or {}), dict(chosen), structure)
     values = inputs.values(as_number)
     began = time.perf_counter()
-    chain = chain_of(inputs, values, plan)
+    chain = chain_of(inputs, values, plan_for(inputs.kind, plan))
     return result_of(inputs, values, chain, time.perf_counter() - began, trace)
 
 
@@ -290,10 +292,15 @@ def plain_value(value: Any) -> Any:
     return value
 
 
+def usual_baseline(names: Sequence[str]) -> str:
+    """Return the scenario that others are held against where nobody names one."""
+    return HEADLINE_SYSTEM if HEADLINE_SYSTEM in names else names[0]
+
+
 def compare(results: list[Result], baseline: str | None = None) -> str:
     """Fill in `perf_per_tco_vs_baseline` of every result and return the name of the baseline."""
     names = [result.scenario for result in results]
-    chosen = baseline or ("gb200-nvl72" if "gb200-nvl72" in names else names[0])
+    chosen = baseline or usual_baseline(names)
     if chosen not in names:
         raise DataError(f"--baseline {chosen}: not among the compared scenarios ({', '.join(names)})")
     base = next(result for result in results if result.scenario == chosen).metrics["usd_per_million_output_tokens"]

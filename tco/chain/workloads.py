@@ -13,6 +13,7 @@ from tco.chain.connections import links_of_system
 from tco.chain.inputs import Inputs
 from tco.chain.practice import engine_of, library_of_engines, months_after, practice_family
 from tco.foundation.errors import DataError
+from tco.foundation.provenance import KEPT
 from tco.foundation.values import Readable, Values
 from tco.models.architecture import Architecture, load_model
 from tco.performance.chip.formats import computed_on
@@ -77,7 +78,7 @@ def notes_on_length(model: Architecture, values: Values) -> list[str]:
 def refuse_no_requests(values: Values) -> None:
     """Refuse a concurrency of zero that somebody asks for; the default of zero means that every batch is searched."""
     found = values.input("workload.concurrency")
-    if np.any(found.value == 0) and Path(found.where).parent.name != "defaults":
+    if np.any(found.value == 0) and found.where != KEPT and Path(found.where).parent.name != "defaults":
         raise DataError(f"{found.where}: workload.concurrency is 0: no requests in flight serve nothing; leave it out to search every batch")
 
 

@@ -22,7 +22,17 @@ SHELVES = ("parts", "systems", "models", "scenarios", "sources", "rebates")
 MODULES = {name: name for name in ALONE} | dict.fromkeys(SHELVES, "shelves")
 
 
-class Commands(TyperGroup):
+class Listing(TyperGroup):
+    """A group whose help says all of what each command does, not the beginning of it that fits the line."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write a paragraph for each command, under one heading."""
+        helps = [(name, command.help or "") for name in self.list_commands(ctx) if (command := self.get_command(ctx, name))]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text.partition("\n\n")[0]) for name, text in helps])
+
+
+class Commands(Listing):
     """A group that reads a command's module when the command is asked for, and ends an error that is the user's to mend with one message."""
 
     def load(self, modules: Iterable[str]) -> None:
@@ -61,6 +71,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain text: drawing boxes around it would take a third of the time help takes
     help="What a unit of AI work costs on a rack, and why. Every number can be opened: `tco explain SCENARIO METRIC`.",
 )
 

@@ -9,11 +9,12 @@ from typing import Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Data, Quiet
+from tco.cli.options import Given, command
 
 
-@app.command()
+@command(app, usual=("data", "quiet"))
 def calibrate(
+    given: Given,
     files: Annotated[list[Path], typer.Argument(metavar="FILE.csv...", help="Measured kernels, collectives, training or serving.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where the fitted rows go, such as data/calibration/serving.csv.")],
     accuracy: Annotated[
@@ -23,8 +24,6 @@ def calibrate(
         str | None, typer.Option("--fit", metavar="NAME", help="Take what may move from fits/NAME.csv; none: from that of each kind.")
     ] = None,
     date: Annotated[str, typer.Option(help="Date the rows carry: year and month.")] = "2026-11",
-    data: Data = None,
-    quiet: Quiet = False,
 ) -> None:
     """Fit the shared parameters of practice to measurements, and judge them on what was left out."""
     from tco.chain.inputs import plain_inputs
@@ -37,15 +36,15 @@ def calibrate(
     from tco.studies.validation.calibrate import calibrate as fit
     from tco.studies.validation.measured import read_measured
 
-    catalogue = catalogue_for(None, data)
+    catalogue = catalogue_for(None, given.data)
     values = plain_inputs(catalogue, {}).values(as_number)
     tables = sorted((read_measured(path) for path in files), key=lambda found: KINDS.index(found[0]))
     found = {}
     for kind, table in tables:
-        made = fit(kind, table, catalogue, values, date, lambda text: None if quiet else print(text, file=sys.stderr), fit_name or "")
+        made = fit(kind, table, catalogue, values, date, lambda text: None if given.quiet else print(text, file=sys.stderr), fit_name or "")
         found[made.kind] = made
         for what, scores in made.accuracy.items():
-            if not quiet:
+            if not given.quiet:
                 print(f"{kind}, {what} left out: median {scores['median_ape']:.3f}, P90 {scores['p90_ape']:.3f}", file=sys.stderr)
     write_atomically(output, to_csv(COLUMNS, [[row[name] for name in COLUMNS] for made in found.values() for row in made.rows]))
     if accuracy is not None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Data, Form, Format, Output, Quiet, Settings, pairs
+from tco.cli.options import Given, command
 
 
 class Verdict(StrEnum):
@@ -20,26 +20,22 @@ class Verdict(StrEnum):
     not_derivable = "not-derivable"
 
 
-@app.command()
+@command(app, "set")
 def claims(
+    given: Given,
     verdict: Annotated[Verdict | None, typer.Option(help="Only claims of this verdict.")] = None,
-    settings: Settings = None,
-    data: Data = None,
-    form: Format = Form.table,
-    output: Output = None,
-    quiet: Quiet = False,
 ) -> None:
     """Hold what published sources claim against parts and formulas; exit 1 if a verdict is not the one the ledger expects."""
-    from tco.cli.emit import Answer, emit
+    from tco.cli.emit import Answer
     from tco.cli.load import catalogue_for
     from tco.outputs.claims import HEADER, claim_cells, claims_document, claims_table
     from tco.outputs.document import document
     from tco.studies.claims import check_claims
 
-    catalogue = catalogue_for(None, data)
-    found, notes = check_claims(catalogue, pairs(settings, "--set"))
+    catalogue = catalogue_for(None, given.data)
+    found, notes = check_claims(catalogue, given.settings)
     shown = [one for one in found if verdict in (None, one.verdict)]
-    emit(
+    given.emit(
         Answer(
             lambda: document("claims", catalogue, claims_document(shown)),
             lambda: [claims_table(catalogue, shown)],
@@ -47,9 +43,6 @@ def claims(
             [claim_cells(one) for one in shown],
             notes,
         ),
-        form.value,
-        output,
-        quiet,
     )
     if not all(one.as_expected for one in found):
         raise typer.Exit(1)

@@ -7,11 +7,12 @@ from typing import Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Data, Form, Format, Output, Quiet, Settings, Variants, pairs
+from tco.cli.options import Given, command
 
 
-@app.command()
+@command(app, "set", "variant")
 def collective(
+    given: Given,
     system: Annotated[str, typer.Argument(help="A system's or a chip's id; `tco systems list` shows them.")],
     operation: Annotated[
         str, typer.Option("--op", help="all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, send-recv, dispatch or combine.")
@@ -30,12 +31,6 @@ def collective(
     precision: Annotated[str, typer.Option(help="Format of the tokens on the wire: fp8 or bf16.")] = "bf16",
     sms: Annotated[float | None, typer.Option(min=1, help="Cores that copy tokens; none: as many as the library takes.")] = None,
     groups: Annotated[str | None, typer.Option(metavar="D/G", help="Routing limited to D of G groups of experts, such as 4/8.")] = None,
-    settings: Settings = None,
-    variant: Variants = None,
-    data: Data = None,
-    form: Format = Form.table,
-    output: Output = None,
-    quiet: Quiet = False,
 ) -> None:
     """Time a collective on a system by every algorithm its fabric allows.
 
@@ -43,7 +38,7 @@ def collective(
     """
     from tco.chain.connections import links_of_system
     from tco.chain.inputs import system_inputs
-    from tco.cli.emit import Answer, emit
+    from tco.cli.emit import Answer
     from tco.cli.load import catalogue_for
     from tco.fabric.algorithms import half_rate
     from tco.fabric.experts import Tokens
@@ -57,8 +52,8 @@ def collective(
     from tco.outputs.table import significant
     from tco.studies.collectives import Measured, candidate_rows, doublings, limited
 
-    catalogue = catalogue_for(None, data)
-    inputs = system_inputs(catalogue, system, pairs(settings, "--set"), pairs(variant, "--variant"))
+    catalogue = catalogue_for(None, given.data)
+    inputs = system_inputs(catalogue, system, given.settings, given.variant)
     values = inputs.values(as_number)
     links = links_of_system(inputs, values, library_of(catalogue, library.split("+")) if library else None)
     count = ranks or int(inputs.system.chips)
@@ -87,7 +82,7 @@ def collective(
     if not exchanges:
         half = float(half_rate(links, operation, group, rows[0].algorithm))
         facts.append(f"{rows[0].algorithm} reaches half of its rate with {significant(half / 1e6, 3)} MB")
-    emit(
+    given.emit(
         Answer(
             lambda: document("collective", catalogue, collective_document(system, operation, count, links.library.id, half, rows, sweep)),
             lambda: collective_tables(inputs.system.name, facts, shown, bool(sweep)),
@@ -95,9 +90,6 @@ def collective(
             [row.row for row in shown],
             [f"{path} is set, but this collective does not rest on it" for path in inputs.unused(values)],
         ),
-        form.value,
-        output,
-        quiet,
     )
 
 

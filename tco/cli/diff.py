@@ -2,73 +2,40 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from tco.cli import app
-from tco.cli.options import Data, Form, Format, Output, Quiet, Settings, pairs
+from tco.cli.options import Given, command
 
 
-@app.command()
+@command(app, "set")
 def diff(
-    a: Annotated[str, typer.Argument(metavar="A", help="A scenario, or the JSON of `tco price`.")],
+    given: Given,
+    a: Annotated[str, typer.Argument(metavar="A", help="A scenario, a saved result, or the JSON of `tco price`.")],
     b: Annotated[str, typer.Argument(metavar="B", help="Another one.")],
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit 1 if they differ.")] = False,
-    settings: Settings = None,
-    data: Data = None,
-    form: Format = Form.table,
-    output: Output = None,
-    quiet: Quiet = False,
+    metrics: Annotated[list[str] | None, typer.Option("--metric", metavar="METRIC", help="Show the steps of this metric. Repeatable.")] = None,
 ) -> None:
-    """Show what changed between two scenarios or results, and why. --set applies to B only."""
-    from tco.cli.emit import Answer, emit
+    """Show what changed between two scenarios or results, and why, step by step. --set applies to B only."""
+    from tco.cli.emit import Answer
     from tco.cli.load import catalogue_for
     from tco.outputs.document import document
     from tco.outputs.drift import DIFF_HEADER, diff_document, diff_rows, diff_table
-    from tco.studies.difference import causes, moves
+    from tco.studies.asking import between, state_at
+    from tco.studies.baseline import known_metrics
 
-    before, after = state(a, data, {}), state(b, data, pairs(settings, "--set"))
-    moved, why = moves(before, after), causes(before, after)
-    emit(
+    wanted = known_metrics(metrics) if metrics else ()
+    before, after = state_at(a, given.data), state_at(b, given.data, given.settings)
+    found = between(before, after, catalogue_for(a, given.data))
+    given.emit(
         Answer(
-            lambda: document("diff", catalogue_for(None, data), diff_document(a, b, moved, why)),
-            lambda: [diff_table(a, b, moved, why)],
+            lambda: document("diff", catalogue_for(None, given.data), diff_document(a, b, found.moves, found.causes)),
+            lambda: [diff_table(a, b, found.moves, found.causes, wanted)],
             DIFF_HEADER,
-            diff_rows(moved, why),
-        ),
-        form.value,
-        output,
-        quiet,
+            diff_rows(found.moves, found.causes),
+        )
     )
-    if exit_code and (moved or why):
+    if exit_code and (found.moves or found.causes):
         raise typer.Exit(1)
-
-
-def state(name: str, data: Path | None, settings: dict[str, str]) -> dict[str, Any]:
-    """Return the state of a scenario, of a saved result, or the one that the JSON of `tco price` carries."""
-    import json
-
-    from tco.foundation.errors import DataError
-    from tco.foundation.files import read_text
-
-    if not name.endswith(".json"):
-        return evaluated(name, data, settings)
-    try:
-        document = json.loads(read_text(Path(name)))
-        if "state" not in document:
-            return evaluated(name, data, settings)
-        kept: dict[str, Any] = document["state"]
-        return {section: kept[section] for section in ("system", "metrics", "texts", "quantities", "inputs")} | {"formulas": kept.get("formulas")}
-    except (json.JSONDecodeError, KeyError, TypeError):
-        raise DataError(f"{name}: is no saved result; `tco price SCENARIO --format json --output FILE` writes one") from None
-
-
-def evaluated(name: str, data: Path | None, settings: dict[str, str]) -> dict[str, Any]:
-    """Return the state of a scenario or of a saved result."""
-    from tco.cli.load import evaluate_all
-    from tco.studies.state import state_of
-
-    _, (result,) = evaluate_all([name], data, settings)
-    return state_of(result)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,13 +20,16 @@ class Answer(NamedTuple):
     header: Sequence[str] = ()
     rows: Sequence[Sequence[Any]] = ()
     notes: Sequence[str] = ()
+    texts: Mapping[str, Callable[[], str]] = {}  # forms that this command has beside those of all
 
 
 def emit(answer: Answer, form: str, output: Path | None, quiet: bool) -> None:
-    """Print or write an answer in one of the forms table, csv, json, md."""
+    """Print or write an answer in one of the forms table, csv, json, md, or of its own."""
     from tco.foundation.files import write_atomically
 
-    if form == "json":
+    if form in answer.texts:
+        text = answer.texts[form]()
+    elif form == "json":
         text = to_json(answer.json())
     elif form == "csv":
         text = to_csv(answer.header, answer.rows)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Data, Form, Format, Output, Quiet, Settings, pairs
+from tco.cli.options import Given, command
 
 LEAST = 0.001  # sides may be means, of tokens over experts for one
 
@@ -18,8 +18,9 @@ def side(text: str, name: str = "") -> typer.models.OptionInfo:
     return found
 
 
-@app.command()
+@command(app, "set")
 def kernel(
+    given: Given,
     chip: Annotated[str, typer.Argument(help="A chip's id, such as h100-sxm.")],
     operation: Annotated[str, typer.Option("--op", help="gemm, grouped, attention or elementwise.")] = "gemm",
     precision: Annotated[str, typer.Option(help="Format of weights, of prompts' attention, or of the cache: bf16, fp8, nvfp4.")] = "bf16",
@@ -40,29 +41,24 @@ def kernel(
     flat: Annotated[bool, typer.Option("--flat", help="An elementwise kernel that knows no rows, as sums.")] = False,
     cores: Annotated[float | None, side("Cores of the chip that a product has to itself; none: all.")] = None,
     library: Annotated[str | None, typer.Option(help="Time it as this library's layer runs it, with its casts; none: the bare kernel.")] = None,
-    settings: Settings = None,
-    data: Data = None,
-    form: Format = Form.table,
-    output: Output = None,
-    quiet: Quiet = False,
 ) -> None:
     """Time a product, attention or a pass over memory on one chip, and show the bound that binds."""
     from tco.chain.inputs import plain_inputs
-    from tco.cli.emit import Answer, emit
+    from tco.cli.emit import Answer
     from tco.cli.load import catalogue_for
     from tco.foundation.values import as_number
     from tco.outputs.document import document
     from tco.outputs.kernels import HEADER, kernel_document, kernel_rows, kernel_tables
     from tco.studies.kernels import asked, operation_of
 
-    catalogue = catalogue_for(None, data)
-    inputs = plain_inputs(catalogue, pairs(settings, "--set"))
+    catalogue = catalogue_for(None, given.data)
+    inputs = plain_inputs(catalogue, given.settings)
     values = inputs.values(as_number)
     sides = {"m": rows, "n": columns, "k": inner, "groups": groups, "width": width, "passes": passes, "by_row": not flat}
     sides |= {"batch": batch, "seq_q": seq_q, "seq_kv": seq_kv, "heads": heads, "kv_heads": kv_heads, "head_dim": head_dim}
     sides["causal"] = 0.0 if full else 1.0
     found = asked(catalogue, values, chip, operation_of(operation, phase), precision, sides, library, cores)
-    emit(
+    given.emit(
         Answer(
             lambda: document("kernel", catalogue, kernel_document(found)),
             lambda: kernel_tables(found),
@@ -70,7 +66,4 @@ def kernel(
             kernel_rows(found),
             [f"{path} is set, but this kernel does not rest on it" for path in inputs.unused(values)],
         ),
-        form.value,
-        output,
-        quiet,
     )

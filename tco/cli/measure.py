@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Data, Quiet
+from tco.cli.options import Given, command
 
 
 class Kind(StrEnum):
@@ -27,15 +27,14 @@ class Device(StrEnum):
     cuda = "cuda"
 
 
-@app.command()
+@command(app, usual=("data", "quiet"))
 def measure(
+    given: Given,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE.csv", help="Where the rows go.")],
     kind: Annotated[Kind, typer.Option(help="Products, attention and memory of one device, or collectives among several.")] = Kind.kernels,
     device: Annotated[Device | None, typer.Option(help="cpu or cuda; none: the GPU if there is one.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A few small shapes, in seconds: shows that it works, not what the machine can do.")] = False,
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Accelerator the rows name; none: what its driver calls it.")] = None,
-    data: Data = None,
-    quiet: Quiet = False,
 ) -> None:
     """Measure kernels or collectives on this machine with PyTorch, as rows for `tco validate` and `tco calibrate`."""
     from datetime import datetime
@@ -48,14 +47,14 @@ def measure(
     from tco.studies.validation.naming import accelerators
 
     def say(text: str) -> None:
-        if not quiet:
+        if not given.quiet:
             print(text, file=sys.stderr, flush=True)
 
-    known = accelerators(catalogue_for(None, data))
+    known = accelerators(catalogue_for(None, given.data))
     torch = load_torch()
     target = choose_device(torch, device)
     accelerator = name or device_name(torch, target)
-    asked = Session(torch, target, quick, accelerator, datetime.now().astimezone().date().isoformat(), not quiet, say)
+    asked = Session(torch, target, quick, accelerator, datetime.now().astimezone().date().isoformat(), not given.quiet, say)
     columns, rows = (kernel_session if kind is Kind.kernels else collective_session)(asked)
     if not rows:
         return

@@ -7,11 +7,12 @@ from typing import Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Data, Form, Format, Output, Quiet, Settings, pairs
+from tco.cli.options import Given, command
 
 
-@app.command()
+@command(app, "set")
 def network(
+    given: Given,
     switch: Annotated[str, typer.Option(help="Switch by capacity (12.8T, 25.6T, 51.2T) or by part id (quantum-qm9700).")] = "25.6T",
     port: Annotated[str, typer.Option(help="Rate of a logical port: 100G, 200G, 400G, 800G.")] = "100G",
     tiers: Annotated[int | None, typer.Option(min=1, max=4, help="Tiers; none: as many as the size needs.")] = None,
@@ -20,16 +21,11 @@ def network(
     design: Annotated[str, typer.Option(help="tor: copper to switches in the rack; leaf: optics from the NIC on.")] = "tor",
     oversubscription: Annotated[float, typer.Option(min=0.05, help="Downlink over uplink bandwidth; below 1 leaves spare uplinks.")] = 1.0,
     span: Annotated[str, typer.Option(help="Length of the links between the top tiers, such as '2 km': chooses DR, FR or ZR optics.")] = "100 m",
-    settings: Settings = None,
-    data: Data = None,
-    form: Format = Form.table,
-    output: Output = None,
-    quiet: Quiet = False,
 ) -> None:
     """Size a folded Clos: what it reaches, and the switches, links, optics, watts and dollars of a cluster."""
     from tco.chain.connections import port_rate
     from tco.chain.inputs import plain_inputs
-    from tco.cli.emit import Answer, emit
+    from tco.cli.emit import Answer
     from tco.cli.load import catalogue_for
     from tco.foundation.errors import DataError
     from tco.foundation.units import parse_quantity
@@ -39,8 +35,8 @@ def network(
     from tco.outputs.document import document
     from tco.outputs.networks import HEADER, network_cells, network_document, network_table
 
-    catalogue = catalogue_for(None, data)
-    inputs = plain_inputs(catalogue, {"cluster.oversubscription": f"{oversubscription!r}", **pairs(settings, "--set")})
+    catalogue = catalogue_for(None, given.data)
+    inputs = plain_inputs(catalogue, {"cluster.oversubscription": f"{oversubscription!r}", **given.settings})
     values = inputs.values(as_number)
     part = switch_part(switch, list(catalogue.parts))
     port_speed = port_rate(port, "--port")
@@ -72,14 +68,11 @@ def network(
         "chips": joined,
         "max_endpoints": reach,
     }
-    emit(
+    given.emit(
         Answer(
             lambda: document("network", catalogue, network_document(made, made_of)),
             lambda: [network_table("Scale-out network", made, facts, joined)],
             HEADER,
             [network_cells(line) for line in made.lines],
         ),
-        form.value,
-        output,
-        quiet,
     )

@@ -1,12 +1,20 @@
-"""The options commands share."""
+"""The options commands share: each is declared here, once, and a command names those it takes.
+
+A command that answers has `--data`, `--format`, `--output` and `--quiet`; it gets what the user asked for as one `Given`.
+"""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from tco.cli.emit import Answer
 
 
 class Form(StrEnum):
@@ -18,21 +26,104 @@ class Form(StrEnum):
     md = "md"
 
 
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="PATH=VALUE", help="Replace an input, such as 'site.electricity_price=0.09 USD/kWh'. Repeatable."),
-]
-Variants = Annotated[
-    list[str] | None, typer.Option("--variant", metavar="KEY=VALUE", help="Choose a variant of the system, such as switch=gen2. Repeatable.")
-]
-Axes = Annotated[
-    str | None, typer.Option("--plan", metavar="AXIS=N,...", help="Fix axes of the plan, such as tp=8,ep=1,batch=64; the others are searched.")
-]
-Data = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Your own data folder, laid over the shipped one.")]
-Format = Annotated[Form, typer.Option("--format", help="How the answer is printed.")]
-Output = Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Write to a file instead of stdout.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No notes on stderr.")]
-Redact = Annotated[bool, typer.Option("--redact", help="Leave out values that come from your own data folder.")]
+# Name of an option in Python -> its type with its declaration, and its default, in the order of the help.
+SHARED: dict[str, tuple[Any, Any]] = {
+    "plan": (
+        Annotated[
+            str | None,
+            typer.Option(
+                "--plan",
+                metavar="AXIS=N,...",
+                help="Fix axes of the plan, such as tp=8,ep=1,batch=64; the others are searched. Or take a saved result's plan.",
+            ),
+        ],
+        None,
+    ),
+    "set": (
+        Annotated[
+            list[str] | None,
+            typer.Option("--set", metavar="PATH=VALUE", help="Replace an input, such as 'site.electricity_price=0.09 USD/kWh'. Repeatable."),
+        ],
+        None,
+    ),
+    "variant": (
+        Annotated[
+            list[str] | None, typer.Option("--variant", metavar="KEY=VALUE", help="Choose a variant of the system, such as switch=gen2. Repeatable.")
+        ],
+        None,
+    ),
+    "data": (Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Your own data folder, laid over the shipped one.")], None),
+    "form": (Annotated[Form, typer.Option("--format", help="How the answer is printed.")], Form.table),
+    "output": (Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Write to a file instead of stdout.")], None),
+    "quiet": (Annotated[bool, typer.Option("--quiet", help="No notes on stderr.")], False),
+    "redact": (Annotated[bool, typer.Option("--redact", help="Leave out values that come from your own data folder.")], False),
+}
+USUAL = ("data", "form", "output", "quiet")
+
+
+class Given:
+    """What the user gave for the shared options; one that a command does not take has its default."""
+
+    def __init__(self, texts: Mapping[str, Any]) -> None:
+        self.texts = {name: default for name, (_, default) in SHARED.items()} | dict(texts)
+        self.data: Path | None = self.texts["data"]
+        self.form: StrEnum = self.texts["form"]
+        self.quiet: bool = self.texts["quiet"]
+        self.redact: bool = self.texts["redact"]
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The inputs `--set` replaces, by path."""
+        return pairs(self.texts["set"], "--set")
+
+    @property
+    def variant(self) -> dict[str, str]:
+        """The variants `--variant` chooses, by key."""
+        return pairs(self.texts["variant"], "--variant")
+
+    @property
+    def plan(self) -> Any:
+        """The axes or the plan that `--plan` fixes, if any."""
+        return axes(self.texts["plan"])
+
+    def emit(self, answer: Answer) -> None:
+        """Print or write an answer in the form that was asked for."""
+        from tco.cli.emit import emit
+
+        emit(answer, self.form.value, self.texts["output"], self.quiet)
+
+
+def command(
+    group: typer.Typer, *takes: str, name: str | None = None, usual: tuple[str, ...] = USUAL, forms: type[StrEnum] = Form
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register a function as a command: its first parameter is a `Given`, the others are its own, then come the shared options it `takes`.
+
+    `usual` are those it has beside; `forms` are what its `--format` knows, where that is more than the usual.
+    """
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        _, *own = inspect.signature(function, eval_str=True).parameters.values()
+        shared = [option(one) for one in SHARED if one in takes or one in usual]
+        if forms is not Form:
+            shared = [one.replace(annotation=Annotated[forms, *one.annotation.__metadata__]) if one.name == "form" else one for one in shared]
+
+        def run(**texts: Any) -> None:
+            mine = {one.name: texts.pop(one.name) for one in own}
+            function(Given(texts), **mine)
+
+        run.__name__, run.__doc__, run.__module__ = function.__name__, function.__doc__, function.__module__
+        run.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in (*own, *shared)}
+        group.command(name)(run)
+        return function
+
+    return register
+
+
+def option(name: str) -> inspect.Parameter:
+    """Return a shared option as a parameter."""
+    annotation, default = SHARED[name]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def pairs(texts: list[str] | None, option: str) -> dict[str, str]:
@@ -48,12 +139,19 @@ def pairs(texts: list[str] | None, option: str) -> dict[str, str]:
     return found
 
 
-def axes(text: str | None) -> dict[str, str] | None:
-    """Return the axes of a plan that AXIS=N,... fixes; a malformed one raises `UsageError`."""
+def axes(text: str | None) -> Any:
+    """Return the axes of a plan that AXIS=N,... fixes, or the plan of a saved result; a malformed text raises `UsageError`."""
     from tco.foundation.errors import UsageError
 
     if text is None:
         return None
+    if text.endswith(".json"):
+        from tco.chain.saved import load_result
+
+        plan = load_result(text).plan
+        if plan is None:
+            raise UsageError(f"--plan {text}: this result has no plan")
+        return plan
     found: dict[str, str] = {}
     for one in text.split(","):
         name, sign, value = (part.strip() for part in one.partition("="))

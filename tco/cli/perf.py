@@ -7,31 +7,25 @@ from typing import Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Axes, Data, Form, Format, Output, Quiet, Settings, Variants, axes, pairs
+from tco.cli.options import Given, command
 from tco.foundation.errors import DataError
 
 
-@app.command()
+@command(app, "plan", "set", "variant")
 def perf(
+    given: Given,
     scenario: Annotated[str, typer.Argument(help="A scenario's name or file, or the id of a system or a chip.")],
-    plan: Axes = None,
-    settings: Settings = None,
-    variant: Variants = None,
-    data: Data = None,
-    form: Format = Form.table,
-    output: Output = None,
-    quiet: Quiet = False,
 ) -> None:
     """Show the best parallel plan, what it reaches, and its time by operator and by bound."""
-    from tco.cli.emit import Answer, emit
+    from tco.cli.emit import Answer
     from tco.cli.load import evaluate_all
     from tco.outputs.document import document
     from tco.outputs.performance import HEADER, operator_rows, performance_document, performance_tables
 
-    catalogue, (result,) = evaluate_all([scenario], data, pairs(settings, "--set"), pairs(variant, "--variant"), axes(plan), priced=False)
+    catalogue, (result,) = evaluate_all([scenario], given.data, given.settings, given.variant, given.plan, priced=False)
     if result.serving is not None and result.serving.reason:
         raise DataError(f"{scenario}: {result.serving.reason}")
-    emit(
+    given.emit(
         Answer(
             lambda: document("perf", catalogue, performance_document(result)),
             lambda: performance_tables(result),
@@ -39,7 +33,4 @@ def perf(
             operator_rows(result),
             result.notes,
         ),
-        form.value,
-        output,
-        quiet,
     )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tco.cli import app
-from tco.cli.options import Data, Form, Format, Output, Quiet, Redact, Settings, Variants, pairs
+from tco.cli import Listing, app
+from tco.cli.options import Given, command
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
@@ -22,39 +21,39 @@ Checker = Callable[["Catalogue"], tuple[list[str], dict[str, Any]]]
 
 def add_shelf(name: str, one: str, items: Lister, check: Checker) -> typer.Typer:
     """Register a group with `list` and `check`; `show` differs by kind and is added by the caller."""
-    group = typer.Typer(no_args_is_help=True, help=f"What the catalogue knows of {name}.")
+    group = typer.Typer(cls=Listing, no_args_is_help=True, help=f"What the catalogue knows of {name}.")
     app.add_typer(group, name=name)
 
-    @group.command("list")
-    def list_items(data: Data = None, form: Format = Form.table, output: Output = None, quiet: Quiet = False, redact: Redact = False) -> None:
-        catalogue = load(data)
-        found = items(catalogue, redact)
+    def list_items(given: Given) -> None:
+        catalogue = load(given)
+        found = items(catalogue, given.redact)
         header = list(dict.fromkeys(key for item in found for key in item)) or ["id"]
         rows = [[cell(item.get(key)) for key in header] for item in found]
-        send(f"{name}-list", catalogue, {"items": found}, header, rows, form, output, quiet, f"{len(found)} {name}")
+        send(given, f"{name}-list", catalogue, {"items": found}, header, rows, f"{len(found)} {name}")
 
     list_items.__doc__ = f"List all {name}."
+    command(group, "redact", name="list")(list_items)
 
-    @group.command("check")
-    def check_items(data: Data = None, form: Format = Form.table, output: Output = None, quiet: Quiet = False) -> None:
-        catalogue = load(data)
+    def check_items(given: Given) -> None:
+        catalogue = load(given)
         findings, extra = check(catalogue)
         title = f"{name}: {len(findings)} findings" if findings else f"{name}: all in order"
         rows = [[finding] for finding in findings]
         content = {"ok": not findings, "findings": findings, **extra}
-        send(f"{name}-check", catalogue, content, ["finding"] if rows else [], rows, form, output, quiet, title)
+        send(given, f"{name}-check", catalogue, content, ["finding"] if rows else [], rows, title)
         if findings:
             raise typer.Exit(1)
 
     check_items.__doc__ = f"Check every {one} against its schema, its units, its bounds and its sources."
+    command(group, name="check")(check_items)
     return group
 
 
-def load(data: Path | None) -> Catalogue:
+def load(given: Given) -> Catalogue:
     """Return the catalogue with the user's folder over it."""
     from tco.cli.load import catalogue_for
 
-    return catalogue_for(None, data)
+    return catalogue_for(None, given.data)
 
 
 def cell(value: Any) -> str:
@@ -65,25 +64,23 @@ def cell(value: Any) -> str:
 
 
 def send(
-    command: str,
+    given: Given,
+    name: str,
     catalogue: Catalogue,
     content: dict[str, Any],
     header: Sequence[str],
     rows: Sequence[Sequence[Any]],
-    form: Form,
-    output: Path | None,
-    quiet: bool,
     title: str,
     *tables: Table,
 ) -> None:
     """Print a list, a page or the findings of a check."""
-    from tco.cli.emit import Answer, emit
+    from tco.cli.emit import Answer
     from tco.outputs.document import document
     from tco.outputs.table import Table, significant
 
     texts = [[significant(c, 6) if isinstance(c, float) else str(c) for c in row] for row in rows]
     shown = tables or (Table(header, texts, title, align="l" * len(header)),)
-    emit(Answer(lambda: document(command, catalogue, content), lambda: shown, header, rows), form.value, output, quiet)
+    given.emit(Answer(lambda: document(name, catalogue, content), lambda: shown, header, rows))
 
 
 # ---------------------------------------------------------------- parts
@@ -115,18 +112,18 @@ def parts_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
 parts = add_shelf("parts", "part", part_items, parts_check)
 
 
-@parts.command("show")
-def show_part(part: Id, data: Data = None, form: Format = Form.table, output: Output = None, quiet: Quiet = False, redact: Redact = False) -> None:
+@command(parts, "redact", name="show")
+def show_part(given: Given, part: Id) -> None:
     """Show every row of a part, the alternatives among them."""
     from tco.foundation.errors import unknown
     from tco.outputs.shelf import PART_HEADER, part_cells, part_table, rows_of_part
 
-    catalogue = load(data)
+    catalogue = load(given)
     if part not in catalogue.parts:
         raise unknown("part", part, catalogue.parts)
-    rows = [part_cells(part, name, row) for name, row in rows_of_part(catalogue, part, redact)]
+    rows = [part_cells(part, name, row) for name, row in rows_of_part(catalogue, part, given.redact)]
     content = {"part": part, "rows": [dict(zip(PART_HEADER, row, strict=True)) for row in rows]}
-    send("parts-show", catalogue, content, PART_HEADER, rows, form, output, quiet, part, part_table(catalogue, part, redact))
+    send(given, "parts-show", catalogue, content, PART_HEADER, rows, part, part_table(catalogue, part, given.redact))
 
 
 # ---------------------------------------------------------------- systems
@@ -164,23 +161,21 @@ def system_variants(catalogue: Catalogue, name: str) -> list[tuple[str, str]]:
 systems = add_shelf("systems", "system", system_items, systems_check)
 
 
-@systems.command("show")
-def show_system(
-    system: Id, variant: Variants = None, data: Data = None, form: Format = Form.table, output: Output = None, quiet: Quiet = False
-) -> None:
+@command(systems, "variant", name="show")
+def show_system(given: Given, system: Id) -> None:
     """Show the tree of a system, and what its chip and its scale-up domain offer."""
     from tco.chain.figures import figures_of
     from tco.chain.inputs import system_inputs
     from tco.foundation.values import as_number
     from tco.outputs.shelf import figures_document, figures_table, system_document, system_table
 
-    catalogue = load(data)
-    inputs = system_inputs(catalogue, system, {}, pairs(variant, "--variant"))
+    catalogue = load(given)
+    inputs = system_inputs(catalogue, system, {}, given.variant)
     found, figures = inputs.system, figures_of(inputs, inputs.values(as_number))
     content = system_document(found) | {"figures": figures_document(figures), "notes": [*inputs.notes, *figures.notes]}
     header, rows = ("path", "part", "quantity"), [[leaf.path, leaf.part, leaf.quantity] for leaf in found.leaves]
     tables = [system_table(catalogue, found, inputs.notes), figures_table(found, figures)]
-    send("systems-show", catalogue, content, header, rows, form, output, quiet, found.name, *tables)
+    send(given, "systems-show", catalogue, content, header, rows, found.name, *tables)
 
 
 # ---------------------------------------------------------------- models
@@ -213,15 +208,15 @@ def models_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
 models = add_shelf("models", "model", model_items, models_check)
 
 
-@models.command("show")
-def show_model(model: Id, data: Data = None, form: Format = Form.table, output: Output = None, quiet: Quiet = False) -> None:
+@command(models, name="show")
+def show_model(given: Given, model: Id) -> None:
     """Show the shape of a model."""
     from tco.models.architecture import load_model
     from tco.outputs.shelf import model_document, model_rows
 
-    catalogue = load(data)
+    catalogue = load(given)
     found = load_model(catalogue, model)
-    send("models-show", catalogue, model_document(found), ("what", "value"), model_rows(found), form, output, quiet, found.id)
+    send(given, "models-show", catalogue, model_document(found), ("what", "value"), model_rows(found), found.id)
 
 
 # ---------------------------------------------------------------- scenarios
@@ -252,19 +247,19 @@ def scenarios_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
 scenarios = add_shelf("scenarios", "scenario", scenario_items, scenarios_check)
 
 
-@scenarios.command("show")
-def show_scenario(scenario: Id, data: Data = None, form: Format = Form.table, output: Output = None, quiet: Quiet = False) -> None:
+@command(scenarios, name="show")
+def show_scenario(given: Given, scenario: Id) -> None:
     """Show every input a scenario rests on, with its range and source."""
     from tco.chain.scenario import evaluate
     from tco.cli.load import catalogue_for
 
-    catalogue = catalogue_for(scenario, data)
+    catalogue = catalogue_for(scenario, given.data)
     result = evaluate(scenario, catalogue=catalogue)
     header = ("path", "value", "unit", "low", "high", "as_of", "kind", "source")
     rows: list[list[Any]] = [[path, text, "", None, None, "", "", ""] for path, text in sorted(result.texts.items())]
     rows += [[g.path, g.value, g.unit, g.low, g.high, g.as_of, g.kind, g.source] for _, g in sorted(result.inputs.items())]
     content = {"scenario": result.scenario, "title": result.title, "inputs": [dict(zip(header, row, strict=True)) for row in rows]}
-    send("scenarios-show", catalogue, content, header, [["" if c is None else c for c in row] for row in rows], form, output, quiet, result.title)
+    send(given, "scenarios-show", catalogue, content, header, [["" if c is None else c for c in row] for row in rows], result.title)
 
 
 # ---------------------------------------------------------------- sources
@@ -283,18 +278,18 @@ def sources_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
 sources = add_shelf("sources", "source", source_items, sources_check)
 
 
-@sources.command("show")
-def show_source(source: Id, data: Data = None, form: Format = Form.table, output: Output = None, quiet: Quiet = False) -> None:
+@command(sources, name="show")
+def show_source(given: Given, source: Id) -> None:
     """Show a source and every value that rests on it."""
     from tco.foundation.errors import unknown
 
-    catalogue = load(data)
+    catalogue = load(given)
     if source not in catalogue.sources:
         raise unknown("source", source, catalogue.sources)
     found = catalogue.sources[source]
     uses = [f"parts.{part}.{name}" for (part, name), rows in catalogue.part_rows.items() for row in rows if row.cells["source"] == source]
     rows = [[key, value] for key, value in found._asdict().items()] + [["value", path] for path in uses]
-    send("sources-show", catalogue, {**found._asdict(), "values": uses}, ("what", "which"), rows, form, output, quiet, found.title)
+    send(given, "sources-show", catalogue, {**found._asdict(), "values": uses}, ("what", "which"), rows, found.title)
 
 
 # ---------------------------------------------------------------- rebates
@@ -321,19 +316,17 @@ def rebates_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
 rebates = add_shelf("rebates", "agreement", rebate_items, rebates_check)
 
 
-@rebates.command("show")
-def show_rebate(
-    agreement: Id, settings: Settings = None, data: Data = None, form: Format = Form.table, output: Output = None, quiet: Quiet = False
-) -> None:
+@command(rebates, "set", name="show")
+def show_rebate(given: Given, agreement: Id) -> None:
     """Show an agreement: its terms, what has vested, and what its right is worth at the date (--set terms.date=2026-02)."""
     from tco.chain.inputs import plain_inputs
     from tco.economics.rebates import load_agreement, worth_of
     from tco.foundation.values import as_number
     from tco.outputs.shelf import rebate_rows
 
-    catalogue = load(data)
+    catalogue = load(given)
     found = load_agreement(catalogue, agreement)
-    inputs = plain_inputs(catalogue, pairs(settings, "--set"))
+    inputs = plain_inputs(catalogue, given.settings)
     rows = rebate_rows(found, worth_of(found, inputs.values(as_number)), inputs.date)
     content = {"agreement": found.id, **{str(name): value for name, value in rows}}
-    send("rebates-show", catalogue, content, ("what", "value"), rows, form, output, quiet, f"{found.supplier} to {found.holder}")
+    send(given, "rebates-show", catalogue, content, ("what", "value"), rows, f"{found.supplier} to {found.holder}")

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Data, Form, Format, Output, Quiet, Settings, pairs
+from tco.cli.options import Given, command
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
     from tco.foundation.values import Values
 
 
-@app.command()
+@command(app, "set")
 def validate(
+    given: Given,
     file: Annotated[Path, typer.Argument(metavar="FILE.csv", help="Measured kernels, collectives, training or serving.")],
     kind: Annotated[str | None, typer.Option(help="kernels, collectives, training or inference; none: guessed from the header.")] = None,
     against: Annotated[str | None, typer.Option(metavar="COLUMN", help="Score only the rows predicted as this column.")] = None,
@@ -27,26 +28,21 @@ def validate(
         bool, typer.Option("--envelopes", help="Hold the best plan against the published runs of each chip, model, formats and lengths instead.")
     ] = False,
     report: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Also write KIND.csv, KIND.md and a scatter KIND.png there.")] = None,
-    settings: Settings = None,
-    data: Data = None,
-    form: Format = Form.table,
-    output: Output = None,
-    quiet: Quiet = False,
 ) -> None:
     """Hold predictions against measurements, each row predicted from its own stated configuration."""
     from tco.chain.inputs import plain_inputs
-    from tco.cli.emit import Answer, emit
+    from tco.cli.emit import Answer
     from tco.cli.load import catalogue_for
     from tco.foundation.values import as_number
     from tco.outputs.document import document
     from tco.outputs.validations import SCORE_COLUMNS, row_cells, score_rows, validation_document, validation_tables
     from tco.studies.validation.run import validate as score
 
-    catalogue = catalogue_for(None, data)
-    inputs = plain_inputs(catalogue, pairs(settings, "--set"))
+    catalogue = catalogue_for(None, given.data)
+    inputs = plain_inputs(catalogue, given.settings)
     values = inputs.values(as_number)
     if envelopes:
-        held_against_runs(file, catalogue, values, form.value, output, quiet)
+        held_against_runs(file, catalogue, values, given)
         return
     found = score(file, catalogue, values, kind, against, alias)
     values.check_given(inputs.is_known)
@@ -54,25 +50,22 @@ def validate(
         from tco.outputs.validation_report import write_report
 
         write_report(found, file.name, report)
-    emit(
+    given.emit(
         Answer(
             lambda: document("validate", catalogue, validation_document(str(file), found.kind, found.card, found.rows if rows else None)),
             lambda: validation_tables(file.name, found.kind, found.card),
             list(found.rows.columns) if rows else SCORE_COLUMNS,
             row_cells(found.rows) if rows else score_rows(found.card),
         ),
-        form.value,
-        output,
-        quiet,
     )
     error = found.card["median_ape"]
     if max_error is not None and (error is None or error > max_error):
         raise typer.Exit(1)
 
 
-def held_against_runs(file: Path, catalogue: Catalogue, values: Values, form: str, output: Path | None, quiet: bool) -> None:
+def held_against_runs(file: Path, catalogue: Catalogue, values: Values, given: Given) -> None:
     """Print how the best plans stand against the published runs of a file."""
-    from tco.cli.emit import Answer, emit
+    from tco.cli.emit import Answer
     from tco.foundation.errors import UsageError
     from tco.outputs.document import document
     from tco.outputs.envelopes import COLUMNS, envelope_document, envelope_rows, envelope_table
@@ -84,14 +77,11 @@ def held_against_runs(file: Path, catalogue: Catalogue, values: Values, form: st
         raise UsageError(f"--envelopes: {file} holds {kind}, expected serving runs")
     found = [(one, summary(one.runs)) for one in envelopes_of(table, catalogue, values)]
     whole = summary([run for one, _ in found for run in one.runs])
-    emit(
+    given.emit(
         Answer(
             lambda: document("validate", catalogue, envelope_document(str(file), found, whole)),
             lambda: [envelope_table(found, whole)],
             (*COLUMNS, "tokens_per_s_per_user", "measured_tokens_per_s_per_chip", "best_tokens_per_s_per_chip", "ratio"),
             envelope_rows(found),
         ),
-        form,
-        output,
-        quiet,
     )

@@ -20,13 +20,20 @@ class Period(NamedTuple):
     last: date
 
 
-@cache
 def period(text: str, where: str = "") -> Period:
     """Return the days a date covers; a text that is no date of the calendar raises `DataError` with what was expected."""
-    found = WRITTEN.fullmatch(text)
-    wrong = DataError(f"{where + ': ' if where else ''}{text!r} is no date, {EXPECTED}")
+    found = days_of(text)
     if found is None:
-        raise wrong
+        raise DataError(f"{where + ': ' if where else ''}{text!r} is no date, {EXPECTED}")
+    return found
+
+
+@cache
+def days_of(text: str) -> Period | None:
+    """Return the days a date covers; None for a text that is no date of the calendar."""
+    found = WRITTEN.fullmatch(text)
+    if found is None:
+        return None
     year = int(found["year"])
     quarter, month, day = (None if found[name] is None else int(found[name]) for name in ("quarter", "month", "day"))
     first, last = (3 * quarter - 2, 3 * quarter) if quarter else (1, 12) if month is None else (month, month)
@@ -35,4 +42,4 @@ def period(text: str, where: str = "") -> Period:
             return Period(date(year, first, day), date(year, first, day))
         return Period(date(year, first, 1), date(year + last // 12, last % 12 + 1, 1) - timedelta(days=1))
     except ValueError:  # a month or a day the calendar lacks
-        raise wrong from None
+        return None

@@ -11,6 +11,8 @@ from tco.foundation.errors import DataError
 KINDS = ("measured", "vendor", "filing", "analyst", "press", "derived", "estimate", "assumed")
 SOURCED = frozenset(("measured", "vendor", "filing", "analyst", "press", "derived"))
 
+KEPT = "kept earlier"  # the source of a value that an earlier answer rested on
+
 
 def worst(kinds: list[str]) -> str:
     """Return the weakest of several kinds; nothing at all counts as derived."""

@@ -5,6 +5,7 @@ An architecture is structure: whole numbers that say which operators exist and h
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,60 +13,52 @@ from tco.catalog import Catalogue
 from tco.foundation.errors import unknown
 from tco.models.attention import Attention
 from tco.models.config import Config, Layout, read_config
-from tco.models.families import (
-    read_dbrx,
-    read_gemma2,
-    read_glm4,
-    read_gpt2,
-    read_gpt_oss,
-    read_llama,
-    read_llama4,
-    read_minimax,
-    read_mixtral,
-    read_qwen2,
-    read_qwen3,
-    read_qwen3_moe,
-)
-from tco.models.hybrids import read_deepseek, read_deepseek4, read_nemotron, read_parametric, read_qwen35
 from tco.models.layers import Block, FeedForward, StateMixer
 from tco.models.model import Architecture
-from tco.models.stated import is_stated, stated_model
 
 __all__ = ["READERS", "Architecture", "Attention", "Block", "FeedForward", "Layout", "StateMixer", "architecture", "load_model"]
 
+# model_type -> module and function that read its config: only that module is read in.
 READERS = {
-    "dbrx": read_dbrx,
-    "deepseek_v2": read_deepseek,
-    "deepseek_v3": read_deepseek,
-    "deepseek_v32": read_deepseek,
-    "deepseek_v4": read_deepseek4,
-    "gemma2": read_gemma2,
-    "glm4_moe": read_glm4,
-    "glm_moe_dsa": read_deepseek,
-    "gpt2": read_gpt2,
-    "gpt_oss": read_gpt_oss,
-    "kimi_k2": read_deepseek,
-    "kimi_k25": read_deepseek,
-    "llama": read_llama,
-    "llama4": read_llama4,
-    "llama4_text": read_llama4,
-    "minimax_m2": read_minimax,
-    "mistral": read_llama,
-    "mixtral": read_mixtral,
-    "nemotron_h": read_nemotron,
-    "parametric-moe": read_parametric,
-    "qwen2": read_qwen2,
-    "qwen3": read_qwen3,
-    "qwen3_5_moe": read_qwen35,
-    "qwen3_5_moe_text": read_qwen35,
-    "qwen3_moe": read_qwen3_moe,
-    "qwen3_next": read_qwen35,
+    "dbrx": "families.read_dbrx",
+    "deepseek_v2": "latent.read_deepseek",
+    "deepseek_v3": "latent.read_deepseek",
+    "deepseek_v32": "latent.read_deepseek",
+    "deepseek_v4": "latent.read_deepseek4",
+    "gemma2": "families.read_gemma2",
+    "glm4_moe": "families.read_glm4",
+    "glm_moe_dsa": "latent.read_deepseek",
+    "gpt2": "families.read_gpt2",
+    "gpt_oss": "families.read_gpt_oss",
+    "kimi_k2": "latent.read_deepseek",
+    "kimi_k25": "latent.read_deepseek",
+    "llama": "families.read_llama",
+    "llama4": "families.read_llama4",
+    "llama4_text": "families.read_llama4",
+    "minimax_m2": "families.read_minimax",
+    "mistral": "families.read_llama",
+    "mixtral": "families.read_mixtral",
+    "nemotron_h": "hybrids.read_nemotron",
+    "parametric-moe": "latent.read_parametric",
+    "qwen2": "families.read_qwen2",
+    "qwen3": "families.read_qwen3",
+    "qwen3_5_moe": "hybrids.read_qwen35",
+    "qwen3_5_moe_text": "hybrids.read_qwen35",
+    "qwen3_moe": "families.read_qwen3_moe",
+    "qwen3_next": "hybrids.read_qwen35",
 }
+
+
+def is_stated(name: str) -> bool:
+    """Say whether the name of a model is a list of figures."""
+    return "=" in name and "/" not in name and not name.endswith(".json")
 
 
 def load_model(catalogue: Catalogue, name: str) -> Architecture:
     """Return the architecture of a model of the catalogue, of figures stated in its place, or of a `config.json` a path leads to."""
     if is_stated(name):
+        from tco.models.stated import stated_model
+
         stated: Architecture = catalogue.once(("stated model", name), lambda: stated_model(name))
         return stated
     path = Path(name)
@@ -92,7 +85,8 @@ def architecture(content: dict[str, Any], name: str, where: str) -> Architecture
     if config.has("text_config"):
         inner = config.section("text_config")
         inner.content.setdefault("tie_word_embeddings", content.get("tie_word_embeddings"))
-    made = READERS[kind](inner)
+    module, _, reader = READERS[kind].partition(".")
+    made: Layout = getattr(import_module(f"tco.models.{module}"), reader)(inner)
     return Architecture(
         name,
         made.hidden,

@@ -5,33 +5,7 @@ from __future__ import annotations
 from tco.models.attention import Attention
 from tco.models.config import Config, Layout
 from tco.models.layers import Block, FeedForward, gathered
-
-
-def grouped_query(c: Config, bias: bool = False, head_norm: bool = False) -> Attention:
-    """Return grouped-query attention as Llama's config spells it; `head_norm` gives queries and keys a norm a head wide."""
-    heads = c.whole("num_attention_heads")
-    width = c.whole("head_dim", c.whole("hidden_size") // heads)
-    groups = c.whole("num_key_value_heads", heads, most=heads)
-    if heads % groups:
-        raise c.wrong("num_key_value_heads", f"a divisor of the {heads} heads")
-    bias = c.flag("attention_bias", bias)
-    return Attention(heads, groups, width, width, qk_norm=2 * width if head_norm else 0, in_bias=bias, out_bias=bias)
-
-
-def dense(c: Config, key: str = "intermediate_size") -> FeedForward:
-    """Return a gated dense feed-forward."""
-    return FeedForward(c.whole(key), 3, bias=c.flag("mlp_bias"))
-
-
-def routed(c: Config, width: str, experts: str, shared: int = 0) -> FeedForward:
-    """Return a gated mixture of experts: `width` and `experts` are keys, `shared` the width of the experts every token passes."""
-    number = c.whole(experts, most=10**6)
-    return FeedForward(c.whole(width), 3, number, c.whole("num_experts_per_tok", most=number), shared)
-
-
-def two_norms(c: Config) -> int:
-    """Return the weights of the two norms of an ordinary layer."""
-    return 2 * c.whole("hidden_size")
+from tco.models.parts import dense, dense_then_routed, grouped_query, routed, two_norms
 
 
 def read_llama(c: Config) -> Layout:
@@ -109,19 +83,6 @@ def read_glm4(c: Config) -> Layout:
     """GLM-4.5 and 4.6: first layers dense, then fine-grained experts with a shared one."""
     attention = grouped_query(c, head_norm=c.flag("use_qk_norm"))._replace(out_bias=False)
     return c.layout(dense_then_routed(c, attention), prediction="num_nextn_predict_layers")
-
-
-def dense_then_routed(c: Config, attention: Attention) -> tuple[Block, ...]:
-    """Return layers as DeepSeek orders them: the first ones dense, the others fine-grained experts with shared ones."""
-    layers, width = c.layers(), c.whole("moe_intermediate_size")
-    c.whole("moe_layer_freq", 1, most=1)
-    first, shared = c.count("first_k_dense_replace", layers), c.count("n_shared_experts", 1000) * width
-    balanced = c.text("topk_method", "noaux_tc") == "noaux_tc"  # a bias that balances the experts
-    part = routed(c, "moe_intermediate_size", "n_routed_experts", shared)._replace(router_bias=balanced)
-    kinds = [Block(layers - first, attention, part, others=two_norms(c))]
-    if first:
-        kinds.insert(0, Block(first, attention, dense(c), others=two_norms(c)))
-    return gathered(kinds)
 
 
 def read_minimax(c: Config) -> Layout:

@@ -28,11 +28,6 @@ PLAIN_WIDTH = 4  # a feed-forward part without a gate is this many times as wide
 FARTHEST = 0.15  # share of the stated parameters that the model of the stated figures may miss or exceed
 
 
-def is_stated(name: str) -> bool:
-    """Say whether the name of a model is a list of figures."""
-    return "=" in name and "/" not in name and not name.endswith(".json")
-
-
 def missing_figures(figures: Mapping[str, Any]) -> list[str]:
     """Return the keys without which no model can be built."""
     return [key for key in (*NEEDED, *(TOGETHER[key] for key in TOGETHER if key in figures)) if key not in figures]

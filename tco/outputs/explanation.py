@@ -5,13 +5,13 @@ A node is known by its id, which no other node has and which does not move with 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.foundation.equation import equation
 from tco.foundation.provenance import SOURCED
-from tco.foundation.trace import STRUCTURE, Node
+from tco.foundation.trace import STRUCTURE, Node, walk
 from tco.outputs.document import number
 from tco.outputs.table import significant
 
@@ -37,6 +37,7 @@ class View(NamedTuple):
     depth: int | None = None
     redact: bool = False
     own: frozenset[str] = frozenset()  # paths of a person's own values
+    dates: Mapping[str, str] = {}  # of inputs, by path
 
     def hides(self, node: Node) -> bool:
         """Say whether a value is left out."""
@@ -45,6 +46,11 @@ class View(NamedTuple):
     def ends(self, level: int) -> bool:
         """Say whether nothing below a level is shown."""
         return self.depth is not None and level >= self.depth
+
+
+def cells_of(roots: Iterable[Node]) -> dict[str, Node]:
+    """Return every cell below some nodes by its name."""
+    return {node.id: node for root in roots for node in walk(root)}
 
 
 def explanation_document(metric: str, root: Node, view: View) -> dict[str, Any]:
@@ -70,6 +76,8 @@ def explanation_document(metric: str, root: Node, view: View) -> dict[str, Any]:
             made["path"] = node.path
         if node.is_leaf:
             made["kind"] = node.kind
+            if date := view.dates.get(node.path or ""):
+                made["as_of"] = date
             if node.note:
                 made["note"] = node.note
         elif view.ends(level):
@@ -86,6 +94,14 @@ def source_text(node: Node, catalogue: Catalogue) -> str:
     return STRUCTURE_TITLE if node.source == STRUCTURE else catalogue.source_title(node.source)
 
 
+def origin(node: Node, view: View) -> str:
+    """Return where a leaf comes from, in few words: what kind of value it is, of which date, by whom."""
+    if node.source == STRUCTURE:
+        return STRUCTURE
+    date = view.dates.get(node.path or "")
+    return f"{node.kind}{f' {date}' if date else ''}; {source_text(node, view.catalogue)}"
+
+
 def explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
     """Yield the lines of the tree, the terms of a sum from the largest down; a node met again is named by its id."""
     seen: set[str] = set()
@@ -96,7 +112,7 @@ def explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
         shown = "(own value, left out)" if view.hides(node) else f"{mark}{significant(value, 6)} {unit}".rstrip()
         text = f"{lead}{node.path if node.is_leaf and node.path else name} = {shown}{share}"
         if node.is_leaf:
-            yield f"{text}  [{node.kind}; {source_text(node, view.catalogue)}]"
+            yield f"{text}  [{origin(node, view)}]"
         elif node.id in seen:
             yield f"{text}  (see {node.id})"
         elif view.ends(level):
@@ -104,7 +120,7 @@ def explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
         else:
             seen.add(node.id)
             yield f"{text}  ({node.id})"
-            yield f"{tail}  = {node_equation(node)}  [{source_text(node, view.catalogue)}]"
+            yield f"{tail}  = {node_equation(node)}" + ("" if node.source == STRUCTURE else f"  [{source_text(node, view.catalogue)}]")
             terms, rest = opened(node, view)
             for position, (inner_name, inner, inner_share) in enumerate(terms):
                 last = position == len(terms) - 1 and not rest

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tco.catalog import Catalogue
 from tco.catalog.rows import ALTERNATIVE, Row
-from tco.catalog.systems import System
+from tco.catalog.systems import System, load_system
 from tco.economics.rebates import Agreement, Worth
 from tco.models.architecture import Architecture
 from tco.models.layers import Block
@@ -34,17 +34,34 @@ def part_cells(part: str, name: str, row: Row) -> list[Any]:
 
 
 def part_table(catalogue: Catalogue, part: str, redact: bool = False) -> Table:
-    """Return the page of one part: every row, the alternatives among them."""
+    """Return the page of one part: every row, the alternatives among them, what is to be said of each, and where they come from."""
     rows: list[Sequence[str]] = []
+    notes, sources = [], dict[str, None]()
     for name, row in rows_of_part(catalogue, part, redact):
         cells = part_cells(part, name, row)
         low, high = significant(cells[4]), significant(cells[5])
         span = f"{low} to {high}" if low or high else ""
         label = f"({name})" if cells[9] == ALTERNATIVE else name
-        rows.append((label, significant(cells[2], 6), cells[3], span, cells[6], cells[7] + (" (own)" if row.overlay else ""), cells[8]))
-    notes = [f"{name}: {row.cells['note']}" for name, row in rows_of_part(catalogue, part, redact) if row.cells["note"]]
-    below = ["Rows in brackets are alternatives: shown, not used.", *notes]
-    return Table(("attribute", "value", "unit", "low to high", "as of", "kind", "source"), rows, part, [], below, "lrlllll")
+        value = significant(cells[2], 6)
+        rows.append((label, value, cells[3], span, cells[6], cells[7] + (" (own)" if row.overlay else ""), cells[8]))
+        notes += [f"{f'{label} {value} {cells[3]}'.rstrip()}: {cells[10]}"] if cells[10] else []
+        sources[cells[8]] = None
+    held = [] if redact else [f"stands in: {', '.join(systems_with(catalogue, part)) or 'no system'}"]
+    cited = [f"{source}: {cited_as(catalogue, source)}" for source in sorted(sources)]
+    below = ["Rows in brackets are alternatives: shown, not used.", *(["Notes:", *notes] if notes else []), "Sources:", *cited]
+    return Table(("attribute", "value", "unit", "low to high", "as of", "kind", "source"), rows, part, held, below, "lrlllll")
+
+
+def systems_with(catalogue: Catalogue, part: str) -> list[str]:
+    """Return the systems in whose tree a part stands, or may stand in place of another."""
+    systems = {name: load_system(catalogue, name) for name in catalogue.ids("systems")}
+    return [name for name, system in systems.items() if part in system.quantity or any(part in places for places in system.alternatives.values())]
+
+
+def cited_as(catalogue: Catalogue, source: str) -> str:
+    """Return title, date and address of a source."""
+    found = catalogue.sources.get(source)
+    return ", ".join(text for text in (found.title, found.date, found.url) if text) if found else "not in the list of sources"
 
 
 def system_table(catalogue: Catalogue, system: System, notes: Sequence[str] = ()) -> Table:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 FORMULA_STARTS = ("=", "+", "-", "@")  # a spreadsheet would run a text that begins like this
+GAP = "   "  # between columns
 
 
 class Table(NamedTuple):
@@ -42,26 +44,55 @@ def significant(value: Any, digits: int = 4) -> str:
 
 def to_text(table: Table, width: int | None) -> str:
     """Return the table for a terminal of some width, or unbroken where `width` is None (a pipe)."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table as RichTable
-
-    stream = io.StringIO()
-    console = Console(file=stream, width=width or 400, no_color=True, highlight=False, soft_wrap=width is None)
-    if table.title:
-        console.print(table.title, markup=False)
-    for line in table.above:
-        console.print(line, markup=False)
+    lines = [line for text in ([table.title] if table.title else [], table.above) for each in text for line in folded(each, width)]
     if table.columns:
-        grid = RichTable(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-        for position, name in enumerate(table.columns):
-            grid.add_column(name, justify="left" if table.side(position) == "left" else "right", overflow="fold", no_wrap=width is None)
-        for row in table.rows:
-            grid.add_row(*(cell.replace("[", "\\[") for cell in row))
-        console.print(grid)
-    for line in table.below:
-        console.print(line, markup=False)
-    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+        grid = [table.columns, *table.rows]
+        widths = [max(len(line) for row in grid for line in row[column].split("\n")) for column in range(len(table.columns))]
+        if width is not None:
+            widths = fitted(widths, width - len(GAP) * (len(widths) - 1))
+        sides = [table.side(column) for column in range(len(widths))]
+        head, *body = (laid_out([folded(cell, room) for cell, room in zip(row, widths, strict=True)], widths, sides) for row in grid)
+        lines += [*head, "─" * (sum(widths) + len(GAP) * (len(widths) - 1)), *(line for row in body for line in row)]
+    lines += [line for each in table.below for line in folded(each, width)]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def fitted(widths: Sequence[int], room: int) -> list[int]:
+    """Return the widths of columns that share some room: the widest are cut to a common width, narrow ones keep theirs."""
+    cut = max(widths)
+    while cut > 1 and sum(min(each, cut) for each in widths) > room:
+        cut -= 1
+    return [min(each, cut) for each in widths]
+
+
+def folded(text: str, width: int | None) -> list[str]:
+    """Return a text's lines, those wider than the room broken between words, and a word only where it is wider than the room itself."""
+    whole = text.split("\n")
+    if width is None:
+        return whole
+    lines = []
+    for each in whole:
+        held = ""
+        for position, word in enumerate(each.split(" ")):
+            longer = f"{held} {word}" if position else word
+            if len(longer) > width and held.strip():
+                lines.append(held)
+                longer = word
+            while len(longer) > width:
+                lines.append(longer[:width])
+                longer = longer[width:]
+            held = longer
+        lines.append(held)
+    return lines
+
+
+def laid_out(cells: Sequence[Sequence[str]], widths: Sequence[int], sides: Sequence[str]) -> list[str]:
+    """Return the lines of one row, its cells beside each other."""
+    across = zip_longest(*cells, fillvalue="")
+    return [
+        GAP.join(text.rjust(room) if side == "right" else text.ljust(room) for text, room, side in zip(line, widths, sides, strict=True))
+        for line in across
+    ]
 
 
 def to_markdown(table: Table) -> str:

@@ -86,7 +86,7 @@ class Comparison(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """What differs between two results: the metrics that moved, and why."""
+    """What differs between two results: the metrics that moved, step by step, and all that differs beside them."""
 
     moves: list[Move]
     causes: list[Cause]
@@ -119,13 +119,42 @@ def diff(
     data: Path | None = None,
 ) -> Difference:
     """Return what changed from `a` to `b`, and why; `set` replaces inputs of `b` only."""
-    from tco.studies.difference import causes, moves
-    from tco.studies.state import state_of
+    return between(state_at(a, data), state_at(b, data, dict(set or {})), catalogue_for(None if not isinstance(a, str) else a, data))
 
-    _, (before,) = evaluate_all([a], data, {})
-    _, (after,) = evaluate_all([b], data, dict(set or {}))
-    old, new = state_of(before), state_of(after)
-    return Difference(moves(old, new), causes(old, new))
+
+def between(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> Difference:
+    """Return what changed between two states, and the steps of every metric that moved."""
+    from tco.studies.difference import causes, moves
+    from tco.studies.waterfall import points, steps
+
+    moved = moves(old, new)
+    way = points(old, new, catalogue) if moved else []
+    walked = [m if m.old is None or m.new is None else m._replace(steps=steps(way, old["metrics"], m.metric)) for m in moved]
+    return Difference(walked, causes(old, new))
+
+
+def state_at(name: str | Path | Result, data: Path | None, settings: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return the state of a scenario, of a saved result, or the one that the JSON of `tco price` carries."""
+    import json
+
+    from tco.chain.result import Result
+    from tco.foundation.files import read_text
+    from tco.studies.state import refuse_broken, state_of
+
+    if not isinstance(name, Result) and str(name).endswith(SAVED):
+        wrong = f"{name}: is no saved result; `Result.save` or `tco price SCENARIO --format json --output FILE` writes one"
+        try:
+            document = json.loads(read_text(Path(name)))
+        except (json.JSONDecodeError, RecursionError):
+            raise DataError(wrong) from None
+        if isinstance(document, dict) and "state" in document:
+            try:
+                refuse_broken(document["state"], "state")
+            except DataError as error:
+                raise DataError(f"{wrong}: {error}") from None
+            return dict(document["state"])
+    _, (result,) = evaluate_all([name], data, settings or {})
+    return state_of(result)
 
 
 def frontier(

@@ -3,23 +3,77 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tco.foundation.errors import DataError, unknown
+from tco.chain.metrics import AGAINST_BASELINE, METRICS, is_worse, perf_per_tco
+from tco.chain.scenario import usual_baseline
+from tco.foundation.errors import DataError, UsageError, unknown
 from tco.foundation.files import read_text, write_atomically
-from tco.studies.difference import Cause, Move, causes, moves
+from tco.studies.difference import Move, moves
+from tco.studies.limits import ROUNDING, Limit, limit_of
+from tco.studies.state import refuse_broken, state_of
+from tco.studies.waterfall import Point, against, points, steps
+
+if TYPE_CHECKING:
+    from tco.catalog import Catalogue
+    from tco.chain.result import Result
 
 FOLDER = Path("reports") / "baselines"
-SECTIONS = ("metrics", "texts", "quantities", "inputs")
+SCHEMA = "tco.baseline/2"
+States = dict[str, dict[str, Any]]
 
 
 class Drift(NamedTuple):
-    """One metric of one scenario that moved beyond the threshold."""
+    """One metric of one scenario that moved beyond the threshold, for the worse or not."""
 
     scenario: str
     move: Move
-    why: list[Cause]
+    worse: bool | None
+
+
+class Rule(NamedTuple):
+    """What counts as a drift: any move beyond the threshold, or, with a greatest increase, what got worse by more than that."""
+
+    threshold: Limit = Limit(ROUNDING)
+    max_increase: Limit | None = None
+    metrics: tuple[str, ...] = tuple(METRICS)
+
+    def broken(self, move: Move) -> bool:
+        """Say whether a move is a drift."""
+        if move.metric not in self.metrics or self.threshold.allows(move):
+            return False
+        worse = is_worse(move.metric, change_of(move))
+        return self.max_increase is None or worse is None or (worse and not self.max_increase.allows(move))
+
+
+def rule_of(threshold: str, max_increase: str | None, metrics: Sequence[str] | None) -> Rule:
+    """Return the rule that texts state; a metric that cannot be measured by them raises `UsageError`."""
+    rule = Rule(
+        limit_of(threshold, "--threshold"), None if max_increase is None else limit_of(max_increase, "--max-increase"), known_metrics(metrics)
+    )
+    for limit, option in ((rule.threshold, "--threshold"), (rule.max_increase, "--max-increase")):
+        unfit = [name for name in metrics or () if limit and limit.unit and limit.amount(name) is None]
+        if unfit:
+            raise UsageError(f"{option} is in {limit and limit.unit}, {unfit[0]} in {METRICS[unfit[0]].unit or 'no unit'}")
+    return rule
+
+
+def known_metrics(names: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the metrics of some names, of none all; an unknown name raises `DataError`."""
+    for name in names or ():
+        if name not in METRICS:
+            raise unknown("metric", name, METRICS)
+    return tuple(names or METRICS)
+
+
+def change_of(move: Move) -> float:
+    """Return by how much a metric moved; one that came counts as a gain, one that went as a loss."""
+    if move.old is not None and move.new is not None:
+        return move.new - move.old
+    gain = -1.0 if is_worse(move.metric, 1.0) else 1.0
+    return gain if move.old is None else -gain
 
 
 def baseline_path(name: str, folder: Path = FOLDER) -> Path:
@@ -29,35 +83,80 @@ def baseline_path(name: str, folder: Path = FOLDER) -> Path:
     return folder / f"{name}.json"
 
 
-def save(path: Path, states: dict[str, dict[str, Any]]) -> None:
-    """Write the states of some scenarios, a value a line, so that a change shows as a small diff."""
+def save(path: Path, states: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Write the states of some scenarios over what the baseline keeps of them, and return the names of those it keeps beside.
+
+    A value a line, so that a change shows as a small diff. A file that is no baseline is left as it is, and raises `DataError`.
+    """
+    kept = load(path) if path.exists() else {}
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, json.dumps({"schema": "tco.baseline/1", "scenarios": states}, indent=1, ensure_ascii=False) + "\n")
+    text = json.dumps({"schema": SCHEMA, "scenarios": {**kept, **states}}, indent=1, ensure_ascii=False, allow_nan=False)
+    write_atomically(path, text + "\n")
+    return [name for name in kept if name not in states]
 
 
-def load(path: Path) -> dict[str, dict[str, Any]]:
-    """Return the states a baseline keeps; a missing or broken file raises `DataError`."""
+def load(path: Path) -> States:
+    """Return the states a baseline keeps; a missing, foreign, older or broken file raises `DataError`."""
     if not path.is_file():
         raise unknown("baseline", path.stem, [found.stem for found in path.parent.glob("*.json")], str(path.parent))
     try:
-        kept = json.loads(read_text(path))["scenarios"]
-        whole = all(set(SECTIONS) <= set(state) for state in kept.values())
-    except (json.JSONDecodeError, KeyError, TypeError, AttributeError):
-        whole = False
-    if not whole:
+        document = json.loads(read_text(path))
+    except (json.JSONDecodeError, RecursionError):
+        document = None
+    found = document.get("schema") if isinstance(document, dict) else None
+    if found != SCHEMA and str(found).startswith("tco.baseline/"):
+        raise DataError(f"{path}: was saved by another version of tco ({found}, expected {SCHEMA}); move it away and save its scenarios again")
+    if found != SCHEMA or not isinstance(document.get("scenarios"), dict):
         raise DataError(f"{path}: is no baseline; `tco baseline save` writes one")
-    states: dict[str, dict[str, Any]] = kept
+    states: States = document["scenarios"]
+    for name, state in states.items():
+        refuse_broken(state, f"{path}: {name}")
     return states
 
 
-def drifts(old: dict[str, dict[str, Any]], new: dict[str, dict[str, Any]], threshold: float, max_increase: float | None) -> list[Drift]:
-    """Return the metrics that moved by more than `threshold` either way, or, upwards only, by more than `max_increase`."""
+def drifts(old: States, results: Mapping[str, Result], catalogue_of: Callable[[str], Catalogue], rule: Rule) -> list[Drift]:
+    """Return the metrics that moved beyond what a rule allows, and the steps they moved in."""
+    new = {name: state_of(result, fingerprints=False) for name, result in results.items()}
+    before, after = side_by_side(old), side_by_side(new)
+    ways: dict[str, list[Point]] = {}
+
+    def way(name: str) -> list[Point]:
+        if name not in ways:
+            ways[name] = points(old[name], state_of(results[name]), catalogue_of(name))
+        return ways[name]
+
+    base = usual_baseline(list(old)) if old else ""
     found = []
-    for scenario, before in old.items():
-        after = new[scenario]
-        why = causes(before, after)
-        for move in moves(before, after, threshold):
-            tolerated = max_increase is not None and move.change is not None and 0 < move.change <= max_increase
-            if not tolerated:
-                found.append(Drift(scenario, move, why))
+    for name in old:
+        for moved in filter(rule.broken, moves(before[name], after[name], 0.0)):
+            move = moved
+            if move.old is not None and move.new is not None:
+                cost, start = AGAINST_BASELINE.get(move.metric), before[name]["metrics"]
+                walked = way(name) if cost is None else against(way(name), way(base), (start, before[base]["metrics"]), cost, move.metric)
+                move = move._replace(steps=steps(walked, start, move.metric))
+            found.append(Drift(name, move, is_worse(move.metric, change_of(move))))
+    return found
+
+
+def side_by_side(states: States) -> States:
+    """Return states with what holds each against the baseline of all."""
+    if not states:
+        return {}
+    base = states[usual_baseline(list(states))]["metrics"]
+    found = {}
+    for name, state in states.items():
+        own = state["metrics"]
+        ratios = {metric: float(perf_per_tco(base[cost], own[cost])) for metric, cost in AGAINST_BASELINE.items() if cost in base and cost in own}
+        found[name] = {**state, "metrics": {**own, **ratios}}
+    return found
+
+
+def listed(folder: Path = FOLDER) -> dict[str, Sequence[str] | str]:
+    """Return the scenarios of every baseline of a folder, or what is wrong with its file."""
+    found: dict[str, Sequence[str] | str] = {}
+    for path in sorted(folder.glob("*.json")):
+        try:
+            found[path.stem] = list(load(path))
+        except DataError as error:
+            found[path.stem] = str(error)
     return found

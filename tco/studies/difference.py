@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from tco.foundation.errors import DataError
+from tco.foundation.units import convert
+
 PRICES = ("price", "own_price", "cost", "loss", "electricity_price", "usd_per_mw", "colo_usd_per_kw_month", "staff", "margin")
 
 
 class Cause(NamedTuple):
-    """One thing that differs: an input, a text or a quantity."""
+    """One thing that differs: an input, a text, a quantity or a formula."""
 
     kind: str  # price, quantity, assumption, formula
     path: str
@@ -19,18 +22,29 @@ class Cause(NamedTuple):
 
     def words(self) -> str:
         """Return the cause in one line."""
+        if self.kind == "formula" and not self.path:
+            return "formula or model structure: no input differs"
         if self.kind == "formula":
             return f"formula {self.path} {'is new' if self.old is None else 'is gone' if self.new is None else 'changed'}"
         return f"{self.kind} {self.path}: {show(self.old)} -> {show(self.new)} {self.unit}".rstrip()
 
 
+class Step(NamedTuple):
+    """What one change adds to a metric, all earlier ones kept; the differences of all steps sum to the whole, their ratios multiply to it."""
+
+    causes: tuple[Cause, ...]
+    difference: float  # in the unit of the metric
+    ratio: float | None
+
+
 class Move(NamedTuple):
-    """One metric that differs."""
+    """One metric that differs, and the steps it moved in, where they were asked for."""
 
     metric: str
     old: float | None
     new: float | None
     change: float | None  # relative
+    steps: tuple[Step, ...] = ()
 
 
 def show(value: Any) -> str:
@@ -54,17 +68,38 @@ def input_kind(path: str) -> str:
 def causes(old: dict[str, Any], new: dict[str, Any], tolerance: float = 1e-9) -> list[Cause]:
     """Return every input, text, quantity and formula that differs between two states."""
     found = [Cause("assumption", "system", old["system"], new["system"], "")] if old["system"] != new["system"] else []
-    for section, kind in (("texts", "assumption"), ("quantities", "quantity"), ("inputs", None)):
-        before, after = old[section], new[section]
-        for path in sorted(before.keys() | after.keys()):
-            a, b = before.get(path), after.get(path)
-            unit = ""
-            if section == "inputs":
-                unit = (b or a)[1]
-                a, b = a and a[0], b and b[0]
-            if differs(a, b, tolerance):
-                found.append(Cause(kind or input_kind(path), path, a, b, unit))
+    texts = sorted(old["texts"].keys() | new["texts"].keys())
+    found += [Cause("assumption", path, a, b, "") for path in texts if (a := old["texts"].get(path)) != (b := new["texts"].get(path))]
+    found += quantity_causes(old["quantities"], new["quantities"], tolerance)
+    found += input_causes(old["inputs"], new["inputs"], tolerance)
     return found + formula_causes(old.get("formulas") or {}, new.get("formulas") or {}, alone=not found)
+
+
+def quantity_causes(old: dict[str, float], new: dict[str, float], tolerance: float = 1e-9) -> list[Cause]:
+    """Return the places of the tree where another number of parts stands."""
+    pairs = ((path, old.get(path), new.get(path)) for path in sorted(old.keys() | new.keys()))
+    return [Cause("quantity", path, a, b, "") for path, a, b in pairs if differs(a, b, tolerance)]
+
+
+def input_causes(old: dict[str, Any], new: dict[str, Any], tolerance: float = 1e-9) -> list[Cause]:
+    """Return the inputs that differ, both sides in the unit the later one is written in."""
+    found = []
+    for path in sorted(old.keys() | new.keys()):
+        before, after = old.get(path), new.get(path)
+        unit = (after or before or [0, ""])[1] or (before or after or [0, ""])[1]  # a pure number may be set without its unit
+        earlier, later = before and in_unit(before, unit), after and in_unit(after, unit)
+        if differs(earlier, later, tolerance):
+            found.append(Cause(input_kind(path), path, earlier, later, unit))
+    return found
+
+
+def in_unit(given: Any, unit: str) -> Any:
+    """Return a number and its unit in another unit; where that cannot be, as a text."""
+    value, own = given
+    try:
+        return convert(value, own, unit)
+    except DataError:
+        return f"{value:g} {own}"
 
 
 def formula_causes(old: dict[str, str], new: dict[str, str], alone: bool) -> list[Cause]:

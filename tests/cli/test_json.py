@@ -116,3 +116,17 @@ def test_a_saved_price_can_be_compared(tmp_path):
     assert tco("price", "gb200-nvl72", "--format", "json", "--output", path).exit_code == 0
     assert json.loads(path.read_text())["schema"] == "tco.price/1"
     assert document("diff", str(path), "gb200-nvl72")["metrics"] == []
+
+
+def test_a_cell_can_be_explained_by_its_name():
+    whole = document("explain", "gb200-nvl72", "tco_usd_per_chip_hour", "--depth", "1")["tree"]
+    cell = whole["inputs"][0]
+    found = document("explain", "gb200-nvl72", cell["id"], "--all")
+    assert found["metric"] == found["tree"]["name"] == found["tree"]["id"] == cell["id"]
+    assert found["tree"]["value"] == cell["value"]
+    assert len(found["tree"]["inputs"]) == cell["more"]
+    leaf = document("explain", "gb200-nvl72", "parts.gb200-gpu.price")["tree"]
+    assert (leaf["value"], leaf["unit"]) == (30000, "USD")
+    done = tco("explain", "gb200-nvl72", "cost/site/bilding/per_chip_hour")
+    assert done.exit_code == 3
+    assert "unknown metric or cell 'cost/site/bilding/per_chip_hour'; did you mean 'cost/site/building/per_chip_hour'?" in done.stderr

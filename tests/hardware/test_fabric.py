@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tco.catalog import load_catalogue
 from tco.catalog.systems import System, load_system
 from tco.chain.inputs import system_inputs
 from tco.fabric.scopes import fabric_scopes, torus_of, whole_racks
@@ -20,14 +19,14 @@ from tco.fabric.topology import LARGEST_GRAPH, Node, build
 from tco.foundation.values import as_number
 from tests.hardware.flows import Map, all_to_all, all_to_all_by_symmetry, between
 from tests.registry import read_rows
+from tests.shipped import CATALOGUE
 
 
 def worlds() -> list[tuple[str, str]]:
     """Every shipped system with every generation of its switches."""
-    catalogue = load_catalogue()
     found = []
-    for name in catalogue.ids("systems"):
-        branches = catalogue.document("systems", name, "system")[1].get("variants", {})
+    for name in CATALOGUE.ids("systems"):
+        branches = CATALOGUE.document("systems", name, "system")[1].get("variants", {})
         found += [(name, option) for option in branches.get("switch", {"": {}}) if option != "default"]
     return found
 
@@ -38,7 +37,7 @@ SCOPES = ("rack", "world")
 
 def read(name: str, switch: str):
     """Return a system, its scopes by name, and what one lane of its graph carries."""
-    inputs = system_inputs(load_catalogue(), name, {}, {"switch": switch} if switch else {})
+    inputs = system_inputs(CATALOGUE, name, {}, {"switch": switch} if switch else {})
     values, system = inputs.values(as_number), inputs.system
     scopes = {found.scope: found for found in fabric_scopes(system, values)}
     if system.fabric["kind"] in ("torus", "two-level"):
@@ -103,7 +102,7 @@ def shift(steps: dict[int, int]) -> Map:
 
 def small(cases=WORLDS):
     """Worlds a graph can hold, in both scopes."""
-    return [(*case, scope) for case in cases for scope in SCOPES if load_system(load_catalogue(), case[0]).chips <= LARGEST_GRAPH]
+    return [(*case, scope) for case in cases for scope in SCOPES if load_system(CATALOGUE, case[0]).chips <= LARGEST_GRAPH]
 
 
 each = pytest.mark.parametrize(("name", "switch", "scope"), small(), ids=lambda text: text or "-")
@@ -308,15 +307,14 @@ def test_more_lanes_never_lower_a_rate(system, data):
 
 @each
 def test_faster_lanes_raise_every_rate_alike(name, switch, scope):
-    catalogue = load_catalogue()
-    chip = load_system(catalogue, name).chip
+    chip = load_system(CATALOGUE, name).chip
     variant = {"switch": switch} if switch else {}
     rates = []
     for factor in (1, 2):
-        plain = system_inputs(catalogue, name, {}, variant).values(as_number)
-        stated = [path for path in ("lane_bandwidth", "scale_up_bandwidth") if catalogue.has_part_value(chip, path)]
+        plain = system_inputs(CATALOGUE, name, {}, variant).values(as_number)
+        stated = [path for path in ("lane_bandwidth", "scale_up_bandwidth") if CATALOGUE.has_part_value(chip, path)]
         doubled = {f"parts.{chip}.{path}": f"{plain[f'parts.{chip}.{path}'] * factor!r} byte/s" for path in stated}
-        inputs = system_inputs(catalogue, name, doubled, variant)
+        inputs = system_inputs(CATALOGUE, name, doubled, variant)
         found = next(one for one in fabric_scopes(inputs.system, inputs.values(as_number)) if one.scope == scope)
         rates.append([found.injection, found.bisection, found.all_to_all])
     assert rates[1] == pytest.approx([2 * rate for rate in rates[0]], rel=1e-12)

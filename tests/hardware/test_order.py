@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tco.catalog import load_catalogue
 from tco.chain.inputs import plain_inputs, system_inputs
 from tco.chain.scenario import bill_of_system
 from tco.fabric.scopes import fabric_scopes
@@ -16,6 +15,7 @@ from tco.foundation.values import as_number
 from tco.hardware.clos import tiers_needed
 from tco.hardware.network import DESIGNS, Plan, scale_out_network
 from tests.chain import again, result
+from tests.shipped import CATALOGUE
 
 GENERATIONS = (
     ("trn1", "trn2", "trn3", "trn4"),
@@ -24,6 +24,7 @@ GENERATIONS = (
     ("mi300x", "mi325x", "mi355x", "mi450x"),
     ("tpu-v6e", "tpu-v7"),
 )
+
 RATES = ("peak_bf16", "peak_fp8", "peak_fp4", "hbm_capacity", "hbm_bandwidth", "scale_up_bandwidth", "scale_out_bandwidth")
 SUCCESSORS = [pair for generation in GENERATIONS for pair in pairwise(generation)]
 
@@ -56,7 +57,7 @@ def test_a_larger_switch_costs_more_in_all_but_no_more_a_bit(catalogue, older, n
 
 
 def world(name: str, **variant: str):
-    inputs = system_inputs(load_catalogue(), name, {}, variant)
+    inputs = system_inputs(CATALOGUE, name, {}, variant)
     return fabric_scopes(inputs.system, inputs.values(as_number))
 
 
@@ -81,7 +82,7 @@ def test_a_newer_world_of_as_many_chips_exchanges_no_less(older, newer):
 # ---------------------------------------------------------------- clusters
 def network_of(chips: float, nic: float, design: str):
     """The network of a cluster as a scenario would build it, with as many tiers as its size needs."""
-    values = plain_inputs(load_catalogue(), {}).values(as_number)
+    values = plain_inputs(CATALOGUE, {}).values(as_number)
     radix = values["parts.tor-51t2.switch_capacity"] / 12.5e9
     return scale_out_network(values, Plan(chips, nic, "tor-51t2", tiers_needed(chips, radix), design))
 

@@ -128,8 +128,9 @@ MOVED = {
 def test_names_stay_where_values_move(path, catalogue):
     before = result("trn3-nl72x2")
     after = evaluate("trn3-nl72x2", {path: MOVED[path]}, before.plan, catalogue=catalogue, trace=True)
-    assert graph_of(after).keys() == graph_of(before).keys()
-    assert any(graph_of(after)[name].value != node.value for name, node in graph_of(before).items())
+    old, new = graph_of(before), graph_of(after)
+    assert new.keys() == old.keys()
+    assert any(new[name].value != node.value for name, node in old.items())
 
 
 @pytest.mark.parametrize("name", HEADLINE)
@@ -151,3 +152,15 @@ def test_redaction_hides_the_value_only(catalogue):
     assert shown not in line
     cells = next(row for row in explanation_rows(node, View(catalogue, None, True, own)) if row[2] in own)
     assert cells[3] is None
+
+
+def test_a_leaf_says_of_which_date_it_is(catalogue):
+    view = View(catalogue, dates={path: given.as_of for path, given in result("trn3-nl72x2").inputs.items()})
+    node = result("trn3-nl72x2").nodes[METRIC]
+    lines = list(explanation_lines(METRIC, node, view))
+    price = result("trn3-nl72x2").inputs["parts.ddr5-dimm.price"]
+    (line,) = {text.lstrip("|`- ") for text in lines if "parts.ddr5-dimm.price = " in text}
+    assert f"[{price.kind} {price.as_of}; {catalogue.source_title(price.source)}]" in line
+    leaf = next(one for one in nodes_of(explanation_document(METRIC, node, view)["tree"]) if one.get("path") == price.path)
+    assert leaf["as_of"] == price.as_of
+    assert any(text.endswith("[structure]") for text in lines)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tco.outputs.document import number, to_json
-from tco.outputs.table import Table, csv_cell, significant, to_csv, to_markdown, to_text
+from tco.outputs.table import Table, csv_cell, fitted, folded, significant, to_csv, to_markdown, to_text
 
 TABLE = Table(("part", "USD"), [("a|b", "1,234"), ("[bold]", "~5")], "Title [x]", ["above"], ["below"], "lr")
 
@@ -60,6 +60,33 @@ def test_text_keeps_to_its_width(width):
     text = to_text(wide, width)
     assert max(map(len, text.splitlines())) <= width
     assert "12345678" in text.replace("\n", "").replace(" ", "")
+
+
+def test_a_line_breaks_between_words_and_a_word_only_where_it_is_wider_than_its_room():
+    assert folded("one two three", 8) == ["one two", "three"]
+    assert folded("cost sourced/estimated/assumed", 17) == ["cost", "sourced/estimated", "/assumed"]
+    assert folded("  indented/path", 20) == ["  indented/path"]
+    assert folded("  indented/path", 10) == ["  indented", "/path"]
+    assert folded("two\nlines", None) == ["two", "lines"]
+
+
+@given(st.text(st.characters(min_codepoint=32, max_codepoint=126)), st.integers(1, 30))
+def test_folding_loses_nothing_but_spaces(text, width):
+    lines = folded(text, width)
+    assert max(map(len, lines)) <= width
+    assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=8), st.integers(8, 200))
+def test_columns_share_their_room(widths, room):
+    cut = fitted(widths, room)
+    assert sum(cut) <= max(room, len(widths))
+    assert all(new == old or new == max(cut) for new, old in zip(cut, widths, strict=True))
+    assert cut == widths or sum(cut) + sum(old > new for new, old in zip(cut, widths, strict=True)) > room
+
+
+def test_a_row_is_as_tall_as_its_tallest_cell():
+    assert to_text(Table(("a", "b"), [("one two", "5")], align="lr"), 7) == "a     b\n" + "─" * 7 + "\none   5\ntwo\n"
 
 
 def test_a_pipe_is_never_folded():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from tco.catalog import Catalogue, load_catalogue
 from tco.chain.inputs import Inputs
 from tco.chain.workloads import server_of
 from tco.foundation.values import as_number
@@ -17,8 +16,7 @@ from tco.performance.serving.phases import PassResult
 from tco.performance.serving.plans import DecodePlan, PrefillPlan
 from tco.performance.serving.requests import Request, request_of
 from tco.studies.pools import scenario_named
-
-CATALOGUE: Catalogue = load_catalogue()
+from tests.shipped import CATALOGUE
 
 
 class Server(NamedTuple):

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tco.catalog import load_catalogue
 from tco.models.architecture import load_model
+from tests.shipped import CATALOGUE
 
-CATALOGUE = load_catalogue()
 TABLE = Path(__file__).parents[1] / "golden" / "models.csv"
 # `weights` are counted tensor by tensor from the same config by another library's model code (Hugging Face Transformers 5.23).
 ROWS = list(csv.DictReader(TABLE.read_text(encoding="utf-8").splitlines()))

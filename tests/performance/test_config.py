@@ -4,11 +4,10 @@ import json
 
 import pytest
 
-from tco.catalog import load_catalogue
 from tco.foundation.errors import DataError
 from tco.models.architecture import READERS, load_model
+from tests.shipped import CATALOGUE
 
-CATALOGUE = load_catalogue()
 LLAMA = json.loads(CATALOGUE.models["llama-3-8b"].read_text(encoding="utf-8"))
 
 

@@ -2,12 +2,10 @@
 
 import pytest
 
-from tco.catalog import load_catalogue
 from tco.foundation.trace import recording
 from tco.models.architecture import load_model
 from tco.performance.chip.flops import chunk_keys, flops_per_token, reached_keys
-
-CATALOGUE = load_catalogue()
+from tests.shipped import CATALOGUE
 
 
 def work(name, context, training=True):

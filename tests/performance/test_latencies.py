@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tco.catalog import load_catalogue
 from tco.chain.connections import links_of_system, route_of
 from tco.chain.inputs import system_inputs
 from tco.chain.scenario import evaluate
@@ -18,8 +17,8 @@ from tco.fabric.algorithms import OPERATIONS, expert_exchange, timings, timings_
 from tco.fabric.links import Group, Links
 from tco.foundation.files import data_directory
 from tco.foundation.values import as_number
+from tests.shipped import CATALOGUE
 
-CATALOGUE = load_catalogue()
 RUN = CliRunner()
 FITTED = data_directory() / "calibration" / "collectives.csv"
 SMALL = 8192.0
@@ -44,7 +43,7 @@ def test_ends_stand_beside_the_launch():
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_a_collective_from_memory_to_memory_takes_a_trip_at_either_end(operation):
     """Trainium's start and end in on-chip memory; asked for, they pay two trips whatever the algorithm."""
-    trip = 2 * load_catalogue().practice("trainium", "endpoint_latency").value
+    trip = 2 * CATALOGUE.practice("trainium", "endpoint_latency").value
     near = timings(links("trn3-nl72x2"), operation, 144, SMALL)
     far = timings(links("trn3-nl72x2", performance__trainium__endpoint_in_memory="1"), operation, 144, SMALL)
     assert near.keys() == far.keys()

@@ -11,7 +11,6 @@ import tomllib
 import numpy as np
 import pytest
 
-from tco.catalog import load_catalogue
 from tco.chain.connections import links_of_system
 from tco.chain.inputs import plain_inputs, system_inputs
 from tco.fabric.algorithms import OPERATIONS, choose, offered, reach, timings, ways
@@ -25,8 +24,8 @@ from tco.studies.validation import collectives
 from tco.studies.validation.measured import read_measured, texts
 from tco.studies.validation.specifications import Specifications
 from tests.cli import tco
+from tests.shipped import CATALOGUE
 
-CATALOGUE = load_catalogue()
 LIBRARIES = CATALOGUE.ids("libraries")
 SYSTEMS = ("h100-hgx8", "gb200-nvl72", "gb200-nvl36x2", "trn3-nl72x2", "trn2-nl32x2-3d", "tpuv7-cube64", "mi355x-8")
 TOKENS = Tokens(128.0, 7168.0, 8)

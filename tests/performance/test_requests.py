@@ -6,10 +6,10 @@ from functools import cache
 
 import pytest
 
-from tco.catalog import load_catalogue
 from tco.chain.scenario import evaluate
 from tco.foundation.errors import DataError
 from tests.chain import result
+from tests.shipped import CATALOGUE
 
 NAME = "gb200-nvl72"
 RATE, SPEED, FIRST = "output_tokens_per_s_per_chip", "tokens_per_s_per_user", "ttft_s"
@@ -17,12 +17,12 @@ RATE, SPEED, FIRST = "output_tokens_per_s_per_chip", "tokens_per_s_per_user", "t
 
 @cache
 def served(name=NAME, **settings):
-    return evaluate(name, {f"workload.{key}": text for key, text in settings.items()}, catalogue=load_catalogue())
+    return evaluate(name, {f"workload.{key}": text for key, text in settings.items()}, catalogue=CATALOGUE)
 
 
 def fixed(**settings):
     """On the plan of the headline."""
-    return evaluate(NAME, {f"workload.{key}": text for key, text in settings.items()}, result(NAME).plan, catalogue=load_catalogue(), trace=True)
+    return evaluate(NAME, {f"workload.{key}": text for key, text in settings.items()}, result(NAME).plan, catalogue=CATALOGUE, trace=True)
 
 
 @pytest.mark.parametrize("key", ["cache_hit", "draft_tokens", "kv_offload"])

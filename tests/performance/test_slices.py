@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tco.catalog import load_catalogue
 from tco.chain.connections import links_of_system
 from tco.chain.inputs import load_scenario, system_inputs
 from tco.chain.scenario import evaluate
@@ -20,8 +19,8 @@ from tco.fabric.slices import Slice, Torus, slice_of, slices_of
 from tco.fabric.topology import Graph
 from tco.foundation.values import as_number
 from tests.hardware.flows import all_to_all, between
+from tests.shipped import CATALOGUE
 
-CATALOGUE = load_catalogue()
 TORI = [name for name in CATALOGUE.ids("systems") if CATALOGUE.document("systems", name, "system")[1]["fabric"]["kind"] == "torus"]
 SIZES = [1e3, 1e5, 1e7, 1e9]
 

@@ -3,12 +3,11 @@
 import pytest
 
 import tco
-from tco.catalog import load_catalogue
 from tco.foundation.errors import DataError
 from tco.models.architecture import load_model
 from tco.models.stated import figures_text
+from tests.shipped import CATALOGUE
 
-CATALOGUE = load_catalogue()
 LLAMA = "layers=40,hidden=5120,heads=40,kv_heads=40,ffn=13824,vocab=32000"
 GPT = "layers=96,hidden=12288,heads=96,ffn=49152,vocab=50257"
 MIXTRAL = "layers=32,hidden=4096,heads=32,kv_heads=8,ffn=14336,vocab=32000,experts=8,active=2"

@@ -21,8 +21,8 @@ def test_nothing_moves_between_equal_states():
 def test_a_dearer_kilowatt_hour_is_named():
     before, after = state_of(again(NAME)), state_of(again(NAME, site__electricity_price="0.3 USD/kWh"))
     (cause,) = causes(before, after)
-    assert (cause.kind, cause.path, cause.unit) == ("price", "site.electricity_price", "USD/Wh")
-    assert cause.new == pytest.approx(0.0003)
+    assert (cause.kind, cause.path, cause.unit) == ("price", "site.electricity_price", "USD/kWh")
+    assert (cause.old, cause.new) == (0.083, 0.3)
     moved = {move.metric: move.change for move in moves(before, after)}
     assert moved["tco_usd_per_chip_hour"] > 0
     assert "it_power_w_per_chip" not in moved
@@ -39,6 +39,13 @@ def test_another_variant_is_a_change_of_quantities(catalogue):
 def test_another_system_is_the_first_cause():
     before, after = state_of(result(NAME)), state_of(result("gb200-nvl72"))
     assert causes(before, after)[0][:4] == ("assumption", "system", NAME, "gb200-nvl72")
+
+
+def test_a_value_in_another_unit_is_the_same_value():
+    before, same, other = (state_of(again(NAME, site__electricity_price=text)) for text in ("0.083 USD/kWh", "83 USD/MWh", "90 USD/MWh"))
+    assert causes(before, same) == []
+    (cause,) = causes(before, other)
+    assert (cause.old, cause.new, cause.unit) == (pytest.approx(83, rel=1e-12), 90, "USD/MWh")
 
 
 def state(**metrics):
@@ -77,7 +84,10 @@ def test_prices_and_assumptions(path, kind):
 def test_words_of_a_cause():
     before, after = state_of(again(NAME)), state_of(again(NAME, terms__rate="0.3"))
     (cause,) = causes(before, after)
-    assert cause.words() == f"assumption terms.rate: {result(NAME).inputs['terms.rate'].value:g} -> 0.3 ratio"
+    assert cause.words() == f"assumption terms.rate: {result(NAME).inputs['terms.rate'].value:g} -> 0.3"
+    before, after = state_of(again(NAME)), state_of(again(NAME, parts__trn3__tdp="1.1 kW"))
+    (cause,) = causes(before, after)
+    assert cause.words() == "assumption parts.trn3.tdp: 1 -> 1.1 kW"
 
 
 def test_states_keep_twelve_digits():

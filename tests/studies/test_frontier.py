@@ -7,18 +7,18 @@ from functools import cache
 import numpy as np
 import pytest
 
-from tco.catalog import load_catalogue
 from tco.foundation.errors import DataError
 from tco.studies.frontier import Frontier, frontier_of, frontiers_of, grid_of, undominated
 from tco.studies.pools import Pool, pool_of
 from tests.chain import HEADLINE
+from tests.shipped import CATALOGUE
 
 TRN3, GB200 = "trn3-nl72x2", "gb200-nvl72"
 
 
 @cache
 def pool(name: str, *settings: tuple[str, str]) -> Pool:
-    return pool_of(load_catalogue(), name, dict(settings))
+    return pool_of(CATALOGUE, name, dict(settings))
 
 
 @cache
@@ -107,13 +107,12 @@ def test_a_thin_network_starves_the_pools():
 
 
 def test_the_prefill_pool_takes_on_the_workload():
-    found = pool_of(load_catalogue(), GB200, {}, pool(TRN3).scenario._replace(settings={"workload.output_tokens": "256"}))
+    found = pool_of(CATALOGUE, GB200, {}, pool(TRN3).scenario._replace(settings={"workload.output_tokens": "256"}))
     assert found.values["workload.output_tokens"] == 256
 
 
 def test_the_cheapest_points_of_several_systems():
-    catalogue = load_catalogue()
-    found = frontiers_of([(name, catalogue) for name in (TRN3, GB200)], [], {})
+    found = frontiers_of([(name, CATALOGUE) for name in (TRN3, GB200)], [], {})
     points = [point for frontier in found for point in frontier.points]
     for point in points:
         beaten = any(

@@ -11,8 +11,8 @@ import pandas as pd
 
 from tco.catalog import Catalogue
 from tco.foundation.errors import DataError
-from tco.models.architecture import load_model
-from tco.models.stated import KEYS, figures_text, is_stated, missing_figures
+from tco.models.architecture import is_stated, load_model
+from tco.models.stated import KEYS, figures_text, missing_figures
 from tco.studies.validation.measured import texts
 from tco.studies.validation.naming import plain, rows_of
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tco.catalog import Catalogue, load_catalogue
 from tco.chain.inputs import Inputs, load_scenario
 from tco.chain.workloads import job_on
 from tco.foundation.values import as_number
 from tco.performance.training.job import Job
 from tco.performance.training.machine import Passes, Practice
 from tco.performance.training.plans import Block, Plan, whole_plan
+from tests.shipped import CATALOGUE
 
-CATALOGUE: Catalogue = load_catalogue()
 A100 = "train-gpt3-175b-a100x64"
 MEGATRON = Plan(8, 1, 8, 1, 1, 0, 1, 3, "interleaved")  # tensor 8, pipeline 8, three model parts a stage, micro-batches of one
 

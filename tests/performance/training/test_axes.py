@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tco.catalog import load_catalogue
 from tco.chain.scenario import evaluate
 from tco.performance.training.plans import whole_plan
+from tests.shipped import CATALOGUE
 
 
 def test_axes_of_a_plan_by_hand():
     """GPT-3 on 64 A100 in servers of eight: tensor 4 and data 2 in a server, eight stages over eight servers, 384 micro-batches of 2."""
     plan = whole_plan((4, 1, 8, 2, 1, 0, 2, 1), "1f1b")._replace(recompute="selective", zero=1, sequence_parallel=1)
-    axes = {axis.name: axis for axis in evaluate("train-gpt3-175b-a100x64", plan=plan, catalogue=load_catalogue()).axes}
+    axes = {axis.name: axis for axis in evaluate("train-gpt3-175b-a100x64", plan=plan, catalogue=CATALOGUE).axes}
     assert {name: (axis.ranks, axis.domains, axis.hops) for name, axis in axes.items()} == {
         "tensor": (4, 1, 1.0),
         "pipeline": (8, 8, None),

@@ -4,13 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tco.catalog import load_catalogue
 from tco.chain.inputs import plain_inputs
 from tco.foundation.errors import DataError
 from tco.foundation.values import as_number
 from tco.studies.validation.run import validate
+from tests.shipped import CATALOGUE
 
-CATALOGUE = load_catalogue()
 VALUES = plain_inputs(CATALOGUE, {}).values(as_number)
 ROW = {"op": "all_reduce", "n_gpus": 8, "nodes": 1, "message_size_bytes": 2**20, "time_us": 30, "library": "NCCL"}
 

@@ -1,26 +1,19 @@
 """The model may not get worse on published measurements: each file's median error and tail against the committed report."""
 
 import csv
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tco.catalog import load_catalogue
 from tco.chain.inputs import plain_inputs
 from tco.foundation.values import as_number
 from tco.studies.validation.measured import read_measured, texts
 from tco.studies.validation.run import PREDICTORS, validate
 from tco.studies.validation.specifications import Specifications
+from tests.shipped import CATALOGUE
+from tests.studies.validation.today import ROOT, VALUES, file_of, validated
 
-ROOT = Path(__file__).parents[3]
 MAY_RISE = {"median_ape": 0.01, "p90_ape": 0.03}
-
-
-@pytest.fixture(scope="module")
-def practice():
-    catalogue = load_catalogue()
-    return catalogue, plain_inputs(catalogue, {}).values(as_number)
 
 
 def committed(kind):
@@ -29,8 +22,8 @@ def committed(kind):
 
 
 @pytest.mark.parametrize("kind", PREDICTORS)
-def test_no_error_rises_above_the_committed_one(kind, practice):
-    found = validate(ROOT / f"data/measured/{kind}.csv.gz", *practice)
+def test_no_error_rises_above_the_committed_one(kind):
+    found = validated(kind)
     assert found.kind == kind
     held, left_out = committed(kind)
     for name, rise in MAY_RISE.items():
@@ -43,32 +36,29 @@ def test_no_error_rises_above_the_committed_one(kind, practice):
 
 
 @pytest.mark.parametrize("kind", PREDICTORS)
-def test_every_measured_row_names_its_source(kind, practice):
-    found = validate(ROOT / f"data/measured/{kind}.csv.gz", *practice)
-    assert (found.rows.source_id != "").all()
+def test_every_measured_row_names_its_source(kind):
+    assert (validated(kind).rows.source_id != "").all()
 
 
-def test_a_model_made_worse_is_seen(practice):
-    catalogue, _ = practice
-    worse = plain_inputs(catalogue, {"performance.nvidia.tile_efficiency": "0.5"}).values(as_number)
+def test_a_model_made_worse_is_seen():
+    worse = plain_inputs(CATALOGUE, {"performance.nvidia.tile_efficiency": "0.5"}).values(as_number)
     held, _ = committed("kernels")
-    card = validate(ROOT / "data/measured/kernels.csv.gz", catalogue, worse).card
+    card = validate(file_of("kernels"), CATALOGUE, worse).card
     assert card["median_ape"] > float(held["median_ape"]) + MAY_RISE["median_ape"]
 
 
-def test_errors_inside_a_curve_are_free_of_its_offset(practice):
-    card = validate(ROOT / "data/measured/inference.csv.gz", *practice).card
+def test_errors_inside_a_curve_are_free_of_its_offset():
+    card = validated("inference").card
     assert card["curves"]["n"] > 100
     assert card["curves"]["p90_ape"] < card["p90_ape"]
     assert np.isfinite(card["curves"]["spearman_p10"])
 
 
 @pytest.mark.parametrize("kind", ["collectives", "inference", "training"])
-def test_what_is_said_of_a_chip_is_so(kind, practice):
+def test_what_is_said_of_a_chip_is_so(kind):
     """The error beside an answer is that of the chip's own rows today."""
-    catalogue, values = practice
-    _, table = read_measured(ROOT / f"data/measured/{kind}.csv.gz")
-    chips = Specifications(catalogue, values, texts(table, "accelerator"))
+    _, table = read_measured(file_of(kind))
+    chips = Specifications(CATALOGUE, VALUES, texts(table, "accelerator"))
     made = PREDICTORS[kind](table, chips)
     error, scored = np.abs(made.predicted / made.target - 1), np.array(made.skip) == ""
     stated = [row for row in csv.DictReader((ROOT / "data/accuracy/chips.csv").read_text().splitlines()) if row["kind"] == kind]

@@ -3,12 +3,10 @@
 import pandas as pd
 import pytest
 
-from tco.catalog import load_catalogue
 from tco.models.architecture import load_model
 from tco.studies.validation.model_naming import model_ids, named_model, read_models
 from tco.studies.validation.naming import accelerators, part_ids, unread_accelerators
-
-CATALOGUE = load_catalogue()
+from tests.shipped import CATALOGUE
 
 
 @pytest.mark.parametrize(

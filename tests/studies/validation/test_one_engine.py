@@ -7,18 +7,14 @@ import csv
 import importlib
 import inspect
 import shlex
-from pathlib import Path
 
 import pytest
 
-from tco.catalog import load_catalogue
-from tco.chain.inputs import plain_inputs
-from tco.foundation.values import as_number
-from tco.studies.validation.run import PREDICTORS, validate
+from tco.studies.validation.run import PREDICTORS
 from tests.cli import document
 from tests.registry import FORMULAS
+from tests.studies.validation.today import ROOT, validated
 
-ROOT = Path(__file__).parents[3]
 ROOM = "tco.studies.validation"
 MODULES = sorted(path.stem for path in (ROOT / "tco/studies/validation").glob("*.py") if path.stem != "__init__")
 ENGINE = ("tco.performance", "tco.fabric", "tco.hardware", "tco.economics")  # rooms of what computes
@@ -137,16 +133,9 @@ def test_the_rule_allows_questions(source):
 
 
 # ---------------------------------------------------------------- every scored row can be asked again
-@pytest.fixture(scope="module")
-def scored():
-    catalogue = load_catalogue()
-    values = plain_inputs(catalogue, {}).values(as_number)
-
-    def rows(kind):
-        found = validate(ROOT / f"data/measured/{kind}.csv.gz", catalogue, values).rows
-        return found[found.skipped == ""]
-
-    return rows
+def scored(kind):
+    found = validated(kind).rows
+    return found[found.skipped == ""]
 
 
 def follow(content, key):
@@ -156,7 +145,7 @@ def follow(content, key):
 
 
 @pytest.mark.parametrize("kind", PREDICTORS)
-def test_the_command_of_a_row_gives_its_prediction(kind, scored):
+def test_the_command_of_a_row_gives_its_prediction(kind):
     rows = scored(kind)
     spread = rows.iloc[:: max(len(rows) // SAMPLE, 1)]
     each = rows.groupby("accelerator").sample(1, random_state=len(rows))
@@ -167,7 +156,7 @@ def test_the_command_of_a_row_gives_its_prediction(kind, scored):
         assert again == pytest.approx(row.predicted, rel=1e-9, abs=0), f"{row.command} {row.key}"
 
 
-def test_every_scored_row_has_a_command(scored):
+def test_every_scored_row_has_a_command():
     for kind in PREDICTORS:
         rows = scored(kind)
         assert rows.command.str.startswith("tco ").all()

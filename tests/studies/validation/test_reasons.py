@@ -4,10 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tco.catalog import load_catalogue
 from tco.studies.validation.reasons import WANTED, explained
+from tests.shipped import CATALOGUE
 
-CATALOGUE = load_catalogue()
 SERVING = {
     "accelerator": "H100",
     "model": "llama-2-7b",

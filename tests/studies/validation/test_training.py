@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from tco.catalog import load_catalogue
 from tco.chain.inputs import plain_inputs
 from tco.cli import app
 from tco.foundation.errors import DataError
@@ -21,8 +20,8 @@ from tco.studies.validation.specifications import Specifications
 from tco.studies.validation.training import predict
 from tco.studies.validation.training_rows import Reader, targets, usable_domain
 from tco.studies.validation.wording import meaning, precisions, recomputation, sharding
+from tests.shipped import CATALOGUE
 
-CATALOGUE = load_catalogue()
 ROOT = Path(__file__).parents[3]
 PUBLISHED = """\
 source_id,date,accelerator,n_accelerators,model,precision,seq_len,global_batch_seqs,micro_batch_seqs,tp,pp,vp,cp,ep,activation_recompute,sharding,step_time_s,value_kind

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tco.catalog import load_catalogue
 from tco.studies.validation.wording import meaning, precision, precisions, recomputation, sharding, yes_or_no
+from tests.shipped import CATALOGUE
 
-CATALOGUE = load_catalogue()
 ROOT = Path(__file__).parents[3]
 
 

@@ -1,0 +1,73 @@
+"""Readers of the config.json of models with latent or sparse attention, by family, and of parametric mixtures of experts."""
+
+from __future__ import annotations
+
+from tco.models.attention import Attention
+from tco.models.config import Config, Layout
+from tco.models.layers import Block, FeedForward, gathered
+from tco.models.parts import dense_then_routed, grouped_query, routed, two_norms
+
+WIDTH_STEP = 16  # a derived expert width is a multiple of this, as matrix engines want it
+
+
+def latent_attention(c: Config) -> Attention:
+    """Return multi-head latent attention, with an indexer where the config has one."""
+    rope, nope, heads = c.whole("qk_rope_head_dim"), c.whole("qk_nope_head_dim"), c.whole("num_attention_heads")
+    plain = Attention(heads, heads, nope + rope, c.whole("v_head_dim"), c.count("q_lora_rank", 10**9), c.whole("kv_lora_rank"), rope)
+    biased = plain._replace(in_bias=c.flag("attention_bias"), out_bias=c.flag("attention_bias"))
+    return indexed(c, biased) if c.has("index_topk") else biased
+
+
+def indexed(c: Config, attention: Attention) -> Attention:
+    """Return an attention whose queries reach the tokens an indexer scores highest."""
+    top, heads, width = c.whole("index_topk"), c.whole("index_n_heads"), c.whole("index_head_dim")
+    return attention._replace(top_tokens=top, index_heads=heads, index_dim=width)
+
+
+def read_deepseek(c: Config) -> Layout:
+    """DeepSeek V2, V3 and V3.2, Kimi K2, GLM-5: latent attention, first layers dense, then fine-grained experts with shared ones."""
+    return c.layout(dense_then_routed(c, latent_attention(c)), prediction="num_nextn_predict_layers")
+
+
+def read_deepseek4(c: Config) -> Layout:
+    """DeepSeek V4: caches compressed 4 to 1 with an indexer, 128 to 1 without, or windows alone; several residual streams."""
+    layers, heads, width, hidden = c.layers(), c.whole("num_attention_heads"), c.whole("head_dim"), c.whole("hidden_size")
+    plain = Attention(heads, 1, width, width, c.whole("q_lora_rank"), window=c.whole("sliding_window"), shared_key_value=True, sinks=True)
+    window = plain._replace(out_groups=c.whole("o_groups", most=heads), out_rank=c.whole("o_lora_rank"))
+    attentions = {0: window, 4: indexed(c, window._replace(compression=4)), 128: window._replace(compression=128)}
+    streams, expert = c.whole("hc_mult", most=1000), c.whole("moe_intermediate_size")
+    mixing = (2 + streams) * streams * (streams * hidden + 1) + 3  # weights that join the residual streams, before and after a part
+    part = routed(c, "moe_intermediate_size", "n_routed_experts", c.count("n_shared_experts", 1000) * expert)
+    hashed = c.count("num_hash_layers", layers)  # the first layers choose experts by a table and need no bias to balance them
+    others = two_norms(c) + 2 * mixing
+    kinds = [
+        Block(1, attentions[ratio], part._replace(router_bias=index >= hashed), others=others)
+        for index, ratio in enumerate(c.kinds("compress_ratios", layers, tuple(attentions)))
+    ]
+    layout = c.layout(gathered(kinds))
+    return layout._replace(others=layout.others + streams * (streams * hidden + 1) + 1)
+
+
+def read_parametric(c: Config) -> Layout:
+    """A mixture of experts of a given size: the expert width follows from `total_parameters` and the other shapes.
+
+    width = (total - all other weights) / (layers x experts x 3 h), to the nearest multiple of 16.
+    """
+    attention = latent_attention(c) if c.has("kv_lora_rank") else grouped_query(c)
+    layers, hidden, experts = c.layers(), c.whole("hidden_size"), c.whole("n_routed_experts", most=10**6)
+    active, shared = c.whole("num_experts_per_tok", most=experts), c.count("n_shared_experts", 1000)
+
+    def layout(width: int) -> Layout:
+        part = FeedForward(width, 3, experts, active, shared * width)
+        return c.layout((Block(layers, attention, part, others=two_norms(c)),))
+
+    def size(made: Layout) -> int:
+        ends = made.hidden * made.vocabulary * (1 if made.tied else 2) + made.others
+        return ends + sum(block.layers * block.parameters(hidden) for block in made.blocks)
+
+    target, smallest = c.whole("total_parameters", most=10**18), size(layout(0))
+    slope = size(layout(1)) - smallest
+    width = round((target - smallest) / slope / WIDTH_STEP) * WIDTH_STEP
+    if width < WIDTH_STEP:
+        raise c.wrong("total_parameters", f"more than the {smallest} weights beside the experts")
+    return layout(width)

@@ -1,0 +1,127 @@
+"""Why a result moved, step by step: from one state to another by changing one thing at a time, all earlier changes kept.
+
+First the earlier state is evaluated with its own inputs by today's program: what differs then is a formula or the tree, not an input. Then
+inputs change one by one, by path; then texts, such as the model; and what is left is the system, or its variant. At each step the plan is
+the best one: where another is chosen, that counts with the change that brought it. What a step adds to a metric depends on the order, the
+sum of all steps does not: it is the drift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tco.chain.metrics import perf_per_tco
+from tco.foundation.errors import TcoError
+from tco.studies.difference import Cause, Step, differs, formula_causes, input_causes, quantity_causes
+from tco.studies.state import Again, again
+
+if TYPE_CHECKING:
+    from tco.catalog import Catalogue
+
+ROUNDING = 1e-11  # of the digits that files keep
+PROGRAM, INPUT, TEXT, SYSTEM = range(4)  # the order in which things change
+STRUCTURE = Cause("formula", "", None, None, "")  # what neither a fingerprint nor a quantity names
+
+Metrics = Mapping[str, float]
+
+
+class Point(NamedTuple):
+    """The metrics after a change, all earlier ones kept; its place in the order is the same in every scenario."""
+
+    place: tuple[int, str]
+    causes: tuple[Cause, ...]
+    metrics: Metrics
+
+
+def points(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> list[Point]:
+    """Return the way from one state to another; what cannot be evaluated on its own counts with what follows it."""
+    found = list(changes(old, new, catalogue))
+    return [*found, Point((SYSTEM, ""), last_causes(old, new, bool(found)), new["metrics"])]
+
+
+def changes(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> Iterator[Point]:
+    """Yield the points between two states; one whose values alone make no whole has no metrics."""
+    kept = {path: text_of(given) for path, given in old["inputs"].items()} | old["texts"]
+    try:
+        found = again(old, kept, catalogue)
+    except TcoError:
+        return  # the earlier state cannot be had any more
+    yield Point((PROGRAM, ""), program_causes(old, new, found.quantities), found.metrics)
+    elsewhere, last = old["system"] != new["system"], found
+    for cause in input_causes(old["inputs"], new["inputs"]):
+        if cause.path not in new["inputs"] or (elsewhere and cause.old is None):
+            continue  # gone, or an input of the other system
+        kept[cause.path] = text_of(new["inputs"][cause.path])
+        made = tried(old, kept, catalogue, None if cause.old is None or cause.path in last.rests_on else last)
+        yield Point((INPUT, cause.path), (cause,), made.metrics if made else {})
+        last = made or last
+    for path, text in new["texts"].items():
+        if old["texts"].get(path) != text:
+            kept[path] = text
+            made = tried(old, kept, catalogue, None)
+            yield Point((TEXT, path), (Cause("assumption", path, old["texts"].get(path), text, ""),), made.metrics if made else {})
+
+
+def tried(old: dict[str, Any], kept: dict[str, str], catalogue: Catalogue, found: Again | None) -> Again | None:
+    """Return a state after a change; nothing where its values do not go together."""
+    try:
+        return again(old, kept, catalogue, found)
+    except TcoError:
+        return None
+
+
+def text_of(given: Sequence[Any]) -> str:
+    """Return a kept quantity as a setting."""
+    value, unit = given
+    return f"{value!r} {unit}".strip()
+
+
+def program_causes(old: dict[str, Any], new: dict[str, Any], today: dict[str, float]) -> tuple[Cause, ...]:
+    """Return what changed though no input did: formulas by name, and quantities of the tree."""
+    tree = quantity_causes(old["quantities"], today)
+    formulas = formula_causes(old.get("formulas") or {}, new.get("formulas") or {}, alone=False)
+    if not formulas and not tree and old["system"] == new["system"]:
+        formulas = formula_causes(old.get("formulas") or {}, new.get("formulas") or {}, alone=True)
+    return (*formulas, *tree) or (STRUCTURE,)
+
+
+def last_causes(old: dict[str, Any], new: dict[str, Any], whole: bool) -> tuple[Cause, ...]:
+    """Return what is left when inputs and texts are those of the later state."""
+    if not whole:
+        return (*input_causes(old["inputs"], new["inputs"]), *program_causes(old, new, new["quantities"]))
+    if old["system"] != new["system"]:
+        return (Cause("assumption", "system", old["system"], new["system"], ""),)
+    before, after = old["variant"], new["variant"]
+    found = [Cause("assumption", f"variant {key}", before.get(key), after.get(key), "") for key in sorted(before.keys() | after.keys())]
+    found = [cause for cause in found if cause.old != cause.new] or quantity_causes(old["quantities"], new["quantities"])
+    return tuple(found) or (STRUCTURE,)
+
+
+def steps(way: Sequence[Point], start: Metrics, metric: str) -> tuple[Step, ...]:
+    """Return what each change adds to a metric, from its value at the start to that of the last point; the differences sum to the drift."""
+    found: list[tuple[tuple[Cause, ...], float]] = []
+    at, open_causes = start[metric], tuple[Cause, ...]()
+    for point in way:
+        value = point.metrics.get(metric)
+        if value is None:
+            open_causes += point.causes
+        elif differs(at, value, ROUNDING):
+            found.append((open_causes + point.causes, value))
+            at, open_causes = value, ()
+    values = [start[metric], *(value for _, value in found[:-1]), way[-1].metrics[metric]]
+    return tuple(Step(causes, b - a, b / a if a else None) for (causes, _), a, b in zip(found, values, values[1:], strict=False))
+
+
+def against(own: Sequence[Point], other: Sequence[Point], start: tuple[Metrics, Metrics], cost: str, metric: str) -> list[Point]:
+    """Return the way of a ratio of another scenario's cost to one's own: a thing that both rest on changes in both at once."""
+    here, there = start[0].get(cost), start[1].get(cost)
+    causes: dict[tuple[int, str], tuple[Cause, ...]] = {}
+    for point in (*own, *other):
+        causes[point.place] = tuple(dict.fromkeys((*causes.get(point.place, ()), *point.causes)))
+    mine, theirs = ({point.place: point.metrics.get(cost) for point in way} for way in (own, other))
+    found = []
+    for place in sorted(causes):
+        here, there = mine.get(place) or here, theirs.get(place) or there
+        found.append(Point(place, causes[place], {metric: float(perf_per_tco(there, here))} if here and there else {}))
+    return found

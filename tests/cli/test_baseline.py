@@ -1,0 +1,182 @@
+"""`tco baseline` and the steps of `tco diff`, as a person and a pipeline meet them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.cli import HEADLINE, document, tco
+
+DEARER = ("--set", "site.electricity_price=0.0831 USD/kWh")
+ONE = ("--metric", "usd_per_million_tokens")
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A folder with a baseline of two scenarios."""
+    folder = tmp_path_factory.mktemp("baselines")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert tco("baseline", "save", "main", "gb200-nvl72", "trn3-nl72x2").exit_code == 0
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def there(kept, monkeypatch):
+    monkeypatch.chdir(kept)
+
+
+def test_nothing_moved():
+    assert tco("baseline", "check", "main").stdout == "baseline main: 2 scenarios, nothing moved\n"
+    assert tco("baseline", "check", "main", "--format", "github").stdout == "::notice title=baseline main::2 scenarios, nothing moved\n"
+
+
+def test_a_drift_is_shown_step_by_step():
+    done = tco("baseline", "check", "main", *DEARER, *ONE)
+    assert done.exit_code == 1
+    assert done.stdout.splitlines()[-4:] == [
+        "gb200-nvl72: usd_per_million_tokens 0.109666 -> 0.109675 USD/Mtoken  +0.00785 %",
+        "  +8.606e-06  +0.00785 %  price site.electricity_price: 0.083 -> 0.0831 USD/kWh",
+        "trn3-nl72x2: usd_per_million_tokens 0.115169 -> 0.115187 USD/Mtoken  +0.0158 %",
+        "  +1.822e-05  +0.0158 %  price site.electricity_price: 0.083 -> 0.0831 USD/kWh",
+    ]
+
+
+def test_a_document_keeps_its_keys():
+    drift = document("baseline", "check", "main", *DEARER, *ONE, code=1)["drift"]
+    assert [(d["scenario"], d["metric"], d["unit"], d["worse"]) for d in drift] == [
+        (name, "usd_per_million_tokens", "USD/Mtoken", True) for name in ("gb200-nvl72", "trn3-nl72x2")
+    ]
+    for one in drift:
+        assert one["why"] == ["price site.electricity_price: 0.083 -> 0.0831 USD/kWh"]
+        assert sum(step["difference"] for step in one["steps"]) == pytest.approx(one["new"] - one["old"], rel=1e-12)
+        assert one["change"] == pytest.approx(one["new"] / one["old"] - 1)
+        ((cause,),) = (step["causes"] for step in one["steps"])
+        assert cause == {"kind": "price", "path": "site.electricity_price", "old": 0.083, "new": 0.0831, "unit": "USD/kWh"}
+
+
+@pytest.mark.parametrize(
+    ("limits", "code"),
+    [
+        (("--threshold", "2%"), 0),
+        (("--threshold", "0.000001USD", *ONE), 1),
+        (("--max-increase", "0.05USD", *ONE), 0),
+        (("--max-increase", "0.000001"), 1),
+    ],
+)
+def test_limits_are_shares_or_amounts(limits, code):
+    assert tco("baseline", "check", "main", *DEARER, *limits).exit_code == code
+
+
+def test_what_got_better_passes_a_greatest_increase():
+    assert tco("baseline", "check", "main", "--set", "site.electricity_price=0.04 USD/kWh", "--max-increase", "0").exit_code == 0
+
+
+def test_annotations_of_github():
+    done = tco("baseline", "check", "main", *DEARER, *ONE, "--format", "github")
+    first, second = done.stdout.splitlines()
+    assert first.startswith("::error title=baseline main%2C gb200-nvl72::usd_per_million_tokens 0.109666 -> 0.109675 USD/Mtoken  +0.00785 %25%0A")
+    assert "trn3-nl72x2" in second
+    assert "price site.electricity_price: 0.083 -> 0.0831 USD/kWh" in second
+
+
+def test_junit_names_every_metric_that_was_checked(kept):
+    done = tco("baseline", "check", "main", *DEARER, "--format", "junit", "--output", "checks.xml")
+    assert (done.exit_code, done.stdout) == (1, "")
+    suites = ElementTree.parse(kept / "checks.xml").getroot()
+    cases = list(suites.iter("testcase"))
+    failures = [case for case in cases if case.find("failure") is not None]
+    assert int(suites.get("tests")) == len(cases) > 50
+    assert int(suites.get("failures")) == len(failures) == sum(int(suite.get("failures")) for suite in suites)
+    assert {case.get("name") for case in failures} == {d["metric"] for d in document("baseline", "check", "main", *DEARER, code=1)["drift"]}
+    assert "site.electricity_price: 0.083 -> 0.0831 USD/kWh" in failures[0].find("failure").text
+
+
+def test_csv_names_units_and_causes():
+    rows = list(csv.DictReader(io.StringIO(tco("baseline", "check", "main", *DEARER, *ONE, "--format", "csv").stdout)))
+    assert [row["unit"] for row in rows] == ["USD/Mtoken"] * 2
+    assert rows[0]["why"].startswith("price site.electricity_price")
+
+
+def test_list_and_show(kept):
+    (item,) = document("baseline", "list")["items"]
+    assert item == {"id": "main", "path": "reports/baselines/main.json", "scenarios": ["gb200-nvl72", "trn3-nl72x2"]}
+    found = document("baseline", "show", "main")["scenarios"]
+    on_file = json.loads((kept / item["path"]).read_text())["scenarios"]
+    for one in found:
+        state = on_file[one["scenario"]]
+        assert (one["tco_version"], one["data_hash"]) == (state["tco_version"], state["data_hash"])
+        assert one["data_date"] >= "2026"
+        assert state["metrics"].items() <= one["metrics"].items()
+        assert {"path": "site.electricity_price", "value": 0.083, "unit": "USD/kWh"} in one["inputs"]
+    assert found[0]["metrics"]["perf_per_tco_vs_baseline"] == 1
+    shown = tco("baseline", "show", "main", *ONE).stdout
+    assert "prices up to" in shown
+    assert "0.109666" in shown
+
+
+def test_saving_one_keeps_the_others(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert tco("baseline", "save", "main").exit_code == 0
+    done = tco("baseline", "save", "main", "gb200-nvl72", *DEARER)
+    assert "As they were: trn3-nl32x2, trn3-nl72x2, mi450x-ualoe72." in done.stdout
+    assert document("baseline", "list")["items"][0]["scenarios"] == list(HEADLINE)
+    drift = document("baseline", "check", "main", code=1)["drift"]
+    assert {d["scenario"] for d in drift if not d["metric"].startswith("perf_per_tco")} == {"gb200-nvl72"}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("check", "mian"), 3, "unknown baseline 'mian'; did you mean 'main'"),
+        (("show", "mian"), 3, "unknown baseline 'mian'; did you mean 'main'"),
+        (("check", "main", "--threshold", "lots"), 2, "expected a share such as 2% or 0.02, or an amount such as 0.05USD"),
+        (("check", "main", "--max-increase", "5 USD", "--metric", "mfu"), 2, "--max-increase is in USD, mfu in no unit"),
+        (("check", "main", "--metric", "capex"), 3, "unknown metric 'capex'"),
+        (("check", "main", "--format", "xml"), 2, "junit"),
+    ],
+    ids=str,
+)
+def test_mistakes(words, code, message):
+    done = tco("baseline", *words)
+    assert done.exit_code == code
+    assert message in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"schema": "tco.baseline/1", "scenarios": {}}', '{"schema": "tco.price/1"}'])
+@pytest.mark.parametrize("verb", ["check", "save", "show"])
+def test_a_file_of_another_kind_is_refused_and_left(verb, content, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "reports" / "baselines" / "main.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(content)
+    done = tco("baseline", verb, "main")
+    assert done.exit_code == 3
+    assert done.stderr.startswith("error: reports/baselines/main.json: ")
+    assert done.stderr.count("\n") == 1
+    assert path.read_text() == content
+
+
+def test_a_difference_has_steps():
+    found = document("diff", "gb200-nvl72", "gb200-nvl72", *DEARER)
+    for move in found["metrics"]:
+        assert sum(step["difference"] for step in move["steps"]) == pytest.approx(move["new"] - move["old"], rel=1e-12)
+    done = tco("diff", "gb200-nvl72", "gb200-nvl72", *DEARER, "--metric", "energy_usd_per_chip_hour")
+    assert "energy_usd_per_chip_hour 0.132987 -> 0.133147 USD/chip/h  +0.12 %" in done.stdout
+    assert "usd_per_million_tokens 0.109666" not in done.stdout
+
+
+def test_a_plan_may_come_from_a_saved_result(tmp_path):
+    import tco as program
+
+    program.evaluate("gb200-nvl72").save(tmp_path / "a.json")
+    fixed, best = (document("perf", "gb200-nvl72", *words) for words in (("--plan", tmp_path / "a.json"), ()))
+    assert fixed["metrics"] == best["metrics"]
+    assert fixed["plan"] == best["plan"]
+    done = tco("perf", "train-gpt3-175b-a100x64", "--plan", tmp_path / "a.json")
+    assert done.exit_code == 3
+    assert "a plan of serving is given, the workload is training" in done.stderr

@@ -1,0 +1,122 @@
+"""The examples of CONTRIBUTING.md that extend the program are read out of the page and run."""
+
+from __future__ import annotations
+
+import csv
+import json
+from typing import Annotated, Any
+
+import pytest
+import typer
+
+from tco.chain import metrics, scenario
+from tco.chain.metrics import METRICS, Metric
+from tco.cli import app, options
+from tco.foundation.equation import equation
+from tco.foundation.formula import REGISTRY
+from tests.catalog.test_contributing import blocks
+from tests.cli import document, tco
+
+METRIC = "output_tokens_per_usd"
+
+
+@pytest.fixture
+def with_metric(monkeypatch, catalogue):
+    """The program with the metric of the page."""
+    code, row, line, _ = blocks("Add a metric")
+    exec(compile("from __future__ import annotations\n" + code, "page", "exec"), vars(metrics))
+    (found,) = (Metric(*entry) for name, entry in eval(f"{{{row}}}", {"Metric": Metric}).items() if name == METRIC)
+    monkeypatch.setitem(METRICS, METRIC, found)
+    usual = scenario.joined_metrics
+
+    def joined(*given):
+        usual(*given)
+        *_, metrics_found, name = given
+        used, out = metrics_found["tco_usd_per_used_chip_hour"], metrics_found["output_tokens_per_s_per_chip"]
+        exec(line, {"joined": metrics, "used": used, "out": out, "name": name})
+
+    monkeypatch.setattr(scenario, "joined_metrics", joined)
+    yield
+    del REGISTRY["tokens_for_money"]
+    del metrics.tokens_for_money
+
+
+def test_the_metric_of_the_page(with_metric):
+    found = document("price", "gb200-nvl72")["metrics"]
+    assert found[METRIC] == pytest.approx(1e6 / found["usd_per_million_output_tokens"], rel=1e-12)
+    tree = document("explain", "gb200-nvl72", METRIC, "--depth", "1")["tree"]
+    assert (tree["equation"], tree["unit"]) == (equation(REGISTRY["tokens_for_money"]), "token/USD")
+
+
+def test_the_golden_row_of_the_page(with_metric):
+    """The row has the columns of the file, and its value is what the formula gives."""
+    (row,) = csv.reader([blocks("Add a metric")[3].strip()])
+    name, inputs, expected, unit, tolerance, source = row
+    record = REGISTRY[name]
+    assert record.function(**json.loads(inputs)) == pytest.approx(float(expected), rel=float(tolerance))
+    assert record.unit == unit
+    assert source
+
+
+@pytest.fixture
+def commands():
+    """What is registered in a test is forgotten after it."""
+    yield
+    app.registered_commands[:] = [one for one in app.registered_commands if one.callback.__module__ != "page"]
+
+
+def run(code: str) -> None:
+    exec(compile(code, "page", "exec"), {"__name__": "page", "app": app, "command": options.command, "Given": options.Given})
+
+
+def test_the_command_of_the_page(commands):
+    run(blocks("Add a command")[0])
+    found = document("watts", "gb200-nvl72", "--set", "site.pue=1.5")
+    assert found["schema"] == "tco.watts/1"
+    assert found["metrics"]["facility_power_w_per_chip"] > found["metrics"]["it_power_w_per_chip"] > 1000
+    assert "it_power_w_per_chip" in tco("watts", "gb200-nvl72").stdout
+    assert "Show what a chip of a scenario draws." in tco("watts", "--help").stdout
+    assert tco("watts", "gb200").exit_code == 3
+
+
+def test_the_option_of_the_page(commands, monkeypatch):
+    entry, code = blocks("Add an option")
+    (declared,) = eval(f"{{{entry}}}", {"Annotated": Annotated, "typer": typer}).items()
+    monkeypatch.setitem(options.SHARED, *declared)
+    run(code)
+    assert tco("sure", "--strict", "--set", "a=b").stdout == "strict {'a': 'b'}\n"
+    assert tco("sure").stdout == "easy {}\n"
+    assert "Fail where a path that is set has no effect." in " ".join(tco("sure", "--help").stdout.replace("│", " ").split())
+    assert tco("watts", "--strict").exit_code == 2
+
+
+def every_option() -> list[tuple[str, Any]]:
+    """The options of all commands."""
+    root = typer.main.get_command(app)
+    root.list_commands(None)
+    found, todo = [], [((), root)]
+    while todo:
+        words, group = todo.pop()
+        found += [(" ".join(words), one) for one in group.params if one.param_type_name == "option"]
+        todo += [((*words, name), inner) for name, inner in getattr(group, "commands", {}).items()]
+    return found
+
+
+def test_a_shared_option_is_the_same_in_every_command():
+    shared = {annotation.__metadata__[0].default: annotation.__metadata__[0].help for annotation, _ in options.SHARED.values()}
+    own = {("calibrate", "--output"), ("measure", "--output")}  # where rows go that are made, not an answer
+    seen = set()
+    for command, one in every_option():
+        for spelling in set(one.opts) & shared.keys():
+            if (command, spelling) not in own:
+                assert one.help == shared[spelling], f"{command} {spelling}"
+                seen.add(spelling)
+    assert seen == shared.keys()
+
+
+@pytest.mark.parametrize("name", ["--data", "--format", "--output", "--quiet"])
+def test_every_command_that_answers_takes_the_usual_options(name):
+    having = {command for command, one in every_option() if name in one.opts}
+    every = {command for command, _ in every_option()}
+    groups = {command.partition(" ")[0] for command in every if " " in command} | {""}
+    assert every - groups - having == ({"calibrate", "measure"} if name == "--format" else set())
