@@ -52,15 +52,22 @@ def ways(at: Reach, operation: str, size: Any) -> Ways:
     }
     if operation not in makers:
         raise unknown("operation", operation, makers, "--op")
-    return makers[operation](at, size)
+    return makers[operation](signalled(at, operation), size)
+
+
+def signalled(at: Reach, operation: str) -> Reach:
+    """Return a group whose collectives start with the signals by which their transfers double through all ranks, where they do."""
+    doubling, t = at.links.doubling, at.links.latencies
+    if doubling is None or operation not in PHASES:
+        return at
+    signals = cost.doublings_time(PHASES[operation], at.group.ranks, doubling.ranks, doubling.step)
+    longer = t._replace(start=cost.called_time(t.start, signals), direct_start=cost.called_time(t.direct_start, signals))
+    return at._replace(links=at.links._replace(latencies=longer))
 
 
 def called(at: Reach, operation: str, timing: Timing, size: Any) -> Timing:
     """Return a timing with what the caller of the library adds."""
-    library, doubling = at.links.library, at.links.doubling
-    if doubling is not None and operation in PHASES:
-        signals = cost.doublings_time(PHASES[operation], at.group.ranks, doubling.ranks, doubling.step)
-        timing = timing._replace(**{name: cost.called_time(getattr(timing, name), signals) for name in ("time", "start", "stepping", "latency")})
+    library = at.links.library
     if library.overhead is None or operation not in library.called:
         return timing
     over = cost.caller_time(library.overhead, size, library.staged)
