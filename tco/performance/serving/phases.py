@@ -225,6 +225,8 @@ def prefill_shape(machine: Machine, plan: PrefillPlan, request: Request, prompts
     if request.cache_hit is not None:
         fresh, read = asked.fresh_tokens(request.prompt, request.cache_hit), request.prompt
         keys = asked.keys_behind_prefix(request.prompt, fresh)
+    if machine.bucket is not None:
+        fresh = asked.padded_prompt(fresh, machine.bucket)
     if somewhere(plan.context_parallel > 1):
         fresh, read = per_rank(fresh, plan.context_parallel), request.prompt
     if prompts is None:
