@@ -14,12 +14,13 @@ from tco.catalog import load_catalogue
 from tco.catalog.rows import attribute
 from tco.chain.inputs import plain_inputs
 from tco.foundation.values import as_number
-from tco.studies.validation import fit as fitting
-from tco.studies.validation.calibrate import LEFT_OUT, Task, least_group
+from tco.studies.validation.calibrate import Task
+from tco.studies.validation.free import read_free
 from tco.studies.validation.measured import read_measured, tiers
 from tco.studies.validation.run import validate
 from tco.studies.validation.score import scores
 from tests.cli import tco
+from tests.studies.validation.test_left_out import recomputed
 
 ROOT = Path(__file__).parents[3]
 BARS = {"inference": 0.15, "kernels": 0.15, "collectives": 0.30}  # median error on rows near the hardware
@@ -65,18 +66,9 @@ def test_sources_that_were_left_out_are_met(catalogue, kind):
     _, table = read_measured(file_of(kind))
     task = Task(kind, table, catalogue, plain_inputs(catalogue, {}).values(as_number), f"trainium_{kind}")
     assert set(tiers(task.table)) == {"A"}
-    sets: dict[str, dict[str, float]] = {}
-    for row in stated("left_out"):
-        if row["kind"] == f"trainium_{kind}" and row["left_out"] == "source":
-            sets.setdefault(row["member"], {})[row["path"]] = float(row["value"])
-    target, predicted = [], []
-    for member, apart in fitting.members_of(task.table, task.chips, LEFT_OUT["source"], least_group(len(task.table))):
-        if member not in sets:
-            continue
-        made = fitting.judged(task.predict, task.table, task.chips, sets[member])
-        rows = np.flatnonzero(apart & (made.skip == ""))
-        target.append(made.target[rows])
-        predicted.append(made.predicted[rows])
+    made, refits = recomputed(task, f"trainium_{kind}")
+    parts = [one for one in refits if one.left_out == "source"]
+    target, predicted = [made.target[one.rows] for one in parts], [one.predicted for one in parts]
     found = scores(np.concatenate(target), np.concatenate(predicted))
     row = next(row for row in stated("kinds") if row["kind"] == f"trainium_{kind}" and row["left_out"] == "source")
     assert found["median_ape"] == pytest.approx(float(row["median_ape"]), abs=2e-3)
@@ -86,7 +78,7 @@ def test_sources_that_were_left_out_are_met(catalogue, kind):
 def test_few_parameters_inside_physics_do_it(catalogue):
     values, count = plain_inputs(catalogue, {}).values(as_number), 0
     for kind in BARS:
-        for parameter in fitting.read_free(catalogue, f"trainium_{kind}").parameters:
+        for parameter in read_free(catalogue, f"trainium_{kind}").parameters:
             count += 1
             found, name = values.input(parameter.path), parameter.path.rpartition(".")[2]
             wanted = attribute("performance", name, "test")
