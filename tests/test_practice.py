@@ -72,10 +72,12 @@ def test_a_setting_wins_over_a_swapped_practice():
 
 def test_the_command_swaps_and_says_so():
     found = document("compare", "gb200-nvl72", "trn3-nl72x2", "--practice", "nvidia")
-    assert found["inputs"]["practice"] == "nvidia" and found["inputs"]["formats"]["precision"] == "fp8"
+    assert found["inputs"]["practice"] == "nvidia"
+    assert found["inputs"]["formats"]["precision"] == "fp8"
     assert "practice of nvidia" in tco("compare", "gb200-nvl72", "--practice", "nvidia").stdout
     wrong = tco("compare", "gb200-nvl72", "--practice", "nvida")
-    assert wrong.exit_code == 3 and "did you mean 'nvidia'" in wrong.stderr
+    assert wrong.exit_code == 3
+    assert "did you mean 'nvidia'" in wrong.stderr
 
 
 def test_software_of_today_is_slower_than_one_that_has_grown_up():
@@ -123,7 +125,9 @@ def test_formats_that_are_none_are_refused():
 
 def test_a_chip_without_rows_says_whose_it_rests_on():
     found = evaluate("trn3-nl72x2").standing
-    assert found.anchors == ("trn2",) and found.rows >= 33 and "anchored on" in found.text
+    assert found.anchors == ("trn2",)
+    assert found.rows >= 33
+    assert "anchored on" in found.text
     assert evaluate("gb200-nvl72").standing.anchors == ()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from tco.chain.scenario import evaluate
@@ -24,7 +26,7 @@ def test_a_faster_speed_never_makes_more():
 @pytest.mark.parametrize(("path", "value", "unit"), [("performance.nvidia.launch_time", 2.0, "us"), ("parts.gb200-gpu.hbm_bandwidth", 8.0, "TB/s")])
 def test_no_input_falls_off_a_cliff(path, value, unit):
     rates = [evaluate("gb200-nvl72", {path: f"{value * share:.6g} {unit}"}).metrics[RATE] for share in (1, 1.001, 1.002, 1.003)]
-    for one, other in zip(rates, rates[1:], strict=False):
+    for one, other in itertools.pairwise(rates):
         assert abs(other / one - 1) < 0.01
 
 
@@ -37,4 +39,5 @@ def test_a_batch_is_asked_for_again():
 
 def test_a_target_that_no_plan_meets_names_the_nearest():
     notes = " ".join(evaluate("trn2-nl16", {"workload.interactivity": "500 token/s"}).notes)
-    assert "500 are asked for" in notes and "the nearest is tp" in notes
+    assert "500 are asked for" in notes
+    assert "the nearest is tp" in notes
