@@ -42,6 +42,9 @@ def compare(
     scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; none: the four headline racks.")] = None,
     baseline: Annotated[str | None, typer.Option(metavar="NAME", help="The scenario the others are held against.")] = None,
     hall: Annotated[str | None, typer.Option(metavar="POWER", help="Fill a site with each system, such as '20 MW' from the grid.")] = None,
+    practice: Annotated[
+        str | None, typer.Option(metavar="FAMILY", help="Put all chips under the practice of one family, such as nvidia; none: each its own.")
+    ] = None,
     ranges: Annotated[bool, typer.Option("--range/--no-range", help="Draw the inputs within their ranges: how sure the answer is.")] = True,
 ) -> None:
     """Price and rate scenarios side by side."""
@@ -53,8 +56,8 @@ def compare(
     from tco.outputs.ranges import range_keys, range_lines, range_rows
     from tco.studies.asking import HEADLINE, catalogue_of, compared, evaluate_each
 
-    settings = given.settings | ({SITE_POWER: hall} if hall else {})
-    asked = evaluate_each(scenarios or HEADLINE, given.data, settings, refuse=False)
+    wanted = given.settings | ({SITE_POWER: hall} if hall else {}) | ({} if practice is None else {"workload.practice": practice})
+    asked = evaluate_each(scenarios or HEADLINE, given.data, wanted, refuse=False)
     base, results = compared([one.result for one in asked], baseline)
     halls, sure = halls_of(results), ranges_of(asked, base, ranges)
     names = [one.name for one in asked]
