@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatch
+
 import numpy as np
 import pytest
 
@@ -9,8 +11,10 @@ import tco
 from tco.catalog import load_catalogue
 from tco.chain.inputs import bounds
 from tco.foundation.errors import DataError
+from tco.foundation.files import data_directory, read_csv
+from tco.foundation.provenance import KINDS
 from tco.studies.asking import HEADLINE, evaluate_each
-from tco.studies.ranges import Dice, Range, causes, ranges_of
+from tco.studies.ranges import COLUMNS, Dice, Range, causes, ranges_of
 from tco.studies.uncertainty import COST, drawn, error_of_share, error_of_spread, evaluated, share, spread
 from tests.cli import document
 
@@ -179,3 +183,12 @@ def test_a_setting_is_not_drawn():
 def test_what_is_refused(options, words):
     with pytest.raises(DataError, match=words):
         tco.uncertainty(GB200, **options)
+
+
+def test_every_cause_moves_rows_of_the_catalogue_and_is_a_correlation():
+    """A pattern that matches no row is a slip; each stated range holds its value, between none and all of the variance."""
+    paths = [f"parts.{part}.{name}" for part, name in CATALOGUE.part_rows]
+    for _, row in read_csv(data_directory() / "causes.csv", COLUMNS):
+        assert any(fnmatch(path, row["pattern"]) for path in paths), row["pattern"]
+        assert 0 < float(row["low"]) <= float(row["loading"]) <= float(row["high"]) <= 1
+        assert row["kind"] in KINDS
