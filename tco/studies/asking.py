@@ -46,7 +46,7 @@ class Asked(NamedTuple):
     settings: Mapping[str, str]
     catalogue: Catalogue
     result: Result
-    saved: bool  # a result that was kept: it cannot be asked anew
+    saved: bool  # a result that was kept, and cannot be asked anew
 
 
 def evaluate_each(
@@ -68,19 +68,30 @@ def evaluate_each(
     shared = catalogue_for(None, data)
     asked: list[Asked] = []
     for name in names:
-        catalogue, saved = shared, False
+        catalogue, saved, asks = shared, False, settings
         if isinstance(name, Result) or str(name).endswith(SAVED):
-            saved = True
             if settings or variant or plan:
                 raise UsageError(f"{name if not isinstance(name, Result) else name.scenario}: a saved result cannot be changed; name its scenario")
             result = name if isinstance(name, Result) else kept_result(Path(name), shared)
+            saved, asks = not is_of_today(result, shared), asked_of(result)
         else:
             catalogue = catalogue_for(str(name), data) if isfile(name) else shared
             result = evaluate(name, settings, plan, catalogue=catalogue, variant=variant, refuse=refuse)
         if priced and result.bill is None:
             raise without_bill(catalogue, result.system)
-        asked.append(Asked(str(name) if not isinstance(name, Result) else name.scenario, settings, catalogue, result, saved))
+        asked.append(Asked(result.scenario if asks is not settings else str(name), asks, catalogue, result, saved))
     return asked
+
+
+def is_of_today(result: Result, catalogue: Catalogue) -> bool:
+    """Say whether a kept result rests on a scenario and data that are still there, so that it can be asked anew."""
+    origin = result.origin
+    return origin is not None and result.scenario in catalogue.scenarios and origin.data_hash() == catalogue.once("hash", catalogue.hash)
+
+
+def asked_of(result: Result) -> dict[str, str]:
+    """Return the documents and settings that a kept result was asked for."""
+    return {} if result.origin is None else {**result.origin.documents, **result.origin.settings}
 
 
 def evaluate_all(
@@ -99,8 +110,7 @@ def evaluate_all(
 
 def catalogue_of(asked: Sequence[Asked], data: Path | None) -> Catalogue:
     """Return the catalogue of the last scenario that was evaluated; of none, the shared one."""
-    found = [one.catalogue for one in asked if not one.saved]
-    return found[-1] if found else (asked[-1].catalogue if asked else catalogue_for(None, data))
+    return asked[-1].catalogue if asked else catalogue_for(None, data)
 
 
 def kept_result(path: Path, catalogue: Catalogue) -> Result:

@@ -102,7 +102,7 @@ def why_undrawable(asked: Asked) -> str | None:
     """Say why a scenario cannot be drawn, if so."""
     result = asked.result
     if asked.saved:
-        return "a saved result has no draws; name its scenario"
+        return "it was saved on other data, and has no draws; name its scenario"
     if result.texts["workload.kind"] == "stated":
         return "its rates are stated, not computed: nothing of them is drawn"
     if result.plan is None:

@@ -97,3 +97,16 @@ def test_what_cannot_be_drawn_says_why():
     done = command("compare", "h200-hgx8", "gb300-nvl72", "--set", "site.rack_kw_max=40 kW")
     assert done.exit_code == 0
     assert "gb300-nvl72: no range, it does not fit its site" in done.stderr
+
+
+def test_a_kept_result_of_todays_data_is_drawn_as_its_scenario_and_one_of_other_data_is_not(tmp_path):
+    settings = {"workload": "reasoning", "terms.rate": "0.08"}
+    kept = tco.evaluate(GB200, settings, catalogue=CASES[0].catalogue)
+    kept.save(tmp_path / "kept.json")
+    (live,), (saved,) = evaluate_each([GB200], None, settings), evaluate_each([tmp_path / "kept.json"], None, {})
+    one, other = (sureness_of([case], GB200)[0].range(COST) for case in (live, saved))
+    assert one == other
+    text = (tmp_path / "kept.json").read_text().replace(kept.origin.data_hash(), "0" * len(kept.origin.data_hash()))
+    (tmp_path / "older.json").write_text(text)
+    (older,) = evaluate_each([tmp_path / "older.json"], None, {})
+    assert sureness_of([older], GB200)[0].reason == "it was saved on other data, and has no draws; name its scenario"
