@@ -51,7 +51,7 @@ def compare(
     from tco.chain.metrics import METRICS
     from tco.chain.placement import SITE_POWER
     from tco.cli.emit import Answer
-    from tco.outputs.comparison import comparison_document, comparison_rows, comparison_table, hall_rows
+    from tco.outputs.comparison import CONTEXT, comparison_document, comparison_rows, comparison_table, hall_rows
     from tco.outputs.document import document
     from tco.outputs.ranges import range_keys, range_lines, range_rows
     from tco.studies.asking import HEADLINE, catalogue_of, compared, evaluate_each
@@ -67,7 +67,7 @@ def compare(
                 "compare", catalogue_of(asked, given.data), comparison_document(results, base, halls, [range_keys(one) for one in sure])
             ),
             lambda: [comparison_table(results, base, hall_rows(halls), range_rows(sure, base) if sure else (), range_lines(names, sure))],
-            ("scenario", "system", *METRICS),
+            ("scenario", "system", *METRICS, *CONTEXT),
             comparison_rows(results),
             [
                 *(f"{result.scenario}: {note}" for result in results for note in (*result.notes, *result.ages.notes)),
