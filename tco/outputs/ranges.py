@@ -41,8 +41,10 @@ def between(one: Sureness, metric: str, size: float) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Return a share in whole per cent."""
-    return "-" if share is None else f"{share * 100:.0f} %"
+    """Return a share in whole per cent; some hundred draws cannot tell it from none or all."""
+    if share is None:
+        return "-"
+    return "<1 %" if share < 0.005 else ">99 %" if share > 0.995 else f"{share * 100:.0f} %"
 
 
 def range_lines(names: Sequence[str], found: Sequence[Sureness]) -> list[str]:
