@@ -21,6 +21,7 @@ from tco.studies.sobol import Indices, design, indices
 
 P95 = 1.6448536269514722  # standard deviations to the 95th percentile, at which a high lies, and a low at the 5th
 ROUNDING = 1e-12  # a relative change that is none
+EVERY = 1.0  # share of the best rate that a plan may lie below it: at an end another plan may be far better than those near it
 WORTH = 3  # inputs that are named as worth finding out
 OF_THE_WORKLOAD = ("token", "step_s", "ttft", "tpot", "mfu")  # words of metrics that a point without a plan has nowhere
 
@@ -152,12 +153,15 @@ def ends_of(side: Side, metric: str, paths: list[str], replan: bool) -> tuple[Ar
     if not moved:
         return np.full(count, side.metric(side.centre, metric)), met
     if replan:
-        draws = evaluate_draws(side.scenario, {**side.settings, **moved}, replan=True, catalogue=side.catalogue, variant=side.variant)
+        draws = evaluate_draws(side.scenario, {**side.settings, **moved}, replan=True, near=EVERY, catalogue=side.catalogue, variant=side.variant)
         found = draws.metrics[metric]
         if found is None:
-            side.metric(side.centre, metric)
             raise DataError(f"{metric} has no value for {side.scenario.name} at any end of an input")
-        return (np.where(draws.meets, found, np.nan), draws.meets) if of_the_workload else (found, met)
+        if of_the_workload:  # what was weighed met the target at the centre; where none of it does all plans are searched
+            for place in map(int, np.flatnonzero(~draws.meets)):
+                settings = {path: (float(many[place]), unit) for path, (many, unit) in moved.items() if many[place] != many[0]}
+                found[place], met[place] = alone_at(side, metric, settings, None)
+        return found, met
     values = np.broadcast_to(side.metric(side.evaluate(moved, structure=side.centre.structure), metric), count).astype(float)
     if of_the_workload and side.centre.plan is not None:
         how = {"structure": side.centre.structure, "catalogue": side.catalogue, "variant": None}
@@ -165,7 +169,7 @@ def ends_of(side: Side, metric: str, paths: list[str], replan: bool) -> tuple[Ar
     for path, at in alone.items():
         given = side.centre.inputs[path]
         for place, end in ((2 * at + 1, given.low), (2 * at + 2, given.high)):
-            values[place], met[place] = alone_at(side, metric, {path: (end, given.unit)})
+            values[place], met[place] = alone_at(side, metric, {path: (end, given.unit)}, side.centre.plan)
     return values, met
 
 
@@ -182,10 +186,10 @@ def points(given: Input, at: int, count: int) -> tuple[Array, str]:
     return many, given.unit
 
 
-def alone_at(side: Side, metric: str, settings: Mapping[str, Any]) -> tuple[float, bool]:
-    """Return a metric on the plan that is held, all else decided anew, and whether it can be so."""
+def alone_at(side: Side, metric: str, settings: Mapping[str, Any], plan: Any) -> tuple[float, bool]:
+    """Return a metric on a plan, without one on the best, all else decided anew, and whether it can be so."""
     try:
-        value = side.evaluate(settings, plan=side.centre.plan).metrics[metric]
+        value = side.evaluate(settings, plan=plan).metrics[metric]
     except DataError:
         value = None
     return (np.nan, False) if value is None else (float(value), True)
