@@ -1,7 +1,7 @@
 """Break-even: the value of an input at which a metric reaches a target, with the plan chosen anew at every value.
 
 The target is a value, a change relative to today's, or the metric of another scenario, in which an input that it rests on is moved too.
-Batches, plans and switches come whole, so a metric may move in steps: a target that lies within one is reached with it.
+Plans, tiers and switches come whole, so a metric may move in steps: a target that lies within one is reached with it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from tco.foundation.values import as_number
 from tco.studies.crossings import Crossing, crossings
 from tco.studies.sides import Side, joined, side_of, sides_of
 
-POINTS = 33  # of the grid
+POINTS = 33  # of the grid where plans are held
+SEARCHED = 17  # where each is searched
 WIDE = 30.0  # how many times smaller and larger than today's an input is sought, unless the user says where
 EXACT = 1e-9  # relative to the target: a metric that comes no closer steps over it
 
@@ -114,8 +115,9 @@ def solve(
         metric, sides = AGAINST_BASELINE.get(metric, metric), [sides[0], side_of(words, data, set or {}, {})]
         centre = float(sides[0].metric(sides[0].centre, metric))
     today, resting = amount_of(sides, vary)
-    grid = grid_of(vary, today, ends)
     movers = [mover(side, vary, today, read, hold) if side in resting else Mover(side, vary, today, False, None, read) for side in sides]
+    searched = any(one.moves and one.plan is None for one in movers)
+    grid = grid_of(vary, today, ends, SEARCHED if searched else POINTS)
     return found(Asked(scenario, metric, words, vary, today, movers, target, centre), grid)
 
 
@@ -241,7 +243,7 @@ def mover(side: Side, path: str, amount: Amount, metric: str, hold: bool) -> Mov
 
 
 # ---------------------------------------------------------------- where it is sought
-def grid_of(path: str, today: Amount, ends: tuple[str | None, str | None]) -> list[float]:
+def grid_of(path: str, today: Amount, ends: tuple[str | None, str | None], count: int) -> list[float]:
     """Return the values at which the metric is looked at, today's among them if it lies between the ends."""
     least, most = (convert(bound, today.own_unit, today.unit) for bound in bounds(path))
     given = [None if end is None else end_of(end, path, today.unit, option) for end, option in zip(ends, ("--from", "--to"), strict=True)]
@@ -255,7 +257,7 @@ def grid_of(path: str, today: Amount, ends: tuple[str | None, str | None]) -> li
     high = given[1] if given[1] is not None else min(today.value * WIDE, most)  # type: ignore[operator]
     if low >= high:
         raise UsageError(f"--from {today.text(low)} --to {today.text(high)}: the range is reversed or empty")
-    many = np.geomspace(low, high, POINTS) if low > 0 else np.linspace(low, high, POINTS)
+    many = np.geomspace(low, high, count) if low > 0 else np.linspace(low, high, count)
     values = [low, *(float(one) for one in many[1:-1]), high]
     return sorted({*values, today.value} if today.value is not None and low < today.value < high else values)
 
@@ -310,7 +312,7 @@ def notes_of(asked: Asked, grid: Sequence[float], known: Sequence[float], breaks
         first = f"the first at {asked.today.text(lost[0])}: {asked.missing[lost[0]]}"
         notes.append(f"no answer at {len(lost)} of the {len(grid)} values looked at, {first}")
     if any(one.metric != one.short for one in breaks):
-        notes.append("the metric moves in steps, as batches, plans and switches come whole: a target within a step is reached with it")
+        notes.append("the metric moves in steps, as plans, tiers and switches come whole: a target within a step is reached with it")
     if len(breaks) > 1:
         notes.append(f"the target is reached at {len(breaks)} values; the nearest to today's comes first")
     return notes

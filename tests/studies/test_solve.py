@@ -61,25 +61,36 @@ def test_equal_to_another_scenario_which_an_input_of_both_moves_too():
 
 
 def test_a_plan_is_chosen_anew_and_a_target_within_a_step_is_reached_with_it():
-    found = document("solve", TRN3, "--vary", BANDWIDTH, "--until", f"{TOKEN}=1.2", "--from", "4 TB/s", "--to", "5 TB/s")
-    first = found["reached"][0]
+    found = document("solve", TRN3, "--vary", BANDWIDTH, "--until", f"{TOKEN}=+10%", "--from", "3 TB/s", "--to", "6 TB/s")
+    first, target = found["reached"][0], found["target"]
     reached = at(TRN3, found, TOKEN)
     assert reached == pytest.approx(first["metric"], rel=1e-12)
     assert found["plan"] == "chosen anew"
     if first["step"]:
-        assert first["metric_before"] < 1.2 < reached
+        assert first["metric_before"] < target < reached
         nearer = first["value"] * (1 + 1e-12)
-        assert tco.evaluate(TRN3, {BANDWIDTH: f"{nearer!r} TB/s"}, catalogue=CATALOGUE).metrics[TOKEN] < 1.2
+        assert tco.evaluate(TRN3, {BANDWIDTH: f"{nearer!r} TB/s"}, catalogue=CATALOGUE).metrics[TOKEN] < target
     else:
-        assert reached == pytest.approx(1.2, rel=1e-9)
+        assert reached == pytest.approx(target, rel=1e-9)
+
+
+def test_a_step_is_told_by_both_its_sides():
+    """A cluster that outgrows a tier of switches pays for another one at once."""
+    found = document("solve", TRN3, "--vary", "cluster.chips", "--until", f"{HOUR}=+1%", "--to", "100000")
+    (step,) = (one for one in found["reached"] if one["value"] == found["value"])
+    assert step["step"]
+    assert step["metric_before"] < found["target"] < step["metric"] == pytest.approx(at(TRN3, found, HOUR), rel=1e-12)
+    just_short = tco.evaluate(TRN3, {"cluster.chips": repr(found["value"] * (1 - 1e-12))}, catalogue=CATALOGUE)
+    assert just_short.metrics[HOUR] == pytest.approx(step["metric_before"], rel=1e-9)
+    assert any("moves in steps" in note for note in found["notes"])
 
 
 def test_a_plan_that_is_held_leaves_no_steps():
-    (one,) = solve(TRN3, BANDWIDTH, f"{TOKEN}=1.2", hold=True).breaks
-    assert one.metric == one.short == pytest.approx(1.2, rel=1e-9)
     base = tco.evaluate(TRN3, catalogue=CATALOGUE)
+    (one,) = solve(TRN3, BANDWIDTH, f"{TOKEN}=+5%", hold=True).breaks
+    assert one.metric == one.short == pytest.approx(1.05 * base.metrics[TOKEN], rel=1e-9)
     held = tco.evaluate(TRN3, {BANDWIDTH: f"{one.value!r} TB/s"}, base.plan, catalogue=CATALOGUE)
-    assert held.metrics[TOKEN] == pytest.approx(1.2, rel=1e-9)
+    assert held.metrics[TOKEN] == pytest.approx(1.05 * base.metrics[TOKEN], rel=1e-9)
 
 
 def test_of_several_the_nearest_to_today_comes_first():
