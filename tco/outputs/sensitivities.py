@@ -77,7 +77,13 @@ def plan_words(found: Sensitivity) -> str:
 
 def sensitivity_notes(found: Sensitivity) -> list[str]:
     """Return what is to be said beside: ends at which the target is not met."""
-    ends = [f"{one.given.path} at its {end}" for one in found.swings for end, met in (("low", one.meets_low), ("high", one.meets_high)) if not met]
+    ends = [
+        f"{one.given.path} at its {end}"
+        for one in found.swings
+        if one.swing != 0
+        for end, met in (("low", one.meets_low), ("high", one.meets_high))
+        if not met
+    ]
     if not ends:
         return []
     if found.replan:
@@ -114,7 +120,7 @@ def remarks(found: Sensitivity, moving: int) -> list[str]:
     if found.worth:
         named = [f"{one.given.path} ({narrowing(found, one)})" for one in found.worth]
         lines.append(f"Worth finding out, being estimates or assumptions (~): {', '.join(named)}.")
-    if not all(one.meets_low and one.meets_high for one in found.swings):
+    if not all(one.meets_low and one.meets_high for one in found.swings if one.swing != 0):
         lines.append(f"{MISSED} the workload's targets are not met there.")
     return lines
 

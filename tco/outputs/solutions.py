@@ -53,7 +53,7 @@ def solution_table(found: Solution) -> Table:
     """Return the answer as a table: today, and every value at which the target is reached."""
     unit = METRICS[found.metric].unit
     title = f"{found.scenario}: {found.path} at which {found.metric} {target_words(found)}"
-    ends = [found.today.text(float(f"{value:.3g}")) for value, _ in (found.points[0], found.points[-1])]
+    ends = [f"{significant(value, 3)} {found.today.unit}".rstrip() for value, _ in (found.points[0], found.points[-1])]
     above = [f"looked for from {ends[0]} to {ends[1]}, the plan {found.plan}"]
     today = "" if found.today.value is None else significant(found.today.value, 6)
     change = "" if not found.today.value else "change"

@@ -162,6 +162,8 @@ def found(asked: Asked, grid: list[float]) -> Solution:
     if not known:
         raise DataError(f"{asked.metric} has no value from {asked.today.text(grid[0])} to {asked.today.text(grid[-1])}: {asked.missing[grid[0]]}")
     refuse_unmoved(asked, known)
+    if len(known) > 1 and all(abs(gaps[value] or 0.0) <= EXACT * abs(asked.target_at(value)) for value in known):
+        raise DataError(f"{asked.metric} of {asked.scenario} meets {asked.words} at every value of {asked.path}: there is nothing to find")
     breaks = [broken(asked, one) for one in crossings(asked.gap, grid)]
     if asked.today.value is not None:
         breaks.sort(key=lambda one: abs(one.value - asked.today.value))  # type: ignore[operator]

@@ -133,6 +133,7 @@ def test_values_without_an_answer_are_counted_with_the_reason():
         ("site.electricity_price", "capex_usd=+10%", (), DataError, "does not move capex_usd"),
         ("parts.b200-sxm.price", "capex_usd=+10%", ("1", "100"), DataError, "does not move capex_usd"),
         ("parts.b200-sxm.price", "capex_usd=+10%", (), UsageError, "has no value today"),
+        ("terms.rate", f"{HOUR}={TRN3}", (), DataError, "at every value of terms.rate"),
         ("workload.model", f"{TOKEN}=1", (), DataError, "is a text"),
         ("workload", f"{TOKEN}=1", (), DataError, "is a text"),
     ],
