@@ -57,10 +57,12 @@ def evaluate_each(
     plan: Mapping[str, str] | None = None,
     priced: bool = True,
     refuse: bool = True,
+    workload: bool = True,
 ) -> list[Asked]:
     """Evaluate some scenarios; those without own data share one catalogue.
 
     A chip alone has no bill, and is refused where the answer is one (`priced`); racks that do not fit their site are unless `refuse` is false.
+    Without `workload` no plan is searched: only what the chips cost is asked for.
     """
     from tco.chain.result import Result
     from tco.chain.scenario import evaluate, without_bill
@@ -76,7 +78,7 @@ def evaluate_each(
             saved, asks = not is_of_today(result, shared), asked_of(result)
         else:
             catalogue = catalogue_for(str(name), data) if isfile(name) else shared
-            result = evaluate(name, settings, plan, catalogue=catalogue, variant=variant, refuse=refuse)
+            result = evaluate(name, settings, plan, catalogue=catalogue, variant=variant, refuse=refuse, workload=workload)
         if priced and result.bill is None:
             raise without_bill(catalogue, result.system)
         asked.append(Asked(result.scenario if asks is not settings else str(name), asks, catalogue, result, saved))
@@ -102,9 +104,10 @@ def evaluate_all(
     plan: Mapping[str, str] | None = None,
     priced: bool = True,
     refuse: bool = True,
+    workload: bool = True,
 ) -> tuple[Catalogue, list[Result]]:
     """Return the results of some scenarios as `evaluate_each` does, and the catalogue of the last."""
-    asked = evaluate_each(names, data, settings, variant, plan, priced, refuse)
+    asked = evaluate_each(names, data, settings, variant, plan, priced, refuse, workload)
     return catalogue_of(asked, data), [one.result for one in asked]
 
 
