@@ -23,6 +23,8 @@ def printed(value: Any) -> tuple[str, int]:
     operation, arguments = value.operation, value.arguments
     if operation == "name":
         return f"{{{arguments[0]}}}", 9
+    if operation == "**" and all(isinstance(one, Symbol) for one in arguments) and arguments[0].operation == "-":
+        return vanishing(*(printed(argument) for argument in arguments)), 9
     if operation in INFIX:
         return infix(operation, *map(printed, arguments)), INFIX[operation]
     texts = [printed(argument)[0] for argument in arguments]
@@ -47,6 +49,12 @@ def infix(operation: str, left: tuple[str, int], right: tuple[str, int]) -> str:
     before = f"({left[0]})" if left[1] < rank or (power and left[1] == rank) else left[0]
     after = f"({right[0]})" if right[1] < rank or (right[1] == rank and (power or operation in "-/")) else right[0]
     return f"{before}{'^' if power else operation}{after}"
+
+
+def vanishing(base: tuple[str, int], exponent: tuple[str, int]) -> str:
+    """Return a power of what is left of one, such as (1 - p)^n: a spreadsheet may call it an error where it is too small for a number."""
+    times = exponent[0] if exponent[1] > INFIX["*"] else f"({exponent[0]})"
+    return f"EXP(MAX({times}*LN(MAX({base[0]},1E-300)),-700))"
 
 
 @cache
