@@ -47,6 +47,7 @@ def evaluate_all(
     plan: Mapping[str, str] | None = None,
     priced: bool = True,
     refuse: bool = True,
+    trace: bool = False,
 ) -> tuple[Catalogue, list[Result]]:
     """Return the results of some scenarios, and the catalogue of the last; scenarios without own data share one catalogue.
 
@@ -64,7 +65,7 @@ def evaluate_all(
             results.append(name if isinstance(name, Result) else kept_result(Path(name), shared))
         else:
             catalogue = catalogue_for(str(name), data) if isfile(name) else shared
-            results.append(evaluate(name, settings, plan, catalogue=catalogue, variant=variant, refuse=refuse))
+            results.append(evaluate(name, settings, plan, catalogue=catalogue, variant=variant, refuse=refuse, trace=trace))
         if priced and results[-1].bill is None:
             raise without_bill(catalogue, results[-1].system)
     return catalogue, results

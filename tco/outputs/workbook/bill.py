@@ -42,7 +42,7 @@ def write(book: Book) -> None:
     book.text(SHEET, 0, 0, "Bill of materials", "title")
     book.text(SHEET, 1, 0, "Of one whole scale-up world. Quantities follow from the system's tree and are fixed; prices follow the inputs.", "subtitle")
     for column, (head, width) in enumerate(HEADS):
-        book.text(SHEET, TOP, column, head, "head-text")
+        book.text(SHEET, TOP, column, head, "head" if QUANTITY <= column <= POWER else "head-text")
         book.sheets[SHEET].set_column(column, column, width)
     last = TOP
     for scenario, top, lines in blocks(book):
@@ -52,7 +52,8 @@ def write(book: Book) -> None:
             write_line(book, scenario, row, line)
         last = top + len(lines) + 1
         if result.bill and lines:
-            book.text(SHEET, last, 0, "whole world", "total")
+            for column in range(POWER):
+                book.text(SHEET, last, column, "" if column else "whole world", "total")
             for column, value, unit in ((PRICE, result.bill.price, "USD"), (POWER, result.bill.power, "W")):
                 letter = "ABCDEF"[column]
                 formula = f"=SUM({letter}{top + 2}:{letter}{last})"

@@ -57,7 +57,7 @@ def write_grid(book: Book, sheet: str, top: int, rows: Sequence[Row]) -> None:
         place_before = row.place
         book.text(sheet, at, 1, row.name)
         book.text(sheet, at, 2, node.unit, "weak")
-        numbers = number_format(node.unit, max(abs(float(one.value)) for one in row.nodes.values()))
+        numbers = number_format(node.unit, *(one.value for one in row.nodes.values()))
         for scenario, one in row.nodes.items():
             if book.where[scenario, one.id] != (sheet, at, VALUES + scenario):
                 continue
@@ -68,7 +68,7 @@ def write_grid(book: Book, sheet: str, top: int, rows: Sequence[Row]) -> None:
         book.text(sheet, at, after, node_equation(node) or "", "weak")
         book.text(sheet, at, after + 1, STRUCTURE_TITLE if node.source == STRUCTURE else book.catalogue.source_title(node.source), "weak")
     own = book.sheets[sheet]
-    for first, last, width in ((0, 0, 46), (1, 1, 30), (2, 2, 14), (VALUES, after - 1, 16), (after, after, 70), (after + 1, after + 1, 46)):
+    for first, last, width in ((0, 0, 46), (1, 1, 30), (2, 2, 14), (VALUES, after - 1, 20), (after, after, 70), (after + 1, after + 1, 46)):
         own.set_column(first, last, width)
     page(own, top + len(rows), after + 1, TOP + 1, VALUES, book.footer)
     if top == TOP:

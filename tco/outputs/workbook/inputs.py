@@ -16,6 +16,7 @@ HEADS = (
 )
 FIRST = ("site", "terms", "workload", "cluster")  # what is changed most stands on top
 TOP = 2  # rows above the head
+NUMBERS = {"value", "in base units", "low", "high"}
 VALUE, BASE = 1, 3  # columns
 
 
@@ -25,14 +26,15 @@ def write(book: Book) -> None:
     book.text(SHEET, 0, 0, "Inputs", "title")
     book.text(SHEET, 1, 0, "Change a coloured value: everything else follows. Orange values are your own. low and high are the P5 and P95 of belief.", "subtitle")
     for column, (head, width) in enumerate(HEADS):
-        book.text(SHEET, TOP, column, head, "head-text")
+        book.text(SHEET, TOP, column, head, "head" if head in NUMBERS else "head-text")
         sheet.set_column(column, column, width)
     leaves = sorted(book.content.inputs, key=lambda leaf: place_of(leaf.node.id))
     for row, leaf in enumerate(leaves, TOP + 1):
         write_row(book, row, leaf)
     last = TOP + len(leaves)
     sheet.autofilter(TOP, 0, last, len(HEADS) - 1)
-    page(sheet, last, len(HEADS) - 1, TOP + 1, 1, book.footer)
+    sheet.set_row(TOP, 30)
+    page(sheet, last, len(HEADS) - 2, TOP + 1, 1, book.footer)
 
 
 def place_of(path: str) -> tuple[int, str]:

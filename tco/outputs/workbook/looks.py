@@ -10,30 +10,30 @@ LOOKS: dict[str, dict[str, Any]] = {
     "title": {"bold": True, "font_size": 16, "font_color": INK},
     "subtitle": {"font_color": GREY, "italic": True},
     "section": {"bold": True, "font_size": 12, "font_color": INK, "bottom": 2, "bottom_color": INK},
-    "head": {"bold": True, "font_color": PAPER, "bg_color": INK, "text_wrap": True, "valign": "vcenter", "align": "center"},
-    "head-text": {"bold": True, "font_color": PAPER, "bg_color": INK, "text_wrap": True, "valign": "vcenter"},
+    "head": {"bold": True, "font_color": PAPER, "bg_color": INK, "text_wrap": True, "valign": "vcenter", "align": "right"},
+    "head-text": {"bold": True, "font_color": PAPER, "bg_color": INK, "text_wrap": True, "valign": "vcenter", "align": "left"},
     "text": {},
     "wrapped": {"text_wrap": True, "valign": "top"},
     "strong": {"bold": True},
-    "weak": {"font_color": GREY},
+    "weak": {"font_color": GREY, "indent": 1},
     "number": {},
     "total": {"bold": True, "top": 1},
     "input": {"font_color": "#0000C0", "bg_color": INPUT, "border": 1, "border_color": LINE, "locked": False},
     "own": {"font_color": "#0000C0", "bg_color": OWN, "bold": True, "border": 1, "border_color": LINE, "locked": False},
     "fixed": {"bg_color": FIXED},
-    "fixed-text": {"bg_color": FIXED, "align": "right"},
+    "fixed-text": {"bg_color": FIXED, "align": "right", "valign": "top", "text_wrap": True},
 }
 
 
-def number_format(unit: str, size: float) -> str:
-    """Return how numbers of a unit are written whose largest is of some size: money with cents or whole dollars, counts whole, the rest by size."""
-    size = abs(size)
+def number_format(unit: str, *values: float) -> str:
+    """Return how some numbers of a unit are written together: money with cents or whole dollars, counts whole, the rest by size of the largest."""
+    size = max((abs(float(value)) for value in values), default=0.0)
     money = unit.startswith("USD")
     if size and (size < 1e-3 or (size >= 1e7 and not money)):
         return "0.000E+00"
     if money:
         return "#,##0" if size >= 1000 else "#,##0.00" if size >= 10 else "0.0000"
-    if size.is_integer():
+    if all(float(value).is_integer() for value in values):
         return "#,##0"
     return "#,##0.0" if size >= 100 else "0.00" if size >= 10 else "0.0000"
 
@@ -53,11 +53,12 @@ class Looks:
         return self.made[key]
 
 
-def page(sheet: Any, last_row: int, last_column: int, head: int, left: int, footer: str) -> None:
+def page(sheet: Any, last_row: int, last_column: int, head: int, left: int, footer: str, upright: bool = False) -> None:
     """Set a sheet up for reading and for paper: its head and first columns stay, it is one page wide, and the head is on every page."""
     sheet.hide_gridlines(2)
     sheet.freeze_panes(head, left)
-    sheet.set_landscape()
+    if not upright:
+        sheet.set_landscape()
     sheet.set_paper(9)
     sheet.fit_to_pages(1, 0)
     sheet.set_margins(left=0.4, right=0.4, top=0.5, bottom=0.6)

@@ -10,12 +10,16 @@ from tco.chain.result import Result
 from tco.outputs.structure import structure_document
 from tco.outputs.workbook.book import Book
 from tco.outputs.workbook.grids import VALUES
+from tco.outputs.workbook.looks import number_format
 
 SHEET = "Structure"
 HELD = (
     "Locked: what is decided here is held while inputs move. Another plan, system, model or algorithm needs the program: run tco again "
     "(the command is on the sheet Read me)."
 )
+
+
+PARTS = ("system", "variant", "documents", "texts", "plan", "alternatives", "choices", "decided by")  # in which what is decided is told
 
 
 def flat(found: Any, lead: str = "") -> Iterator[tuple[str, Any]]:
@@ -32,17 +36,9 @@ def flat(found: Any, lead: str = "") -> Iterator[tuple[str, Any]]:
 def decided(result: Result) -> dict[str, Any]:
     """Return all that is decided of a result, by name: its documents and texts, its plan, its choices, and what they were decided by."""
     document = structure_document(result.structure) or {}
-    parts = {
-        "system": result.system,
-        "variant": result.origin.variant if result.origin else {},
-        "documents": result.origin.documents if result.origin else {},
-        "texts": result.texts,
-        "plan": plain_plan(result.plan),
-        "alternatives": document.get("alternatives"),
-        "choices": document.get("choices"),
-        "decided by": document.get("rests_on"),
-    }
-    return dict(flat(parts))
+    variant, documents = (result.origin.variant, result.origin.documents) if result.origin else ({}, {})
+    told = [result.system, variant, documents, result.texts, plain_plan(result.plan), *map(document.get, ("alternatives", "choices", "rests_on"))]
+    return dict(flat(dict(zip(PARTS, told, strict=True))))
 
 
 def write_choices(book: Book) -> int:
@@ -53,12 +49,12 @@ def write_choices(book: Book) -> int:
     for column, head in enumerate(("decided", "", "", *(result.scenario for result in book.results))):
         book.text(SHEET, 2, column, head, "head" if column >= VALUES else "head-text")
     row = 3
-    for name in dict.fromkeys(name for column in columns for name in column):
+    for name in sorted(dict.fromkeys(name for column in columns for name in column), key=lambda name: PARTS.index(name.partition("/")[0])):
         book.text(SHEET, row, 0, name)
         for scenario, column in enumerate(columns):
             value = column.get(name)
             if isinstance(value, (int, float)) and not isinstance(value, bool):
-                book.number(SHEET, row, VALUES + scenario, value, "fixed", "#,##0" if float(value).is_integer() else "0.0000")
+                book.number(SHEET, row, VALUES + scenario, value, "fixed", number_format("", value))
             elif value is not None:
                 words = {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value
                 book.text(SHEET, row, VALUES + scenario, words, "fixed-text")

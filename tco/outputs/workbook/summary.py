@@ -57,20 +57,20 @@ def write(book: Book) -> None:
     for row, (metric, label, unit, size) in enumerate(shown, top + 1):
         book.text(SHEET, row, 0, label, "strong" if metric in RATIOS else "text")
         book.text(SHEET, row, 1, unit, "weak")
-        largest = max(abs(result.metrics[metric] or 0) for result in results) / size
+        numbers = number_format(unit or METRICS[metric].unit, *(value / size for result in results if (value := result.metrics[metric]) is not None))
         for scenario, result in enumerate(results):
             value = result.metrics[metric]
             if value is not None:
                 formula = f"={table.cell(metric, scenario)}" + (f"/{size!r}".upper() if size != 1 else "")
                 look = "strong" if metric in RATIOS else "number"
-                book.live(SHEET, row, VALUES + scenario, formula, value / size, look, number_format(unit or METRICS[metric].unit, largest))
+                book.live(SHEET, row, VALUES + scenario, formula, value / size, look, numbers)
     if stack:
         write_stack(book, stack_top, stack, table)
     write_metrics(book, table)
     sheet.set_column(0, 0, 50)
     sheet.set_column(1, 1, 18)
     sheet.set_column(VALUES, last, 20)
-    page(sheet, table.top + len(table.rows), max(last, VALUES + 3), top + 1, VALUES, book.footer)
+    page(sheet, table.top + len(table.rows), max(last, VALUES + 3), top + 1, VALUES, book.footer, upright=True)
 
 
 def head(book: Book, row: int, texts: tuple[str, ...]) -> None:
@@ -139,11 +139,11 @@ def write_metrics(book: Book, table: Table) -> None:
         unit = METRICS[TOKENS if name == GROSS else name].unit
         book.text(SHEET, row, 0, name)
         book.text(SHEET, row, 1, unit, "weak")
-        for scenario, result in enumerate(book.results):
-            value = gross_of(result.metrics) if name == GROSS else result.metrics[name]
+        values = [gross_of(result.metrics) if name == GROSS else result.metrics[name] for result in book.results]
+        numbers = number_format(unit, *(value for value in values if value is not None))
+        for scenario, (result, value) in enumerate(zip(book.results, values, strict=True)):
             if value is None:
                 continue
-            numbers = number_format(unit, value)
             if name in RATIOS:
                 cost = RATIOS[name]
                 formula = call(perf_per_tco, baseline=table.cell(cost, base), own=table.cell(cost, scenario))
