@@ -14,7 +14,22 @@ from typer.main import get_group
 from tco import __version__
 
 ALONE = (
-    *("baseline", "bom", "calibrate", "claims", "collective", "compare", "diff", "explain", "export", "fabric", "frontier", "init", "kernel", "measure"),
+    *(
+        "baseline",
+        "bom",
+        "calibrate",
+        "claims",
+        "collective",
+        "compare",
+        "diff",
+        "explain",
+        "export",
+        "fabric",
+        "frontier",
+        "init",
+        "kernel",
+        "measure",
+    ),
     *("network", "perf", "price", "validate"),
 )
 SHELVES = ("parts", "systems", "models", "scenarios", "sources", "rebates")

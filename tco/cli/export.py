@@ -129,15 +129,15 @@ def write_folder(folder: Path, files: dict[str, str]) -> None:
     from tco.outputs.package import DESCRIPTION
 
     new = not folder.exists()
+    if not new and folder.is_dir() and any(folder.iterdir()) and not (folder / DESCRIPTION).is_file():
+        raise UsageError(f"{folder}/: holds other files, expected a new or empty folder, or a data package to replace")
     try:
-        if not new and any(folder.iterdir()) and not (folder / DESCRIPTION).is_file():
-            raise UsageError(f"{folder}/: holds other files, expected a new or empty folder, or a data package to replace")
         folder.mkdir(exist_ok=True)
         for name, text in files.items():
             write_atomically(folder / name, text)
-    except (UsageError, OSError) as error:
+    except BaseException as error:
         if new:
             shutil.rmtree(folder, ignore_errors=True)
-        if isinstance(error, UsageError):
-            raise
-        raise UsageError(f"{folder}/: cannot be written ({error.strerror or error})") from None
+        if isinstance(error, OSError):
+            raise UsageError(f"{folder}/: cannot be written ({error.strerror or error})") from None
+        raise

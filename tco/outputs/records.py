@@ -53,7 +53,9 @@ def records_of(results: Sequence[Result], catalogue: Catalogue, names_only: bool
     bill = [[result.scenario, *bill_cells(line)] for result in results if result.bill for line in result.bill.lines]
     cost = [[result.scenario, *row] for result in results for row in cost_rows(result)]
     named = {str(row[INPUT.index("source")]) for row in inputs}
-    named |= {source for lines, at in ((bill, BILL.index("source")), (cost, COST.index("sources"))) for row in lines for source in row[at + 1].split(";")}
+    named |= {
+        source for lines, at in ((bill, BILL.index("source")), (cost, COST.index("sources"))) for row in lines for source in row[at + 1].split(";")
+    }
     sources = [[name, source.title, source.url, source.date] for name, source in sorted(catalogue.sources.items()) if name in named]
     return {
         "scenarios": Records((*CONTEXT, *METRICS), scenarios),

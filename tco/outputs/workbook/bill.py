@@ -40,7 +40,9 @@ def place(book: Book) -> None:
 def write(book: Book) -> None:
     """Write the bill of every scenario, one below the other."""
     book.text(SHEET, 0, 0, "Bill of materials", "title")
-    book.text(SHEET, 1, 0, "Of one whole scale-up world. Quantities follow from the system's tree and are fixed; prices follow the inputs.", "subtitle")
+    book.text(
+        SHEET, 1, 0, "Of one whole scale-up world. Quantities follow from the system's tree and are fixed; prices follow the inputs.", "subtitle"
+    )
     for column, (head, width) in enumerate(HEADS):
         book.text(SHEET, TOP, column, head, "head" if QUANTITY <= column <= POWER else "head-text")
         book.sheets[SHEET].set_column(column, column, width)

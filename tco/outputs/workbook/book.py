@@ -16,7 +16,7 @@ from tco.outputs.workbook.cells import Content, Row, content_of
 from tco.outputs.workbook.looks import Looks
 
 SHEETS = ("Summary", "Inputs", "BOM", "Cost", "Performance", "Structure", "Sources", "Read me")
-MADE = datetime(2000, 1, 1)  # noqa: DTZ001 - of every workbook, so that equal inputs give equal bytes
+MADE = datetime(2000, 1, 1)  # of every workbook, so that equal inputs give equal bytes
 
 
 class Book:

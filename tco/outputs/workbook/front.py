@@ -44,14 +44,23 @@ def write_read_me(book: Book) -> None:
         ("command", book.command),
         ("", ""),
         ("Summary", "Scenarios side by side, the stack of costs, and every metric under its name."),
-        ("Inputs", "Every number a figure rests on: change a coloured cell. Yellow is shipped, orange is your own. Its base value has a name that formulas use."),
+        (
+            "Inputs",
+            "Every number a figure rests on: change a coloured cell. Yellow is shipped, orange your own. Formulas use the name of its base value.",
+        ),
         ("BOM", "The parts of one scale-up world: quantity, unit price, price, power."),
         ("Cost", "Every step from parts to dollars a chip-hour. One row is one equation; a column is a scenario."),
         ("Performance", "Every step from operators to tokens a second, on the plan that is held."),
-        ("Structure", "What is decided before anything is computed: plan, choices, counts. Locked, since changing it needs the program, which searches anew."),
+        (
+            "Structure",
+            "What is decided before anything is computed: plan, choices, counts. Locked, since changing it needs the program, which searches anew.",
+        ),
         ("Sources", "Where the numbers come from."),
         ("", ""),
-        ("held", "A change of inputs keeps the plan and all choices, as evaluating with a fixed structure does. A better plan may exist after a large change."),
+        (
+            "held",
+            "A change of inputs keeps the plan and all choices, as evaluating on a fixed structure does. Another plan may then be better.",
+        ),
         ("decides", "Inputs marked 'decides structure' also decided what exists; changing them here moves what is computed, not what was decided."),
         ("no value", "An empty cell cannot be computed for that scenario; it is never zero."),
     ]

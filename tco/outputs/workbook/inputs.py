@@ -24,7 +24,13 @@ def write(book: Book) -> None:
     """Write the inputs, those of the site and the terms first."""
     sheet = book.sheets[SHEET]
     book.text(SHEET, 0, 0, "Inputs", "title")
-    book.text(SHEET, 1, 0, "Change a coloured value: everything else follows. Orange values are your own. low and high are the P5 and P95 of belief.", "subtitle")
+    book.text(
+        SHEET,
+        1,
+        0,
+        "Change a coloured value: everything else follows. Orange values are your own. low and high are the P5 and P95 of belief.",
+        "subtitle",
+    )
     for column, (head, width) in enumerate(HEADS):
         book.text(SHEET, TOP, column, head, "head" if head in NUMBERS else "head-text")
         sheet.set_column(column, column, width)
@@ -62,7 +68,9 @@ def write_row(book: Book, row: int, leaf: Leaf) -> None:
     book.number(SHEET, row, VALUE, value, "own" if given.overlay else "input", number_format(name, value) if value else "0")
     book.text(SHEET, row, 2, name, "weak")
     cell = f"B{row + 1}"
-    book.live(SHEET, row, BASE, f"={cell}" if factor == 1 else f"={cell}*{factor!r}".upper(), node.value, "number", number_format(node.unit, node.value))
+    book.live(
+        SHEET, row, BASE, f"={cell}" if factor == 1 else f"={cell}*{factor!r}".upper(), node.value, "number", number_format(node.unit, node.value)
+    )
     book.workbook.define_name(leaf.name, f"={SHEET}!$D${row + 1}")
     book.text(SHEET, row, 4, node.unit, "weak")
     for column, bound in ((5, given.low), (6, given.high)):
@@ -70,18 +78,9 @@ def write_row(book: Book, row: int, leaf: Leaf) -> None:
             own = convert(bound, node.unit, name)
             book.number(SHEET, row, column, own, "weak", number_format(name, own))
     read_by = [book.results[at].scenario for at in leaf.scenarios]
-    decides = any(node.path in (book.results[at].structure or _NONE).readings for at in leaf.scenarios)
+    decides = any(decided is not None and node.path in decided.readings for decided in (book.results[at].structure for at in leaf.scenarios))
     texts = (given.kind, given.as_of, book.catalogue.source_title(given.source), "own" if given.overlay else "", "yes" if decides else "")
     everybody = len(read_by) == len(book.results)
     for column, text in enumerate((*texts, "all" if everybody else ", ".join(read_by), given.note), 7):
         if text:
             book.text(SHEET, row, column, text, "weak")
-
-
-class _Nothing:
-    """The structure of a result that has none."""
-
-    readings: dict[str, float] = {}  # noqa: RUF012
-
-
-_NONE = _Nothing()

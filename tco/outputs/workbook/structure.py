@@ -35,8 +35,9 @@ def flat(found: Any, lead: str = "") -> Iterator[tuple[str, Any]]:
 
 def decided(result: Result) -> dict[str, Any]:
     """Return all that is decided of a result, by name: its documents and texts, its plan, its choices, and what they were decided by."""
-    document = structure_document(result.structure) or {}
-    variant, documents = (result.origin.variant, result.origin.documents) if result.origin else ({}, {})
+    document: dict[str, Any] = structure_document(result.structure) or {}
+    origin = result.origin
+    variant, documents = (origin.variant, origin.documents) if origin else ({}, {})
     told = [result.system, variant, documents, result.texts, plain_plan(result.plan), *map(document.get, ("alternatives", "choices", "rests_on"))]
     return dict(flat(dict(zip(PARTS, told, strict=True))))
 
@@ -45,19 +46,20 @@ def write_choices(book: Book) -> int:
     """Write the plan and the choices, and return the row at which the head of the counts stands."""
     book.text(SHEET, 0, 0, "Structure", "title")
     book.text(SHEET, 1, 0, HELD, "subtitle")
-    columns = [decided(result) for result in book.results]
     for column, head in enumerate(("decided", "", "", *(result.scenario for result in book.results))):
         book.text(SHEET, 2, column, head, "head" if column >= VALUES else "head-text")
+    found = [decided(result) for result in book.results]
     row = 3
-    for name in sorted(dict.fromkeys(name for column in columns for name in column), key=lambda name: PARTS.index(name.partition("/")[0])):
+    for name in sorted(dict.fromkeys(name for one in found for name in one), key=lambda name: PARTS.index(name.partition("/")[0])):
         book.text(SHEET, row, 0, name)
-        for scenario, column in enumerate(columns):
-            value = column.get(name)
-            if isinstance(value, (int, float)) and not isinstance(value, bool):
+        for scenario, one in enumerate(found):
+            value = one.get(name)
+            if isinstance(value, bool):
+                book.text(SHEET, row, VALUES + scenario, "yes" if value else "no", "fixed-text")
+            elif isinstance(value, (int, float)):
                 book.number(SHEET, row, VALUES + scenario, value, "fixed", number_format("", value))
             elif value is not None:
-                words = {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value
-                book.text(SHEET, row, VALUES + scenario, words, "fixed-text")
+                book.text(SHEET, row, VALUES + scenario, value, "fixed-text")
         row += 1
     book.text(SHEET, row + 1, 0, "Counts and constants", "section")
     return row + 2
