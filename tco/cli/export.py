@@ -46,18 +46,32 @@ def export(
     import sys
 
     from tco.cli.load import HEADLINE, evaluate_all
+    from tco.outputs.redaction import NOTE
     from tco.studies.asking import compared
 
     ending = ending_of(output)
-    names = scenarios or list(HEADLINE)
+    names = list(dict.fromkeys(scenarios or HEADLINE))
     trace = ending == WORKBOOK
     catalogue, results = evaluate_all(names, given.data, given.settings, given.variant, priced=False, refuse=False, trace=trace)
+    refuse_namesakes(results)
     base, results = compared(results, baseline)
     write_workbook(given, output, catalogue, results, base, names) if trace else write_tables(given, output, ending, catalogue, results, base)
     if not given.quiet:
         notes = [f"{result.scenario}: {note}" for result in results for note in (*result.notes, *result.ages.notes)]
+        if given.texts["redact"]:  # a note may tell of own values
+            notes = [NOTE]
         for note in dict.fromkeys(notes):
             print(f"note: {note}", file=sys.stderr)
+
+
+def refuse_namesakes(results: Sequence[Result]) -> None:
+    """Raise `UsageError` where two scenarios have one name, by which their rows could not be told apart."""
+    from tco.foundation.errors import UsageError
+
+    found = [result.scenario for result in results]
+    twice = next((name for name in found if found.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"two scenarios are called {twice}, expected names that tell them apart")
 
 
 def write_workbook(given: Given, output: str, catalogue: Catalogue, results: Sequence[Result], baseline: str, names: Sequence[str]) -> None:

@@ -160,6 +160,33 @@ def test_wrong_data_is_said_and_nothing_is_written(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_chip_alone_has_no_bill_and_its_speed_all_the_same(tmp_path):
+    assert tco("export", "h100-sxm", "--quiet", "-o", tmp_path / "a.xlsx").exit_code == 0
+    metrics = table((tmp_path / "a.xlsx").read_bytes(), "Summary", "metric")
+    assert "tco_usd_per_chip_hour" not in metrics
+    assert metrics["hbm_byte_per_s"]["h100-sxm"] > 0
+
+
+def test_scenarios_of_one_name_are_refused(tmp_path):
+    assert tco("init", tmp_path / "c").exit_code == 0
+    mine = next((tmp_path / "c").glob("*.toml"))
+    (tmp_path / "d").mkdir()
+    other = tmp_path / "d" / mine.name
+    other.write_bytes(mine.read_bytes())
+    done = tco("export", mine, other, "-o", tmp_path / "a.csv")
+    assert (done.exit_code, "are called" in done.stderr) == (2, True)
+    assert tco("export", mine, mine, "-o", tmp_path / "a.csv").exit_code == 0
+    assert len(rows(tmp_path / "a.csv")) == 1
+
+
+def test_a_rack_that_does_not_fit_keeps_its_column(tmp_path):
+    pair = ("gb200-nvl72", "h200-hgx8", "--set", "site=us-air-hall")
+    assert tco("export", *pair, "-o", tmp_path / "a.xlsx").exit_code == 0
+    metrics = table((tmp_path / "a.xlsx").read_bytes(), "Summary", "metric")
+    assert metrics["tco_usd_per_chip_hour"].keys() == {"metric", "unit", "h200-hgx8"}
+    assert metrics["output_tokens_per_s_per_chip"]["gb200-nvl72"] > 0
+
+
 def test_a_saved_result_is_exported_as_tables_only(tmp_path):
     from tests.chain import result
 

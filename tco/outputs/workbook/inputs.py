@@ -76,7 +76,7 @@ def write_row(book: Book, row: int, leaf: Leaf) -> None:
     for column, bound in ((5, given.low), (6, given.high)):
         if bound is not None:
             own = convert(bound, node.unit, name)
-            book.number(SHEET, row, column, own, "weak", number_format(name, own))
+            book.number(SHEET, row, column, own, "weak-number", number_format(name, own))
     read_by = [book.results[at].scenario for at in leaf.scenarios]
     decides = any(decided is not None and node.path in decided.readings for decided in (book.results[at].structure for at in leaf.scenarios))
     texts = (given.kind, given.as_of, book.catalogue.source_title(given.source), "own" if given.overlay else "", "yes" if decides else "")

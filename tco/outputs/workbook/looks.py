@@ -17,6 +17,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "strong": {"bold": True},
     "weak": {"font_color": GREY, "indent": 1},
     "number": {},
+    "weak-number": {"font_color": GREY},
     "total": {"bold": True, "top": 1},
     "input": {"font_color": "#0000C0", "bg_color": INPUT, "border": 1, "border_color": LINE, "locked": False},
     "own": {"font_color": "#0000C0", "bg_color": OWN, "bold": True, "border": 1, "border_color": LINE, "locked": False},

@@ -44,7 +44,11 @@ def write(book: Book) -> None:
     results, sheet = book.results, book.sheets[SHEET]
     names = [result.scenario for result in results]
     last = VALUES + len(names) - 1
-    above = [title_of(results), *premises(results), f"Baseline: {book.baseline}. Every figure follows the sheet Inputs; plan and choices are held."]
+    above = [
+        title_of(results),
+        *premises([result for result in results if result.bill]),
+        f"Baseline: {book.baseline}. Every figure follows the sheet Inputs; plan and choices are held.",
+    ]
     book.text(SHEET, 0, 0, "Total cost of ownership", "title")
     for row, line in enumerate(above, 1):
         book.text(SHEET, row, 0, line, "subtitle")
