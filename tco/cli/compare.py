@@ -40,7 +40,7 @@ def compare(
     from tco.chain.placement import SITE_POWER
     from tco.cli.emit import Answer
     from tco.cli.load import HEADLINE, evaluate_all
-    from tco.outputs.comparison import comparison_document, comparison_rows, comparison_table, hall_rows
+    from tco.outputs.comparison import CONTEXT, comparison_document, comparison_rows, comparison_table, hall_rows
     from tco.outputs.document import document
     from tco.studies.asking import compared
 
@@ -52,7 +52,7 @@ def compare(
         Answer(
             lambda: document("compare", catalogue, comparison_document(results, base, halls)),
             lambda: [comparison_table(results, base, hall_rows(halls))],
-            ("scenario", "system", *METRICS),
+            ("scenario", "system", *METRICS, *CONTEXT),
             comparison_rows(results),
             [f"{result.scenario}: {note}" for result in results for note in (*result.notes, *result.ages.notes)],
         ),

@@ -224,8 +224,8 @@ def binding(result: Result, phase: str) -> str:
 
 
 def comparison_rows(results: Sequence[Result]) -> list[list[Any]]:
-    """Return the CSV rows: scenario, system, then every metric."""
-    return [[result.scenario, result.system, *(result.metrics[name] for name in METRICS)] for result in results]
+    """Return the CSV rows: scenario, system, then every metric, then what the row rests on."""
+    return [[result.scenario, result.system, *(result.metrics[name] for name in METRICS), *context_of(result)] for result in results]
 
 
 def validation(result: Result) -> dict[str, Any]:
@@ -260,24 +260,65 @@ def comparison_document(results: Sequence[Result], baseline: str, halls: Sequenc
     ]
     for row, hall in zip(rows, halls, strict=bool(halls)):
         row["hall"] = hall
-    return {"baseline": baseline, "inputs": inputs_of(results), "rows": rows}
+    given = {path: text for result in results for path, text in set_of(result).items()}
+    return {"baseline": baseline, "inputs": inputs_of(results), "set": given, "rows": rows}
 
 
 NAMED = ("terms.date", "workload.model", "workload.practice", "workload.software", "workload.engine")
+
+
+def asked_of(result: Result) -> dict[str, Any]:
+    """Return what a result was asked for, by name."""
+    documents = result.origin.documents if result.origin else {}
+    asked: dict[str, Any] = {name: documents.get(name) for name in ("site", "terms", "workload", "cluster")}
+    asked |= {path.partition(".")[2]: result.texts.get(path) for path in NAMED}
+    formats = (path for path in result.texts if path == "workload.precision" or path.endswith("_format"))
+    return asked | {"formats": {path.partition(".")[2]: result.texts[path] for path in sorted(formats)}}
+
+
+def set_of(result: Result) -> dict[str, str]:
+    """Return the inputs that were set and that the result rests on, as `--set` takes them."""
+    found = {}
+    for path in result.origin.settings if result.origin else ():
+        if path in result.texts:
+            found[path] = result.texts[path]
+        elif path in result.inputs and (shown := result.inputs[path].shown):
+            found[path] = f"{shown[0]!r} {shown[1]}".rstrip()
+    return found
 
 
 def inputs_of(results: Sequence[Result]) -> dict[str, Any]:
     """Return what the results rest on, by name; a table by scenario where they differ."""
     found: dict[str, dict[str, Any]] = {}
     for result in results:
-        documents = result.origin.documents if result.origin else {}
-        own: dict[str, Any] = {name: documents.get(name) for name in ("site", "terms", "workload", "cluster")}
-        own |= {path.partition(".")[2]: result.texts.get(path) for path in NAMED}
-        formats = (path for path in result.texts if path == "workload.precision" or path.endswith("_format"))
-        own["formats"] = {path.partition(".")[2]: result.texts[path] for path in sorted(formats)}
-        for name, value in own.items():
+        for name, value in asked_of(result).items():
             found.setdefault(name, {})[result.scenario] = value
     return {name: next(iter(each.values())) if len({str(one) for one in each.values()}) == 1 else each for name, each in found.items()}
+
+
+CONTEXT = (
+    *("date", "site", "terms", "perspective", "workload", "cluster", "model", "engine", "practice", "software", "formats", "plan", "set"),
+    *("hardware_sourced_share", "validated_rows"),
+)
+
+
+def context_of(result: Result) -> list[Any]:
+    """Return what a CSV row says of how it came about, so that it can be told from another and made again."""
+    asked = asked_of(result) | {"perspective": result.perspective, "plan": plan_words(result.report.plan), "set": in_words(set_of(result))}
+    asked["formats"] = in_words(asked["formats"])
+    asked["hardware_sourced_share"] = result.shares.get("hardware", {}).get("sourced")
+    asked["validated_rows"] = result.standing.rows
+    return [asked[name] for name in CONTEXT]
+
+
+def in_words(found: Mapping[str, Any]) -> str:
+    """Return names and values as a text of one cell."""
+    return ";".join(f"{name}={value}" for name, value in found.items())
+
+
+def plan_words(plan: Mapping[str, Any] | None) -> str:
+    """Return the axes of a plan as `--plan` takes them."""
+    return ",".join(f"{name}={value:g}" for name, value in (plan or {}).items() if isinstance(value, (int, float)) and not isinstance(value, bool))
 
 
 def bill_dates(result: Result) -> dict[str, float]:
