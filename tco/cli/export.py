@@ -105,13 +105,14 @@ def command_line(given: Given, names: Sequence[str], baseline: str) -> str:
 def write_tables(given: Given, output: str, ending: str, catalogue: Catalogue, results: Sequence[Result], baseline: str) -> None:
     """Write what the scenarios come to as tables, in the form an ending asks for."""
     from tco.foundation.files import write_atomically
+    from tco.outputs.comparison import inputs_of
     from tco.outputs.document import document, to_json
     from tco.outputs.package import export_document, package_files, parquet_of
     from tco.outputs.records import records_of
     from tco.outputs.table import to_csv
 
     redact = given.texts["redact"]
-    tables = records_of(results, catalogue, names_only=redact)
+    tables = records_of(results, catalogue)
     if redact:
         tables = redacted(tables)
     if ending == FOLDER:
@@ -120,7 +121,11 @@ def write_tables(given: Given, output: str, ending: str, catalogue: Catalogue, r
     settings = dict.fromkeys(given.settings) if redact else given.settings
     makers: dict[str, Callable[[], str | bytes]] = {
         ".csv": lambda: to_csv(*tables["scenarios"]),
-        ".json": lambda: to_json(document("export", catalogue, {"set": settings, "variant": given.variant, **export_document(tables, baseline)})),
+        ".json": lambda: to_json(
+            document(
+                "export", catalogue, {"inputs": inputs_of(results), "set": settings, "variant": given.variant, **export_document(tables, baseline)}
+            )
+        ),
         ".parquet": lambda: parquet_of(tables["scenarios"]),
     }
     write_atomically(Path(output), makers[ending]())

@@ -8,8 +8,9 @@ from typing import Any
 
 from tco import __version__
 from tco.catalog import Catalogue
+from tco.chain.metrics import METRICS
 from tco.outputs.document import number, to_json
-from tco.outputs.records import ROW_UNIT, TITLES, UNITS, Records
+from tco.outputs.records import TITLES, UNITS, Records
 from tco.outputs.table import to_csv
 
 DESCRIPTION = "datapackage.json"
@@ -56,9 +57,8 @@ def field(name: str) -> dict[str, str]:
 def export_document(tables: Mapping[str, Records], baseline: str) -> dict[str, Any]:
     """Return the content of the JSON document: the scenarios, each with what belongs to it, and the units."""
     rows = []
-    metrics = [name for name in tables["scenarios"].header if name in UNITS and UNITS[name] != ROW_UNIT]
     for record in objects(tables["scenarios"]):
-        mine = {name: record.pop(name) for name in metrics if name not in ("sourced_share", "validated_rows")}
+        mine = {name: record.pop(name) for name in METRICS}
         parts = {name: [one for one in objects(tables[name]) if one.pop("scenario") == record["scenario"]] for name in ("inputs", "bill", "cost")}
         rows.append({**record, "metrics": mine, **parts})
     units = {name: UNITS[name] for table in tables.values() for name in table.header if name in UNITS}

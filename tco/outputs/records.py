@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
@@ -10,20 +10,17 @@ from tco.chain.metrics import METRICS
 from tco.chain.result import Result
 from tco.outputs.bills import HEADER as BILL
 from tco.outputs.bills import bill_cells
+from tco.outputs.comparison import CONTEXT, comparison_rows
 from tco.outputs.costs import HEADER as COST
 from tco.outputs.costs import cost_rows
 
 PURE = "1"  # the unit of a number without one
 ROW_UNIT = "as the column unit says"
 UNITS = {  # of the columns that are numbers and no metrics
-    **{"sourced_share": PURE, "validated_rows": PURE, "quantity": PURE, "unit_price_usd": "USD", "extended_usd": "USD", "power_w": "W"},
+    **{"hardware_sourced_share": PURE, "validated_rows": PURE, "quantity": PURE, "unit_price_usd": "USD", "extended_usd": "USD", "power_w": "W"},
     **{"usd": "USD", "usd_per_chip_hour": "USD/chip/h", "value": ROW_UNIT, "low": ROW_UNIT, "high": ROW_UNIT},
     **{name: metric.unit or PURE for name, metric in METRICS.items()},
 }
-CONTEXT = (
-    *("scenario", "system", "date", "site", "terms", "workload", "cluster", "model", "formats", "plan", "perspective"),
-    *("sourced_share", "validated_rows", "overrides"),
-)
 INPUT = ("scenario", "path", "value", "unit", "low", "high", "as_of", "kind", "source", "own")
 TITLES = {
     "scenarios": "A row for each scenario: what it rests on, and every metric",
@@ -46,9 +43,8 @@ class Records(NamedTuple):
             yield name, UNITS.get(name), [row[at] for row in self.rows]
 
 
-def records_of(results: Sequence[Result], catalogue: Catalogue, names_only: bool = False) -> dict[str, Records]:
-    """Return the tables of some results by name; with `names_only` it is said which inputs were replaced, and not by what."""
-    scenarios = [[*context_of(result, names_only), *(result.metrics[name] for name in METRICS)] for result in results]
+def records_of(results: Sequence[Result], catalogue: Catalogue) -> dict[str, Records]:
+    """Return the tables of some results by name."""
     inputs = [[result.scenario, *row] for result in results for row in input_rows(result)]
     bill = [[result.scenario, *bill_cells(line)] for result in results if result.bill for line in result.bill.lines]
     cost = [[result.scenario, *row] for result in results for row in cost_rows(result)]
@@ -58,38 +54,12 @@ def records_of(results: Sequence[Result], catalogue: Catalogue, names_only: bool
     }
     sources = [[name, source.title, source.url, source.date] for name, source in sorted(catalogue.sources.items()) if name in named]
     return {
-        "scenarios": Records((*CONTEXT, *METRICS), scenarios),
+        "scenarios": Records(("scenario", "system", *METRICS, *CONTEXT), comparison_rows(results)),
         "inputs": Records(INPUT, inputs),
         "bill": Records(("scenario", *BILL), bill),
         "cost": Records(("scenario", *COST), cost),
         "sources": Records(("id", "title", "url", "date"), sources),
     }
-
-
-def context_of(result: Result, names_only: bool) -> list[Any]:
-    """Return what a row has to say so that its figures can be made again."""
-    origin, texts = result.origin, result.texts
-    documents = origin.documents if origin else {}
-    settings = {**origin.variant, **origin.settings} if origin else {}
-    formats = result.structure.choices.get("formats", {}) if result.structure else {}
-    return [
-        result.scenario,
-        result.system,
-        texts.get("terms.date"),
-        *(documents.get(name) for name in ("site", "terms", "workload", "cluster")),
-        texts.get("workload.model"),
-        joined(formats),
-        joined({axis: size for axis, size in (result.report.plan or {}).items() if not isinstance(size, Mapping)}),
-        result.perspective,
-        result.shares.get("hardware", {}).get("sourced"),
-        result.standing.rows,
-        "; ".join(settings) if names_only else joined(settings, "; "),
-    ]
-
-
-def joined(named: Mapping[str, Any], between: str = ",") -> str:
-    """Return names with their values as one text."""
-    return between.join(f"{name}={value}" for name, value in named.items())
 
 
 def input_rows(result: Result) -> Iterator[list[Any]]:

@@ -60,15 +60,16 @@ def test_a_row_says_what_it_rests_on(folder):
     for row in rows(folder / "a.csv"):
         assert (row["site"], row["workload"], row["date"]) == ("us-hyperscale", "deepseek-v3-8k-1k", "2025-12")
         assert (row["model"], row["perspective"]) == ("deepseek-v3", "hyperscaler")
-        assert "site.pue=1.2" in row["overrides"]
+        assert "site.pue=1.2" in row["set"]
         assert "precision=fp8" in row["formats"]
-        assert 0 < float(row["sourced_share"]) < 1
+        assert 0 < float(row["hardware_sourced_share"]) < 1
         assert float(row["validated_rows"]) >= 0
         plan = dict(pair.split("=") for pair in row["plan"].split(","))
         assert {"tp", "ep", "batch"} <= plan.keys()
     found = json.loads((folder / "a.json").read_text(encoding="utf-8"))
     assert found["schema"] == "tco.export/1"
     assert found["set"] == {"site.pue": "1.2"}
+    assert found["inputs"]["site"] == "us-hyperscale"
     assert found["baseline"] == "gb200-nvl72"
     assert {one["path"]: one["value"] for one in found["rows"][0]["inputs"]}["site.pue"] == 1.2
     assert found["units"]["tco_usd_per_chip_hour"] == METRICS["tco_usd_per_chip_hour"].unit
