@@ -47,11 +47,13 @@ def evaluate_all(
     plan: Mapping[str, str] | None = None,
     priced: bool = True,
     refuse: bool = True,
+    workload: bool = True,
     trace: bool = False,
 ) -> tuple[Catalogue, list[Result]]:
     """Return the results of some scenarios, and the catalogue of the last; scenarios without own data share one catalogue.
 
     A chip alone has no bill, and is refused where the answer is one (`priced`); racks that do not fit their site are unless `refuse` is false.
+    Without `workload` no plan is searched: only what the chips cost is asked for.
     """
     from tco.chain.result import Result
     from tco.chain.scenario import evaluate, without_bill
@@ -65,7 +67,8 @@ def evaluate_all(
             results.append(name if isinstance(name, Result) else kept_result(Path(name), shared))
         else:
             catalogue = catalogue_for(str(name), data) if isfile(name) else shared
-            results.append(evaluate(name, settings, plan, catalogue=catalogue, variant=variant, refuse=refuse, trace=trace))
+            found = evaluate(name, settings, plan, catalogue=catalogue, variant=variant, refuse=refuse, workload=workload, trace=trace)
+            results.append(found)
         if priced and results[-1].bill is None:
             raise without_bill(catalogue, results[-1].system)
     return catalogue, results

@@ -9,12 +9,12 @@ import numpy as np
 from tco.foundation.values import Readable
 from tco.models.architecture import Architecture
 from tco.performance.chip.machine import Machine
+from tco.performance.serving.answer import ServingResult
 from tco.performance.serving.batches import time_allowed, with_batch
 from tco.performance.serving.loaded import under_load
 from tco.performance.serving.phases import PassResult, decode, decode_rate, prefill, prefill_rate, reading_time
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan, attention_chips, decoding, reading
 from tco.performance.serving.requests import Request, request_of
-from tco.performance.serving.result import ServingResult
 from tco.performance.serving.search import Choice
 
 
