@@ -67,6 +67,14 @@ def without_own_values(answer: Answer, form: str) -> Answer:
     return answer._replace(json=lambda: document, tables=lambda: tables, rows=rows, notes=notes, texts=texts)
 
 
+def tables_without_own_values(tables: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Return the rows of some tables without what tells of own values; with moved values, end the run with them."""
+    if _making.get():
+        raise Made(tables)
+    other = _other.get() if isinstance(_other.get(), dict) else {}
+    return {name: alike_rows(rows, other.get(name, [])) for name, rows in tables.items()}
+
+
 def states_without_own_values(states: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return the states of a baseline without what tells of own values; each names the metrics it withholds, which no check looks at."""
     if _making.get():

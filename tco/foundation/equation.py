@@ -131,6 +131,7 @@ def expression(formula: Formula) -> Any:
     return formula.function(*(Symbol("name", name) for name in formula.parameters))
 
 
+@cache
 def equation(formula: Formula) -> str:
     """Return the formula's equation as the code computes it, for instance 'max(flops / compute_rate, bytes / bandwidth)'."""
     body = expression(formula)

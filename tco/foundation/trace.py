@@ -16,6 +16,7 @@ from contextvars import ContextVar, Token
 from typing import Any
 
 from tco.foundation.formula import RECORDER, Formula, greatest, in_use, least, total
+from tco.foundation.provenance import Input
 from tco.foundation.units import same_unit
 
 STRUCTURE = "structure"  # the source of a count that the system, model or plan itself states
@@ -64,7 +65,7 @@ def scope(*names: str) -> _Scope | _Nowhere:
 class Node:
     """One number of the graph: a leaf of the catalogue, a formula call, or a sum."""
 
-    __slots__ = ("formula", "id", "inputs", "kind", "name", "note", "operation", "path", "shown", "source", "unit", "value")
+    __slots__ = ("formula", "given", "id", "inputs", "kind", "name", "note", "operation", "path", "shown", "source", "unit", "value")
 
     def __init__(self, name: str, value: Any, unit: str, source: str) -> None:
         self.name = name
@@ -76,6 +77,7 @@ class Node:
         self.operation: str | None = None  # "total", "least" or "greatest" of the inputs
         self.inputs: list[tuple[str, Node]] = []
         self.path: str | None = None  # the input path `--set` takes
+        self.given: Input | None = None  # of an input, all that is known of it
         self.kind: str | None = None
         self.note: str = ""
         self.shown: tuple[float, str] | None = None  # value and unit as the catalogue writes them

@@ -34,7 +34,7 @@ def as_traced(trace: Trace) -> Reader:
 
     def read(given: Input) -> Traced:
         leaf = trace.leaf(given.path, given.value, given.unit, given.source, given.kind, given.path)
-        leaf.node.shown, leaf.node.note = given.shown, given.note
+        leaf.node.given, leaf.node.shown, leaf.node.note = given, given.shown, given.note
         return leaf
 
     return read

@@ -9,8 +9,7 @@ from tco.chain.metrics import METRICS
 from tco.outputs.table import significant
 
 if TYPE_CHECKING:
-    from tco.studies.drivers import Driver
-    from tco.studies.sureness import Sureness
+    from tco.studies.sureness import Driver, Sureness
 
 RATIO, TRAINING_COST = "perf_per_tco_vs_baseline", "train_usd_per_trillion_tokens"
 MILLION = 1e6
@@ -51,7 +50,7 @@ def range_lines(names: Sequence[str], found: Sequence[Sureness]) -> list[str]:
     """Return what drives each answer and what would flip it, and how the ranges were found."""
     driven = [(name, of.drivers) for name, of in zip(names, found, strict=bool(found)) if of.drivers]
     lines = [f"{name} is moved most by {'; '.join(map(driver_words, drivers))}." for name, drivers in driven]
-    draws = next((len(of.sample.meets) for of in found if of.sample), 0)
+    draws = max((of.draws for of in found), default=0)
     said = f"Ranges: {draws} draws of every input within its low and high, plan and structure held; ratio and chance count draws that both meet."
     return [*lines, said] if draws else lines
 

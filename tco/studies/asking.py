@@ -58,6 +58,7 @@ def evaluate_each(
     priced: bool = True,
     refuse: bool = True,
     workload: bool = True,
+    trace: bool = False,
 ) -> list[Asked]:
     """Evaluate some scenarios; those without own data share one catalogue.
 
@@ -78,7 +79,7 @@ def evaluate_each(
             saved, asks = not is_of_today(result, shared), asked_of(result)
         else:
             catalogue = catalogue_for(str(name), data) if isfile(name) else shared
-            result = evaluate(name, settings, plan, catalogue=catalogue, variant=variant, refuse=refuse, workload=workload)
+            result = evaluate(name, settings, plan, catalogue=catalogue, variant=variant, refuse=refuse, workload=workload, trace=trace)
         if priced and result.bill is None:
             raise without_bill(catalogue, result.system)
         asked.append(Asked(result.scenario if asks is not settings else str(name), asks, catalogue, result, saved))
@@ -105,9 +106,10 @@ def evaluate_all(
     priced: bool = True,
     refuse: bool = True,
     workload: bool = True,
+    trace: bool = False,
 ) -> tuple[Catalogue, list[Result]]:
     """Return the results of some scenarios as `evaluate_each` does, and the catalogue of the last."""
-    asked = evaluate_each(names, data, settings, variant, plan, priced, refuse, workload)
+    asked = evaluate_each(names, data, settings, variant, plan, priced, refuse, workload, trace)
     return catalogue_of(asked, data), [one.result for one in asked]
 
 

@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from tco.chain.metrics import perf_per_tco
 from tco.studies.ranges import P75, P95, Array, Range
+from tco.studies.sureness import Driver
 
 PLACES = np.array([-P95, -P75, 0.0, P75, P95])  # where an input is looked at: P5, P25, its value, P75 and P95
 CENTRE = 2
 BESIDE = np.delete(PLACES, CENTRE)
 NAMED = 3  # inputs an answer names
-
-
-class Driver(NamedTuple):
-    """An input that moves the performance per cost of a scenario."""
-
-    path: str
-    swing: float  # of the ratio to the baseline, from the input's P5 to its P95
-    flips_at: float | None  # where in between the ratio passes one; none where it does not
-    unit: str
-    value: float
-    shown: tuple[float, str] | None  # value and unit as the catalogue writes them
 
 
 def one_at_a_time(paths: Sequence[str]) -> dict[str, Array]:

@@ -7,9 +7,10 @@ import pytest
 
 import tco
 from tco.studies.asking import HEADLINE, evaluate_each
+from tco.studies.drawing import DRAWS, SEED
 from tco.studies.drivers import PLACES, drivers_of, flip, one_at_a_time, ways
 from tco.studies.ranges import P95, Range, ranges_of
-from tco.studies.sureness import DRAWS, SEED, sureness_of
+from tco.studies.sureness import sureness_of
 from tco.studies.uncertainty import COST, evaluated, share, spread
 from tests.cli import document
 from tests.cli import tco as command
@@ -110,3 +111,24 @@ def test_a_kept_result_of_todays_data_is_drawn_as_its_scenario_and_one_of_other_
     (tmp_path / "older.json").write_text(text)
     (older,) = evaluate_each([tmp_path / "older.json"], None, {})
     assert sureness_of([older], GB200)[0].reason == "it was saved on other data, and has no draws; name its scenario"
+
+
+def test_what_is_kept_is_what_was_drawn(tmp_path, monkeypatch):
+    """From a cache of its own: made, kept, read again; another file's time makes another name, and a folder that is none keeps nothing."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    asked = evaluate_each(["gb200-nvl72", "trn3-nl72x2"], None, {})
+    made = sureness_of(asked, "gb200-nvl72")
+    (file,) = (tmp_path / "tco").iterdir()
+    monkeypatch.setattr("tco.studies.sureness.drawn_anew", None)
+    assert sureness_of(asked, "gb200-nvl72") == made
+    monkeypatch.undo()
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert sureness_of(asked, "gb200-nvl72") == made
+    assert file.read_text()
+
+
+def test_own_settings_are_never_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    sureness_of(evaluate_each(["gb200-nvl72", "trn3-nl72x2"], None, {"site.pue": "1.3"}), "gb200-nvl72")
+    assert not (tmp_path / "tco").exists()

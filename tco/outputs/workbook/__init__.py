@@ -1,0 +1,1 @@
+"""The workbook of `tco export`: a spreadsheet that recalculates, written from the trace."""

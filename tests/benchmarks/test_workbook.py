@@ -1,0 +1,17 @@
+"""The workbook of the four headline racks, from scenario to bytes. Run with `--benchmark-only`."""
+
+from __future__ import annotations
+
+from tco.chain.scenario import evaluate
+from tco.outputs.workbook.book import workbook_of
+from tco.studies.asking import HEADLINE, compared
+
+
+def test_four_racks_side_by_side(benchmark, catalogue):
+    def export():
+        base, results = compared([evaluate(name, catalogue=catalogue, trace=True) for name in HEADLINE])
+        return workbook_of(results, catalogue, base, "tco export")
+
+    content = benchmark.pedantic(export, rounds=3, warmup_rounds=1)
+    assert content.startswith(b"PK")
+    assert benchmark.stats.stats.min <= 2
