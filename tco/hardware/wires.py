@@ -13,6 +13,7 @@ from tco.catalog import Catalogue
 from tco.catalog.systems import System
 from tco.fabric.scopes import AXES, count, lanes, number, torus_dimensions, whole_racks
 from tco.foundation.errors import DataError, unknown
+from tco.foundation.formula import somewhere
 from tco.foundation.values import Values
 from tco.hardware.nics import nic_faults
 
@@ -69,6 +70,9 @@ def scale_up(used: dict[str, float]) -> dict[str, float]:
 
 def chip_faults(system: System, catalogue: Catalogue, values: Values) -> Iterator[str]:
     """Yield the lanes a chip lacks: for its scale-up links, and for those with its host and NICs."""
+    rate = f"parts.{system.chip}.scale_up_bandwidth"
+    if system.chips > 1 and (values.has(rate) or catalogue.has_part_value(system.chip, "scale_up_bandwidth")) and somewhere(values[rate] <= 0):
+        yield f"{rate} is 0, and nothing else joins {system.chips:g} chips to a scale-up world"
     used = used_lanes(system)
     inside = scale_up(used)
     for attribute, wanted, what in (("lanes", inside, "scale-up lanes"), ("serdes_lanes", used, "lanes in all")):

@@ -11,6 +11,7 @@ from typing import Any
 
 from tco.catalog import Catalogue
 from tco.foundation.errors import DataError, unknown
+from tco.foundation.files import is_folder
 from tco.models.attention import Attention
 from tco.models.config import Config, Layout, read_config
 from tco.models.layers import Block, FeedForward, StateMixer
@@ -97,8 +98,9 @@ def load_model(catalogue: Catalogue, name: str) -> Architecture:
         stated: Architecture = catalogue.once(("stated model", name), lambda: stated_model(name))
         return stated
     path = Path(name)
-    if path.suffix == ".json" or path.is_dir():
-        path = path / "config.json" if path.is_dir() else path
+    folder = is_folder(path)
+    if path.suffix == ".json" or folder:
+        path = path / "config.json" if folder else path
         return architecture(read_config(path), path.resolve().parent.name, str(path))
     if name not in catalogue.models:
         raise unknown("model", name, catalogue.models)
