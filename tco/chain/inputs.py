@@ -23,7 +23,7 @@ from tco.foundation.provenance import KEPT, Given, Input
 from tco.foundation.values import Reader, Rule, Values, as_number
 from tco.hardware.bill import offers
 from tco.hardware.nics import from_the_tree
-from tco.hardware.wires import refuse_bad_wires
+from tco.hardware.wires import refuse_bad_wires, refuse_unjoined
 
 if TYPE_CHECKING:
     from tco.chain.structure import Structure
@@ -220,12 +220,14 @@ class Inputs:
         if self.system.bare:
             chip = f"parts.{scenario.system}"
             self.system = bare_system(self.catalogue, scenario.system, values.structure(f"{chip}.{DOMAIN}"), values.exists(f"{chip}.point_to_point"))
+            refuse_unjoined(self.system, self.catalogue, values)
             self.judged = set(values.inputs)
             return
         if self.system.alternatives:
             self.alternatives = self.cheapest(values) if self.structure is None else dict(self.structure.alternatives)
             self.system = load_system(self.catalogue, scenario.system, variant, self.alternatives)
         refuse_bad_wires(self.system, self.catalogue, values)
+        refuse_unjoined(self.system, self.catalogue, values)
         self.judged = set(values.inputs)
 
     def system_of(self, variant: dict[str, str]) -> System:

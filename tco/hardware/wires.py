@@ -39,6 +39,14 @@ def refuse_bad_wires(system: System, catalogue: Catalogue, values: Values) -> No
         raise DataError("; ".join(faults))
 
 
+def refuse_unjoined(system: System, catalogue: Catalogue, values: Values) -> None:
+    """Raise `DataError` for a scale-up world of several chips without bandwidth between them."""
+    rate = f"parts.{system.chip}.scale_up_bandwidth"
+    stated = values.has(rate) or catalogue.has_part_value(system.chip, "scale_up_bandwidth")
+    if system.chips > 1 and stated and somewhere(values[rate] <= 0):
+        raise DataError(f"{rate} is 0, and nothing else joins the {system.chips:g} chips of {system.id} to a scale-up world")
+
+
 def unstated(system: System, catalogue: Catalogue) -> Iterator[str]:
     """Yield what a complete system states so that its wires can be judged: its switch, and the lanes of its chip."""
     if system.fabric.get("kind") not in SWITCHLESS and "switch" not in system.fabric:
@@ -70,9 +78,6 @@ def scale_up(used: dict[str, float]) -> dict[str, float]:
 
 def chip_faults(system: System, catalogue: Catalogue, values: Values) -> Iterator[str]:
     """Yield the lanes a chip lacks: for its scale-up links, and for those with its host and NICs."""
-    rate = f"parts.{system.chip}.scale_up_bandwidth"
-    if system.chips > 1 and (values.has(rate) or catalogue.has_part_value(system.chip, "scale_up_bandwidth")) and somewhere(values[rate] <= 0):
-        yield f"{rate} is 0, and nothing else joins {system.chips:g} chips to a scale-up world"
     used = used_lanes(system)
     inside = scale_up(used)
     for attribute, wanted, what in (("lanes", inside, "scale-up lanes"), ("serdes_lanes", used, "lanes in all")):

@@ -36,9 +36,10 @@ def validation_tables(name: str, kind: str, card: dict[str, Any]) -> list[Table]
     rows += [score_cells("inside one curve (curves)", inside)] if inside["n"] else []
     rows += [score_cells("offline", card["offline"])] if card["offline"]["n"] else []
     ranges = card["ranges"]
+    wide = "" if ranges["median_width"] is None else f", a factor {ranges['median_width']:.2f} at the median"
     open_rows = [
-        f"something is unstated in {ranges['n']:,}, of which {ranges['inside']:,} were measured inside the range of what it may have been, "
-        f"a factor {ranges['median_width']:.2f} at the median (--rows: low, high, unstated)"
+        f"something is unstated in {ranges['n']:,}, of which {ranges['inside']:,} were measured inside the range of what it may have been"
+        f"{wide} (--rows: low, high, unstated)"
     ] * bool(ranges["n"])
     skipped = [f"skipped {count:,}: {reason}" for reason, count in sorted(card["skipped"].items(), key=lambda item: -item[1])]
     tables = [Table(columns, rows, f"{name}: {card['scored']:,} of {card['n']:,} {kind} scored", [], [*open_rows, *skipped])]

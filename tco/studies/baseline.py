@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tco.catalog.catalogue import is_name
 from tco.chain.metrics import AGAINST_BASELINE, METRICS, is_worse, perf_per_tco
 from tco.chain.scenario import usual_baseline
 from tco.foundation.errors import DataError, UsageError, unknown
@@ -78,7 +79,7 @@ def change_of(move: Move) -> float:
 
 def baseline_path(name: str, folder: Path = FOLDER) -> Path:
     """Return the file of a baseline; a name that is a path raises `DataError`."""
-    if not name or Path(name).name != name or name.startswith("."):
+    if not is_name(name) or name.startswith("."):
         raise DataError(f"{name!r} is no name for a baseline; expected letters, digits and dashes")
     return folder / f"{name}.json"
 
