@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from tco.catalog.catalogue import Catalogue
@@ -24,6 +25,7 @@ class Standing(NamedTuple):
     text: str
     path: str = ""  # of the engine that the answer took
     unmeasured: str = "prior"  # what an answer without rows rests on
+    anchors: tuple[str, ...] = ()  # chips of the same family that were measured where this one was not
 
     def by(self, path: str) -> Standing:
         """Return the standing of an answer that took a path of the engine."""
@@ -32,6 +34,8 @@ class Standing(NamedTuple):
     @property
     def short(self) -> str:
         """The standing in a table cell."""
+        if self.anchors:
+            return f"{self.rows} rows of {self.anchors[0]}" + (f" +{len(self.anchors) - 1}" if self.anchors[1:] else "")
         return f"{self.rows} rows, {self.median * 100:.0f} %" if self.median is not None else self.unmeasured
 
 
@@ -55,11 +59,17 @@ def errors_of(catalogue: Catalogue, kind: str) -> dict[str, dict[str, float]]:
     return {row["left_out"]: {name: float(row[name]) for name in names} for row in rows if row["kind"] == kind}
 
 
-def standing(catalogue: Catalogue, kind: str, chip: str) -> Standing:
-    """Return how an answer of a kind on a chip stands against measurements."""
-    found = next((row for row in table(catalogue, "chips") if row["kind"] == kind and row["part"] == chip), None)
+def standing(catalogue: Catalogue, kind: str, chip: str, relatives: Collection[str] = ()) -> Standing:
+    """Return how an answer of a kind on a chip stands against measurements: its own, or those of the `relatives` it shares its practice with."""
+    measured = {row["part"]: row for row in table(catalogue, "chips") if row["kind"] == kind or row["kind"].endswith(f"_{kind}")}
+    found = measured.get(chip)
     if found is None:
-        return Standing(0, None, None, f"not validated (prior): no published {WORDS[kind]} on {chip}")
+        anchors = tuple(sorted((part for part in measured if part in relatives), key=lambda part: -int(measured[part]["n"])))
+        none = f"not validated: no published {WORDS[kind]} on {chip}"
+        if not anchors:
+            return Standing(0, None, None, f"{none.replace(':', ' (prior):', 1)}")
+        rows = sum(int(measured[part]["n"]) for part in anchors)
+        return Standing(rows, None, None, f"{none}; anchored on {rows:,} of {', '.join(anchors)}", anchors=anchors)
     rows, median = int(found["n"]), float(found["median_ape"])
     apart = float(found["left_out"]) if found["left_out"] else None  # too few rows to say
     rest = "" if apart is None else f", left out {apart * 100:.0f} %"

@@ -92,7 +92,8 @@ def links_of_system(inputs: Inputs, values: Readable, library: Library | None = 
     family, route = family_of(inputs.catalogue, system.chip), route_of(inputs, values)
     switches = "in_network_reduction"
     reduces = inputs.catalogue.has_part_value(system.chip, switches) and values.exists(f"parts.{system.chip}.{switches}")
-    return links_of(values, system.chip, family, tiers, route, reduces, library or family_library(inputs.catalogue, family))
+    signalled = inputs.catalogue.has_part_value(system.chip, "dma_signal")
+    return links_of(values, system.chip, family, tiers, route, reduces, library or family_library(inputs.catalogue, family), signalled=signalled)
 
 
 def port_rate(text: str, key: str) -> float:

@@ -48,6 +48,8 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "workload.attention_core_format": "attention_core_format",
     "workload.engine": "engine",
     "workload.software": "software",
+    "workload.practice": "practice",
+    "workload.formats": "formats",
     "workload.attention": "attention",
     "workload.dropout": "dropout",
     "workload.expert_kernels": "expert_kernels",
@@ -68,9 +70,12 @@ FOLLOWS = {  # texts that follow another where they are not given
     "workload.expert_format": "workload.precision",
     "workload.cache_format": "workload.precision",
 }
+OWN = "own"
+CORE = "workload.attention_core_format"
+IMPLIED = ("workload.attention_format", "workload.expert_format", CORE)  # texts that the model's checkpoint or the chip's engine may say
 USUAL = {  # texts that are taken so where nothing says otherwise
     "terms.annuity": "yearly",
-    "workload.attention_core_format": "bf16",
+    "workload.formats": "given",
     "cluster.network": "rdma",
     **dict.fromkeys(
         (
@@ -81,6 +86,7 @@ USUAL = {  # texts that are taken so where nothing says otherwise
     ),
     "workload.engine": "family",  # the engine of the chip's family
     "workload.software": "mature",
+    "workload.practice": OWN,  # of the chip's own family
 }
 HEADLINE_SYSTEM = "gb200-nvl72"
 HEADLINE_DOCUMENTS = {
@@ -213,6 +219,10 @@ class Inputs:
         stated = wanted.get("terms.date")
         period(self.date, f"{stated.where if stated else scenario.documents['terms']}: terms.date")
         self.shared = self.catalogue.once(("dated", self.date), dict)
+        if self.texts.get("workload.practice", OWN) != OWN:
+            from tco.chain.practice import practised  # most scenarios keep their chip's own
+
+            self.found |= practised(self.catalogue, self.system.chip, self.text("workload.practice"))
         if self.structure is not None:
             self.structure.check(self.system, self.text)
             self.readings = dict(self.structure.readings)
@@ -221,14 +231,25 @@ class Inputs:
             chip = f"parts.{scenario.system}"
             self.system = bare_system(self.catalogue, scenario.system, values.structure(f"{chip}.{DOMAIN}"), values.exists(f"{chip}.point_to_point"))
             refuse_unjoined(self.system, self.catalogue, values)
+            if self.texts.get("workload.formats"):
+                self.take_formats(values, wanted)
             self.judged = set(values.inputs)
             return
         if self.system.alternatives:
             self.alternatives = self.cheapest(values) if self.structure is None else dict(self.structure.alternatives)
             self.system = load_system(self.catalogue, scenario.system, variant, self.alternatives)
+        if self.texts.get("workload.formats"):
+            self.take_formats(values, wanted)
         refuse_bad_wires(self.system, self.catalogue, values)
         refuse_unjoined(self.system, self.catalogue, values)
         self.judged = set(values.inputs)
+
+    def take_formats(self, values: Values, wanted: Mapping[str, Given]) -> None:
+        """Take the formats that the chip computes itself where they are asked for, but for those that somebody sets."""
+        from tco.chain.formats import formats_named, native  # most scenarios state theirs
+
+        if formats_named(self.text("workload.formats")):
+            self.texts |= {path: text for path, text in native(values, self.system.chip).items() if path not in wanted}
 
     def system_of(self, variant: dict[str, str]) -> System:
         """Return the system a scenario names, or the domain of a chip alone, whose size and links settings may still change."""
@@ -284,6 +305,9 @@ class Inputs:
     def text(self, path: str) -> str:
         """Return an input that is a text."""
         if path not in self.texts:
+            if path in IMPLIED and (found := self.implied().get(path)):
+                self.texts_used[path] = found
+                return found
             if path in FOLLOWS:
                 return self.text(FOLLOWS[path])
             if path in USUAL:
@@ -293,6 +317,13 @@ class Inputs:
             raise DataError(f"{self.scenario.documents[group]}: {path} is missing in data/{DOCUMENTS[group]}")
         self.texts_used[path] = self.texts[path]
         return self.texts[path]
+
+    def implied(self) -> dict[str, str]:
+        """Return the formats that the model is published in whatever precision is asked, and that in which engines run attention on the chip."""
+        from tco.chain.formats import published  # workloads that train serve in none
+        from tco.chain.practice import attention_core_of
+
+        return published(self.catalogue, self.text("workload.model")) | {CORE: attention_core_of(self.catalogue, self.system.chip)}
 
     @property
     def rebates(self) -> tuple[str, ...]:

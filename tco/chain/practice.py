@@ -6,10 +6,13 @@ import re
 from typing import Any
 
 from tco.catalog import Catalogue
+from tco.chain.inputs import OWN
 from tco.fabric.library import Library, library_of
 from tco.foundation.errors import DataError, unknown
+from tco.foundation.provenance import Input
 from tco.foundation.units import parse_quantity
 from tco.foundation.values import Values
+from tco.performance.chip.machine import chips_of, family_of
 
 MATURE = "mature"  # software that has had its time
 FAMILY = "family"  # the engine of the chip's family
@@ -20,6 +23,25 @@ DAYS = 30  # of a month
 def engines(catalogue: Catalogue) -> list[str]:
     """Return the serving engines whose practice the catalogue knows."""
     return sorted({owner for owner, name in catalogue.calibration_rows if name == "host_time"})
+
+
+def practised(catalogue: Catalogue, chip: str, family: str) -> dict[str, Input]:
+    """Return what a chip reaches in the practice of another family, under the paths of its own; what that one has no word for stays."""
+    own = family_of(catalogue, chip)
+    served_by(catalogue, family)
+    names = [name for owner, name in catalogue.calibration_rows if owner == family]
+    paths = {name: f"performance.{own}.{name}" for name in names if (own, name) in catalogue.calibration_rows}
+    return {path: catalogue.practice(family, name)._replace(path=path) for name, path in paths.items()}
+
+
+def relatives_of(catalogue: Catalogue, chip: str) -> frozenset[str]:
+    """Return the chips that share the practice of a chip."""
+    return chips_of(catalogue, family_of(catalogue, chip))
+
+
+def practice_family(catalogue: Catalogue, chip: str, text: str) -> str:
+    """Return the family whose practice a workload asks for: the chip's own, unless another is named."""
+    return family_of(catalogue, chip) if text == OWN else text
 
 
 def served_by(catalogue: Catalogue, family: str) -> dict[str, Any]:
@@ -43,6 +65,11 @@ def engine_of(catalogue: Catalogue, family: str, name: str) -> str:
     if name not in every:
         raise unknown("serving engine", name, every, "workload.engine")
     return name
+
+
+def attention_core_of(catalogue: Catalogue, chip: str) -> str:
+    """Return the format in which engines run the products of attention on a chip."""
+    return str(served_by(catalogue, family_of(catalogue, chip))["attention_core"])
 
 
 def library_of_engines(catalogue: Catalogue, family: str) -> Library:

@@ -25,6 +25,7 @@ from tco.chain.metrics import METRICS
 from tco.chain.ownership import cost_of, notes_of, rebates_of, refuse_strangers
 from tco.chain.placement import SITE_POWER, MisfitError, place
 from tco.chain.plans import plan_for
+from tco.chain.practice import relatives_of
 from tco.chain.result import Origin, Result
 from tco.chain.structure import Structure, structure_of
 from tco.chain.workloads import WORKLOADS, without_plan
@@ -145,9 +146,10 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
         texts=inputs.texts_used,
         standing=STATED
         if inputs.kind == "stated"
-        else catalogue.once(("standing", measured, chain.system.chip), lambda: standing(catalogue, measured, chain.system.chip)).by(
-            chain.serving.path
-        ),
+        else catalogue.once(
+            ("standing", measured, chain.system.chip),
+            lambda: standing(catalogue, measured, chain.system.chip, relatives_of(catalogue, chain.system.chip)),
+        ).by(chain.serving.path),
         order="" if inputs.kind == "stated" else catalogue.once(("order", measured), lambda: order_of(catalogue, measured)),
         report=report,
         ages=ages_of(catalogue, chain.cost.lines, values.inputs, inputs.date) if chain.cost and not many else Ages(),

@@ -11,7 +11,7 @@ import numpy as np
 
 from tco.chain.connections import links_of_system
 from tco.chain.inputs import Inputs
-from tco.chain.practice import engine_of, library_of_engines, months_after
+from tco.chain.practice import engine_of, library_of_engines, months_after, practice_family
 from tco.foundation.errors import DataError
 from tco.foundation.provenance import KEPT
 from tco.foundation.values import Readable, Values
@@ -49,8 +49,8 @@ def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], mon
     system, catalogue = inputs.system, inputs.catalogue
     family = family_of(catalogue, system.chip)
     stored = Stored(*(text(f"workload.{name}") for name in STORED))
-    traits = Traits(*(catalogue.has_part_value(system.chip, name) for name in ("array_rows", "cores_per_device", "dereferences")))
-    engine = engine_of(catalogue, family, text("workload.engine"))
+    traits = Traits(*(catalogue.has_part_value(system.chip, name) for name in ("array_rows", "cores_per_device", "dereferences", "dma_bandwidth")))
+    engine = engine_of(catalogue, practice_family(catalogue, system.chip, text("workload.practice")), text("workload.engine"))
     links = links_of_system(inputs, values, library_of_engines(catalogue, family))
     return machine(system.chip, links, values, family, stored, traits, engine, months)
 

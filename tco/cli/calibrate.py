@@ -20,6 +20,9 @@ def calibrate(
     accuracy: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Also write the errors of the fit and of what was left out, as data/accuracy holds them.")
     ] = None,
+    fit_name: Annotated[
+        str | None, typer.Option("--fit", metavar="NAME", help="Take what may move from fits/NAME.csv; none: from that of each kind.")
+    ] = None,
     date: Annotated[str, typer.Option(help="Date the rows carry: year and month.")] = "2026-11",
 ) -> None:
     """Fit the shared parameters of practice to measurements, and judge them on what was left out."""
@@ -38,7 +41,8 @@ def calibrate(
     tables = sorted((read_measured(path) for path in files), key=lambda found: KINDS.index(found[0]))
     found = {}
     for kind, table in tables:
-        made = found[kind] = fit(kind, table, catalogue, values, date, lambda text: None if given.quiet else print(text, file=sys.stderr))
+        made = fit(kind, table, catalogue, values, date, lambda text: None if given.quiet else print(text, file=sys.stderr), fit_name or "")
+        found[made.kind] = made
         for what, scores in made.accuracy.items():
             if not given.quiet:
                 print(f"{kind}, {what} left out: median {scores['median_ape']:.3f}, P90 {scores['p90_ape']:.3f}", file=sys.stderr)

@@ -31,6 +31,9 @@ def compare(
     scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; none: the four headline racks.")] = None,
     baseline: Annotated[str | None, typer.Option(metavar="NAME", help="The scenario the others are held against.")] = None,
     hall: Annotated[str | None, typer.Option(metavar="POWER", help="Fill a site with each system, such as '20 MW' from the grid.")] = None,
+    practice: Annotated[
+        str | None, typer.Option(metavar="FAMILY", help="Put all chips under the practice of one family, such as nvidia; none: each its own.")
+    ] = None,
 ) -> None:
     """Price and rate scenarios side by side."""
     from tco.chain.metrics import METRICS
@@ -41,8 +44,8 @@ def compare(
     from tco.outputs.document import document
     from tco.studies.asking import compared
 
-    settings = given.settings | ({SITE_POWER: hall} if hall else {})
-    catalogue, results = evaluate_all(scenarios or HEADLINE, given.data, settings, refuse=False)
+    wanted = given.settings | ({SITE_POWER: hall} if hall else {}) | ({} if practice is None else {"workload.practice": practice})
+    catalogue, results = evaluate_all(scenarios or HEADLINE, given.data, wanted, refuse=False)
     base, results = compared(results, baseline)
     halls = halls_of(results)
     given.emit(

@@ -39,6 +39,7 @@ def kernel(
     width: Annotated[float | None, side("Numbers of a row of an elementwise kernel.")] = None,
     passes: Annotated[float | None, side("Times an elementwise kernel reads or writes a row.")] = None,
     flat: Annotated[bool, typer.Option("--flat", help="An elementwise kernel that knows no rows, as sums.")] = False,
+    cores: Annotated[float | None, side("Cores of the chip that a product has to itself; none: all.")] = None,
     library: Annotated[str | None, typer.Option(help="Time it as this library's layer runs it, with its casts; none: the bare kernel.")] = None,
 ) -> None:
     """Time a product, attention or a pass over memory on one chip, and show the bound that binds."""
@@ -56,7 +57,7 @@ def kernel(
     sides = {"m": rows, "n": columns, "k": inner, "groups": groups, "width": width, "passes": passes, "by_row": not flat}
     sides |= {"batch": batch, "seq_q": seq_q, "seq_kv": seq_kv, "heads": heads, "kv_heads": kv_heads, "head_dim": head_dim}
     sides["causal"] = 0.0 if full else 1.0
-    found = asked(catalogue, values, chip, operation_of(operation, phase), precision, sides, library)
+    found = asked(catalogue, values, chip, operation_of(operation, phase), precision, sides, library, cores)
     given.emit(
         Answer(
             lambda: document("kernel", catalogue, kernel_document(found)),

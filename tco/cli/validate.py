@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tco.cli import app
 from tco.cli.options import Given, command
+
+if TYPE_CHECKING:
+    from tco.catalog import Catalogue
+    from tco.foundation.values import Values
 
 
 @command(app, "set")
@@ -20,6 +24,9 @@ def validate(
     max_error: Annotated[float | None, typer.Option(min=0, help="Exit 1 if the median error (a fraction) is larger.")] = None,
     alias: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="What names in the rows mean: name,part or name,model.")] = None,
     rows: Annotated[bool, typer.Option("--rows", help="Also give every row: in JSON as rows, in CSV instead of the scores.")] = False,
+    envelopes: Annotated[
+        bool, typer.Option("--envelopes", help="Hold the best plan against the published runs of each chip, model, formats and lengths instead.")
+    ] = False,
     report: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Also write KIND.csv, KIND.md and a scatter KIND.png there.")] = None,
 ) -> None:
     """Hold predictions against measurements, each row predicted from its own stated configuration."""
@@ -37,6 +44,9 @@ def validate(
     catalogue = catalogue_for(None, given.data)
     inputs = plain_inputs(catalogue, given.settings)
     values = inputs.values(as_number)
+    if envelopes:
+        held_against_runs(file, catalogue, values, given)
+        return
     found = score(file, catalogue, values, kind, against, alias)
     values.check_given(inputs.is_known)
     if report is not None:
@@ -54,3 +64,27 @@ def validate(
     error = found.card["median_ape"]
     if max_error is not None and (error is None or error > max_error):
         raise typer.Exit(1)
+
+
+def held_against_runs(file: Path, catalogue: Catalogue, values: Values, given: Given) -> None:
+    """Print how the best plans stand against the published runs of a file."""
+    from tco.cli.emit import Answer
+    from tco.foundation.errors import UsageError
+    from tco.outputs.document import document
+    from tco.outputs.envelopes import COLUMNS, envelope_document, envelope_rows, envelope_table
+    from tco.studies.validation.envelopes import envelopes_of, summary
+    from tco.studies.validation.measured import read_measured
+
+    kind, table = read_measured(file)
+    if kind != "inference":
+        raise UsageError(f"--envelopes: {file} holds {kind}, expected serving runs")
+    found = [(one, summary(one.runs)) for one in envelopes_of(table, catalogue, values)]
+    whole = summary([run for one, _ in found for run in one.runs])
+    given.emit(
+        Answer(
+            lambda: document("validate", catalogue, envelope_document(str(file), found, whole)),
+            lambda: [envelope_table(found, whole)],
+            (*COLUMNS, "tokens_per_s_per_user", "measured_tokens_per_s_per_chip", "best_tokens_per_s_per_chip", "ratio"),
+            envelope_rows(found),
+        ),
+    )

@@ -24,6 +24,7 @@ from tco.foundation.formula import MANY, everywhere, extent, in_use, least, mini
 from tco.foundation.trace import scope
 
 OPERATIONS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-recv")
+PHASES = {"all-reduce": 2, "all-gather": 1, "reduce-scatter": 1, "broadcast": 1}  # times that ranks double their way through a group
 SOME, VAST = 1e6, 1e15  # bytes
 
 
@@ -35,7 +36,7 @@ def timings(links: Links, operation: str, ranks: Any, size: Any) -> dict[str, Ti
 def timings_on(links: Links, operation: str, group: Group, size: Any) -> dict[str, Timing]:
     """Return the timing of every algorithm that the fabric allows for a group wherever its ranks stand; an unknown operation raises `DataError`."""
     at = reach(links, group)
-    return {name: called(at, operation, way()) for name, way in ways(at, operation, size).items()}
+    return {name: called(at, operation, way(), size) for name, way in ways(at, operation, size).items()}
 
 
 def ways(at: Reach, operation: str, size: Any) -> Ways:
@@ -51,18 +52,29 @@ def ways(at: Reach, operation: str, size: Any) -> Ways:
     }
     if operation not in makers:
         raise unknown("operation", operation, makers, "--op")
-    return makers[operation](at, size)
+    return makers[operation](signalled(at, operation), size)
 
 
-def called(at: Reach, operation: str, timing: Timing) -> Timing:
+def signalled(at: Reach, operation: str) -> Reach:
+    """Return a group whose collectives start with the signals by which their transfers double through all ranks, where they do."""
+    doubling, t = at.links.doubling, at.links.latencies
+    if doubling is None or operation not in PHASES:
+        return at
+    signals = cost.doublings_time(PHASES[operation], at.group.ranks, doubling.ranks, doubling.step)
+    longer = t._replace(start=cost.called_time(t.start, signals), direct_start=cost.called_time(t.direct_start, signals))
+    return at._replace(links=at.links._replace(latencies=longer))
+
+
+def called(at: Reach, operation: str, timing: Timing, size: Any) -> Timing:
     """Return a timing with what the caller of the library adds."""
-    over = at.links.library.overhead
-    return (
-        timing if over is None or operation not in at.links.library.called else timing._replace(time=cost.called_time(timing.time, over), call=over)
-    )
+    library = at.links.library
+    if library.overhead is None or operation not in library.called:
+        return timing
+    over = cost.caller_time(library.overhead, size, library.staged)
+    return timing._replace(time=cost.called_time(timing.time, over), call=over)
 
 
-def offered(at: Reach, operation: str, found: Ways) -> dict[str, Timing]:
+def offered(at: Reach, operation: str, found: Ways, size: Any) -> dict[str, Timing]:
     """Return the timing of the algorithms that the library offers a group; where only some of many groups have one, it takes the others forever."""
     library, made = at.links.library, {}
     apart = at.group.domains > 1
@@ -71,9 +83,9 @@ def offered(at: Reach, operation: str, found: Ways) -> dict[str, Timing]:
             continue
         with scope(name):
             if library.anywhere(operation, name) or not somewhere(apart):
-                made[name] = called(at, operation, way())
+                made[name] = called(at, operation, way(), size)
             elif not everywhere(apart):
-                made[name] = called(at, operation, partly(way(), 1.0 - apart))
+                made[name] = called(at, operation, partly(way(), 1.0 - apart), size)
     if not made:
         raise nothing_offered(library, operation, found)
     return made
@@ -88,7 +100,7 @@ def choose(at: Reach, operation: str, size: Any, name: str | None = None) -> Any
         found = ways(at, operation, size)
         if name is not None:
             found = {name: named(found, operation, name)}
-        return least("quickest", [timing.time for timing in offered(at, operation, found).values()])
+        return least("quickest", [timing.time for timing in offered(at, operation, found, size).values()])
 
 
 def named(found: Ways, operation: str, name: str) -> Callable[[], Timing]:
@@ -111,7 +123,7 @@ def cheapest(links: Links, operation: str, ranks: Any, size: Any) -> Any:
 def half_rate(links: Links, operation: str, group: Group, name: str) -> Any:
     """Return the buffer with which an algorithm reaches half of its rate on a vast one, from its time on three sizes."""
     at = reach(links, group)
-    empty, some, vast = (called(at, operation, named(ways(at, operation, size), operation, name)()).time for size in (0.0, SOME, VAST))
+    empty, some, vast = (called(at, operation, named(ways(at, operation, size), operation, name)(), size).time for size in (0.0, SOME, VAST))
     return cost.half_rate_size(empty, cost.algorithm_bandwidth(VAST, vast), SOME, some)
 
 

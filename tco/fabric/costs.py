@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tco.foundation.formula import ceil_ratio, formula, maximum, minimum, select
-from tco.foundation.units import Byte, BytePerSecond, PerSecond, Pure, Second
+from tco.foundation.units import Byte, BytePerSecond, PerSecond, Pure, Second, SecondPerByte
 
 
 @formula(unit="", source="tco-calibration")
@@ -302,6 +302,18 @@ def moving_time(wire: Second, copying: Second) -> Any:
 def expert_latency(kernels: Pure, kernel: Second, network: Second) -> Any:
     """Latency of expert dispatch or combine: l = n kernels + network step."""
     return kernels * kernel + network
+
+
+@formula(unit="s", source="tco-model")
+def caller_time(overhead: Second, size: Byte, staged: SecondPerByte) -> Any:
+    """What a caller adds to a collective, and to each byte that it stages on the way: o + Q s."""
+    return overhead + size * staged
+
+
+@formula(unit="s", source="aws-nki-dma")
+def doublings_time(phases: Pure, chips: Pure, ranks: Pure, step: Second) -> Any:
+    """What the degree of a collective adds where each step is a transfer that signals the next: p log2(n r) t, r ranks a chip."""
+    return phases * np.log2(chips * ranks) * step
 
 
 @formula(unit="s", source="tco-model")

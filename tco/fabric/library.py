@@ -37,7 +37,8 @@ class Library(NamedTuple):
     caller: str = ""  # owner of what a caller adds
     called: tuple[str, ...] = ()  # operations it adds that to
     exchange: str = ""  # owner of the practice of expert exchanges
-    overhead: Any = None  # the caller's
+    overhead: Any = None  # the caller's, of a collective
+    staged: Any = None  # the caller's, of each byte
     cores: Any = None  # that copy tokens in an expert exchange
     kernels: Mapping[str, Any] = {}  # of an expert exchange that forwards tokens, by operation
     formats: Mapping[str, tuple[float, float, float]] = {}  # of tokens on the wire: bytes of an element, of a scale, elements of a block
@@ -139,7 +140,8 @@ def family_library(catalogue: Catalogue, family: str) -> Library:
 def practised(library: Library, values: Readable) -> Library:
     """Return a library with the practice its rows state: what its caller adds, and how it exchanges expert tokens."""
     if library.caller:
-        library = library._replace(overhead=values[f"performance.{library.caller}.eager_overhead"])
+        own = f"performance.{library.caller}"
+        library = library._replace(overhead=values[f"{own}.eager_overhead"], staged=values[f"{own}.staged_time"])
     if library.exchange:
         own = f"performance.{library.exchange}"
         kernels = {operation: values[f"{own}.{operation}_kernels"] for operation in EXCHANGES}

@@ -96,6 +96,13 @@ class Latencies(NamedTuple):
     hop: Any = None  # what a device on the way adds
 
 
+class Doubling(NamedTuple):
+    """What each doubling of the ranks of a collective adds where transfer engines signal each other, and the ranks of a chip."""
+
+    step: Any
+    ranks: Any
+
+
 class Links(NamedTuple):
     """Rates and latencies of a system's fabric and network, for groups of any size."""
 
@@ -124,6 +131,7 @@ class Links(NamedTuple):
     mesh: Any = None  # one where a group that does not fill its domain leaves links idle
     board: Any = 1  # chips of a board
     copy_rate: Any = None  # of one core that copies tokens
+    doubling: Doubling | None = None  # where the steps of collectives are transfers that signal each other
 
 
 class Group(NamedTuple):
@@ -243,8 +251,33 @@ def latencies_of(values: Readable, chip: str, family: str, inner: Tier, world: T
     )
 
 
-def links_of(values: Readable, chip: str, family: str, tiers: list[Tier], route: Route, reduces: Any, library: Library, age: Any = None) -> Links:
-    """Return what chips meet, from the scopes of their fabric; values may be numbers, traces or arrays with an entry for each of many chips."""
+@formula(unit="", source="aws-neuron-trn2")
+def ranks_of_a_chip(cores: Pure, cores_per_device: Pure) -> Any:
+    """Logical devices of a chip, each a rank of its collectives: C / d."""
+    return cores / cores_per_device
+
+
+def doubling_of(values: Readable, chip: str) -> Doubling:
+    """Return what the degree of a collective costs on a chip whose transfer engines signal each other."""
+    part = f"parts.{chip}"
+    return Doubling(values[f"{part}.dma_signal"], ranks_of_a_chip(values[f"{part}.cores"], values[f"{part}.cores_per_device"]))
+
+
+def links_of(
+    values: Readable,
+    chip: str,
+    family: str,
+    tiers: list[Tier],
+    route: Route,
+    reduces: Any,
+    library: Library,
+    age: Any = None,
+    signalled: bool = False,
+) -> Links:
+    """Return what chips meet, from the scopes of their fabric; values may be numbers, traces or arrays with an entry for each of many chips.
+
+    `signalled`: the steps of their collectives are transfers that signal each other.
+    """
     inner, world, prior = tiers[0], tiers[-1], f"performance.{family}"
     efficiency, direct = values[f"{prior}.link_efficiency"], values[f"{prior}.direct_efficiency"]
     network, step = network_of(values, route, values[f"parts.{chip}.scale_out_bandwidth"], efficiency, values[f"{prior}.{route.step}"])
@@ -278,6 +311,7 @@ def links_of(values: Readable, chip: str, family: str, tiers: list[Tier], route:
         board=values[f"parts.{chip}.board_chips"],
         copy_rate=values[f"{prior}.core_copy_rate"],
         library=practised(library, values),
+        doubling=doubling_of(values, chip) if signalled else None,
     )
 
 
@@ -288,10 +322,10 @@ def domain_of(values: Readable, chip: str) -> Tier:
     return Tier("world", values[f"{part}.scale_up_domain"], rate, rate, 1.0, 1.0, balanced=True, mesh=values[f"{part}.point_to_point"])
 
 
-def links_of_chips(values: Readable, chip: str, family: str, route: Route, library: Library, age: Any = None) -> Links:
+def links_of_chips(values: Readable, chip: str, family: str, route: Route, library: Library, age: Any = None, signalled: bool = False) -> Links:
     """Return what chips without a system meet inside their scale-up domain and on the network; many chips at once where values are arrays."""
     reduces = values[f"parts.{chip}.in_network_reduction"]
-    return links_of(values, chip, family, [domain_of(values, chip)], route, reduces, library, age)
+    return links_of(values, chip, family, [domain_of(values, chip)], route, reduces, library, age, signalled)
 
 
 @formula(unit="byte/s", source="tco-model")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from tco.chain.metrics import METRICS
@@ -123,8 +124,14 @@ def comparison_table(results: Sequence[Result], baseline: str, more: Sequence[Se
     rows += [(f"{phase} bound by", *(binding(result, phase) for result in results)) for phase in PHASES if any(phase in r.bounds for r in results)]
     for name, of in (("hardware", "hardware price"), ("terms", "terms and site")):
         rows.append((f"{of}: sourced/estimated/assumed", *(kinds_in_words(result, name) for result in results)))
-    rows.append(("performance validated on", *(result.standing.short for result in results)))
-    below = [f"~ rests on an estimate, an assumption or a prior; prior: no measurement of this kind and chip is public. Baseline: {baseline}."]
+    rows += formats_rows(results)
+    rows.append(("performance anchored on", *(result.standing.short for result in results)))
+    below = [
+        "~ rests on an estimate, an assumption or a prior; prior: no measurement of this kind is public "
+        f"of this chip or of those it shares its practice with. Baseline: {baseline}."
+    ]
+    if "serving" in kinds:
+        below.append(f"Performance: {practice_words(results)}.")
     below += list(dict.fromkeys(result.order for result in results if result.order))
     return Table(("", *(result.scenario for result in results)), rows, title_of(results), premises(results), below)
 
@@ -144,23 +151,67 @@ def title_of(results: Sequence[Result]) -> str:
 
 
 def workload_line(results: Sequence[Result]) -> str:
-    """Return the workload in words, where all results share it."""
-    lines = {workload_words(result) for result in results}
-    return lines.pop() if len(lines) == 1 else "several workloads"
+    """Return the workload in words, where all results share it; formats that differ have rows of their own."""
+    for words in (workload_words, partial(workload_words, formats=common_formats(results))):
+        lines = {words(result) for result in results}
+        if len(lines) == 1:
+            return lines.pop()
+    return "several workloads"
 
 
-def workload_words(result: Result) -> str:
-    """Return the workload of one result in words."""
+PARTS = {"precision": "weights", "attention_format": "attention", "expert_format": "experts", "attention_core_format": "attention core"}
+
+
+def formats_of(result: Result) -> dict[str, str]:
+    """Return the format of the weights, and of the parts of a model that have another."""
+    texts = result.texts
+    whole = texts["workload.precision"]
+    found = {words: texts.get(f"workload.{name}", whole) for name, words in PARTS.items()}
+    return {words: form for words, form in found.items() if form != whole or words == PARTS["precision"]}
+
+
+def formats_words(formats: Mapping[str, str]) -> str:
+    """Return formats in words: that of the weights, then those of parts that have another."""
+    others = ", ".join(f"{words} {form.upper()}" for words, form in formats.items() if words != PARTS["precision"])
+    whole = formats.get(PARTS["precision"], "").upper()
+    return f"{whole} ({others})" if whole and others else whole or others
+
+
+def common_formats(results: Sequence[Result]) -> dict[str, str]:
+    """Return the formats that all results share."""
+    first, *rest = map(formats_of, results)
+    return {words: form for words, form in first.items() if all(one.get(words) == form for one in rest)}
+
+
+def formats_rows(results: Sequence[Result]) -> list[Sequence[str]]:
+    """Return a row for each part whose format differs between results."""
+    shared, found = common_formats(results), [formats_of(result) for result in results]
+    names = [words for words in PARTS.values() if words not in shared and any(words in one for one in found)]
+    return [(f"format of {words}", *(one.get(words, one[PARTS["precision"]]).upper() for one in found)) for words in names]
+
+
+def practice_words(results: Sequence[Result]) -> str:
+    """Return whose practice and which software the results rest on."""
+    found = {(result.texts.get("workload.practice", "own"), result.texts.get("workload.software", "mature")) for result in results}
+    if len(found) > 1:
+        return "practice and software differ"
+    practice, software = found.pop()
+    whose = "each family's own practice" if practice == "own" else f"all under the practice of {practice}"
+    return f"{whose}, software {software}"
+
+
+def workload_words(result: Result, formats: Mapping[str, str] | None = None) -> str:
+    """Return the workload of one result in words, with all its formats or those given."""
     texts = result.texts
     if texts["workload.kind"] == "stated":
         return "no model is run: rates, if any, are stated"
-    precision = texts["workload.precision"].upper()
     values = {path.partition(".")[2]: given.value for path, given in result.inputs.items() if path.startswith(("workload.", "cluster."))}
     if texts["workload.kind"] == "training":
         step = f"{values['global_batch']:,.0f} sequences of {values['sequence_length']:,.0f} tokens a step"
-        return f"{texts['workload.model']} training, {step}, {precision}, {values['chips']:,.0f} chips"
+        return f"{texts['workload.model']} training, {step}, {texts['workload.precision'].upper()}, {values['chips']:,.0f} chips"
     tokens = f"{values['input_tokens']:,.0f} tokens in, {values['output_tokens']:,.0f} out"
-    return f"{texts['workload.model']}, {tokens}, {precision}, at least {values['interactivity']:g} tokens/s a user"
+    words = formats_words(formats_of(result) if formats is None else formats)
+    return f"{texts['workload.model']}, {tokens}, {words}{', ' if words else ''}at least {values['interactivity']:g} tokens/s a user"
 
 
 def binding(result: Result, phase: str) -> str:
@@ -209,7 +260,24 @@ def comparison_document(results: Sequence[Result], baseline: str, halls: Sequenc
     ]
     for row, hall in zip(rows, halls, strict=bool(halls)):
         row["hall"] = hall
-    return {"baseline": baseline, "rows": rows}
+    return {"baseline": baseline, "inputs": inputs_of(results), "rows": rows}
+
+
+NAMED = ("terms.date", "workload.model", "workload.practice", "workload.software", "workload.engine")
+
+
+def inputs_of(results: Sequence[Result]) -> dict[str, Any]:
+    """Return what the results rest on, by name; a table by scenario where they differ."""
+    found: dict[str, dict[str, Any]] = {}
+    for result in results:
+        documents = result.origin.documents if result.origin else {}
+        own: dict[str, Any] = {name: documents.get(name) for name in ("site", "terms", "workload", "cluster")}
+        own |= {path.partition(".")[2]: result.texts.get(path) for path in NAMED}
+        formats = (path for path in result.texts if path == "workload.precision" or path.endswith("_format"))
+        own["formats"] = {path.partition(".")[2]: result.texts[path] for path in sorted(formats)}
+        for name, value in own.items():
+            found.setdefault(name, {})[result.scenario] = value
+    return {name: next(iter(each.values())) if len({str(one) for one in each.values()}) == 1 else each for name, each in found.items()}
 
 
 def bill_dates(result: Result) -> dict[str, float]:

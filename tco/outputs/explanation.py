@@ -16,7 +16,7 @@ from tco.outputs.document import number
 from tco.outputs.table import significant
 
 SHALLOW = 3  # levels below the number that the table form shows of itself
-TERMS = 12  # of a long sum that it shows of itself
+TERMS = 8  # of a long sum that it shows of itself
 GATHERED = {"total": "sum of {} terms", "least": "least of {} candidates", "greatest": "greatest of {} candidates"}
 STRUCTURE_TITLE = "counts and shapes of the system, the model and the plan"
 

@@ -59,9 +59,14 @@ def performance_document(result: Result) -> dict[str, Any]:
 
 def plan_text(plan: dict[str, Any]) -> str:
     """Return a plan in one line."""
-    return ", ".join(
-        f"{name} {'yes' if value is True else 'no' if value is False else value}" for name, value in plan.items() if not isinstance(value, dict)
-    )
+    return ", ".join(f"{name} {axis_text(value)}" for name, value in plan.items() if not isinstance(value, dict))
+
+
+def axis_text(value: Any) -> str:
+    """Return an axis of a plan as text: a flag, a whole number, or a mean."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.1f}" if isinstance(value, float) else str(value)
 
 
 def performance_tables(result: Result) -> list[Table]:

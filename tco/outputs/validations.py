@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -35,20 +35,24 @@ def validation_tables(name: str, kind: str, card: dict[str, Any]) -> list[Table]
     inside = {"n": card["curves"]["n"], "median_ape": None, "mean_ape": None, "bias": None, **card["curves"]}
     rows += [score_cells("inside one curve (curves)", inside)] if inside["n"] else []
     rows += [score_cells("offline", card["offline"])] if card["offline"]["n"] else []
-    ranges = card["ranges"]
-    wide = "" if ranges["median_width"] is None else f", a factor {ranges['median_width']:.2f} at the median"
-    open_rows = [
-        f"something is unstated in {ranges['n']:,}, of which {ranges['inside']:,} were measured inside the range of what it may have been"
-        f"{wide} (--rows: low, high, unstated)"
-    ] * bool(ranges["n"])
     skipped = [f"skipped {count:,}: {reason}" for reason, count in sorted(card["skipped"].items(), key=lambda item: -item[1])]
-    tables = [Table(columns, rows, f"{name}: {card['scored']:,} of {card['n']:,} {kind} scored", [], [*open_rows, *skipped])]
+    tables = [Table(columns, rows, f"{name}: {card['scored']:,} of {card['n']:,} {kind} scored", [], [*ranges_in_words(card["ranges"]), *skipped])]
     for group, parts in card["by"].items():
         largest = sorted(parts.items(), key=lambda item: -item[1]["n"])[:MOST_GROUPS]
         if len(parts) > 1:
             more = [f"and {len(parts) - MOST_GROUPS} more; --format json has all"] if len(parts) > MOST_GROUPS else []
             tables.append(Table((group, *columns[1:]), [score_cells(key, found) for key, found in largest], "", [], more))
     return tables
+
+
+def ranges_in_words(ranges: Mapping[str, Any]) -> list[str]:
+    """Return what is said of rows that leave something unstated, nothing where none does."""
+    if not ranges["n"]:
+        return []
+    return [
+        f"something is unstated in {ranges['n']:,}, of which {ranges['inside']:,} were measured inside the range of what it may have been, "
+        f"a factor {ranges['median_width']:.2f} at the median (--rows: low, high, unstated)"
+    ]
 
 
 def score_rows(card: dict[str, Any]) -> list[list[Any]]:

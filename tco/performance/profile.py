@@ -99,5 +99,8 @@ def report_of(workload: Any, seconds: float, many: bool = False) -> Report:
     if workload.plan is not None:
         plan = dict(workload.described)
         parts = {phase: getattr(workload.plan, phase) for phase in ("decode", "prefill")}
-        plan |= {phase: {name: int(value) for name, value in part._asdict().items()} for phase, part in parts.items()}
+        plan |= {
+            phase: {name: int(value) if float(value).is_integer() else float(value) for name, value in part._asdict().items()}
+            for phase, part in parts.items()
+        }
     return Report(plan, search, None, margins.get("decode"), {}, {} if many else workload.phases())

@@ -55,10 +55,10 @@ def candidate_rows(links: Links, operation: str, group: Group, size: float | Tok
     """Return every algorithm: the one asked for, or the quickest the library offers; then the others it offers, then the rest of the fabric's."""
     at = reach(links, group)
     found = ways(at, operation, size)
-    open_ = offered(at, operation, found if algorithm is None else {algorithm: named(found, operation, algorithm)})
+    open_ = offered(at, operation, found if algorithm is None else {algorithm: named(found, operation, algorithm)}, size)
     best = min(open_, key=lambda name: float(open_[name].time))
-    rest = offered(at, operation, found)
-    made = {name: rest[name] if name in rest else called(at, operation, way()) for name, way in found.items()}
+    rest = offered(at, operation, found, size)
+    made = {name: rest[name] if name in rest else called(at, operation, way(), size) for name, way in found.items()}
     rows, moved = [], float(reported_bytes(at, size))
     for name, timing in sorted(made.items(), key=lambda item: (item[0] != best, item[0] not in rest, float(item[1].time))):
         time = float(timing.time)

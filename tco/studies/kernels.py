@@ -11,7 +11,7 @@ from tco.catalog import Catalogue
 from tco.foundation.errors import DataError, UsageError, unknown
 from tco.foundation.values import Values
 from tco.performance.chip.formats import Computed, computed_on
-from tco.performance.chip.kernel_times import BARE, SHAPES, Kernel, chip_on, kernel
+from tco.performance.chip.kernel_times import BARE, SHAPES, Kernel, chip_on, kernel, traits_of
 from tco.performance.chip.machine import family_of
 from tco.performance.chip.products import Tiling, operands, tiling
 
@@ -53,7 +53,16 @@ def operation_of(name: str, phase: str) -> str:
     return phase if name == "attention" else name
 
 
-def asked(catalogue: Catalogue, values: Values, chip: str, operation: str, precision: str, sides: Mapping[str, Any], library: str | None) -> Asked:
+def asked(
+    catalogue: Catalogue,
+    values: Values,
+    chip: str,
+    operation: str,
+    precision: str,
+    sides: Mapping[str, Any],
+    library: str | None,
+    cores: float | None = None,
+) -> Asked:
     """Return a kernel's answer; sides that its operation does not take are left out, one that is not stated raises `UsageError`."""
     family_of(catalogue, chip)
     missing = [name for name in SHAPES[operation] if sides.get(name) is None]
@@ -63,9 +72,20 @@ def asked(catalogue: Catalogue, values: Values, chip: str, operation: str, preci
     if library is not None and library not in known:
         raise unknown("library", library, known, "--library")
     shape = {name: sides[name] for name in SHAPES[operation]}
+    if cores is not None:
+        refuse_cores(catalogue, values, chip, operation, cores)
     form, on = computed_on(values, chip, precision, "kernel.precision"), chip_on(catalogue, values, chip)
-    made = kernel(on, operation, form, shape, library or BARE)
+    made = kernel(on, operation, form, shape, library or BARE, cores)
     if not 0 < float(made.time) < math.inf:
         raise DataError(f"{operation} of {', '.join(f'{name} {side:g}' for name, side in shape.items())}: takes no finite time")
     cut = tiling(operands(on, form), *(shape[name] for name in SHAPES[operation])) if operation in ("gemm", "grouped") else None
     return Asked(chip, operation, form, library or BARE, shape, made, cut, float(values[f"parts.{chip}.{form.peak}"]))
+
+
+def refuse_cores(catalogue: Catalogue, values: Values, chip: str, operation: str, cores: float) -> None:
+    """Refuse a part of the cores of a chip that has them all at work, more cores than there are, and kernels other than products."""
+    if operation not in ("gemm", "grouped") or not traits_of(catalogue, chip).logical:
+        raise UsageError("--cores: only products on chips whose cores software hands out may have some of them")
+    every = values.structure(f"parts.{chip}.cores")
+    if cores > every:
+        raise UsageError(f"--cores {cores:g}: {chip} has {every:g}")

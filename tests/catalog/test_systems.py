@@ -232,7 +232,7 @@ def test_a_system_of_ones_own_is_checked_when_it_is_read(own, old, new, key):
     path = own.write("systems/tiny.toml", TINY.replace(old, new))
     with pytest.raises(DataError) as caught:
         load_system(own.catalogue(), "tiny")
-    assert str(caught.value).startswith(f"{path}: {key}: ")
+    assert str(caught.value).startswith((f"{path}: {key}: ", f"{path}: {key} is "))
 
 
 def test_an_assembly_that_is_no_table_is_refused(own):

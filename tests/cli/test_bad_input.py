@@ -120,7 +120,7 @@ def test_every_headline_scenario_survives_its_own_name():
         assert tco("price", name).exit_code == 0
 
 
-@pytest.mark.parametrize("path", ["performance.trainium.launch_time=4 us", "shares.amd.price=300 USD/share", "rebates.amd-openai.vested=0.5"])
+@pytest.mark.parametrize("path", ["performance.trainium.launch_time=4 us", "shares.astera.price=300 USD/share", "rebates.credo-2021.vested=0.5"])
 def test_a_path_is_known_if_any_column_rests_on_it(path):
     """A warrant or a prior of one vendor may be varied in a comparison; the other columns say that they do not rest on it."""
     plain, moved = tco("compare", "--quiet"), tco("compare", "--set", path)

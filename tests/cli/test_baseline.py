@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli import HEADLINE, document, tco
 
-DEARER = ("--set", "site.electricity_price=0.0831 USD/kWh")
+DEARER = ("--set", "site.electricity_price=0.0862 USD/kWh")
 ONE = ("--metric", "usd_per_million_tokens")
 
 
@@ -35,15 +35,22 @@ def test_nothing_moved():
     assert tco("baseline", "check", "main", "--format", "github").stdout == "::notice title=baseline main::2 scenarios, nothing moved\n"
 
 
+def said(one):
+    """The words for a move."""
+    return f"{one['scenario']}: {one['metric']} {one['old']:.6g} -> {one['new']:.6g} {one['unit']}  {one['change'] * 100:+.3g} %"
+
+
+def step_of(one):
+    """The words for a step that is the whole of a move."""
+    by = one["new"] - one["old"]
+    return f"  {by:+.4g}  {one['change'] * 100:+.3g} %  price site.electricity_price: 0.0861 -> 0.0862 USD/kWh"
+
+
 def test_a_drift_is_shown_step_by_step():
     done = tco("baseline", "check", "main", *DEARER, *ONE)
     assert done.exit_code == 1
-    assert done.stdout.splitlines()[-4:] == [
-        "gb200-nvl72: usd_per_million_tokens 0.109666 -> 0.109675 USD/Mtoken  +0.00785 %",
-        "  +8.606e-06  +0.00785 %  price site.electricity_price: 0.083 -> 0.0831 USD/kWh",
-        "trn3-nl72x2: usd_per_million_tokens 0.115169 -> 0.115187 USD/Mtoken  +0.0158 %",
-        "  +1.822e-05  +0.0158 %  price site.electricity_price: 0.083 -> 0.0831 USD/kWh",
-    ]
+    drift = document("baseline", "check", "main", *DEARER, *ONE, code=1)["drift"]
+    assert done.stdout.splitlines()[-4:] == [line for one in drift for line in (said(one), step_of(one))]
 
 
 def test_a_document_keeps_its_keys():
@@ -52,11 +59,11 @@ def test_a_document_keeps_its_keys():
         (name, "usd_per_million_tokens", "USD/Mtoken", True) for name in ("gb200-nvl72", "trn3-nl72x2")
     ]
     for one in drift:
-        assert one["why"] == ["price site.electricity_price: 0.083 -> 0.0831 USD/kWh"]
+        assert one["why"] == ["price site.electricity_price: 0.0861 -> 0.0862 USD/kWh"]
         assert sum(step["difference"] for step in one["steps"]) == pytest.approx(one["new"] - one["old"], rel=1e-12)
         assert one["change"] == pytest.approx(one["new"] / one["old"] - 1)
         ((cause,),) = (step["causes"] for step in one["steps"])
-        assert cause == {"kind": "price", "path": "site.electricity_price", "old": 0.083, "new": 0.0831, "unit": "USD/kWh"}
+        assert cause == {"kind": "price", "path": "site.electricity_price", "old": 0.0861, "new": 0.0862, "unit": "USD/kWh"}
 
 
 @pytest.mark.parametrize(
@@ -79,9 +86,10 @@ def test_what_got_better_passes_a_greatest_increase():
 def test_annotations_of_github():
     done = tco("baseline", "check", "main", *DEARER, *ONE, "--format", "github")
     first, second = done.stdout.splitlines()
-    assert first.startswith("::error title=baseline main%2C gb200-nvl72::usd_per_million_tokens 0.109666 -> 0.109675 USD/Mtoken  +0.00785 %25%0A")
+    one = document("baseline", "check", "main", *DEARER, *ONE, code=1)["drift"][0]
+    assert first.startswith(f"::error title=baseline main%2C gb200-nvl72::{said(one).partition(': ')[2].replace('%', '%25')}%0A")
     assert "trn3-nl72x2" in second
-    assert "price site.electricity_price: 0.083 -> 0.0831 USD/kWh" in second
+    assert "price site.electricity_price: 0.0861 -> 0.0862 USD/kWh" in second
 
 
 def test_junit_names_every_metric_that_was_checked(kept):
@@ -93,7 +101,7 @@ def test_junit_names_every_metric_that_was_checked(kept):
     assert int(suites.get("tests")) == len(cases) > 50
     assert int(suites.get("failures")) == len(failures) == sum(int(suite.get("failures")) for suite in suites)
     assert {case.get("name") for case in failures} == {d["metric"] for d in document("baseline", "check", "main", *DEARER, code=1)["drift"]}
-    assert "site.electricity_price: 0.083 -> 0.0831 USD/kWh" in failures[0].find("failure").text
+    assert "site.electricity_price: 0.0861 -> 0.0862 USD/kWh" in failures[0].find("failure").text
 
 
 def test_csv_names_units_and_causes():
@@ -112,11 +120,11 @@ def test_list_and_show(kept):
         assert (one["tco_version"], one["data_hash"]) == (state["tco_version"], state["data_hash"])
         assert one["data_date"] >= "2026"
         assert state["metrics"].items() <= one["metrics"].items()
-        assert {"path": "site.electricity_price", "value": 0.083, "unit": "USD/kWh"} in one["inputs"]
+        assert {"path": "site.electricity_price", "value": 0.0861, "unit": "USD/kWh"} in one["inputs"]
     assert found[0]["metrics"]["perf_per_tco_vs_baseline"] == 1
     shown = tco("baseline", "show", "main", *ONE).stdout
     assert "prices up to" in shown
-    assert "0.109666" in shown
+    assert f"{found[0]['metrics']['usd_per_million_tokens']:.6g}" in shown
 
 
 def test_saving_one_keeps_the_others(tmp_path, monkeypatch):
@@ -166,8 +174,9 @@ def test_a_difference_has_steps():
     for move in found["metrics"]:
         assert sum(step["difference"] for step in move["steps"]) == pytest.approx(move["new"] - move["old"], rel=1e-12)
     done = tco("diff", "gb200-nvl72", "gb200-nvl72", *DEARER, "--metric", "energy_usd_per_chip_hour")
-    assert "energy_usd_per_chip_hour 0.132987 -> 0.133147 USD/chip/h  +0.12 %" in done.stdout
-    assert "usd_per_million_tokens 0.109666" not in done.stdout
+    energy = next(one for one in found["metrics"] if one["metric"] == "energy_usd_per_chip_hour")
+    assert f"energy_usd_per_chip_hour {energy['old']:.6g} -> {energy['new']:.6g} USD/chip/h  +0.116 %" in done.stdout
+    assert "usd_per_million_tokens " not in done.stdout.partition("\n\n")[0].partition("energy_usd_per_chip_hour 0")[2]
 
 
 def test_a_plan_may_come_from_a_saved_result(tmp_path):

@@ -141,19 +141,6 @@ def test_rows_hold_every_node_once(name, catalogue):
     assert {inner for row in rows for inner in row[8].split(";") if inner} == whole - {rows[0][0]}
 
 
-def test_redaction_hides_the_value_only(catalogue):
-    node = result("trn3-nl72x2").nodes[METRIC]
-    own = frozenset({"site.electricity_price"})
-    hidden = [n for n in nodes_of(explanation_document(METRIC, node, View(catalogue, None, True, own))["tree"]) if n.get("path") in own]
-    assert [n["value"] for n in hidden] == [None]
-    shown = repr(result("trn3-nl72x2").inputs["site.electricity_price"].shown[0])
-    line = next(text for text in explanation_lines(METRIC, node, View(catalogue, None, True, own)) if "site.electricity_price" in text)
-    assert "(own value, left out)" in line
-    assert shown not in line
-    cells = next(row for row in explanation_rows(node, View(catalogue, None, True, own)) if row[2] in own)
-    assert cells[3] is None
-
-
 def test_a_leaf_says_of_which_date_it_is(catalogue):
     view = View(catalogue, dates={path: given.as_of for path, given in result("trn3-nl72x2").inputs.items()})
     node = result("trn3-nl72x2").nodes[METRIC]

@@ -88,8 +88,8 @@ def test_what_is_not_offered_is_never_chosen(system, library):
 
 def test_kernels_of_an_engine_stay_inside_a_domain():
     met = links("h100-hgx8", "tensorrt-llm")
-    assert "one-shot" in offered(reach(met, group_of(met, 8)), "all-reduce", ways(reach(met, group_of(met, 8)), "all-reduce", 1e4))
-    assert "one-shot" not in offered(reach(met, group_of(met, 16)), "all-reduce", ways(reach(met, group_of(met, 16)), "all-reduce", 1e4))
+    assert "one-shot" in offered(reach(met, group_of(met, 8)), "all-reduce", ways(reach(met, group_of(met, 8)), "all-reduce", 1e4), 1e4)
+    assert "one-shot" not in offered(reach(met, group_of(met, 16)), "all-reduce", ways(reach(met, group_of(met, 16)), "all-reduce", 1e4), 1e4)
     many = choose(reach(met, group_of(met, np.array([8.0, 16.0]))), "all-reduce", 1e4)
     each = [float(choose(reach(met, group_of(met, ranks)), "all-reduce", 1e4)) for ranks in (8, 16)]
     assert np.allclose(many, each, rtol=1e-12)

@@ -67,7 +67,7 @@ def test_sources_are_known(catalogue, found):
 @pytest.mark.parametrize(
     ("setting", "moved"),
     [
-        ({"parts.trn3.hbm_bandwidth": "5.4 TB/s"}, {"C008", "C034", "C040", "C045", "C154", "C197"} | BY_PLAN - {"P002"}),
+        ({"parts.trn3.hbm_bandwidth": "4.0 TB/s"}, {"C008", "C034", "C040", "C045", "C154", "C197"} | BY_PLAN - {"P002"}),
         ({"parts.trn2.lane_bandwidth": "4.4 GB/s"}, {"C051", "C052", "C063", "C093", "C105", "C106", "C107", "C108", "C109"}),
         ({"parts.backplane-cable.pairs": "1 count"}, {"C062", "C098"}),
         ({"shares.credo.price": "171.13 USD/share"}, {"C190"}),

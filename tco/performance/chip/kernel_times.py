@@ -61,16 +61,18 @@ class Traits(NamedTuple):
 
     tiled: bool  # many small cores; else a few large arrays
     logical: bool  # cores that software groups into logical devices
+    fed: bool = False  # DMA engines bring what the cores read
 
 
 def traits_of(catalogue: Catalogue, part: str) -> Traits:
     """Return what the catalogue says of a part."""
-    return Traits(not catalogue.has_part_value(part, "array_rows"), catalogue.has_part_value(part, "cores_per_device"))
+    array, *others = (catalogue.has_part_value(part, name) for name in ("array_rows", "cores_per_device", "dma_bandwidth"))
+    return Traits(not array, *others)
 
 
 def kernels_on(values: Mapping[str, Any], chip: str, family: str, traits: Traits) -> Chip:
     """Return a chip as its kernels see it; rows ask for the chip and the family `rows`."""
-    return chip_of(values, chip, family, traits.tiled, devices_share(values, chip, family) if traits.logical else None)
+    return chip_of(values, chip, family, traits.tiled, devices_share(values, chip, family) if traits.logical else None, traits.fed)
 
 
 def chip_on(catalogue: Catalogue, values: Mapping[str, Any], part: str) -> Chip:
@@ -78,17 +80,19 @@ def chip_on(catalogue: Catalogue, values: Mapping[str, Any], part: str) -> Chip:
     return kernels_on(values, part, family_of(catalogue, part), traits_of(catalogue, part))
 
 
-def kernel(chip: Chip, operation: str, form: Computed, shape: Shape, library: str = BARE) -> Kernel:
+def kernel(chip: Chip, operation: str, form: Computed, shape: Shape, library: str = BARE, cores: Any = None) -> Kernel:
     """Return the time of a kernel; `shape` holds the sides that `SHAPES` names, as numbers or arrays.
 
-    The format is that of a product's weights, of the cores of prompts' attention, and of the cache that decoding reads.
+    The format is that of a product's weights, of the cores of prompts' attention, and of the cache that decoding reads. A product
+    may have a part of the chip's `cores` to itself where software hands them out.
     """
     missing = [name for name in SHAPES[operation] if name not in shape]
     if missing:
         raise DataError(f"{operation}: states no {', '.join(missing)}; it takes {', '.join(SHAPES[operation])}")
     runs, sides = Library(chip.values, library), [shape[name] for name in SHAPES[operation]]
     if operation in ("gemm", "grouped"):
-        return product_kernel(chip, form, runs, *sides)
+        rows, columns, inner, groups = sides if operation == "grouped" else (*sides, None)
+        return product_kernel(chip, form, runs, rows, columns, inner, groups, cores)
     if operation == "prefill":
         return prefill(chip, form, runs, *sides)
     if operation == "decode":
@@ -96,9 +100,23 @@ def kernel(chip: Chip, operation: str, form: Computed, shape: Shape, library: st
     return elementwise(chip, *sides)
 
 
-def product_kernel(chip: Chip, form: Computed, library: Library, rows: Any, columns: Any, inner: Any, groups: Any = None) -> Kernel:
-    """Return the time of a product, or of some whose tiles share the waves, with its launch and the casts its library makes before it."""
+def on_cores(chip: Chip, made: Operands, cores: Any) -> Operands:
+    """Return what products rest on that have some of the cores of a chip: their part of its rates, more where neighbours on the die are idle."""
+    every, device = chip.part("cores"), chip.part("cores_per_device")
+    rate = cost.partial_rate(made.rate, cores, every, device, chip.part("dies"), chip.practice("lone_core_gain"))
+    return made._replace(rate=rate, stream=cost.partial_bandwidth(made.stream, cores, every))
+
+
+def product_kernel(
+    chip: Chip, form: Computed, library: Library, rows: Any, columns: Any, inner: Any, groups: Any = None, cores: Any = None
+) -> Kernel:
+    """Return the time of a product, or of some whose tiles share the waves, with its launch and the casts its library makes before it.
+
+    A framework that calls compiled programs adds the call and the copy of the result to the host.
+    """
     made = operands(chip, form)
+    if cores is not None:
+        made = on_cores(chip, made, cores)
     found = product(made, rows, columns, inner, groups)
     launch = chip.practice("kernel_launch")
     parts, terms = {"compute": found.computing, "memory": found.moving, "latency": launch}, [launch, found.time]
@@ -106,6 +124,8 @@ def product_kernel(chip: Chip, form: Computed, library: Library, rows: Any, colu
         cast = casting_time(chip, made, form, rows, inner)
         parts["cast"] = kernel_time(library.practice("casts_activations"), cast)
         terms.append(parts["cast"])
+    parts["call"] = cost.program_call_time(library.practice("call_time"), rows, columns, element_size(WIDE), library.practice("result_time"))
+    terms.append(parts["call"])
     return Kernel(total("product", terms), parts, found.flops, found.bytes)
 
 

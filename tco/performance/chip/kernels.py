@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from tco.foundation.formula import ceil_ratio, formula, maximum, minimum
-from tco.foundation.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, PerSecond, Pure, Second
+from tco.foundation.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, PerSecond, Pure, Second, SecondPerByte
 
 
 @formula(unit="FLOP/s", source="tco-calibration")
@@ -104,3 +104,25 @@ def row_time(width: Pure, passes: Pure, element_size: Byte, load: BytePerSecond)
 def uncached_bytes(bytes_moved: Byte, cache: Byte, kept: Pure) -> Any:
     """Traffic that reaches memory when the cache still holds what the kernel before it wrote: Q - k min(Q, C)."""
     return bytes_moved - kept * minimum(bytes_moved, cache)
+
+
+@formula(unit="FLOP/s", source="neuron-measured")
+def partial_rate(rate: FLOPPerSecond, cores: Pure, every: Pure, device: Pure, dies: Pure, gain: Pure) -> Any:
+    """Rate of c of a chip's C cores, faster by a gain g while the rest of their die is idle: P c/C (1 + (g-1) (1-s)).
+
+    s = clamp((c - d) / (C/D - d), 0, 1) is how far the die is full, of D dies and logical devices of d cores.
+    """
+    full = minimum(maximum((cores - device) / maximum(every / dies - device, 1), 0), 1)
+    return rate * (cores / every) * (1 + (gain - 1) * (1 - full))
+
+
+@formula(unit="byte/s", source="aws-nki-dma")
+def partial_bandwidth(bandwidth: BytePerSecond, cores: Pure, every: Pure) -> Any:
+    """Memory bandwidth of some cores of a chip, each with transfer engines of its own: B c / C."""
+    return bandwidth * cores / every
+
+
+@formula(unit="s", source="neuron-measured")
+def program_call_time(call: Second, rows: Pure, columns: Pure, size: Byte, result: SecondPerByte) -> Any:
+    """What the host adds that calls a compiled program and takes its result: t + m n b r."""
+    return call + rows * columns * size * result

@@ -19,7 +19,7 @@ from tco.foundation.units import FLOPPerSecond, Pure, Second
 from tco.foundation.values import Readable
 from tco.performance.chip.formats import FORMATS, NARROWEST_CACHE, WIDE, Computed, computed_on, element_size
 from tco.performance.chip.memory import usable_memory
-from tco.performance.chip.moe import permute_passes
+from tco.performance.chip.moe import dependent_reads_time, permute_passes
 from tco.performance.chip.products import Chip, Operands, chip_of, operands
 from tco.performance.chip.roofline import exponential_rate
 
@@ -88,6 +88,8 @@ class Machine(NamedTuple):
     permutes: Any
     imbalance: Any
     expert_factor: Any  # time of the engine's grouped kernels over the best
+    bucket: Any  # tokens that prompts are padded to a multiple of; None where each has a program of its length
+    expert_start: Any  # gap before the weights of one expert arrive; None where kernels fetch them themselves
     exchange_overlap: Any  # share of a prompt's exchanges that compute hides; none where it hides none
     links: Links
     values: Readable  # counts and habits that single operators ask for
@@ -101,14 +103,25 @@ class Machine(NamedTuple):
         return self.values[f"performance.{self.engine}.{name}"]
 
 
-def family_of(catalogue: Catalogue, chip: str) -> str:
-    """Return the family whose practical parameters a chip shares; a folder of one's own names the families of its chips."""
+def families_of(catalogue: Catalogue) -> dict[str, str]:
+    """Return the family of every chip; a folder of one's own names those of its chips."""
 
     def read() -> dict[str, str]:
         paths = [path for folder in catalogue.folders if (path := folder / "performance" / "families.toml").is_file()]
         return {part: str(family) for path in paths for part, family in catalogue.toml(path).items()}
 
-    families: dict[str, str] = catalogue.once("families", read)
+    found: dict[str, str] = catalogue.once("families", read)
+    return found
+
+
+def chips_of(catalogue: Catalogue, family: str) -> frozenset[str]:
+    """Return the chips of a family."""
+    return frozenset(part for part, own in families_of(catalogue).items() if own == family)
+
+
+def family_of(catalogue: Catalogue, chip: str) -> str:
+    """Return the family whose practical parameters a chip shares."""
+    families = families_of(catalogue)
     if chip not in families:
         raise unknown("chip", chip, families, "performance/families.toml")
     return families[chip]
@@ -120,6 +133,7 @@ class Traits(NamedTuple):
     systolic: bool  # large arrays that small products leave unfilled
     logical: bool  # cores that software groups into logical devices
     dereferencing: bool  # engines that may read tokens through their indices
+    fed: bool = False  # DMA engines bring what the cores read, experts by descriptors made when tokens have chosen them
 
 
 class Stored(NamedTuple):
@@ -149,15 +163,17 @@ def machine(chip: str, links: Links, values: Readable, family: str, stored: Stor
     core = computed_on(values, chip, stored.core, "workload.attention_core_format")
     wide = computed_on(values, chip, "bf16", "workload.precision")
     share = devices_share(values, chip, family) if traits.logical else None
-    kernels = chip_of(values, chip, family, not traits.systolic, share)
+    kernels = chip_of(values, chip, family, not traits.systolic, share, traits.fed)
     permutes = values[f"{shared}.expert_passes"]
     if traits.dereferencing:
         permutes = permute_passes(permutes, values[f"{part}.dereferences"])
     activation, wire = element_size(WIDE), max(FORMATS[stored.dense].bits, NARROWEST_CACHE)
+    expert = dependent_reads_time(values[f"{prior}.expert_reads"], values[f"{part}.dma_start"]) if traits.fed else None
     waits = [values[path] for path in (f"{prior}.launch_time", f"{own}.host_time", *(f"{prior}.{name}" for name in WAITS))]
     if months is not None:
         age = maturity(values[f"{prior}.port_overhead"], values[f"{prior}.port_decline"], months)
         waits = [aged(wait, age) for wait in waits]
+        expert = None if expert is None else aged(expert, age)
         links = links._replace(latencies=Latencies(*(None if one is None else aged(one, age) for one in links.latencies)))
     return Machine(
         chip=chip,
@@ -185,6 +201,8 @@ def machine(chip: str, links: Links, values: Readable, family: str, stored: Stor
         permutes=permutes,
         imbalance=values[f"{shared}.expert_imbalance"],
         expert_factor=values[f"{own}.expert_factor_{WEIGHTS[int(FORMATS[stored.experts].element)]}"],
+        bucket=values[f"{own}.prompt_bucket"] if values.structure(f"{own}.prompt_bucket") > 1 else None,
+        expert_start=expert,
         exchange_overlap=values.unless_zero(f"{prior}.exchange_overlap"),
         links=links,
         values=values,

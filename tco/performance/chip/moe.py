@@ -50,3 +50,15 @@ def permute_passes(passes: Pure, dereferences: Pure) -> Any:
 def engine_factor(time: Second, factor: Pure) -> Any:
     """Time of grouped products in an engine whose kernels are slower than the best: t f."""
     return time * factor
+
+
+@formula(unit="s", source="aws-nki-dma")
+def dependent_reads_time(reads: Pure, start: Second) -> Any:
+    """Gap before the weights of an expert arrive that DMA engines read once tokens have chosen it: n t_start."""
+    return reads * start
+
+
+@formula(unit="s", source="aws-nki-dma")
+def experts_start_time(reached: Pure, start: Second) -> Any:
+    """Gaps before the weights of all experts a group reads, one after the other: E t_1."""
+    return reached * start

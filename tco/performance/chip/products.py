@@ -16,7 +16,7 @@ from tco.foundation.formula import MANY, extent, greatest, in_use, least, least_
 from tco.performance.chip import kernels as cost
 from tco.performance.chip.formats import FORMATS, WIDE, Computed, element_size, unpacking_time
 from tco.performance.chip.messages import stream_time
-from tco.performance.chip.roofline import achieved_bandwidth, achieved_rate, padded_weights, smooth_maximum
+from tco.performance.chip.roofline import achieved_bandwidth, achieved_rate, fed_bandwidth, padded_weights, smooth_maximum
 
 TILES = ((128.0, 256.0), (128.0, 128.0), (64.0, 128.0), (64.0, 64.0))  # rows and columns of the result that one core holds
 SPLITS = 8  # ways the inner side is split between cores at most
@@ -31,6 +31,7 @@ class Chip(NamedTuple):
     performance: str
     tiled: bool  # many small cores; else a few large arrays
     share: Any = None  # of rates and bandwidth that the logical devices its cores form leave
+    fed: bool = False  # DMA engines of stated bandwidth bring whatever the cores read
 
     def part(self, name: str) -> Any:
         """Return an attribute of the part."""
@@ -47,7 +48,10 @@ class Chip(NamedTuple):
 
     def bandwidth(self, efficiency: str) -> Any:
         """Return the memory bandwidth that a kind of kernel reaches."""
-        bandwidth = achieved_bandwidth(self.part("hbm_bandwidth"), self.practice(efficiency))
+        memory = self.part("hbm_bandwidth")
+        if self.fed:
+            memory = fed_bandwidth(memory, self.part("dma_bandwidth"))
+        bandwidth = achieved_bandwidth(memory, self.practice(efficiency))
         return bandwidth if self.share is None else achieved_bandwidth(bandwidth, self.share)
 
     def load(self, per_clock: str) -> Any:
@@ -55,9 +59,9 @@ class Chip(NamedTuple):
         return cost.core_load_rate(self.practice(per_clock), self.part("clock"))
 
 
-def chip_of(values: Mapping[str, Any], chip: str, family: str, tiled: bool, share: Any = None) -> Chip:
+def chip_of(values: Mapping[str, Any], chip: str, family: str, tiled: bool, share: Any = None, fed: bool = False) -> Chip:
     """Return a chip of a family as its kernels see it; rows ask for the chip and the family `rows`."""
-    return Chip(values, f"parts.{chip}", f"performance.{family}", tiled, share)
+    return Chip(values, f"parts.{chip}", f"performance.{family}", tiled, share, fed)
 
 
 class Operands(NamedTuple):

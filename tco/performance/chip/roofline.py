@@ -32,6 +32,12 @@ def achieved_bandwidth(bandwidth: BytePerSecond, memory_efficiency: Pure) -> Any
     return bandwidth * memory_efficiency
 
 
+@formula(unit="byte/s", source="aws-nki-dma")
+def fed_bandwidth(memory: BytePerSecond, engines: BytePerSecond) -> Any:
+    """Bandwidth of a memory that DMA engines read for the cores: min(B_HBM, B_DMA), large transfers on all engines."""
+    return minimum(memory, engines)
+
+
 @formula(unit="FLOP/s", source="tco-model")
 def achieved_rate(peak: FLOPPerSecond, gemm_efficiency: Pure) -> Any:
     """Rate that large products reach: P = dense peak x efficiency."""

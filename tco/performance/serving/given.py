@@ -45,20 +45,20 @@ def axes_given(model: Architecture, links: Links, plan: Mapping[str, str]) -> Ax
     return AxesGiven(decode, prefill, sequences, None if engines is None else float(engines), readers)
 
 
-def whole(key: str, text: str) -> int:
-    """Return the whole number of one axis."""
+def whole(key: str, text: str) -> float:
+    """Return the number of one axis, whole but for a batch, which may be a mean over time."""
     if key not in KEYS:
         raise unknown("axis of a serving plan", key, KEYS, "--plan")
     try:
         value = float(text)
     except ValueError:
         value = 0.0
-    if not 1 <= value <= LARGEST or value != int(value):
-        raise DataError(f"--plan {key}={text}: expected a whole number from 1 to {LARGEST:,}")
-    return int(value)
+    if not 1 <= value <= LARGEST or (key != "batch" and value != int(value)):
+        raise DataError(f"--plan {key}={text}: expected a {'' if key == 'batch' else 'whole '}number from 1 to {LARGEST:,}")
+    return value if key == "batch" else int(value)
 
 
-def plans_with(model: Architecture, links: Links, given: Mapping[str, int], prefix: str) -> PrefillPlan:
+def plans_with(model: Architecture, links: Links, given: Mapping[str, float], prefix: str) -> PrefillPlan:
     """Return the plans with some axes given, each axis a column."""
     if "chips" not in given and {"tp", "dp"} <= set(given):
         given = {**given, "chips": given["tp"] * given["dp"] * given.get("cp", 1) * given.get("pp", 1)}
@@ -79,12 +79,12 @@ def plans_with(model: Architecture, links: Links, given: Mapping[str, int], pref
     return table._replace(expert_parallel=np.full(table.chips.shape, float(given["ep"]))) if "ep" in given else table
 
 
-def searched(model: Architecture, links: Links, given: Mapping[str, int]) -> PrefillPlan:
+def searched(model: Architecture, links: Links, given: Mapping[str, float]) -> PrefillPlan:
     """Return every plan of the search, sequences split as far as is given."""
     return plan_axes(model, links, np.inf if "cp" in given else 0)
 
 
-def built(model: Architecture, given: Mapping[str, int]) -> PrefillPlan:
+def built(model: Architecture, given: Mapping[str, float]) -> PrefillPlan:
     """Return the plans of so many chips, which need not be a part of the world."""
     heads = max((block.attention.heads for block in model.blocks), default=1) or 1
     sparse = any(block.feed_forward.experts for block in model.blocks)

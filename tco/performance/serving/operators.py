@@ -32,7 +32,7 @@ from tco.performance.chip.messages import (
     stream_time,
     wait_beyond,
 )
-from tco.performance.chip.moe import engine_factor
+from tco.performance.chip.moe import engine_factor, experts_start_time
 from tco.performance.chip.products import Operands, Product, Sides, products
 from tco.performance.chip.roofline import repeated
 
@@ -208,6 +208,8 @@ class Pass:
         started = self.count(kernels, layers)
         found = products(made, [Sides(tokens, outer, inner) for inner, outer in sides], reached)
         one = engine_factor(total(name, found.time), self.machine.expert_factor)
+        if self.machine.expert_start is not None and self.shape.decode:
+            one = total("experts one after the other", [one, experts_start_time(reached, self.machine.expert_start)])
         self.operators.append(self.summed(name, layers, one, found, made, started, NO_KINDS))
 
     def summed(self, name: str, layers: Any, one: Any, found: Product, made: Operands, kernels: Any, kinds: Kinds) -> Operator:

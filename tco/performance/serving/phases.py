@@ -221,12 +221,14 @@ def decode_step(machine: Machine, model: Architecture, plan: DecodePlan, request
 
 def prefill_shape(machine: Machine, plan: PrefillPlan, request: Request, prompts: Any) -> Shape:
     """Return what a pass over some prompts of every group computes and where; what a prefix cache holds is read, not computed."""
-    fresh, keys, read = request.prompt, causal_keys(request.prompt), None
+    fresh, keys = request.prompt, causal_keys(request.prompt)
     if request.cache_hit is not None:
-        fresh, read = asked.fresh_tokens(request.prompt, request.cache_hit), request.prompt
+        fresh = asked.fresh_tokens(request.prompt, request.cache_hit)
         keys = asked.keys_behind_prefix(request.prompt, fresh)
+    if machine.bucket is not None:
+        fresh = asked.padded_prompt(fresh, machine.bucket)
     if somewhere(plan.context_parallel > 1):
-        fresh, read = per_rank(fresh, plan.context_parallel), request.prompt
+        fresh = per_rank(fresh, plan.context_parallel)
     if prompts is None:
         whole = per_rank(request.prompt, plan.context_parallel) if somewhere(plan.context_parallel > 1) else request.prompt
         prompts = prompts_of_a_pass(machine.habit("token_budget"), whole)
@@ -239,7 +241,7 @@ def prefill_shape(machine: Machine, plan: PrefillPlan, request: Request, prompts
         keys,
         prompts,
         decode=False,
-        read=fresh if read is None else read,
+        read=request.prompt,
         domains=lies.domains,
         replicas=lies.replicas,
         copies=lies.copies,

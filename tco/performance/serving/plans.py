@@ -149,6 +149,12 @@ def borders_crossed(plan: DecodePlan, links: Links) -> np.ndarray[Any, Any]:
     return np.select([stage <= links.domain, stage <= links.world], ["nothing", cut], "network")
 
 
+def whole_or_mean(number: Any) -> float | int:
+    """Return a number of an axis: whole, but for a batch that is a mean over time."""
+    value = float(number)
+    return int(value) if value.is_integer() else value
+
+
 def describe(plan: DecodePlan, links: Links) -> dict[str, Any]:
     """Return a decode plan in the names reports use."""
     lies = layout_of(plan, links)
@@ -158,5 +164,5 @@ def describe(plan: DecodePlan, links: Links) -> dict[str, Any]:
         "dp": int(lies.stage / attention_chips(plan)),
         "ep": int(lies.experts),
         "cp": int(plan.context_parallel),
-        "batch": int(plan.sequences * plan.chips / attention_chips(plan)),
+        "batch": whole_or_mean(plan.sequences * plan.chips / attention_chips(plan)),
     }

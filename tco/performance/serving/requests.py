@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.foundation.formula import formula, maximum, minimum, select
+from tco.foundation.formula import ceil_ratio, formula, maximum, minimum, select
 from tco.foundation.trace import plain
 from tco.foundation.units import Byte, BytePerSecond, Pure, Second
 from tco.foundation.values import Readable
@@ -49,6 +49,12 @@ def notes_on_request(request: Request) -> list[str]:
 def fresh_tokens(input_tokens: Pure, cache_hit: Pure) -> Any:
     """Prompt tokens that no prefix cache holds: I (1 - h), at least the last one."""
     return maximum(input_tokens * (1 - cache_hit), 1)
+
+
+@formula(unit="", source="aws-neuron-buckets")
+def padded_prompt(tokens: Pure, bucket: Pure) -> Any:
+    """Tokens that a program compiled for buckets of lengths computes: ceil(T / b) b."""
+    return ceil_ratio(tokens, bucket) * bucket
 
 
 @formula(unit="", source="tco-model")

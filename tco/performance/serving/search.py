@@ -13,8 +13,9 @@ from tco.models.architecture import Architecture
 from tco.performance.chip.machine import Machine
 from tco.performance.serving.operators import Operator
 from tco.performance.serving.phases import PassResult, decode, decode_rate, full_context, prefill, prefill_rate, reading_time, tokens_per_user
-from tco.performance.serving.plans import SEQUENCES, PrefillPlan, ServingPlan, attention_chips, decoding, plan_axes, reading
+from tco.performance.serving.plans import SEQUENCES, DecodePlan, PrefillPlan, ServingPlan, attention_chips, decoding, describe, plan_axes, reading
 from tco.performance.serving.requests import Request
+from tco.performance.serving.target import solved
 
 if TYPE_CHECKING:
     from tco.performance.serving.loaded import Loaded
@@ -33,6 +34,7 @@ class Choice(NamedTuple):
     axes: Any = None  # the plans
 
 
+SLOWEST = 1e-9  # tokens a second that stand for a target of none
 Place = tuple[int, int]  # of a plan among the rows and columns of a search
 
 
@@ -85,8 +87,31 @@ def choose_decode(
     rate = decode_rate(plan.sequences, attention_chips(plan), result.per_token)
     choice = choose_best(rate, fits, fast, plan, result)
     if choice.plan is None:
-        return choice._replace(reason=too_slow(result, fits, interactivity) if somewhere(fits) else shortfall(result.memory, machine))
-    return choice
+        return choice._replace(reason=too_slow(plan, result, fits, interactivity, machine) if somewhere(fits) else shortfall(result.memory, machine))
+    return choice if sequences is not None else at_the_target(machine, model, request, interactivity, plan, result, fits & fast, choice)
+
+
+def at_the_target(
+    machine: Machine, model: Architecture, request: Request, interactivity: float, plan: Any, result: PassResult, meets: Any, choice: Choice
+) -> Choice:
+    """Return the best plan with the batch that just meets the target, or fills the memory, between those of the search."""
+    shape = np.broadcast_shapes(np.shape(meets), np.shape(plan.sequences))
+    found = solved(machine, model, request, plan, result, 1 / max(interactivity, SLOWEST), np.broadcast_to(meets, shape))
+    if found is None:
+        return choice
+    rows, some = found
+    made = decode(machine, model, some, request)
+    rate = np.ravel(decode_rate(some.sequences, attention_chips(some), made.per_token))
+    best = choice.best.copy()
+    best[rows] = np.maximum(best[rows], rate)
+    place = int(rate.argmax())
+    if rate[place] < best.max():
+        return choice
+    others = np.delete(best, rows[place])
+    margin = float(rate[place] / others.max() - 1) if len(others) and others.max() > 0 else choice.margin
+    chosen = (place, 0)
+    one = DecodePlan(*(float(at(axis, chosen)) for axis in some))
+    return choice._replace(plan=one, made=pass_at(made, chosen), best=best, margin=margin)
 
 
 def choose_prefill(machine: Machine, model: Architecture, request: Request, ttft: float, axes: PrefillPlan | None = None) -> Choice:
@@ -142,7 +167,12 @@ def shortfall(memory: Any, machine: Machine) -> str:
     return f"the model does not fit: the leanest plan needs {need / 1e9:.1f} GB a chip, {have / 1e9:.1f} GB are usable"
 
 
-def too_slow(result: PassResult, fits: Any, interactivity: float) -> str:
-    """Say how much the quickest plan that fits gives a user."""
-    quickest = float(np.min(np.where(np.broadcast_to(fits, np.shape(result.time)), result.per_token, np.inf)))
-    return f"the quickest plan that fits gives {1 / quickest:.1f} tokens/s a user, {interactivity:g} are asked for"
+def too_slow(plan: DecodePlan, result: PassResult, fits: Any, interactivity: float, machine: Machine) -> str:
+    """Say how much the quickest plan that fits gives a user, which it is, and what it makes."""
+    times = np.where(np.broadcast_to(fits, np.shape(result.time)), result.per_token, np.inf)
+    place = divmod(int(times.argmin()), times.shape[1])
+    nearest, quickest = DecodePlan(*(float(at(axis, place)) for axis in plan)), float(times[place])
+    rate = float(plain(decode_rate(nearest.sequences, attention_chips(nearest), quickest)))
+    axes = ", ".join(f"{name} {value}" for name, value in describe(nearest, machine.links).items())
+    speeds = f"the quickest plan that fits gives {1 / quickest:.1f} tokens/s a user, {interactivity:g} are asked for"
+    return f"{speeds}; the nearest is {axes}, with {rate:.3g} tokens/s a decoding chip"

@@ -21,7 +21,7 @@ from tco.catalog.rows import attribute
 from tco.foundation.values import Values
 from tco.studies.validation import fit as fitting
 from tco.studies.validation.free import NORMAL_P95, Free, paths_of, read_free
-from tco.studies.validation.measured import texts
+from tco.studies.validation.measured import texts, tiers
 from tco.studies.validation.order import order
 from tco.studies.validation.run import PREDICTORS
 from tco.studies.validation.score import Prediction, scores
@@ -29,7 +29,8 @@ from tco.studies.validation.specifications import Specifications
 
 KINDS = ("kernels", "collectives", "training", "inference")  # in the order in which one holds what the others rest on
 LEFT_OUT = {"accelerator": "accelerator", "model": "model", "source": "source_id"}  # what is left out, and the column that names it
-LEAST_GROUP = 20  # rows below which a group left out says nothing
+LEAST_GROUP = 20  # rows below which a group left out says nothing; of a small file a twentieth of its rows
+HELD_BACK = ("B", "C")  # tiers of rows that software holds back: scored, and never fitted
 COLUMNS = ("family", "attribute", "value", "unit", "low", "high", "as_of", "kind", "source", "note", "use", "residual")
 Array = np.ndarray[Any, Any]
 
@@ -64,10 +65,10 @@ class Task:
 
     current: Task
 
-    def __init__(self, kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values) -> None:
-        self.predict, self.table = PREDICTORS[kind], table
-        self.chips = Specifications(catalogue, values, texts(table, "accelerator"))
-        self.measured = fitting.Measurements(self.predict, table, self.chips, read_free(catalogue, kind))
+    def __init__(self, kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values, name: str = "") -> None:
+        self.predict, self.table = PREDICTORS[kind], table[~np.isin(tiers(table), HELD_BACK)].reset_index(drop=True)
+        self.chips = Specifications(catalogue, values, texts(self.table, "accelerator"))
+        self.measured = fitting.Measurements(self.predict, self.table, self.chips, read_free(catalogue, name or kind))
 
     def groups(self) -> list[tuple[str, str, Array]]:
         """Return every group that is left out once: what is left out, which member, and its rows."""
@@ -75,12 +76,17 @@ class Task:
             (name, member, rows)
             for name, column in LEFT_OUT.items()
             if column in self.table
-            for member, rows in fitting.members_of(self.table, self.chips, column, LEAST_GROUP)
+            for member, rows in fitting.members_of(self.table, self.chips, column, least_group(len(self.table)))
         ]
 
     def without(self, apart: Sequence[Array]) -> list[fitting.Fit]:
         """Return the fits without some rows, one for each choice of rows."""
         return fitting.fits(self.measured, [~rows for rows in apart])
+
+
+def least_group(count: int) -> int:
+    """Return the rows below which a group that is left out says nothing, of a file of so many."""
+    return min(LEAST_GROUP, max(count // LEAST_GROUP, 2))
 
 
 def without(apart: Sequence[Array]) -> list[fitting.Fit]:
@@ -99,11 +105,17 @@ def fits_of(task: Task, apart: Sequence[Array]) -> list[fitting.Fit]:
 
 
 def calibrate(
-    kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values, date: str, progress: Callable[[str], None] = lambda _: None
+    kind: str,
+    table: pd.DataFrame,
+    catalogue: Catalogue,
+    values: Values,
+    date: str,
+    progress: Callable[[str], None] = lambda _: None,
+    fit_name: str = "",
 ) -> Calibration:
     """Fit the shared parameters of one kind of measurements, and again without each accelerator, model and source; `values` carry the fit."""
-    task = Task(kind, table, catalogue, values)
-    groups, free = task.groups(), task.measured.free
+    task = Task(kind, table, catalogue, values, fit_name)
+    table, groups, free = task.table, task.groups(), task.measured.free
     progress(f"fitting {len(free.parameters)} parameters on {len(table):,} {kind}, and {len(groups)} times without one accelerator, model or source")
     everything = np.ones(len(table), dtype=bool)
     found, *others = fits_of(task, [~everything, *(rows for _, _, rows in groups)])
@@ -118,7 +130,9 @@ def calibrate(
             accuracy[name] = scores(np.concatenate([made.target[one.rows] for one in parts]), np.concatenate([one.predicted for one in parts]))
     rows = list(rows_of(values, free, found, refits, int(accuracy["nothing"]["n"] or 0), rounded(accuracy["nothing"]["median_ape"]), date))
     blind = unseen(made, refits)
-    return Calibration(kind, found, refits, rows, accuracy, chips_of(task.chips, made, blind), order(table, blind) if kind == "inference" else {})
+    return Calibration(
+        fit_name or kind, found, refits, rows, accuracy, chips_of(task.chips, made, blind), order(table, blind) if kind == "inference" else {}
+    )
 
 
 def refit(left_out: str, member: str, apart: Array, found: fitting.Fit, made: Prediction) -> Refit:

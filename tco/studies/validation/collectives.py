@@ -50,6 +50,9 @@ def skips(table: pd.DataFrame, chips: Specifications) -> pd.Series[str]:
 
     mark(chips.parts == "", "unknown-accelerator")
     mark(np.isnan(column(table, "n_gpus")), "unstated rank count")
+    mark(column(table, "n_gpus") < 2, "unsupported: ranks of one chip")
+    timed = ~np.isnan(column(table, "time_us")) & ~np.char.startswith(texts(table, "op").astype(str), "ep_")
+    mark(timed & np.isnan(column(table, "message_size_bytes")), "unstated size")
     fabric = texts(table, "fabric")
     mark((column(table, "nodes", 1) > 1) & ((fabric == "") | (fabric == "mixed")), "unstated network")
     operations = texts(table, "op")
@@ -73,6 +76,7 @@ class Asked(NamedTuple):
     form: str  # of expert tokens
     groups: tuple[int, int]  # a token reaches so many of so many groups of experts
     cores: bool  # stated
+    signalled: bool  # steps are transfers that signal each other
 
     def of(self, catalogue: Catalogue) -> Library:
         """Return the library."""
@@ -84,6 +88,7 @@ def asked_of(table: pd.DataFrame, chips: Specifications) -> list[Asked]:
     words = [row for folder in chips.catalogue.folders if (path := folder / "libraries" / "words.csv").is_file() for _, row in read_csv(path, WORDS)]
     cells = {name: np.char.lower(texts(table, name).astype(str)) for name in ("library", "fabric", "algo", "notes", "dtype", "op")}
     cores = ~np.isnan(column(table, "sms"))
+    signalled = {part: bool(part) and chips.catalogue.has_part_value(part, "dma_signal") for part in set(chips.parts)}
     found = []
     for row, family in enumerate(chips.families):
         said = dict.fromkeys(("library", "algorithm", "network"), "")
@@ -97,7 +102,17 @@ def asked_of(table: pd.DataFrame, chips: Specifications) -> list[Asked]:
         groups = (int(limited[1]), 2 * int(limited[1])) if limited else (0, 0)
         own = "" if said["library"] else family
         found.append(
-            Asked(operation, said["library"], own, said["algorithm"], said["network"] or "rdma", form, groups, exchange and bool(cores[row]))
+            Asked(
+                operation,
+                said["library"],
+                own,
+                said["algorithm"],
+                said["network"] or "rdma",
+                form,
+                groups,
+                exchange and bool(cores[row]),
+                signalled[chips.parts[row]],
+            )
         )
     return found
 
@@ -144,7 +159,7 @@ class Rows:
     def answers(self) -> tuple[Any, Any]:
         """Return the time of every row, and the bytes its publisher divides by it."""
         values = RowValues(self.chips, ALONE | {f"parts.{CHIP}.scale_out_bandwidth": self.nic, f"parts.{CHIP}.scale_up_domain": self.domain})
-        links = links_of_chips(values, CHIP, FAMILY, Route("leaf", 1, PROTOCOLS[self.asked.network]), self.library)
+        links = links_of_chips(values, CHIP, FAMILY, Route("leaf", 1, PROTOCOLS[self.asked.network]), self.library, signalled=self.asked.signalled)
         at, size = reach(links, self.group), self.sent()
         return choose(at, self.asked.operation, size, self.asked.algorithm or None), reported_bytes(at, size)
 

@@ -34,13 +34,17 @@ KEYS = {
 }
 
 
-def targets(table: pd.DataFrame) -> tuple[Array, Array]:
-    """Return the measured value of every row and what it is: tokens per second and GPU (all, else output), else time per token."""
+def targets(table: pd.DataFrame, by_token: Array) -> tuple[Array, Array]:
+    """Return the measured value of every row and what it is: tokens per second and GPU (all, else output), else time per token.
+
+    Rows whose notes say so are held by their time per token first.
+    """
     total, output = column(table, "total_tput_tok_s_per_gpu"), column(table, "output_tput_tok_s_per_gpu")
     output = np.where(np.isnan(output), column(table, "system_tput_tok_s") / column(table, "n_gpus"), output)
     per_token = column(table, "tpot_ms_mean")
     per_token = np.where(np.isnan(per_token), column(table, "tpot_ms_median"), per_token)
-    kinds = [~np.isnan(total), ~np.isnan(output), ~np.isnan(per_token)]
+    stated = ~(by_token & ~np.isnan(per_token))
+    kinds = [~np.isnan(total) & stated, ~np.isnan(output) & stated, ~np.isnan(per_token)]
     names = np.select(kinds, ["total_tput_tok_s_per_gpu", "output_tput_tok_s_per_gpu", "tpot_ms_mean"], "")
     return np.select(kinds, [total, output, per_token], np.nan), names
 
@@ -50,7 +54,7 @@ class Asked:
 
     def __init__(self, table: pd.DataFrame, chips: Specifications) -> None:
         self.points, self.chips = Points(table, chips), chips
-        self.target, self.names = targets(table)
+        self.target, self.names = targets(table, self.points.says("time per token"))
         self.skip = self.points.reasons.copy()
         self.skip[(self.skip == "") & np.isnan(self.target)] = "unstated result"
         points = self.points
@@ -76,6 +80,7 @@ class Asked:
             "workload.cache_format": cache,
             "workload.attention_core_format": "bf16",
             "workload.engine": kind["engine"],
+            "workload.practice": "own",
         }
 
     def numbers(self, kind: dict[str, Any], rows: Array, values: Any) -> dict[str, Any]:

@@ -21,7 +21,16 @@ Array = np.ndarray[Any, Any]
 WIDTHS = re.compile(r"hidden (\d+), ffn (\d+), (\d+)/(\d+) heads")  # of the model an elementwise row comes from
 HEAD = 128  # width of the heads of those models
 PASSES = {"copy": 2, "add": 3, "input_layernorm": 3, "mlp_act": 3, "attn_rope": 2}  # times an element is read or written
-NAMES = {"bfloat16": "bf16", "bf16": "bf16", "fp16": "bf16", "float16": "bf16", "fp8": "fp8", "fp8_block": "fp8_block", "nvfp4": "nvfp4"}
+NAMES = {
+    "bfloat16": "bf16",
+    "bf16": "bf16",
+    "fp16": "bf16",
+    "float16": "bf16",
+    "fp8": "fp8",
+    "fp8_block": "fp8_block",
+    "mxfp8": "mxfp8",
+    "nvfp4": "nvfp4",
+}
 FLAT = ("copy", "add")  # elementwise kernels that know no rows
 NO = ("0", "0.0", "false", "no")
 COLUMNS = {"heads": "heads_q", "kv_heads": "heads_kv"}  # where a column has another name than the side of the kernel
@@ -37,6 +46,7 @@ class Kind(NamedTuple):
     library: str
     form: Computed | None  # how the chip computes the format
     traits: Traits
+    part_of_chip: bool = False  # on some of its cores
 
 
 def kernel_of(operation: str) -> str:
@@ -70,6 +80,17 @@ def width_of(operation: str, notes: str, split: float) -> float:
     return {"mlp_act": inner / split, "attn_rope": (heads + kv_heads) * HEAD / split}.get(operation, hidden)
 
 
+def cores_of(catalogue: Catalogue, source: str) -> float:
+    """Return the cores that a kernel's source says it had; NaN where it had the whole chip."""
+
+    def read() -> list[tuple[re.Pattern[str], float]]:
+        paths = [path for folder in catalogue.folders if (path := folder / "kernel_cores.csv").is_file()]
+        return [(re.compile(row["pattern"]), float(row["cores"])) for path in paths for _, row in read_csv(path, ("pattern", "cores"))]
+
+    known: list[tuple[re.Pattern[str], float]] = catalogue.once("kernel_cores", read)
+    return next((float(found[1]) * each for pattern, each in known if (found := pattern.search(source))), np.nan)
+
+
 def library_of(source: str, libraries: Mapping[str, str]) -> str:
     """Return the library whose rows of practice a kernel's source follows; a bare kernel where none is known."""
     return next((library for name, library in libraries.items() if source.startswith(name)), BARE)
@@ -86,7 +107,8 @@ def kinds_of(table: pd.DataFrame, chips: Specifications) -> list[Kind]:
         form = format_of(found, dtype)
         computed = computed_on(chips.values, part, form, "dtype") if form and part else None
         traits = traits_of(chips.catalogue, part) if part else Traits(tiled=True, logical=False)
-        return Kind(found, operation.removeprefix("elementwise:"), form, library_of(source, libraries), computed, traits)
+        apart = found in ("gemm", "grouped") and traits.logical and not np.isnan(cores_of(chips.catalogue, source))
+        return Kind(found, operation.removeprefix("elementwise:"), form, library_of(source, libraries), computed, traits, apart)
 
     made = [kind(*row) for row in zip(operations, types, sources, chips.parts, strict=True)]
     return [one if one.kernel == "elementwise" else one._replace(elementwise="") for one in made]

@@ -11,7 +11,8 @@ import pandas as pd
 from tco.performance.chip.formats import Computed
 from tco.performance.chip.kernel_times import BARE, Kernel, kernel, kernels_on
 from tco.studies.validation.commands import command_line
-from tco.studies.validation.kernel_rows import Array, Kind, asked, kinds_of, skips, targets, widths
+from tco.studies.validation.kernel_rows import Array, Kind, asked, cores_of, kinds_of, skips, targets, widths
+from tco.studies.validation.measured import texts
 from tco.studies.validation.row_values import CHIP, FAMILY, RowValues
 from tco.studies.validation.score import Prediction
 from tco.studies.validation.specifications import Specifications
@@ -48,6 +49,7 @@ class Question(NamedTuple):
     rows: list[int]
     own: Specifications
     sides: dict[str, Any]
+    cores: Array | None  # that the kernels had; None: the whole chip
 
 
 class Reading(NamedTuple):
@@ -78,9 +80,11 @@ def reading(table: pd.DataFrame, chips: Specifications) -> Reading:
     questions, lines = [], np.full(len(table), "", dtype=object)
     for kind, rows in members.items():
         assert kind.form is not None
-        one = Question(kind, kind.form, rows, chips.rows(np.array(rows)), asked(kind, whole.iloc[rows]))
+        some = whole.iloc[rows]
+        cores = np.array([cores_of(chips.catalogue, text) for text in texts(some, "kernel_source")]) if kind.part_of_chip else None
+        one = Question(kind, kind.form, rows, chips.rows(np.array(rows)), asked(kind, some), cores)
         questions.append(one)
-        lines[rows] = commands(kind, one.sides, one.own.parts)
+        lines[rows] = commands(kind, one.sides if cores is None else {**one.sides, "cores": cores}, one.own.parts)
     made = chips.kept["kernels"] = Reading(table, target, names, skip, questions, lines)
     return made
 
@@ -92,7 +96,7 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
     for one in file.questions:
         one.own.found.clear()
         chip = kernels_on(RowValues(one.own), CHIP, FAMILY, one.kind.traits)
-        found = answers(kernel(chip, one.kind.kernel, one.form, one.sides, one.kind.library))
+        found = answers(kernel(chip, one.kind.kernel, one.form, one.sides, one.kind.library, one.cores))
         predicted[..., one.rows] = np.select([file.names[one.rows] == name for name in found], list(found.values()))
     keys = np.array([ANSWERS.get(name, "") for name in file.names], dtype=object)
     return Prediction(file.target, predicted, file.names, file.skip.copy(), file.commands, keys, np.ones(len(table)))

@@ -134,3 +134,9 @@ def column(table: pd.DataFrame, name: str, default: float = np.nan) -> np.ndarra
 def texts(table: pd.DataFrame, name: str) -> np.ndarray[Any, Any]:
     """Return a text column as an array; a column the file lacks is empty throughout."""
     return table[name].to_numpy(object) if name in table else np.full(len(table), "", dtype=object)
+
+
+def tiers(table: pd.DataFrame) -> np.ndarray[Any, Any]:
+    """Return the tier that the notes of rows begin with: A near the hardware, B and C held back by software; empty where they state none."""
+    notes = pd.Series(texts(table, "notes").astype(str))
+    return np.asarray(notes.str.extract(r"^tier ([A-Z]);", expand=False).fillna(""), dtype=object)

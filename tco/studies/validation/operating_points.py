@@ -7,7 +7,6 @@ format, the software that has grown up, or skips the row with a reason.
 from __future__ import annotations
 
 import re
-from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
+from tco.chain.formats import checkpoint_of
 from tco.chain.practice import month_of
 from tco.foundation.files import read_csv
 from tco.models.architecture import Architecture, load_model
@@ -50,13 +50,8 @@ def software_of(catalogue: Catalogue, framework: str, date: str) -> tuple[str, s
 
 def formats_of(catalogue: Catalogue, model: str, precision: str, sparse: bool) -> tuple[str, str, str]:
     """Return the formats of attention, experts and dense parts; a dense model's FP4 takes in its attention too."""
-    columns = ("model", "precision", "attention", "experts", "dense", "note")
-    row = next(
-        row
-        for row in rows_of(catalogue, "checkpoint_formats", columns)
-        if fnmatchcase(model, row["model"]) and fnmatchcase(precision.lower(), row["precision"])
-    )
-    return row["attention"] if sparse else row["dense"], row["experts"], row["dense"]
+    row = checkpoint_of(catalogue, model, precision)
+    return row.attention if sparse else row.dense, row.experts, row.dense
 
 
 class Points:
@@ -169,6 +164,8 @@ class Points:
         mark(np.isnan(self.gpus) | np.isnan(self.decode["size"]) | np.isnan(self.prefill["size"]), "unstated workers")
         mark(self.apart & ~self.decode["stated"] & ~self.prefill["stated"], "unstated attention parallelism")
         mark(self.unstated_speculation, "unstated speculative decoding")
+        drafted = ~np.isin(texts(self.table, "spec_decoding").astype(str), ("", "none", "mtp"))
+        mark(drafted, "unstated acceptance of drafts")
         known = set(self.models) - {""}
         compressed = {m: any(a.compression for a in self.model(m).attentions) for m in known}
         context = {m: self.model(m).context for m in known}

@@ -19,6 +19,7 @@ WANTED = {  # columns that a reason asks for
     "unstated accelerators": ("n_accelerators",),
     "unstated rank count": ("n_gpus",),
     "unstated token count": ("tokens_per_rank",),
+    "unstated size": ("message_size_bytes",),
     "unstated network": ("fabric",),
     "unstated lengths": ("isl_tokens", "osl_tokens"),
     "unstated concurrency": ("concurrency",),

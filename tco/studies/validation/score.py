@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tco.studies.validation.measured import tiers
+
 # A curve: what is swept along it, and what its points share.
 CURVES = {
     "message_size_bytes": ("accelerator", "n_gpus", "nodes", "fabric", "library", "op", "dtype", "algo"),
@@ -103,8 +105,8 @@ def scorecard(table: pd.DataFrame, made: Prediction, groups: Sequence[str] = GRO
     found: dict[str, Any] = scores(made.target[scored], made.predicted[scored])
     found["scored"] = found.pop("n")
     by: dict[str, dict[str, Any]] = {}
-    labels = table.assign(target=made.target_name)
-    for name in groups:
+    labels = table.assign(target=made.target_name, tier=tiers(table))
+    for name in (*groups, *(("tier",) if labels.tier.any() else ())):
         if name in labels:
             column = labels[name].astype(str).to_numpy()
             parts = {key: scored & (column == key) for key in sorted(set(column[scored])) if key}

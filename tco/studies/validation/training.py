@@ -192,7 +192,7 @@ def ask(members: list[tuple[Question, Candidates]], chips: Specifications, input
     }
     values = RowValues(chips.rows(rows), given)
     route = Route("leaf", np.repeat(tiers, lengths), protocol("rdma"))  # type: ignore[arg-type]
-    links = links_of_chips(values, CHIP, FAMILY, route, family_library(chips.catalogue, asked.family))
+    links = links_of_chips(values, CHIP, FAMILY, route, family_library(chips.catalogue, asked.family), signalled=asked.traits.fed)
     machine = practice(CHIP, FAMILY, values, asked.passes, links, asked.traits, asked.software.compiled)
     job = Job(load_model(chips.catalogue, asked.model), asked.software, values, column_of([question.asked.chips for question, _ in members]))
     result = timed(job, machine, plans)

@@ -1,0 +1,43 @@
+"""The operating point is solved: users get the speed asked for, or the memory is full, and small moves of inputs move the answer a little."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from tco.chain.scenario import evaluate
+
+RATE = "output_tokens_per_s_per_chip"
+
+
+@pytest.mark.parametrize("system", ["gb200-nvl72", "trn3-nl32x2", "trn3-nl72x2", "mi450x-ualoe72"])
+@pytest.mark.parametrize("speed", [30, 47.3])
+def test_users_get_the_speed_asked_for(system, speed):
+    found = evaluate(system, {"workload.interactivity": f"{speed} token/s"}).metrics
+    assert speed <= found["tokens_per_s_per_user"] <= speed * 1.001
+
+
+def test_a_faster_speed_never_makes_more():
+    rates = [evaluate("gb200-nvl72", {"workload.interactivity": f"{speed} token/s"}).metrics[RATE] for speed in (20, 35, 35.5, 36, 50, 80)]
+    assert rates == sorted(rates, reverse=True)
+
+
+@pytest.mark.parametrize(("path", "value", "unit"), [("performance.nvidia.launch_time", 2.0, "us"), ("parts.gb200-gpu.hbm_bandwidth", 8.0, "TB/s")])
+def test_no_input_falls_off_a_cliff(path, value, unit):
+    rates = [evaluate("gb200-nvl72", {path: f"{value * share:.6g} {unit}"}).metrics[RATE] for share in (1, 1.001, 1.002, 1.003)]
+    for one, other in itertools.pairwise(rates):
+        assert abs(other / one - 1) < 0.01
+
+
+def test_a_batch_is_asked_for_again():
+    found = evaluate("gb200-nvl72")
+    plan = found.report.plan
+    again = evaluate("gb200-nvl72", plan={"chips": str(plan["decode"]["chips"]), "tp": str(plan["tp"]), "batch": repr(plan["batch"])})
+    assert again.metrics["tokens_per_s_per_user"] == pytest.approx(found.metrics["tokens_per_s_per_user"], rel=1e-9)
+
+
+def test_a_target_that_no_plan_meets_names_the_nearest():
+    notes = " ".join(evaluate("trn2-nl16", {"workload.interactivity": "500 token/s"}).notes)
+    assert "500 are asked for" in notes
+    assert "the nearest is tp" in notes

@@ -1,0 +1,136 @@
+"""Practice that can be swapped, formats as they are run, and priors that keep to the measured families."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from tco.catalog import load_catalogue
+from tco.chain.inputs import plain_inputs
+from tco.chain.scenario import evaluate
+from tco.foundation.errors import DataError
+from tco.foundation.units import parse_quantity
+from tco.foundation.values import as_number
+from tests.cli import document, tco
+
+ROOT = Path(__file__).parents[1]
+RATE = "output_tokens_per_s_per_chip"
+PHYSICS = {  # attributes of Trainium's practice that the chip's own build sets, and why they may lie outside the measured families
+    "clock_knee": "the peak is quoted at the clock the chip holds",
+    "collective_chunk": "no trip through HBM",
+    "collective_step": "a ring step of the torus by the vendor's documents",
+    "die_latency_factor": "latencies are quoted for the two-die package",
+    "direct_start_ratio": "no separate kernels in a compiled program",
+    "efa_step": "HBM to HBM by the vendor's documents",
+    "expert_kernel_latency": "dispatch and combine on cores of their own",
+    "link_efficiency": "flits of PCIe 6",
+    "load_balance": "several unequal paths",
+    "reference_clock": "its own clock",
+    "tile_efficiency_fp4": "the same arrays at the same rate as in 8 bits, which is measured",
+}
+
+
+def test_a_prior_lies_where_measured_families_do_unless_physics_sets_it():
+    rows: dict[str, dict[str, dict[str, str]]] = {}
+    for path in (ROOT / "data/calibration").glob("*.csv"):
+        for row in csv.DictReader(path.read_text().splitlines()):
+            rows.setdefault(row["attribute"], {})[row["family"]] = row
+    judged = 0
+    for name, owners in rows.items():
+        measured = [owners[family] for family in ("nvidia", "amd", "trainium1") if family in owners and owners[family]["source"] == "tco-calibration"]
+        own = owners.get("trainium")
+        if own is None or own["kind"] != "estimate" or not measured or name in PHYSICS:
+            continue
+        judged += 1
+        value = parse_quantity(f"{own['value']} {own['unit']}", measured[0]["unit"])
+        low = min(parse_quantity(f"{row['low'] or row['value']} {row['unit']}", measured[0]["unit"]) for row in measured)
+        high = max(parse_quantity(f"{row['high'] or row['value']} {row['unit']}", measured[0]["unit"]) for row in measured)
+        assert 0.99 * low <= value <= 1.01 * high, f"{name}: {value:g} outside {low:g} to {high:g}"
+    assert judged >= 12
+
+
+def test_a_family_under_its_own_practice_is_itself():
+    for system, family in (("gb200-nvl72", "nvidia"), ("trn3-nl72x2", "trainium")):
+        assert evaluate(system, {"workload.practice": family}).metrics == evaluate(system).metrics
+
+
+def test_practice_swaps_what_is_fitted_and_leaves_the_chip():
+    found = evaluate("trn3-nl72x2", {"workload.practice": "nvidia"})
+    catalogue = load_catalogue()
+    for name in ("launch_time", "collective_wait", "stream_efficiency"):
+        assert found.inputs[f"performance.trainium.{name}"].value == catalogue.practice("nvidia", name).value
+    assert found.metrics["tco_usd_per_chip_hour"] == evaluate("trn3-nl72x2").metrics["tco_usd_per_chip_hour"]
+    assert found.inputs["performance.trainium.exchange_overlap"].value == catalogue.practice("nvidia", "exchange_overlap").value
+
+
+def test_a_setting_wins_over_a_swapped_practice():
+    found = evaluate("trn3-nl72x2", {"workload.practice": "nvidia", "performance.trainium.launch_time": "9 us"})
+    assert found.inputs["performance.trainium.launch_time"].value == pytest.approx(9e-6)
+
+
+def test_the_command_swaps_and_says_so():
+    found = document("compare", "gb200-nvl72", "trn3-nl72x2", "--practice", "nvidia")
+    assert found["inputs"]["practice"] == "nvidia"
+    assert found["inputs"]["formats"]["precision"] == "fp8"
+    assert "practice of nvidia" in tco("compare", "gb200-nvl72", "--practice", "nvidia").stdout
+    wrong = tco("compare", "gb200-nvl72", "--practice", "nvida")
+    assert wrong.exit_code == 3
+    assert "did you mean 'nvidia'" in wrong.stderr
+
+
+def test_software_of_today_is_slower_than_one_that_has_grown_up():
+    assert evaluate("trn3-nl72x2", {"workload.software": "2026-11"}).metrics[RATE] < evaluate("trn3-nl72x2").metrics[RATE]
+
+
+@pytest.mark.parametrize(
+    ("path", "worse"),
+    [
+        ("parts.trn3.dma_bandwidth", "3.6 TB/s"),  # transfer engines feed the memory
+        ("parts.trn3.dma_start", "2.6 us"),  # experts wait for their descriptors
+        ("parts.trn3.dma_signal", "2.6 us"),  # collectives step by signals
+        ("parts.trn3.dereferences", "0"),  # tokens are copied to their experts' order
+        ("parts.trn3.exponentials_per_clock", "16"),
+        ("parts.trn3.array_least_moving", "512"),  # small products leave arrays unfilled
+        ("performance.trainium.exchange_overlap", "0"),  # collectives without cores of their own
+        ("performance.trainium.endpoint_in_memory", "1"),  # collectives through HBM
+    ],
+)
+def test_each_piece_of_physics_counts(path, worse):
+    plan = {"tp": "4", "chips": "144", "batch": "288", "prefill_chips": "12", "prefill_tp": "4"}
+    rate = {value: evaluate("trn3-nl72x2", {path: value} if value else {}, plan).metrics[RATE] for value in ("", worse)}
+    assert rate[worse] < rate[""]
+
+
+def test_a_model_keeps_the_formats_it_is_published_in():
+    own = evaluate("gb200-nvl72", {"workload.model": "gpt-oss-120b"}).texts
+    assert (own["workload.expert_format"], own["workload.attention_format"]) == ("w4a8", "bf16")
+    assert evaluate("gb200-nvl72", {"workload.model": "gpt-oss-120b", "workload.expert_format": "fp8"}).texts["workload.expert_format"] == "fp8"
+    assert "experts W4A8" in tco("compare", "gb200-nvl72", "--set", "workload.model=gpt-oss-120b").stdout
+
+
+@pytest.mark.parametrize(("system", "form"), [("gb200-nvl72", "nvfp4"), ("mi450x-ualoe72", "mxfp4"), ("trn3-nl72x2", "w4a8"), ("h100-hgx8", "fp8")])
+def test_native_formats_are_the_chips_own(system, form):
+    found = evaluate(system, {"workload.formats": "native", "workload.interactivity": "20 token/s"})
+    assert found.texts["workload.precision"] == form
+    assert not [note for note in found.notes if "does not compute" in note]
+    assert evaluate(system, {"workload.formats": "native", "workload.precision": "bf16"}).texts["workload.precision"] == "bf16"  # a setting wins
+
+
+def test_formats_that_are_none_are_refused():
+    with pytest.raises(DataError, match="native"):
+        evaluate("gb200-nvl72", {"workload.formats": "nativ"})
+
+
+def test_a_chip_without_rows_says_whose_it_rests_on():
+    found = evaluate("trn3-nl72x2").standing
+    assert found.anchors == ("trn2",)
+    assert found.rows >= 33
+    assert "anchored on" in found.text
+    assert evaluate("gb200-nvl72").standing.anchors == ()
+
+
+def test_values_of_a_swapped_practice_are_those_of_the_catalogue():
+    values = plain_inputs(load_catalogue(), {}).values(as_number)
+    assert values["performance.trainium.launch_time"] == load_catalogue().practice("trainium", "launch_time").value
