@@ -174,7 +174,6 @@ ZEROS = [
     (TRAIN, "parts.a100-sxm-80gb.tdp=0 W"),
     (TRAIN, "metrics.train_tokens_per_s=0 token/s"),
     ("gb200-nvl72", "parts.gb200-gpu.scale_up_bandwidth=0 GB/s"),
-    ("h100-sxm", "parts.h100-sxm.scale_up_bandwidth=0 GB/s"),
     ("gb200-nvl72", "metrics.output_tokens_per_s_per_chip=0 token/s/chip"),
     ("gb200-nvl72", "metrics.usd_per_million_output_tokens=0 USD/Mtoken"),
     ("mi450x-ualoe72", "cluster.port=0G"),
@@ -187,11 +186,13 @@ ZEROS = [
 @pytest.mark.parametrize(("scenario", "zero"), ZEROS, ids=[zero for _, zero in ZEROS])
 def test_a_rate_of_zero_is_refused_by_name(command, scenario, zero):
     """Time and cost are divided by it: it is told of before anything is computed, without a warning of the arithmetic."""
-    if command == "price" and scenario == "h100-sxm":
-        pytest.skip("a chip alone has no price")
     done = tco(command, scenario, "--set", zero)
     one_message(done, 3, zero.partition("=")[0])
     assert "Warning" not in done.stderr
+
+
+def test_a_chip_alone_without_bandwidth_is_no_world_of_several():
+    one_message(tco("perf", "h100-sxm", "--set", "parts.h100-sxm.scale_up_bandwidth=0 GB/s"), 3, "nothing else joins the")
 
 
 @pytest.mark.parametrize(
