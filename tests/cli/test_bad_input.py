@@ -246,3 +246,13 @@ def test_an_error_of_no_number_is_no_bound(tmp_path):
     one_message(tco("validate", path, "--max-error", "nan"), 2, "--max-error nan")
     assert tco("validate", path, "--max-error", "1000").exit_code == 0
     assert tco("validate", path, "--max-error", "0").exit_code == 1
+
+
+def test_a_model_that_is_not_read_keeps_its_line(own):
+    own.write("models/encoder/config.json", '{"model_type": "bert"}')
+    done = tco("models", "list", "--data", own.folder, "--format", "json")
+    assert done.exit_code == 0, done.stderr
+    items = {item["id"]: item for item in json.loads(done.stdout)["items"]}
+    assert "model_type 'bert' is not read: an encoder" in items.pop("encoder")["not_read"]
+    assert items.keys() == CATALOGUE.models.keys()
+    assert all(item["parameters"] > 0 and "not_read" not in item for item in items.values())
