@@ -88,7 +88,9 @@ def read_mpt(c: Config) -> Layout:
     scales = hidden * (2 if bias else 1)
     block = Block(c.layers("n_layers"), attention, part, others=2 * scales)
     context = c.whole("max_seq_len", 2048)
-    return Layout(hidden, c.whole("vocab_size"), context, (block,), True, scales, 0 if inner.flag("alibi") else context)
+    return Layout(
+        hidden, c.whole("vocab_size"), context, (block,), c.flag("tie_word_embeddings", True), scales, 0 if inner.flag("alibi") else context
+    )
 
 
 def read_phi(c: Config) -> Layout:

@@ -45,9 +45,9 @@ def read_olmoe(c: Config) -> Layout:
 
 
 def read_granitemoe(c: Config) -> Layout:
-    """Granite 3 with experts: one embedding."""
+    """Granite 3 with experts: Mixtral's layers, their experts small and many."""
     part = routed(c, "intermediate_size", "num_local_experts")
-    return c.layout((Block(c.layers(), grouped_query(c), part, others=two_norms(c)),), tied=True)
+    return c.layout((Block(c.layers(), grouped_query(c), part, others=two_norms(c)),))
 
 
 def read_ernie(c: Config) -> Layout:
@@ -76,4 +76,4 @@ def read_hunyuan(c: Config) -> Layout:
     shared = each.count("num_shared_expert", 1000) * c.whole("intermediate_size")
     part = routed(each, each.either("moe_intermediate_size", "intermediate_size"), "num_experts", shared, "moe_topk")
     attention = grouped_query(c, head_norm=c.flag("use_qk_norm"))
-    return c.layout((Block(layers, attention, part, others=two_norms(c)),), tied=True)
+    return c.layout((Block(layers, attention, part, others=two_norms(c)),))

@@ -351,9 +351,12 @@ PUBLISHED: dict[str, tuple[float, dict[str, Any]]] = {
     "olmoe-1b-7b": (6_919_161_856, config("olmoe", 2048, 16, 50304, 16, 16, intermediate_size=1024, num_experts=64, num_experts_per_tok=8)),
     "granite-3.0-1b-a400m": (
         1_334_628_352,
-        config("granitemoe", 1024, 24, 49155, 16, 8, intermediate_size=512, num_local_experts=32, num_experts_per_tok=8),
+        config("granitemoe", 1024, 24, 49155, 16, 8, intermediate_size=512, num_local_experts=32, num_experts_per_tok=8, tie_word_embeddings=True),
     ),
-    "granite-3.0-3b-a800m": (3.3e9, config("granitemoe", 1536, 32, 49155, 24, 8, intermediate_size=512, num_local_experts=40, num_experts_per_tok=8)),
+    "granite-3.0-3b-a800m": (
+        3.3e9,
+        config("granitemoe", 1536, 32, 49155, 24, 8, intermediate_size=512, num_local_experts=40, num_experts_per_tok=8, tie_word_embeddings=True),
+    ),
     "ernie-4.5-21b-a3b": (
         21_825_437_888,
         config(
@@ -406,6 +409,7 @@ PUBLISHED: dict[str, tuple[float, dict[str, Any]]] = {
             moe_topk=[8] * 32,
             num_shared_expert=[1] * 32,
             moe_intermediate_size=[3072] * 32,
+            tie_word_embeddings=True,
         ),
     ),
 }
