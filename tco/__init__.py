@@ -11,9 +11,22 @@ if TYPE_CHECKING:
     from tco.chain.saved import load_result
     from tco.chain.scenario import evaluate
     from tco.studies.asking import compare, diff, frontier
+    from tco.studies.uncertainty import uncertainty
 
 __version__ = "0.1.0"
-__all__ = ["Catalogue", "Result", "__version__", "compare", "diff", "evaluate", "evaluate_draws", "frontier", "load_catalogue", "load_result"]
+__all__ = [
+    "Catalogue",
+    "Result",
+    "__version__",
+    "compare",
+    "diff",
+    "evaluate",
+    "evaluate_draws",
+    "frontier",
+    "load_catalogue",
+    "load_result",
+    "uncertainty",
+]
 
 _HOMES = {
     "Catalogue": "tco.catalog",
@@ -25,6 +38,7 @@ _HOMES = {
     "compare": "tco.studies.asking",
     "diff": "tco.studies.asking",
     "frontier": "tco.studies.asking",
+    "uncertainty": "tco.studies.uncertainty",
 }
 
 

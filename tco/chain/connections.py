@@ -16,7 +16,7 @@ from tco.foundation.values import Readable, Values
 from tco.hardware.clos import switch_radix, tiers_needed
 from tco.hardware.network import OPTICS, Network, Plan, scale_out_network, summed, switch_part
 from tco.hardware.nics import converged
-from tco.performance.chip.machine import family_of
+from tco.performance.chip.families import family_of
 
 
 def design_network(inputs: Inputs, values: Values) -> Network:

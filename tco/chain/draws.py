@@ -139,8 +139,12 @@ def grouped(case: Case, centre: Result) -> Iterator[Group]:
             own = held._replace(alternatives={**held.alternatives, **parts}, readings={**held.readings, **read})
             yield Group(members, own, near)
             continue
-        answer = case.answer({path: (float(many[draw]), unit) for path, (many, unit) in case.drawn.items()})  # another size: other plans
-        yield Group(members, structure_in(answer), plans_near(case, answer) if answer.plan is not None else None)
+        moved = {path for path, one in read.items() if not isinstance(one, bool) and one != held.readings[path]}
+        which = moved if moved <= case.drawn.keys() else case.drawn.keys()  # another size: other plans, near the best at its own centre
+        answer = case.answer({path: (float(case.drawn[path][0][draw]), case.drawn[path][1]) for path in which})
+        other = structure_in(answer)
+        own = other._replace(alternatives={**other.alternatives, **parts}, readings={**other.readings, **read})
+        yield Group(members, own, plans_near(case, answer) if answer.plan is not None else None)
 
 
 def structure_in(answer: Result) -> Structure:

@@ -82,10 +82,15 @@ MORE_IS_BETTER = frozenset(
     (
         *("rebate_usd_per_chip", "peak_bf16_flop_per_s", "peak_fp8_flop_per_s", "peak_fp4_flop_per_s", "hbm_bytes", "hbm_byte_per_s"),
         *("scale_up_byte_per_s", "scale_out_byte_per_s", "output_tokens_per_s_per_chip", "input_tokens_per_s_per_chip", "tokens_per_s_per_user"),
-        *("mfu", "train_tokens_per_s", "tokens_per_s_per_facility_mw", "goodput", "perf_per_tco_vs_baseline"),
+        *("mfu", "train_tokens_per_s", "tokens_per_s_per_facility_mw", "goodput", "perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"),
     )
 )
 NEITHER = frozenset(("chips", "racks"))
+RATIOS = frozenset(("perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"))
+TRAINING = frozenset(
+    ("step_s", "mfu", "train_tokens_per_s", "exposed_communication", "pipeline_bubble", "host_floor", "train_usd_per_trillion_tokens")
+)
+PERFORMANCE = frozenset(name for name in METRICS if "token" in name or name in ("ttft_s", "tpot_s")) | RATIOS | TRAINING  # rest on the workload
 AGAINST_BASELINE = {"perf_per_tco_vs_baseline": "usd_per_million_output_tokens"}  # a ratio to another scenario -> the cost it is of
 
 

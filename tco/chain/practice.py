@@ -12,7 +12,7 @@ from tco.foundation.errors import DataError, unknown
 from tco.foundation.provenance import Input
 from tco.foundation.units import parse_quantity
 from tco.foundation.values import Values
-from tco.performance.chip.machine import chips_of, family_of
+from tco.performance.chip.families import chips_of, family_of
 
 MATURE = "mature"  # software that has had its time
 FAMILY = "family"  # the engine of the chip's family

@@ -24,7 +24,7 @@ from tco.foundation.provenance import Input
 from tco.foundation.trace import Node
 from tco.hardware.bill import Bill, BillLine
 from tco.performance.profile import Report
-from tco.performance.serving.result import ServingResult
+from tco.performance.serving.answer import ServingResult
 
 if TYPE_CHECKING:
     from tco.performance.serving.axes import Axis

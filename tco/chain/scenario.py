@@ -39,7 +39,7 @@ from tco.foundation.values import Values, as_number, as_traced
 from tco.hardware.bill import Bill, bill_of_materials
 from tco.hardware.network import Network
 from tco.performance.profile import report_of, shares_of
-from tco.performance.serving.result import ServingResult
+from tco.performance.serving.answer import ServingResult
 
 if TYPE_CHECKING:
     from tco.performance.training.result import TrainingResult
@@ -70,6 +70,7 @@ def evaluate(
     variant: Mapping[str, str] | None = None,
     trace: bool = False,
     refuse: bool = True,
+    workload: bool = True,
 ) -> Result:
     """Evaluate a scenario: a name, a path or a `Scenario`. `set` replaces inputs by path, `plan` fixes the plan that is searched otherwise.
 
@@ -77,7 +78,7 @@ def evaluate(
     number in the input's unit, or a number or an array with its unit. `structure`, that of a result, holds all that is decided, the plan
     among it; arrays need it, and give metrics that are arrays. With `trace` the result also carries the traced metrics. Raises `DataError`
     for anything wrong in the data; without `refuse`, racks that do not fit their site are no error: what they would cost there is left
-    out, and a note says why.
+    out, and a note says why. Without `workload` only what the chips cost is asked for, and no plan is searched.
     """
     catalogue = catalogue or load_catalogue()
     found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
@@ -85,7 +86,7 @@ def evaluate(
     inputs = Inputs(catalogue, found, dict(set or {}), dict(chosen), structure)
     values = inputs.values(as_number)
     began = time.perf_counter()
-    chain = chain_of(inputs, values, plan_for(inputs.kind, plan))
+    chain = chain_of(inputs, values, plan_for(inputs.kind, plan)) if workload else run(inputs, values, None, without_plan(inputs.kind, ""))
     return result_of(inputs, values, chain, time.perf_counter() - began, trace, refuse)
 
 

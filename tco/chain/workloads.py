@@ -16,11 +16,10 @@ from tco.foundation.errors import DataError
 from tco.foundation.provenance import KEPT
 from tco.foundation.values import Readable, Values
 from tco.models.architecture import Architecture, load_model
-from tco.performance.chip.formats import computed_on
-from tco.performance.chip.machine import Machine, Stored, Traits, family_of, machine
-from tco.performance.serving.result import ServingResult, serve
+from tco.performance.serving.answer import ServingResult
 
 if TYPE_CHECKING:
+    from tco.performance.chip.machine import Machine
     from tco.performance.training.job import Job
     from tco.performance.training.machine import Passes, Practice
     from tco.performance.training.result import TrainingResult
@@ -32,6 +31,8 @@ FORMATS_OF = {"serving": ("attention_format", "precision", "expert_format", "att
 
 def serving_of(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
     """Serve the scenario's workload on engines that lie in a scale-up world or span several."""
+    from tco.performance.serving.result import serve  # who asks what chips cost starts without the engine
+
     return serve(*server_of(inputs, values), values, plan)
 
 
@@ -46,6 +47,9 @@ def server_of(inputs: Inputs, values: Values) -> tuple[Machine, Architecture]:
 
 def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], months: Any = None) -> Machine:
     """Return a system's chip on its links under the engine and the formats that texts name, `months` after the chip came out."""
+    from tco.performance.chip.families import family_of
+    from tco.performance.chip.machine import Stored, Traits, machine
+
     system, catalogue = inputs.system, inputs.catalogue
     family = family_of(catalogue, system.chip)
     stored = Stored(*(text(f"workload.{name}") for name in STORED))
@@ -57,6 +61,8 @@ def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], mon
 
 def formats_of(inputs: Inputs, values: Readable) -> dict[str, str]:
     """Return how the chip computes what the workload stores: the format a part is kept in, and the one its products run in."""
+    from tco.performance.chip.formats import computed_on
+
     chip, texts = inputs.system.chip, FORMATS_OF[inputs.kind]
     made = {name: computed_on(values, chip, inputs.text(f"workload.{name}"), f"workload.{name}") for name in texts}
     return {name: one.stored if one.own else f"{one.stored} computed as {one.computed_as}" for name, one in made.items()}
@@ -86,6 +92,7 @@ def refuse_no_requests(values: Values) -> None:
 
 def job_on(inputs: Inputs, values: Values) -> tuple[Job, Practice, Passes]:
     """Return the scenario's training job, the chips it finds on their links, and the formats of its passes."""
+    from tco.performance.chip.families import family_of
     from tco.performance.chip.kernel_times import traits_of
     from tco.performance.training.job import job_of  # a serving scenario starts without the training room
     from tco.performance.training.machine import passes_of, practice

@@ -12,6 +12,8 @@ from tco.cli.options import Given, command
 
 if TYPE_CHECKING:
     from tco.chain.result import Result
+    from tco.studies.asking import Asked
+    from tco.studies.sureness import Sureness
 
 
 def halls_of(results: Sequence[Result]) -> list[dict[str, float | None] | None]:
@@ -25,6 +27,15 @@ def halls_of(results: Sequence[Result]) -> list[dict[str, float | None] | None]:
     return [hall_of(result) for result in results]
 
 
+def ranges_of(asked: Sequence[Asked], baseline: str, wanted: bool) -> list[Sureness]:
+    """Return how sure each scenario is; nothing where nobody wants to know."""
+    if not wanted:
+        return []
+    from tco.studies.sureness import sureness_of  # a fifth of the time of the whole answer
+
+    return sureness_of(asked, baseline)
+
+
 @command(app, "set")
 def compare(
     given: Given,
@@ -34,26 +45,33 @@ def compare(
     practice: Annotated[
         str | None, typer.Option(metavar="FAMILY", help="Put all chips under the practice of one family, such as nvidia; none: each its own.")
     ] = None,
+    ranges: Annotated[bool, typer.Option("--range/--no-range", help="Draw the inputs within their ranges: how sure the answer is.")] = True,
 ) -> None:
     """Price and rate scenarios side by side."""
     from tco.chain.metrics import METRICS
     from tco.chain.placement import SITE_POWER
     from tco.cli.emit import Answer
-    from tco.cli.load import HEADLINE, evaluate_all
-    from tco.outputs.comparison import comparison_document, comparison_rows, comparison_table, hall_rows
+    from tco.outputs.comparison import CONTEXT, comparison_document, comparison_rows, comparison_table, hall_rows
     from tco.outputs.document import document
-    from tco.studies.asking import compared
+    from tco.outputs.ranges import range_keys, range_lines, range_rows
+    from tco.studies.asking import HEADLINE, catalogue_of, compared, evaluate_each
 
     wanted = given.settings | ({SITE_POWER: hall} if hall else {}) | ({} if practice is None else {"workload.practice": practice})
-    catalogue, results = evaluate_all(scenarios or HEADLINE, given.data, wanted, refuse=False)
-    base, results = compared(results, baseline)
-    halls = halls_of(results)
+    asked = evaluate_each(scenarios or HEADLINE, given.data, wanted, refuse=False)
+    base, results = compared([one.result for one in asked], baseline)
+    halls, sure = halls_of(results), ranges_of(asked, base, ranges)
+    names = [one.name for one in asked]
     given.emit(
         Answer(
-            lambda: document("compare", catalogue, comparison_document(results, base, halls)),
-            lambda: [comparison_table(results, base, hall_rows(halls))],
-            ("scenario", "system", *METRICS),
+            lambda: document(
+                "compare", catalogue_of(asked, given.data), comparison_document(results, base, halls, [range_keys(one) for one in sure])
+            ),
+            lambda: [comparison_table(results, base, hall_rows(halls), range_rows(sure, base) if sure else (), range_lines(names, sure))],
+            ("scenario", "system", *METRICS, *CONTEXT),
             comparison_rows(results),
-            [f"{result.scenario}: {note}" for result in results for note in (*result.notes, *result.ages.notes)],
+            [
+                *(f"{result.scenario}: {note}" for result in results for note in (*result.notes, *result.ages.notes)),
+                *(f"{name}: no range, {one.reason}" for name, one in zip(names, sure, strict=bool(sure)) if one.reason),
+            ],
         ),
     )

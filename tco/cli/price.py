@@ -24,7 +24,7 @@ def price(
     """Show the cost lines of one scenario, down to the chip-hour."""
     from tco.cli.load import evaluate_all
 
-    catalogue, (result,) = evaluate_all([scenario], given.data, given.settings, given.variant)
+    catalogue, (result,) = evaluate_all([scenario], given.data, given.settings, given.variant, workload=cash_flow or given.form == "json")
     notes = [*result.notes, *result.ages.notes]
     given.emit(over_time(catalogue, result, notes) if cash_flow else by_line(catalogue, result, notes))
 

@@ -13,6 +13,7 @@ KINDS = ("measured", "vendor", "filing", "analyst", "press", "derived", "estimat
 SOURCED = frozenset(("measured", "vendor", "filing", "analyst", "press", "derived"))
 
 KEPT = "kept earlier"  # the source of a value that an earlier answer rested on
+LEADER = "follows "  # begins the note of a fitted value that is another's, or in proportion to it
 
 # A person's own values are read as they are (0), or moved up (1) or down (-1): for an answer that keeps them back.
 way: ContextVar[int] = ContextVar("way", default=0)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from tco.chain.metrics import METRICS
+from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS, TRAINING
 from tco.chain.result import Result
 from tco.outputs.document import number
 from tco.outputs.table import Table, significant
@@ -39,11 +39,8 @@ SHOWN: tuple[tuple[str, str, str, float], ...] = (
     ("pipeline_bubble", "of a step pipeline stages idle", "%", 0.01),
     ("train_usd_per_trillion_tokens", "cost / trillion training tokens", "million USD", 1e6),
 )
-TRAINING = {"step_s", "mfu", "train_tokens_per_s", "exposed_communication", "pipeline_bubble", "host_floor", "train_usd_per_trillion_tokens"}
 PHASES = ("decode", "prefill", "step")
-RATIOS = {"perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"}
 COSTS = {name for name in METRICS if "usd" in name or "power" in name} | RATIOS
-PERFORMANCE = {name for name in METRICS if "token" in name or name in ("ttft_s", "tpot_s")} | RATIOS | TRAINING
 
 
 def kinds_of(metric: str) -> frozenset[str]:
@@ -108,8 +105,17 @@ def hall_rows(halls: Sequence[Hall]) -> list[Sequence[str]]:
     return rows
 
 
-def comparison_table(results: Sequence[Result], baseline: str, more: Sequence[Sequence[str]] = ()) -> Table:
-    """Return the table of `tco compare`: a row for each metric, a column for each scenario."""
+def comparison_table(
+    results: Sequence[Result],
+    baseline: str,
+    more: Sequence[Sequence[str]] = (),
+    ranges: Sequence[Sequence[str]] = (),
+    drivers: Sequence[str] = (),
+) -> Table:
+    """Return the table of `tco compare`: a row for each metric, a column for each scenario.
+
+    The rows of ranges stand under the metric they are of, and the lines of drivers below the table.
+    """
     rows: list[Sequence[str]] = []
     kinds = {result.texts["workload.kind"] for result in results}
     for metric, label, unit, size in SHOWN:
@@ -120,7 +126,9 @@ def comparison_table(results: Sequence[Result], baseline: str, more: Sequence[Se
             value = result.metrics[metric]
             cells.append(marked(result, metric, significant(None if value is None else value / size)))
         rows.append((f"{label}, {unit}" if unit and unit != "x" else label, *cells))
-    rows += more
+        if metric == "perf_per_tco_vs_baseline":
+            rows += ranges
+    rows += [*(() if not kinds.isdisjoint(kinds_of("perf_per_tco_vs_baseline")) else ranges), *more]
     rows += [(f"{phase} bound by", *(binding(result, phase) for result in results)) for phase in PHASES if any(phase in r.bounds for r in results)]
     for name, of in (("hardware", "hardware price"), ("terms", "terms and site")):
         rows.append((f"{of}: sourced/estimated/assumed", *(kinds_in_words(result, name) for result in results)))
@@ -132,7 +140,7 @@ def comparison_table(results: Sequence[Result], baseline: str, more: Sequence[Se
     ]
     if "serving" in kinds:
         below.append(f"Performance: {practice_words(results)}.")
-    below += list(dict.fromkeys(result.order for result in results if result.order))
+    below += [*dict.fromkeys(result.order for result in results if result.order), *drivers]
     return Table(("", *(result.scenario for result in results)), rows, title_of(results), premises(results), below)
 
 
@@ -224,8 +232,8 @@ def binding(result: Result, phase: str) -> str:
 
 
 def comparison_rows(results: Sequence[Result]) -> list[list[Any]]:
-    """Return the CSV rows: scenario, system, then every metric."""
-    return [[result.scenario, result.system, *(result.metrics[name] for name in METRICS)] for result in results]
+    """Return the CSV rows: scenario, system, then every metric, then what the row rests on."""
+    return [[result.scenario, result.system, *(result.metrics[name] for name in METRICS), *context_of(result)] for result in results]
 
 
 def validation(result: Result) -> dict[str, Any]:
@@ -241,8 +249,10 @@ def validation(result: Result) -> dict[str, Any]:
     }
 
 
-def comparison_document(results: Sequence[Result], baseline: str, halls: Sequence[Hall] = ()) -> dict[str, Any]:
-    """Return the content of the JSON document."""
+def comparison_document(
+    results: Sequence[Result], baseline: str, halls: Sequence[Hall] = (), ranges: Sequence[Mapping[str, Any]] = ()
+) -> dict[str, Any]:
+    """Return the content of the JSON document; `ranges` are what each row says of its ranges."""
     rows: list[dict[str, Any]] = [
         {
             "scenario": result.scenario,
@@ -260,24 +270,67 @@ def comparison_document(results: Sequence[Result], baseline: str, halls: Sequenc
     ]
     for row, hall in zip(rows, halls, strict=bool(halls)):
         row["hall"] = hall
-    return {"baseline": baseline, "inputs": inputs_of(results), "rows": rows}
+    for row, some in zip(rows, ranges, strict=bool(ranges)):
+        row.update(some)
+    given = {path: text for result in results for path, text in set_of(result).items()}
+    return {"baseline": baseline, "inputs": inputs_of(results), "set": given, "rows": rows}
 
 
 NAMED = ("terms.date", "workload.model", "workload.practice", "workload.software", "workload.engine")
+
+
+def asked_of(result: Result) -> dict[str, Any]:
+    """Return what a result was asked for, by name."""
+    documents = result.origin.documents if result.origin else {}
+    asked: dict[str, Any] = {name: documents.get(name) for name in ("site", "terms", "workload", "cluster")}
+    asked |= {path.partition(".")[2]: result.texts.get(path) for path in NAMED}
+    formats = (path for path in result.texts if path == "workload.precision" or path.endswith("_format"))
+    return asked | {"formats": {path.partition(".")[2]: result.texts[path] for path in sorted(formats)}}
+
+
+def set_of(result: Result) -> dict[str, str]:
+    """Return the inputs that were set and that the result rests on, as `--set` takes them."""
+    found = {}
+    for path in result.origin.settings if result.origin else ():
+        if path in result.texts:
+            found[path] = result.texts[path]
+        elif path in result.inputs and (shown := result.inputs[path].shown):
+            found[path] = f"{shown[0]!r} {shown[1]}".rstrip()
+    return found
 
 
 def inputs_of(results: Sequence[Result]) -> dict[str, Any]:
     """Return what the results rest on, by name; a table by scenario where they differ."""
     found: dict[str, dict[str, Any]] = {}
     for result in results:
-        documents = result.origin.documents if result.origin else {}
-        own: dict[str, Any] = {name: documents.get(name) for name in ("site", "terms", "workload", "cluster")}
-        own |= {path.partition(".")[2]: result.texts.get(path) for path in NAMED}
-        formats = (path for path in result.texts if path == "workload.precision" or path.endswith("_format"))
-        own["formats"] = {path.partition(".")[2]: result.texts[path] for path in sorted(formats)}
-        for name, value in own.items():
+        for name, value in asked_of(result).items():
             found.setdefault(name, {})[result.scenario] = value
     return {name: next(iter(each.values())) if len({str(one) for one in each.values()}) == 1 else each for name, each in found.items()}
+
+
+CONTEXT = (
+    *("date", "site", "terms", "perspective", "workload", "cluster", "model", "engine", "practice", "software", "formats", "plan", "set"),
+    *("hardware_sourced_share", "validated_rows"),
+)
+
+
+def context_of(result: Result) -> list[Any]:
+    """Return what a CSV row says of how it came about, so that it can be told from another and made again."""
+    asked = asked_of(result) | {"perspective": result.perspective, "plan": plan_words(result.report.plan), "set": in_words(set_of(result))}
+    asked["formats"] = in_words(asked["formats"])
+    asked["hardware_sourced_share"] = result.shares.get("hardware", {}).get("sourced")
+    asked["validated_rows"] = result.standing.rows
+    return [asked[name] for name in CONTEXT]
+
+
+def in_words(found: Mapping[str, Any]) -> str:
+    """Return names and values as a text of one cell."""
+    return ";".join(f"{name}={value}" for name, value in found.items())
+
+
+def plan_words(plan: Mapping[str, Any] | None) -> str:
+    """Return the axes of a plan as `--plan` takes them."""
+    return ",".join(f"{name}={value:g}" for name, value in (plan or {}).items() if isinstance(value, (int, float)) and not isinstance(value, bool))
 
 
 def bill_dates(result: Result) -> dict[str, float]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from tco.performance.serving.operators import Operator
-from tco.performance.serving.phases import PassResult
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tco.performance.serving.operators import Operator
+    from tco.performance.serving.phases import PassResult
 
 BOUNDS = ("compute", "memory", "link", "latency")
 

@@ -39,6 +39,63 @@ def catalogue_for(scenario: str | None, data: Path | None, checked: bool = True)
     return catalogue
 
 
+class Asked(NamedTuple):
+    """A scenario as it was asked for, and what it comes to."""
+
+    name: str
+    settings: Mapping[str, str]
+    catalogue: Catalogue
+    result: Result
+    saved: bool  # a result that was kept, and cannot be asked anew
+
+
+def evaluate_each(
+    names: Sequence[str | Path | Result],
+    data: Path | None,
+    settings: Mapping[str, str],
+    variant: Mapping[str, str] | None = None,
+    plan: Mapping[str, str] | None = None,
+    priced: bool = True,
+    refuse: bool = True,
+    workload: bool = True,
+) -> list[Asked]:
+    """Evaluate some scenarios; those without own data share one catalogue.
+
+    A chip alone has no bill, and is refused where the answer is one (`priced`); racks that do not fit their site are unless `refuse` is false.
+    Without `workload` no plan is searched: only what the chips cost is asked for.
+    """
+    from tco.chain.result import Result
+    from tco.chain.scenario import evaluate, without_bill
+
+    shared = catalogue_for(None, data)
+    asked: list[Asked] = []
+    for name in names:
+        catalogue, saved, asks = shared, False, settings
+        if isinstance(name, Result) or str(name).endswith(SAVED):
+            if settings or variant or plan:
+                raise UsageError(f"{name if not isinstance(name, Result) else name.scenario}: a saved result cannot be changed; name its scenario")
+            result = name if isinstance(name, Result) else kept_result(Path(name), shared)
+            saved, asks = not is_of_today(result, shared), asked_of(result)
+        else:
+            catalogue = catalogue_for(str(name), data) if isfile(name) else shared
+            result = evaluate(name, settings, plan, catalogue=catalogue, variant=variant, refuse=refuse, workload=workload)
+        if priced and result.bill is None:
+            raise without_bill(catalogue, result.system)
+        asked.append(Asked(result.scenario if asks is not settings else str(name), asks, catalogue, result, saved))
+    return asked
+
+
+def is_of_today(result: Result, catalogue: Catalogue) -> bool:
+    """Say whether a kept result rests on a scenario and data that are still there, so that it can be asked anew."""
+    origin = result.origin
+    return origin is not None and result.scenario in catalogue.scenarios and origin.data_hash() == catalogue.once("hash", catalogue.hash)
+
+
+def asked_of(result: Result) -> dict[str, str]:
+    """Return the documents and settings that a kept result was asked for."""
+    return {} if result.origin is None else {**result.origin.documents, **result.origin.settings}
+
+
 def evaluate_all(
     names: Sequence[str | Path | Result],
     data: Path | None,
@@ -47,27 +104,16 @@ def evaluate_all(
     plan: Mapping[str, str] | None = None,
     priced: bool = True,
     refuse: bool = True,
+    workload: bool = True,
 ) -> tuple[Catalogue, list[Result]]:
-    """Return the results of some scenarios, and the catalogue of the last; scenarios without own data share one catalogue.
+    """Return the results of some scenarios as `evaluate_each` does, and the catalogue of the last."""
+    asked = evaluate_each(names, data, settings, variant, plan, priced, refuse, workload)
+    return catalogue_of(asked, data), [one.result for one in asked]
 
-    A chip alone has no bill, and is refused where the answer is one (`priced`); racks that do not fit their site are unless `refuse` is false.
-    """
-    from tco.chain.result import Result
-    from tco.chain.scenario import evaluate, without_bill
 
-    shared = catalogue_for(None, data)
-    results, catalogue = [], shared
-    for name in names:
-        if isinstance(name, Result) or str(name).endswith(SAVED):
-            if settings or variant or plan:
-                raise UsageError(f"{name if not isinstance(name, Result) else name.scenario}: a saved result cannot be changed; name its scenario")
-            results.append(name if isinstance(name, Result) else kept_result(Path(name), shared))
-        else:
-            catalogue = catalogue_for(str(name), data) if isfile(name) else shared
-            results.append(evaluate(name, settings, plan, catalogue=catalogue, variant=variant, refuse=refuse))
-        if priced and results[-1].bill is None:
-            raise without_bill(catalogue, results[-1].system)
-    return catalogue, results
+def catalogue_of(asked: Sequence[Asked], data: Path | None) -> Catalogue:
+    """Return the catalogue of the last scenario that was evaluated; of none, the shared one."""
+    return asked[-1].catalogue if asked else catalogue_for(None, data)
 
 
 def kept_result(path: Path, catalogue: Catalogue) -> Result:

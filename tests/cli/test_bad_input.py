@@ -26,6 +26,10 @@ USAGE = [  # the command line is wrong: 2
     (["baseline", "check", "main", "--threshold", "-1"], "--threshold"),
     (["parts", "polish"], "polish"),
     (["init"], "DIR"),
+    (["solve", NAME, "--vary", "site.pue"], "--until"),
+    (["solve", NAME, "--vary", "site.pue", "--until", "capex_usd"], "expected METRIC=VALUE"),
+    (["solve", NAME, "--vary", "site.pue", "--until", "it_power_w_per_chip=1", "--from", "1.5", "--to", "1.2"], "reversed"),
+    (["sensitivity", NAME, "--sobol", "--samples", "1000"], "power of two"),
 ]
 DATA = [  # the data is wrong: 3
     (["price", "trn3-nl72x"], "did you mean 'trn3-nl72x2'"),
@@ -51,6 +55,10 @@ DATA = [  # the data is wrong: 3
     (["baseline", "check", "nobody"], "unknown baseline 'nobody'"),
     (["baseline", "save", "../x"], "is no name for a baseline"),
     (["diff", NAME, "gone.json"], "gone.json: no such file"),
+    (["sensitivity", NAME, "--metric", "tco_usd_per_chip_hr"], "did you mean 'tco_usd_per_chip_hour'"),
+    (["sensitivity", "gone.json"], "gone.json"),
+    (["solve", NAME, "--vary", "site.puee", "--until", "capex_usd=1"], "did you mean 'site.pue'"),
+    (["solve", NAME, "--vary", "site.pue", "--until", "capex_usd=+1%"], "site.pue does not move capex_usd"),
 ]
 
 

@@ -9,6 +9,7 @@ import re
 import pytest
 
 from tco.chain.metrics import METRICS
+from tco.outputs.comparison import CONTEXT
 from tests.cli import document, tco
 
 
@@ -26,7 +27,7 @@ def cell(text):
 def test_compare_is_its_json():
     rows = document("compare")["rows"]
     lines = table("compare")
-    assert list(lines[0]) == ["scenario", "system", *METRICS]
+    assert list(lines[0]) == ["scenario", "system", *METRICS, *CONTEXT]
     assert [line["scenario"] for line in lines] == [row["scenario"] for row in rows]
     for line, row in zip(lines, rows, strict=True):
         assert {name: cell(line[name]) for name in METRICS} == row["metrics"]
@@ -94,3 +95,13 @@ def test_no_cell_is_a_formula(arguments):
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_two_runs_are_the_same_bytes(arguments):
     assert tco(*arguments, "--format", "csv").stdout == tco(*arguments, "--format", "csv").stdout
+
+
+def test_a_row_says_how_it_came_about():
+    """Two files of different dates can be told apart, and the plan is one that `--plan` takes."""
+    (row,) = table("compare", "gb200-nvl72", "--set", "terms.date=2026-09", "--set", "site.pue=1.2")
+    assert (row["date"], row["site"], row["model"], row["perspective"]) == ("2026-09", "us-hyperscale", "deepseek-v3", "hyperscaler")
+    assert row["set"] == "terms.date=2026-09;site.pue=1.2"
+    assert 0.5 < float(row["hardware_sourced_share"]) <= 1
+    assert "tp=" in row["plan"]
+    assert document("compare", "gb200-nvl72", "--set", "site.pue=1.2")["set"] == {"site.pue": "1.2"}

@@ -29,7 +29,7 @@ LIGHT = {
     "compare --help": (*NO_ANSWER, "tco.cli.price", "tco.cli.shelves"),
     "parts list": ("tco.chain", "tco.performance", "tco.cli.price"),
     "compare": (*OTHER_ANSWERS, "tco.cli.price"),
-    "price trn3-nl72x2": (*OTHER_ANSWERS, "tco.cli.compare"),
+    "price trn3-nl72x2": (*OTHER_ANSWERS, "tco.cli.compare", "tco.performance.serving.phases", "tco.performance.chip.products"),
     "bom gb200-nvl72": (*OTHER_ANSWERS, "tco.cli.price"),
 }
 

@@ -33,6 +33,8 @@ COMMANDS = [
     ("sources", "list"),
     ("systems", "show", "trn3-nl72x2"),
     ("frontier", "trn3-nl72x2"),
+    ("solve", "trn3-nl72x2", "--vary", "site.electricity_price", "--until", "tco_usd_per_chip_hour=+10%"),
+    ("solve", "trn3-nl72x2", "--vary", "parts.nitro-v6-400g.price", "--until", "capex_usd=+1%"),
 ]
 
 
@@ -151,3 +153,24 @@ def test_a_baseline_keeps_no_own_value(folder, tmp_path, monkeypatch):
     moved = tco("baseline", "check", "main", "--data", folder, "--set", "parts.trn3.hbm_bandwidth=4.5 TB/s")
     assert moved.exit_code == 1
     assert "parts.trn3.hbm_bandwidth" in moved.stdout
+
+
+def test_what_drives_a_metric_is_told_alike_whatever_the_own_value_is(own):
+    """Its document holds so many numbers of shipped rows that some difference of two is any number: hold it against that of another value."""
+    found = []
+    for tdp in (TDP, 1.07 * TDP):
+        own.write("parts/mine.csv", COLUMNS + f"trn3,tdp,{tdp},W,{0.9 * tdp},{1.1 * tdp},2025-11,vendor,own-quote,{NOTE},\n")
+        own.write("sources.csv", "id,title,url,date\nown-quote,SECRETNOTE from a friend,,2025-11\n")
+        arguments = ("sensitivity", "trn3-nl72x2", "--metric", "tco_usd_per_chip_hour", "--data", own.folder, "--redact")
+        document = json.loads(tco(*arguments, "--format", "json").stdout)
+        found.append({row.pop("path"): row for row in document["inputs"]})
+        assert document["metric_value"] is None
+        assert "SECRETNOTE" not in tco(*arguments).stdout
+    one, other = found
+    for path, row in one.items():
+        for name, value in row.items():
+            its = other[path][name]  # a swing of what only adds to the price is the same but for its last digit, which may hold it back
+            assert None in (value, its) or value == (pytest.approx(its, rel=1e-9) if isinstance(value, float) else its), (path, name)
+    assert "parts.trn3.tdp" not in one
+    assert {value for name, value in one["withheld"].items() if name in ("value", "low", "high", "metric_low", "metric_high", "swing")} == {None}
+    assert one["site.electricity_price"]["low"] is not None

@@ -45,7 +45,7 @@ def test_kept_twice_is_the_same_bytes(tmp_path, plain):
 
 
 def test_inputs_are_kept_as_the_catalogue_writes_them(plain):
-    assert plain["inputs"]["site.electricity_price"] == [0.083, "USD/kWh"]
+    assert plain["inputs"]["site.electricity_price"] == [0.0861, "USD/kWh"]
     assert len(plain["inputs"]) == len(again(NAME).inputs) > 100
     assert plain["plan"]["decode"]["tensor_parallel"] >= 1
     assert plain["tco_version"]
@@ -67,7 +67,7 @@ def test_a_drift_names_its_cause(plain, catalogue):
     assert {drift.move.metric for drift in drifted} >= {"energy_usd_per_chip_hour", "tco_usd_per_chip_hour"}
     for drift in drifted:
         (step,) = drift.move.steps
-        assert [cause.words() for cause in step.causes] == ["price site.electricity_price: 0.083 -> 0.3 USD/kWh"]
+        assert [cause.words() for cause in step.causes] == ["price site.electricity_price: 0.0861 -> 0.3 USD/kWh"]
         assert step.difference == drift.move.new - drift.move.old
         assert drift.worse is (drift.move.metric not in MORE_IS_BETTER)
 
@@ -147,9 +147,9 @@ def test_performance_per_cost_moves_with_both_scenarios(catalogue):
 
 
 def test_a_metric_that_went_is_a_loss(plain, catalogue):
-    without = {**plain, "metrics": {**plain["metrics"], "goodput": 0.9}}
+    without = {**plain, "metrics": {**plain["metrics"], "mfu": 0.9}}
     (drift,) = found(without, catalogue, most="50%")
-    assert (drift.move.metric, drift.move.new, drift.worse, drift.move.steps) == ("goodput", None, True, ())
+    assert (drift.move.metric, drift.move.new, drift.worse, drift.move.steps) == ("mfu", None, True, ())
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "/etc/passwd"])

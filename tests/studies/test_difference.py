@@ -22,7 +22,7 @@ def test_a_dearer_kilowatt_hour_is_named():
     before, after = state_of(again(NAME)), state_of(again(NAME, site__electricity_price="0.3 USD/kWh"))
     (cause,) = causes(before, after)
     assert (cause.kind, cause.path, cause.unit) == ("price", "site.electricity_price", "USD/kWh")
-    assert (cause.old, cause.new) == (0.083, 0.3)
+    assert (cause.old, cause.new) == (0.0861, 0.3)
     moved = {move.metric: move.change for move in moves(before, after)}
     assert moved["tco_usd_per_chip_hour"] > 0
     assert "it_power_w_per_chip" not in moved
@@ -42,10 +42,10 @@ def test_another_system_is_the_first_cause():
 
 
 def test_a_value_in_another_unit_is_the_same_value():
-    before, same, other = (state_of(again(NAME, site__electricity_price=text)) for text in ("0.083 USD/kWh", "83 USD/MWh", "90 USD/MWh"))
+    before, same, other = (state_of(again(NAME, site__electricity_price=text)) for text in ("0.0861 USD/kWh", "86.1 USD/MWh", "90 USD/MWh"))
     assert causes(before, same) == []
     (cause,) = causes(before, other)
-    assert (cause.old, cause.new, cause.unit) == (pytest.approx(83, rel=1e-12), 90, "USD/MWh")
+    assert (cause.old, cause.new, cause.unit) == (pytest.approx(86.1, rel=1e-12), 90, "USD/MWh")
 
 
 def state(**metrics):

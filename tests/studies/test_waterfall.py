@@ -62,16 +62,16 @@ def test_a_state_is_evaluated_again_to_the_last_digit(name):
 
 
 def test_inputs_move_one_by_one_in_the_order_of_their_paths(base):
-    after = state_of(asked(terms__rate="0.1", site__electricity_price="0.3 USD/kWh", parts__trn3__hbm_bandwidth="4.5 TB/s"))
+    after = state_of(asked(terms__rate="0.1", site__electricity_price="0.3 USD/kWh", parts__trn3__hbm_bandwidth="3.9 TB/s"))
     found = whole(base, after)
-    price, rate = "price site.electricity_price: 0.083 -> 0.3 USD/kWh", "assumption terms.rate: 0.09 -> 0.1"
-    assert found[COST] == [["assumption parts.trn3.hbm_bandwidth: 4.9 -> 4.5 TB/s"], [price], [rate]]
+    price, rate = "price site.electricity_price: 0.0861 -> 0.3 USD/kWh", "assumption terms.rate: 0.09 -> 0.1"
+    assert found[COST] == [["assumption parts.trn3.hbm_bandwidth: 4.9 -> 3.9 TB/s"], [price], [rate]]
     assert found["tco_usd_per_chip_hour"] == [[price], [rate]]
     assert found["capex_usd"] == []
 
 
 def test_what_a_step_adds_is_what_that_change_does(base):
-    changes = {"parts__trn3__hbm_bandwidth": "4.5 TB/s", "site__electricity_price": "0.3 USD/kWh", "terms__rate": "0.1"}
+    changes = {"parts__trn3__hbm_bandwidth": "3.9 TB/s", "site__electricity_price": "0.3 USD/kWh", "terms__rate": "0.1"}
     way = points(base, state_of(asked(**changes)), CATALOGUE)
     at, given = base["metrics"][COST], {}
     for step, (path, text) in zip(steps(way, base["metrics"], COST), changes.items(), strict=True):
@@ -95,12 +95,14 @@ def test_another_plan_counts_with_the_change_that_brought_it(base):
 
 def test_another_model_is_a_text(base):
     found = whole(base, state_of(asked(workload__model="gpt-oss-120b", site__pue="1.3")))[COST]
-    assert found == [["assumption site.pue: 1.15 -> 1.3"], ["assumption workload.model: deepseek-v3 -> gpt-oss-120b"]]
+    formats = ["workload.attention_format: absent -> bf16", "workload.expert_format: absent -> w4a8"]  # those the model is published in
+    model = "workload.model: deepseek-v3 -> gpt-oss-120b"
+    assert found == [[f"assumption {one}"] for one in ("site.pue: 1.15 -> 1.3", *formats, model)]
 
 
 def test_a_variant_and_a_system_come_last(base):
-    found = whole(base, state_of(asked(variant={"switch": "gen2"}, site__pue="1.3")))["tco_usd_per_chip_hour"]
-    assert [words[0].partition(":")[0] for words in found] == ["assumption site.pue", "assumption variant switch"]
+    found = whole(base, state_of(asked(variant={"nic": "400g"}, site__pue="1.3")))["tco_usd_per_chip_hour"]
+    assert [words[0].partition(":")[0] for words in found] == ["assumption site.pue", "assumption variant nic"]
     found = whole(base, state_of(asked("gb200-nvl72", site__pue="1.3")))["tco_usd_per_chip_hour"]
     assert [words[0].partition(":")[0] for words in found] == ["assumption site.pue", "assumption system"]
 
@@ -128,12 +130,12 @@ def dearer(state, factor=1.03):
 
 
 def test_a_formula_is_told_from_an_input_that_moved_with_it(base):
-    after = state_of(asked(site__electricity_price="0.0831 USD/kWh"))
+    after = state_of(asked(site__electricity_price="0.0862 USD/kWh"))
     way = points(dearer(base), after, CATALOGUE)
     formula, price = steps(way, dearer(base)["metrics"], COST)
     assert [cause.words() for cause in formula.causes] == ["formula usd_per_million changed"]
     assert formula.ratio == pytest.approx(1.03, rel=1e-11)
-    assert [cause.words() for cause in price.causes] == ["price site.electricity_price: 0.083 -> 0.0831 USD/kWh"]
+    assert [cause.words() for cause in price.causes] == ["price site.electricity_price: 0.0861 -> 0.0862 USD/kWh"]
     assert formula.difference > 100 * price.difference > 0
     (only,) = steps(way, dearer(base)["metrics"], "tco_usd_per_chip_hour")
     assert only.causes == price.causes

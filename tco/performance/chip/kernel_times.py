@@ -14,8 +14,9 @@ from tco.foundation.errors import DataError
 from tco.foundation.formula import total
 from tco.performance.chip import kernels as cost
 from tco.performance.chip import kernels_attention as attention
+from tco.performance.chip.families import family_of
 from tco.performance.chip.formats import FORMATS, WIDE, Computed, element_size
-from tco.performance.chip.machine import devices_share, family_of
+from tco.performance.chip.machine import devices_share
 from tco.performance.chip.messages import hidden_pass_bytes, kernel_time, stream_time
 from tco.performance.chip.products import Chip, Operands, chip_of, operands, product
 from tco.performance.chip.roofline import attention_bytes, attention_flops, conversion_traffic, exponential_rate, smooth_maximum

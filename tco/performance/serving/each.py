@@ -9,12 +9,11 @@ import numpy as np
 from tco.foundation.values import Readable
 from tco.models.architecture import Architecture
 from tco.performance.chip.machine import Machine
+from tco.performance.serving.answer import ServingResult
 from tco.performance.serving.batches import time_allowed, with_batch
-from tco.performance.serving.loaded import under_load
 from tco.performance.serving.phases import PassResult, decode, decode_rate, prefill, prefill_rate, reading_time
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan, attention_chips, decoding, reading
 from tco.performance.serving.requests import Request, request_of
-from tco.performance.serving.result import ServingResult
 from tco.performance.serving.search import Choice
 
 
@@ -56,6 +55,8 @@ def plan_of_each(machine: Machine, model: Architecture, values: Readable, plans:
 
 def loaded_of_each(machine: Machine, model: Architecture, values: Readable, plans: ServingPlan, request: Request) -> ServingPlan:
     """Return the engines that each value gets with some requests in flight; they fill a world."""
+    from tco.performance.serving.loaded import under_load  # most workloads have pools of their own
+
     axes = plans.prefill
     every = ServingPlan(decoding(axes, np.ones(np.shape(axes.chips))), axes, np.maximum(machine.links.world / axes.chips, 1))
     made = under_load(machine, model, every, request, values)

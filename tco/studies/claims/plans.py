@@ -16,10 +16,10 @@ from tco.fabric.algorithms import cheapest
 from tco.fabric.links import Links
 from tco.foundation.values import Values
 from tco.performance.chip.formats import computed_on
+from tco.performance.serving.answer import ServingResult
 from tco.performance.serving.phases import decode, decode_rate
 from tco.performance.serving.plans import PrefillPlan, attention_chips, layout_of
 from tco.performance.serving.requests import request_of
-from tco.performance.serving.result import ServingResult
 from tco.performance.serving.search import choose_decode, decode_axes
 from tco.performance.training.result import TrainingResult
 from tco.studies.claims.context import Context, Underived, computes

@@ -18,6 +18,7 @@ import pandas as pd
 
 from tco.catalog import Catalogue
 from tco.catalog.rows import attribute
+from tco.foundation.provenance import LEADER
 from tco.foundation.values import Values
 from tco.studies.validation import fit as fitting
 from tco.studies.validation.free import NORMAL_P95, Free, paths_of, read_free
@@ -175,7 +176,7 @@ def rows_of(
         half = max(NORMAL_P95 * min(found.spread.get(base, 0.0), 1.0), moved, 0.02)
         wanted = attribute("performance", name, path)
         low, high = max(value * math.exp(-half), wanted.minimum), min(value * math.exp(half), wanted.maximum)
-        note = f"fitted on {count:,} rows" if path in found.spread else f"follows {followed[path].removeprefix('performance.')}"
+        note = f"fitted on {count:,} rows" if path in found.spread else f"{LEADER}{followed[path].removeprefix('performance.')}"
         cells = (family, name, rounded(value), wanted.unit, rounded(low), rounded(high), date, "derived", "tco-calibration", note, "", residual)
         yield dict(zip(COLUMNS, cells, strict=True))
 

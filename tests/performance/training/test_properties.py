@@ -198,7 +198,7 @@ def test_every_rate_of_a_machine_is_raised_here():
     machine = made("dense")[1]
     rest = {"chip", "forward", "backward", "wide", "peak_bandwidth", "memory", "links", "host_factor", "communication_cores"}
     assert fields_of(machine) == {*MEMORY, *WAITS, *rest, "traffic_classes", "dereferences"}
-    still = {"domain", "world", "latencies", "reduces", "library", "shared", "torus", "rings", "steps", "tray", "mesh", "board"}
+    still = {"domain", "world", "latencies", "reduces", "library", "shared", "torus", "rings", "steps", "tray", "mesh", "board", "doubling"}
     assert fields_of(machine.links) == {*LINKS, *still, "hops", "world_hops", "pair_hops"}
     assert fields_of(machine.forward.made) == {
         *PRODUCTS,

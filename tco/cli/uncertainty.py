@@ -1,0 +1,37 @@
+"""`tco uncertainty`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tco.cli import app
+from tco.cli.options import Given, command
+
+
+@command(app, "set")
+def uncertainty(
+    given: Given,
+    scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help="Name or file of a scenario, or a system on the headline's terms.")],
+    baseline: Annotated[str | None, typer.Option(metavar="NAME", help="The scenario it is held against, on common draws.")] = None,
+    samples: Annotated[int, typer.Option(metavar="N", help="How many draws.")] = 10_000,
+    seed: Annotated[int, typer.Option(metavar="S", help="Other seeds give other draws, the same seed the same.")] = 0,
+    replan: Annotated[bool, typer.Option("--replan", help="Choose plan and structure anew in every draw.")] = False,
+) -> None:
+    """Say how sure the metrics are: draw every input within its range, and count how often the baseline is beaten."""
+    from tco.cli.emit import Answer
+    from tco.outputs.document import document
+    from tco.outputs.uncertainties import HEADER, notes, uncertainty_document, uncertainty_rows, uncertainty_tables
+    from tco.studies import uncertainty as study
+
+    found = study.uncertainty(scenario, baseline, samples, seed, replan, given.settings, given.data)
+    given.emit(
+        Answer(
+            lambda: document("uncertainty", found.asked.catalogue, uncertainty_document(found)),
+            lambda: uncertainty_tables(found),
+            HEADER,
+            uncertainty_rows(found),
+            [*notes(found), *(f"{one.name}: {note}" for one in (found.asked,) for note in one.result.notes)],
+        ),
+    )

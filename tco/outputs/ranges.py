@@ -1,0 +1,76 @@
+"""How sure a comparison is, as `tco compare` says it: rows under the answer, lines below the table, keys of the document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tco.chain.metrics import METRICS
+from tco.outputs.table import significant
+
+if TYPE_CHECKING:
+    from tco.studies.drivers import Driver
+    from tco.studies.sureness import Sureness
+
+RATIO, TRAINING_COST = "perf_per_tco_vs_baseline", "train_usd_per_trillion_tokens"
+MILLION = 1e6
+DIGITS = 2  # of a range
+
+
+def range_rows(found: Sequence[Sureness], baseline: str) -> list[Sequence[str]]:
+    """Return the rows of the table under the answer: its range, and the chance to beat the baseline; of training the range of its cost."""
+    rows: list[Sequence[str]] = []
+    for metric, label, size in ((RATIO, "P10 to P90 of it", 1.0), (TRAINING_COST, "P10 to P90 of training cost, million USD", MILLION)):
+        cells = [between(one, metric, size) for one in found]
+        if any(cell != "-" for cell in cells):
+            rows.append((label, *cells))
+    if any(one.drivers for one in found):
+        rows.append((f"chance to be better than {baseline}", *(percent(one.probability if one.drivers else None) for one in found)))
+    if any(one.meets is not None for one in found):
+        rows.append(("draws that meet the target", *(percent(one.meets) for one in found)))
+    return rows
+
+
+def between(one: Sureness, metric: str, size: float) -> str:
+    """Return the range of a metric in words; the baseline's ratio to itself has none."""
+    some = one.range(metric)
+    if some is None or some["p10"] == some["p90"]:
+        return "-"
+    low, high = (significant(some[at] / size, DIGITS) for at in ("p10", "p90"))
+    return f"{low} to {high}"
+
+
+def percent(share: float | None) -> str:
+    """Return a share in whole per cent; some hundred draws cannot tell it from none or all."""
+    if share is None:
+        return "-"
+    return "<1 %" if share < 0.005 else ">99 %" if share > 0.995 else f"{share * 100:.0f} %"
+
+
+def range_lines(names: Sequence[str], found: Sequence[Sureness]) -> list[str]:
+    """Return what drives each answer and what would flip it, and how the ranges were found."""
+    driven = [(name, of.drivers) for name, of in zip(names, found, strict=bool(found)) if of.drivers]
+    lines = [f"{name} is moved most by {'; '.join(map(driver_words, drivers))}." for name, drivers in driven]
+    draws = next((len(of.sample.meets) for of in found if of.sample), 0)
+    said = f"Ranges: {draws} draws of every input within its low and high, plan and structure held; ratio and chance count draws that both meet."
+    return [*lines, said] if draws else lines
+
+
+def driver_words(one: Driver) -> str:
+    """Return an input with its swing and where it flips the order, in the unit the catalogue writes it in."""
+    value, unit = one.shown if one.shown and one.shown[0] else (one.value, one.unit)
+    scale = value / one.value if one.value else 1.0
+    if one.flips_at is None:
+        return f"{one.path} ({one.swing:+.2f}, does not flip)"
+    side = "below" if one.flips_at < one.value else "above"
+    return f"{one.path} ({one.swing:+.2f}, flips {side} about {significant(one.flips_at * scale, DIGITS)} {unit}".rstrip() + ")"
+
+
+def range_keys(one: Sureness) -> dict[str, Any]:
+    """Return what the row of a scenario says of its ranges in the JSON document."""
+    return {
+        "range": {metric: one.range(metric) for metric in METRICS},
+        "probability_better_than_baseline": one.probability,
+        "share_of_draws_that_meet_the_target": one.meets,
+        "drivers": [{"path": each.path, "swing": each.swing, "flips_at": each.flips_at, "unit": each.unit} for each in one.drivers],
+    }

@@ -1,0 +1,139 @@
+"""How sure the metrics of a scenario are: the tables, rows and document of `tco uncertainty`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tco.chain.metrics import METRICS, RATIOS
+from tco.outputs.comparison import SHOWN, missing_notes, premises, workload_line
+from tco.outputs.document import number
+from tco.outputs.table import Table, significant
+from tco.studies.uncertainty import COST, PERCENTILES, Uncertainty, error_of_share, error_of_spread, share, spread
+
+FIGURES = (*PERCENTILES, "mean", "sd")
+HEADER = ("metric", "unit", *FIGURES)
+PICTURED = ("perf_per_tco_vs_baseline", COST, "train_usd_per_trillion_tokens", "tco_usd_per_chip_hour")  # the first there is
+BINS, WIDTH, DIGITS = 16, 40, 3
+
+
+def figures(found: Uncertainty) -> dict[str, dict[str, float] | None]:
+    """Return percentiles, mean and standard deviation of every metric; None of those that have none."""
+    return {name: spread(many) if (many := found.sample.metrics.get(name)) is not None else None for name in METRICS}
+
+
+def uncertainty_document(found: Uncertainty) -> dict[str, Any]:
+    """Return the content of the JSON document."""
+    sample, result = found.sample, found.asked.result
+    return {
+        "scenario": found.asked.name,
+        "system": result.system,
+        "baseline": None if found.baseline is None else found.baseline.name,
+        "samples": len(sample.meets),
+        "seed": found.seed,
+        "replan": found.replan,
+        "metrics": figures(found),
+        "point": {name: number(value) for name, value in result.metrics.items()},
+        "probability_better_than_baseline": share(sample.better),
+        "share_of_draws_that_meet_the_target": share(sample.meets),
+        "share_of_draws_in_which_both_meet_it": share(sample.both),
+        "monte_carlo_error": {
+            "probability_better_than_baseline": error_of_share(sample.better),
+            "share_of_draws_that_meet_the_target": error_of_share(sample.meets),
+            "metrics": {name: error_of_spread(many) for name, many in sample.metrics.items()},
+        },
+        "drawn": [
+            {"path": one.path, "low": one.low, "value": one.value, "high": one.high, "unit": one.unit, "follows": follows(one.path, one.leader)}
+            for one in found.drawn.values()
+        ],
+        "held": found.held,
+        "notes": notes(found),
+    }
+
+
+def follows(path: str, leader: str) -> str | None:
+    """Return the input whose draws another shares; None where it has its own."""
+    return None if leader == path else leader
+
+
+def uncertainty_rows(found: Uncertainty) -> list[list[Any]]:
+    """Return the CSV rows: a metric with its unit, then its figures."""
+    return [[name, METRICS[name].unit, *((one or {}).get(figure) for figure in FIGURES)] for name, one in figures(found).items()]
+
+
+def notes(found: Uncertainty) -> list[str]:
+    """Return what a reader of the figures should know."""
+    said = list(missing_notes(found.asked.result)) if found.baseline is None else []
+    if found.baseline is None:
+        said.append("no baseline is named: --baseline gives the chance to beat it")
+    elif found.sample.better is None:
+        said.append(f"{found.baseline.name} and {found.asked.name} have no draw in which both have a cost of tokens to hold against each other")
+    if found.held:
+        said.append(f"{', '.join(found.held)}: the structure they decide is held; --replan decides it in every draw")
+    return said
+
+
+def uncertainty_tables(found: Uncertainty) -> list[Table]:
+    """Return the percentiles of each metric beside its point, and a histogram of what matters most."""
+    every, result = figures(found), found.asked.result
+    rows = []
+    for metric, label, unit, size in SHOWN:
+        one = every[metric]
+        if one is None or one["sd"] == 0:
+            continue
+        point = result.metrics[metric]
+        cells = [None if point is None else point / size, *(one[name] / size for name in PERCENTILES)]
+        rows.append((f"{label}, {unit}" if unit and unit != "x" else label, *(significant(cell, DIGITS) or "-" for cell in cells)))
+    title = f"{result.title}: {len(found.sample.meets):,} draws of {len(found.drawn)} inputs, seed {found.seed}"
+    above = [workload_line([result]), *premises([result]), *chances(found)]
+    below = [
+        "P5 to P95: percentiles of the draws; those of performance and of its cost count the draws that meet the target.",
+        "A draw moves every input within its low and high (its own P5 and P95); the plan's axes are "
+        + ("chosen in each." if found.replan else "those of the point, its batch is solved in each."),
+    ]
+    percentiles = Table(("", "point", *(name.upper() for name in PERCENTILES)), rows, title, above, below)
+    return [percentiles, *histograms(found)]
+
+
+def chances(found: Uncertainty) -> list[str]:
+    """Return the shares of draws in words, with their standard errors."""
+    sample = found.sample
+    said: list[tuple[Any, str]] = [(sample.meets, "of the draws meet the target of the workload")]
+    if found.baseline is not None and sample.better is not None:
+        said.append((sample.both, f"meet it here and on {found.baseline.name}"))
+        said.append((sample.better, "of these cost less a token here: the chance to be better"))
+    return [f"{percent(which)} {words}." for which, words in said]
+
+
+def percent(which: Any) -> str:
+    """Return a share in per cent with its standard error."""
+    return f"{(share(which) or 0) * 100:.1f} % (± {(error_of_share(which) or 0) * 100:.1f})"
+
+
+def histograms(found: Uncertainty) -> list[Table]:
+    """Return a histogram of the draws between the first and the last per cent; none of a metric that does not move."""
+    metric = next(name for name in PICTURED if name in found.sample.metrics)
+    if metric in RATIOS and found.baseline is found.asked:
+        metric = COST
+    _, label, unit, size = next(row for row in SHOWN if row[0] == metric)
+    many = found.sample.metrics[metric]
+    kept = many[np.isfinite(many)] / size
+    if len(kept) < BINS:
+        return []
+    low, high = np.percentile(kept, [1, 99])
+    if not 0 < low < high:
+        return []
+    counts, edges = np.histogram(kept, np.geomspace(low, high, BINS + 1))
+    rows: Sequence[Sequence[str]] = [
+        (f"{significant(edges[at], DIGITS)} to {significant(edges[at + 1], DIGITS)}", f"{count / len(kept) * 100:.1f} %", bar(count / counts.max()))
+        for at, count in enumerate(counts)
+    ]
+    return [Table((f"{label}, {unit}" if unit and unit != "x" else label, "draws", ""), rows, align="lrl")]
+
+
+def bar(length: float) -> str:
+    """Return a bar of a length between 0 and 1, to an eighth of a character."""
+    eighths = round(length * WIDTH * 8)
+    return "█" * (eighths // 8) + (" ▏▎▍▌▋▊▉"[eighths % 8] if eighths % 8 else "")

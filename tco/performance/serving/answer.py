@@ -1,0 +1,70 @@
+"""What a serving workload reaches, and how: the answer, apart from the engine that finds it, which takes long to read in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tco.performance.serving.plans import CUTS, ServingPlan, borders_crossed, describe
+
+if TYPE_CHECKING:
+    from tco.fabric.links import Links
+    from tco.performance.serving.axes import Axis
+    from tco.performance.serving.phases import PassResult
+    from tco.performance.serving.search import Choice
+
+
+@dataclass(slots=True)
+class ServingResult:
+    """What the workload reaches, by metric name, and how."""
+
+    plan: ServingPlan | None
+    rates: dict[str, Any] = field(default_factory=dict)
+    prefill_share: Any = None
+    decode: PassResult | None = None
+    prefill: PassResult | None = None
+    choices: dict[str, Choice] = field(default_factory=dict)
+    links: Links | None = None  # that the plans lie on
+    reason: str = ""
+    fits: Any = None  # whether the plan of every row fits memory, where rows are asked for
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def path(self) -> str:
+        """Which way through the engine the answer took: the closed loop that measured points go through, or its limit."""
+        if self.plan is not None and self.plan.engines is None:
+            return "two pools in balance, the limit of the closed loop without queueing"
+        return "the closed loop of requests in flight"
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """The decode plan in the names reports use."""
+        return {} if self.plan is None or self.links is None else describe(self.plan.decode, self.links)
+
+    @property
+    def axes(self) -> list[Axis]:
+        """Where the axes of the plans lie on the fabric."""
+        from tco.performance.serving.axes import axes_of  # asked for by reports only
+
+        if self.plan is None or self.links is None:
+            return []
+        plan, links = self.plan, self.links
+        return [axis for phase, made in self.phases().items() for axis in axes_of(phase, getattr(plan, phase), links, made)]
+
+    @property
+    def cuts(self) -> dict[str, float]:
+        """Decode rate of the best plan by what lies across the domains of a world; empty where a world is one domain or nothing was searched."""
+        found = self.choices.get("decode")
+        if self.links is None or self.links.domain >= self.links.world or found is None or found.axes is None:
+            return {}
+        crossed = borders_crossed(found.axes, self.links)
+        return {name: float(found.best[crossed == name].max(initial=0.0)) for name in ("nothing", *CUTS)}
+
+    @property
+    def operators(self) -> dict[str, list[str]]:
+        """The operators of each phase."""
+        return {phase: list(dict.fromkeys(one.name for one in made.operators)) for phase, made in self.phases().items()}
+
+    def phases(self) -> dict[str, PassResult]:
+        """Return the phases that were evaluated."""
+        return {name: made for name, made in (("decode", self.decode), ("prefill", self.prefill)) if made is not None}

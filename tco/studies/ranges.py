@@ -1,0 +1,119 @@
+"""What an input may be: the distribution that its range stands for, and draws of it.
+
+`low` and `high` are the 5th and 95th percentile of belief, the value is its median. Above zero an input is log-normal on either side of
+the median, each side with its own width; one whose range reaches zero is normal on either side. A value that stands at an end of its
+range has nothing beyond it: half of the draws are the value itself. Whatever leaves the bounds of its attribute is moved to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatch
+from typing import TYPE_CHECKING, Any, NamedTuple
+from zlib import crc32
+
+import numpy as np
+
+from tco.chain.inputs import bounds
+from tco.foundation.files import data_directory, read_csv
+from tco.foundation.provenance import LEADER
+
+if TYPE_CHECKING:
+    from tco.catalog import Catalogue
+    from tco.chain.result import Result
+
+Array = np.ndarray[Any, Any]
+P95 = 1.6448536269514722  # standard normal deviate of the 95th percentile, and below of the 75th
+P75 = 0.6744897501960817
+STEP = 0.8964733640019076  # three values for all: 18.5 % of draws beyond it on either side (extended Pearson-Tukey, Keefer and Bodily 1983)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio
+COLUMNS = ("cause", "pattern", "loading", "low", "high", "kind", "note")
+
+
+class Range(NamedTuple):
+    """The range of an input, in its unit."""
+
+    path: str
+    low: float
+    value: float
+    high: float
+    unit: str
+    minimum: float  # of its attribute
+    maximum: float
+    steps: bool  # only its low, its value and its high are drawn: it decides how many of something there are
+    shown: tuple[float, str] | None  # value and unit as the catalogue writes them
+    leader: str  # the input whose draws it shares: its own, unless it is known to follow another
+
+    def at(self, place: Array) -> Array:
+        """Return the values at some places, as standard normal deviates."""
+        if self.steps:
+            return np.where(place < -STEP, self.low, np.where(place > STEP, self.high, self.value))
+        share = place / P95
+        if self.low > 0:
+            many = self.value * np.exp(np.where(place < 0, np.log(self.value / self.low), np.log(self.high / self.value)) * share)
+        else:
+            many = self.value + np.where(place < 0, self.value - self.low, self.high - self.value) * share
+        return np.asarray(many).clip(self.minimum, self.maximum)
+
+
+def ranges_of(result: Result) -> dict[str, Range]:
+    """Return the range of every input of a result that has one."""
+    held = result.structure.readings if result.structure else {}
+    found = {}
+    for path, given in sorted(result.inputs.items()):
+        if given.low is None or given.high is None or given.low >= given.high:
+            continue
+        steps = path in held and not isinstance(held[path], bool)
+        leader = f"performance.{given.note.removeprefix(LEADER)}" if given.note.startswith(LEADER) else path
+        found[path] = Range(path, given.low, given.value, given.high, given.unit, *bounds(path), steps, given.shown, leader)
+    return found
+
+
+def causes(catalogue: Catalogue) -> list[tuple[str, str, float]]:
+    """Return cause, pattern of the paths it moves, and their correlation with it."""
+    rows = catalogue.once("causes", lambda: list(read_csv(data_directory() / "causes.csv", COLUMNS)))
+    return [(row["cause"], row["pattern"], float(row["loading"])) for _, row in rows]
+
+
+class Dice:
+    """Random places of inputs: those of draw i rest on the seed, the path and i alone, so that scenarios share those of a common input."""
+
+    def __init__(self, catalogue: Catalogue, seed: int, start: int, stop: int) -> None:
+        self.causes, self.seed = causes(catalogue), np.array([seed], dtype=np.uint64)
+        self.counts = np.arange(start, stop, dtype=np.uint64) * np.uint64(2)
+        self.thrown: dict[str, Array] = {}
+
+    def throw(self, name: str) -> Array:
+        """Return the standard normal deviates of a name: those of Box and Muller, of two uniform ones each."""
+        found = self.thrown.get(name)
+        if found is None:
+            key = mixed(mixed(self.seed) + np.uint64(crc32(name.encode())))
+            one, other = (uniform(mixed(key + (self.counts + np.uint64(place)) * GOLDEN)) for place in (1, 2))
+            found = self.thrown[name] = np.sqrt(-2 * np.log(one)) * np.cos(2 * np.pi * other)
+        return found
+
+    def places(self, one: Range) -> Array:
+        """Return the places of an input: its own, or in part those of a cause it shares with others."""
+        own = self.throw(one.leader)
+        for cause, pattern, loading in self.causes:
+            if fnmatch(one.leader, pattern):
+                own = loading * self.throw(f"cause {cause}") + np.sqrt(1 - loading**2) * own
+        return own
+
+
+def mixed(many: Array) -> Array:
+    """Return 64-bit numbers thoroughly mixed: the output of SplitMix64 (Steele, Lea and Flood 2014), which counts in steps of `GOLDEN`."""
+    many = (many ^ (many >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    many = (many ^ (many >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: Array = many ^ (many >> np.uint64(31))
+    return mixed
+
+
+def uniform(many: Array) -> Array:
+    """Return 64-bit numbers as numbers above zero and up to one."""
+    return ((many >> np.uint64(11)) + np.uint64(1)) * 2.0**-53
+
+
+def settings_of(ranges: Mapping[str, Range], places: Mapping[str, Array]) -> dict[str, tuple[Array, str]]:
+    """Return the inputs at some places, as an evaluation takes them."""
+    return {path: (ranges[path].at(many), ranges[path].unit) for path, many in places.items()}

@@ -1,0 +1,320 @@
+"""Break-even: the value of an input at which a metric reaches a target, with the plan chosen anew at every value.
+
+The target is a value, a change relative to today's, or the metric of another scenario, in which an input that it rests on is moved too.
+Plans, tiers and switches come whole, so a metric may move in steps: a target that lies within one is reached with it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.chain.inputs import DOCUMENTS, TEXTS, Inputs, bounds
+from tco.chain.metrics import AGAINST_BASELINE, METRICS
+from tco.chain.workloads import WORKLOADS
+from tco.foundation.errors import DataError, UsageError
+from tco.foundation.trace import walk
+from tco.foundation.units import convert, parse_quantity
+from tco.foundation.values import as_number
+from tco.studies.crossings import Crossing, crossings
+from tco.studies.sides import Side, joined, side_of, sides_of
+
+POINTS = 33  # of the grid where plans are held
+SEARCHED = 17  # where each is searched
+WIDE = 30.0  # how many times smaller and larger than today's an input is sought, unless the user says where
+EXACT = 1e-9  # relative to the target: a metric that comes no closer steps over it
+
+
+class Amount(NamedTuple):
+    """An input today: none where it has no value; the unit it is told in, and that of the bounds it lies within."""
+
+    value: float | None
+    unit: str
+    own_unit: str
+
+    def text(self, value: float) -> str:
+        """Return a value as `--set` takes it."""
+        return f"{value!r} {self.unit}".strip()
+
+
+class Break(NamedTuple):
+    """A value of the input, the metric there, and the metric just short of it: where they differ, the metric steps over the target."""
+
+    value: float
+    metric: float
+    short: float
+
+
+class Solution(NamedTuple):
+    """Where a metric reaches its target, the nearest to today's first; nowhere is an empty list, with the reason."""
+
+    scenario: str
+    metric: str
+    target: float | None  # none where it moves with the input
+    words: str  # the target as it was asked for
+    path: str
+    today: Amount
+    centre: float  # the metric today
+    breaks: list[Break]
+    points: list[tuple[float, float | None]]  # of the grid
+    plan: str  # how it was found at every value
+    reason: str
+    notes: list[str]
+
+
+@dataclass(slots=True)
+class Mover:
+    """A side as an input is moved; it is evaluated once for every value."""
+
+    side: Side
+    path: str
+    amount: Amount
+    moves: bool  # whether the side rests on the input
+    plan: Any  # that is held; none: it is searched at every value
+    metric: str
+    found: dict[float, float] = field(default_factory=dict)
+
+    def at(self, value: float) -> float:
+        """Return the metric at a value of the input; where it has none `DataError` is raised."""
+        if not self.moves:
+            return float(self.side.metric(self.side.centre, self.metric))
+        if value not in self.found:
+            result = self.side.evaluate({self.path: self.amount.text(value)}, plan=self.plan)
+            self.found[value] = float(self.side.metric(result, self.metric))
+        return self.found[value]
+
+
+def solve(
+    scenario: str,
+    vary: str,
+    until: str,
+    ends: tuple[str | None, str | None] = (None, None),
+    data: Path | None = None,
+    set: Mapping[str, str] | None = None,  # noqa: A002 - as in `evaluate`
+    variant: Mapping[str, str] | None = None,
+    *,
+    baseline: str | None = None,
+    hold: bool = False,
+) -> Solution:
+    """Return where a metric of a scenario reaches a target as one input moves, such as `tco_usd_per_chip_hour=+10%`.
+
+    With `hold` the plans of today are held.
+    """
+    metric, words = target_of(until)
+    read, sides = sides_of(scenario, metric, data, set or {}, variant or {}, baseline)
+    centre, target = float(joined([side.metric(side.centre, read) for side in sides])), None
+    if is_number(words):
+        target = level(words, centre, metric)
+    else:  # equal to another scenario: a ratio is so where the costs behind it are
+        metric, sides = AGAINST_BASELINE.get(metric, metric), [sides[0], side_of(words, data, set or {}, {})]
+        centre = float(sides[0].metric(sides[0].centre, metric))
+    today, resting = amount_of(sides, vary)
+    movers = [mover(side, vary, today, read, hold) if side in resting else Mover(side, vary, today, False, None, read) for side in sides]
+    searched = any(one.moves and one.plan is None for one in movers)
+    grid = grid_of(vary, today, ends, SEARCHED if searched else POINTS)
+    return found(Asked(scenario, metric, words, vary, today, movers, target, centre), grid)
+
+
+@dataclass(slots=True)
+class Asked:
+    """A question: which value of an input brings a metric to a target."""
+
+    scenario: str
+    metric: str
+    words: str
+    path: str
+    today: Amount
+    movers: Sequence[Mover]
+    target: float | None  # none: what the second mover has
+    centre: float
+    missing: dict[float, str] = field(default_factory=dict)  # values at which the metric has none, and why
+
+    def metric_at(self, value: float) -> float:
+        """Return the metric at a value of the input."""
+        own = [mover.at(value) for mover in (self.movers if self.target is not None else self.movers[:1])]
+        return float(joined(own))
+
+    def target_at(self, value: float) -> float:
+        """Return the target at a value of the input."""
+        return self.movers[1].at(value) if self.target is None else self.target
+
+    def gap(self, value: float) -> float | None:
+        """Return by how much the metric is above the target; none where either has no value."""
+        try:
+            apart = self.metric_at(value) - self.target_at(value)
+        except (DataError, ArithmeticError) as error:
+            self.missing[value] = str(error)
+            return None
+        return apart if math.isfinite(apart) else None
+
+
+def found(asked: Asked, grid: list[float]) -> Solution:
+    """Return where the metric reaches the target on a grid."""
+    gaps = {value: asked.gap(value) for value in grid}
+    points = [(value, None if gaps[value] is None else asked.metric_at(value)) for value in grid]
+    known = [value for value in grid if gaps[value] is not None]
+    if not known:
+        raise DataError(f"{asked.metric} has no value from {asked.today.text(grid[0])} to {asked.today.text(grid[-1])}: {asked.missing[grid[0]]}")
+    refuse_unmoved(asked, known)
+    if len(known) > 1 and all(abs(gaps[value] or 0.0) <= EXACT * abs(asked.target_at(value)) for value in known):
+        raise DataError(f"{asked.metric} of {asked.scenario} meets {asked.words} at every value of {asked.path}: there is nothing to find")
+    breaks = [broken(asked, one) for one in crossings(asked.gap, grid)]
+    if asked.today.value is not None:
+        breaks.sort(key=lambda one: abs(one.value - asked.today.value))  # type: ignore[operator]
+    searched = any(mover.moves and mover.plan is None and mover.side.centre.plan is not None for mover in asked.movers)
+    return Solution(
+        scenario=asked.scenario,
+        metric=asked.metric,
+        target=asked.target,
+        words=asked.words,
+        path=asked.path,
+        today=asked.today,
+        centre=asked.centre,
+        breaks=breaks,
+        points=points,
+        plan="chosen anew" if searched else "held",
+        reason="" if breaks else no_crossing(asked, known),
+        notes=notes_of(asked, grid, known, breaks),
+    )
+
+
+# ---------------------------------------------------------------- what is asked
+def target_of(until: str) -> tuple[str, str]:
+    """Return the metric and the target of METRIC=VALUE; a malformed text raises `UsageError`."""
+    metric, sign, words = (part.strip() for part in until.partition("="))
+    if not (sign and metric and words):
+        raise UsageError(f"--until {until!r}: expected METRIC=VALUE, METRIC=+10% or METRIC=SCENARIO")
+    return metric, words
+
+
+def is_number(words: str) -> bool:
+    """Say whether a target is a number, and not the name of a scenario."""
+    return re.match(r"[+-]?(\d|\.\d)", words) is not None
+
+
+def level(words: str, centre: float, metric: str) -> float:
+    """Return a target that is a value, in the unit of the metric unless it names another, or a change relative to today's."""
+    if re.fullmatch(r"[+-][\d.eE]+\s*%", words):
+        return centre * (1 + float(words.rstrip("% ")) / 100)
+    unit = METRICS[metric].unit
+    try:
+        return float(words) if re.fullmatch(r"[-+.\deE]+", words) else parse_quantity(words, unit)
+    except (DataError, ValueError) as error:
+        raise DataError(f"--until {metric}={words}: {error}") from None
+
+
+def amount_of(sides: Sequence[Side], path: str) -> tuple[Amount, Sequence[Side]]:
+    """Return an input as it is today, given or derived, and the sides it moves; an unknown path, or one that is a text, raises `DataError`."""
+    if path in TEXTS or path in DOCUMENTS:
+        raise DataError(f"--vary {path}: is a text, expected an input that is a number")
+    resting = [side for side in sides if path in side.centre.inputs]
+    if resting:
+        given = resting[0].centre.inputs[path]
+        value, unit = given.shown or (given.value, given.unit)
+        return Amount(value, unit, given.unit), resting
+    own = sides[0]
+    for root in own.evaluate({}, plan=own.centre.plan, trace=True).nodes.values():
+        for node in walk(root):
+            if node.path == path:
+                return Amount(float(node.value), node.unit, node.unit), [own]
+    unit = inputs_of(own).unit_of(path)
+    return Amount(None, unit, unit), [own]
+
+
+def inputs_of(side: Side) -> Inputs:
+    """Return the inputs of a side, to be read anew."""
+    return Inputs(side.catalogue, side.scenario, dict(side.settings), side.variant)
+
+
+def mover(side: Side, path: str, amount: Amount, metric: str, hold: bool) -> Mover:
+    """Return a side whose input moves: its plan is held where it cannot rest on the input, as another search would only find it again."""
+    plan = side.centre.plan
+    if plan is not None and not hold:
+        inputs = inputs_of(side)
+        values = inputs.values(as_number)
+        WORKLOADS[inputs.kind](inputs, values, None)
+        if path in values.inputs or path not in side.centre.inputs:
+            plan = None
+    return Mover(side, path, amount, True, plan, metric)
+
+
+# ---------------------------------------------------------------- where it is sought
+def grid_of(path: str, today: Amount, ends: tuple[str | None, str | None], count: int) -> list[float]:
+    """Return the values at which the metric is looked at, today's among them if it lies between the ends."""
+    least, most = (convert(bound, today.own_unit, today.unit) for bound in bounds(path))
+    given = [None if end is None else end_of(end, path, today.unit, option) for end, option in zip(ends, ("--from", "--to"), strict=True)]
+    for end, option in zip(given, ("--from", "--to"), strict=True):
+        if end is not None and not least <= end <= most:
+            raise DataError(f"{option} {today.text(end)}: {path} lies within {least:g} to {today.text(most)}")
+    if None in given and not today.value:
+        value = "has no value" if today.value is None else "is zero"
+        raise UsageError(f"--vary {path}: it {value} today; say where to look, with --from and --to in {today.unit or 'no unit'}")
+    low = given[0] if given[0] is not None else max(today.value / WIDE, least)  # type: ignore[operator]
+    high = given[1] if given[1] is not None else min(today.value * WIDE, most)  # type: ignore[operator]
+    if low >= high:
+        raise UsageError(f"--from {today.text(low)} --to {today.text(high)}: the range is reversed or empty")
+    many = np.geomspace(low, high, count) if low > 0 else np.linspace(low, high, count)
+    values = [low, *(float(one) for one in many[1:-1]), high]
+    return sorted({*values, today.value} if today.value is not None and low < today.value < high else values)
+
+
+def end_of(text: str, path: str, unit: str, option: str) -> float:
+    """Return an end of the range in the unit the input is printed in; a bare number is one in that unit."""
+    try:
+        return float(text) if re.fullmatch(r"[-+.\deE]+", text.strip()) else parse_quantity(text, unit)
+    except (DataError, ValueError) as error:
+        raise DataError(f"{option} {text}: {path}: {error}") from None
+
+
+# ---------------------------------------------------------------- what is found
+def refuse_unmoved(asked: Asked, known: Sequence[float]) -> None:
+    """Refuse an input that moves neither the metric nor the target."""
+    for at in (asked.metric_at, asked.target_at):
+        levels = [at(value) for value in known]
+        if len(known) < 2 or max(levels) - min(levels) > EXACT * max(map(abs, levels)):
+            return
+    does = f"`tco sensitivity {asked.scenario} --metric {asked.metric}` says what does"
+    raise DataError(f"{asked.path} does not move {asked.metric} of {asked.scenario}; {does}")
+
+
+def broken(asked: Asked, one: Crossing) -> Break:
+    """Return a crossing as seen from today: the side on which the target is reached, or the value that meets it."""
+    sides = sorted((one.before, one.beyond), key=lambda value: abs(value - (asked.today.value or 0.0)))
+    near, far = sides
+    gaps = {value: abs(asked.gap(value) or 0.0) for value in sides}
+    if min(gaps.values()) <= EXACT * abs(asked.target_at(near)):
+        near = far = min(sides, key=lambda value: gaps[value])
+    return Break(far, asked.metric_at(far), asked.metric_at(near))
+
+
+def no_crossing(asked: Asked, known: Sequence[float]) -> str:
+    """Return why the metric reaches its target nowhere."""
+    levels = [asked.metric_at(value) for value in known]
+    span = f"from {asked.today.text(known[0])} to {asked.today.text(known[-1])}"
+    unit = METRICS[asked.metric].unit
+    where = f"{span} {asked.metric} lies between {min(levels):.6g} and {max(levels):.6g} {unit}".rstrip()
+    if asked.target is not None:
+        return f"{where}; the target is {asked.target:.6g}"
+    side = "above" if levels[0] > asked.target_at(known[0]) else "below"
+    return f"{where}, {side} that of {asked.words} everywhere"
+
+
+def notes_of(asked: Asked, grid: Sequence[float], known: Sequence[float], breaks: Sequence[Break]) -> list[str]:
+    """Return what is to be said beside: other scenarios that move along, values without an answer, steps."""
+    own, *others = asked.movers
+    notes = [f"{asked.path} is moved in {one.side.scenario.name} {'too' if own.moves else 'alone'}" for one in others if one.moves]
+    lost = [value for value in grid if value not in known]
+    if lost:
+        first = f"the first at {asked.today.text(lost[0])}: {asked.missing[lost[0]]}"
+        notes.append(f"no answer at {len(lost)} of the {len(grid)} values looked at, {first}")
+    if any(one.metric != one.short for one in breaks):
+        notes.append("the metric moves in steps, as plans, tiers and switches come whole: a target within a step is reached with it")
+    if len(breaks) > 1:
+        notes.append(f"the target is reached at {len(breaks)} values; the nearest to today's comes first")
+    return notes

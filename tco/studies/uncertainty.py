@@ -1,0 +1,209 @@
+"""How sure the metrics of a scenario are: every input with a range is drawn, all together, and the chain is evaluated in each draw.
+
+Scenarios share the draws of what they share, so that what moves both alike cancels in their ratio. A draw that cannot meet the target
+of its workload serves nobody: it is counted, and has no price.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.chain import metrics as joined
+from tco.chain.draws import CELLS, Draws, evaluate_draws
+from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS
+from tco.foundation.errors import DataError
+from tco.studies.asking import Asked, compared, evaluate_each
+from tco.studies.ranges import Array, Dice, Range, ranges_of, settings_of
+
+PERCENTILES = {"p5": 5.0, "p10": 10.0, "p50": 50.0, "p90": 90.0, "p95": 95.0}
+COST = "usd_per_million_output_tokens"
+SAMPLES = 10_000
+
+
+class Sample(NamedTuple):
+    """The draws of a scenario, and of the baseline it is held against."""
+
+    metrics: dict[str, Array]  # those it has; nan where a draw does not meet the target
+    meets: Array
+    both: Array | None = None  # whether the baseline does too; none where there is none, or nothing to compare
+
+    @property
+    def better(self) -> Array | None:
+        """Whether it costs less a token than the baseline, in the draws that both meet."""
+        return None if self.both is None or not self.both.any() else self.metrics["perf_per_tco_vs_baseline"][self.both] > 1
+
+
+class Uncertainty(NamedTuple):
+    """What the ranges of a scenario's inputs make of its metrics."""
+
+    asked: Asked
+    baseline: Asked | None
+    seed: int
+    drawn: dict[str, Range]  # the inputs of either
+    sample: Sample
+    replan: bool
+
+    @property
+    def held(self) -> list[str]:
+        """Inputs that decide structure: only the figures beside it follow them unless it is decided anew."""
+        return [] if self.replan else [path for path, one in self.drawn.items() if one.steps]
+
+    def to_frame(self) -> Any:
+        """Return every draw of every metric as a pandas data frame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.sample.metrics | {"meets_the_target": self.sample.meets})
+
+
+def uncertainty(
+    scenario: str | Path,
+    baseline: str | Path | None = None,
+    samples: int = SAMPLES,
+    seed: int = 0,
+    replan: bool = False,
+    set: Mapping[str, str] | None = None,  # noqa: A002
+    data: Path | None = None,
+) -> Uncertainty:
+    """Draw every input with a range, and return what becomes of each metric; with `replan` each draw decides its plan and structure anew."""
+    if samples < 2:
+        raise DataError(f"{samples} draws tell nothing of a range, expected 2 or more")
+    if not 0 <= seed < 2**64:
+        raise DataError(f"seed {seed} is none, expected a whole number from 0 to 2^64 - 1")
+    names = [scenario] if baseline in (None, scenario) else [scenario, str(baseline)]
+    asked = evaluate_each(names, data, dict(set or {}))
+    if baseline is not None:
+        results = compared([one.result for one in asked], asked[-1].result.scenario).results
+        asked = [one._replace(result=result) for one, result in zip(asked, results, strict=True)]
+    own, other = asked[0], None if baseline is None else asked[-1]
+    for one in asked:
+        refuse_undrawable(one)
+    parts = [drawn(own, other, dice, replan) for dice in pieces(own, seed, samples)]
+    ranges = {path: found for one in asked for path, found in ranges_of(one.result).items()}
+    return Uncertainty(own, other, seed, dict(sorted(ranges.items())), joint(parts), replan)
+
+
+def pieces(asked: Asked, seed: int, samples: int) -> Iterator[Dice]:
+    """Yield the dice of draws in pieces that fit memory, whatever their number."""
+    for start in range(0, samples, CELLS):
+        yield Dice(asked.catalogue, seed, start, min(start + CELLS, samples))
+
+
+def refuse_undrawable(asked: Asked) -> None:
+    """Refuse what has nothing to draw, with the reason."""
+    if (why := why_undrawable(asked)) is not None:
+        raise DataError(f"{asked.name}: {why}")
+
+
+def why_undrawable(asked: Asked) -> str | None:
+    """Say why a scenario cannot be drawn, if so."""
+    result = asked.result
+    if asked.saved:
+        return "it was saved on other data, and has no draws; name its scenario"
+    if result.texts["workload.kind"] == "stated":
+        return "its rates are stated, not computed: nothing of them is drawn"
+    if result.plan is None:
+        return f"no plan meets the target even at the centre: {result.serving.reason if result.serving else ''}"
+    if result.metrics["tco_usd_per_chip_hour"] is None:
+        return "it does not fit its site"
+    return None if ranges_of(result) else "no input of it has a range"
+
+
+def draws_of(asked: Asked, dice: Dice, replan: bool = False) -> Draws:
+    """Evaluate a scenario in the draws that its dice give."""
+    ranges = ranges_of(asked.result)
+    settings = settings_of(ranges, {path: dice.places(one) for path, one in ranges.items()})
+    return evaluated(asked, settings, replan)
+
+
+def evaluated(asked: Asked, settings: Mapping[str, tuple[Array, str]], replan: bool = False) -> Draws:
+    """Evaluate a scenario for many values of its inputs, on the structure of its result unless each decides its own."""
+    structure = None if replan else asked.result.structure
+    return evaluate_draws(asked.name, {**asked.settings, **settings}, structure=structure, replan=replan, catalogue=asked.catalogue)
+
+
+def drawn(own: Asked, baseline: Asked | None, dice: Dice, replan: bool) -> Sample:
+    """Draw a scenario and its baseline with the same dice."""
+    found = draws_of(own, dice, replan)
+    other = None if baseline is None else found if baseline is own else draws_of(baseline, dice, replan)
+    return sample_of(found, other)
+
+
+def sample_of(own: Draws, baseline: Draws | None) -> Sample:
+    """Return the draws of a scenario, held against those of a baseline."""
+    found = {
+        name: np.where(own.meets, many, np.nan) if name in PERFORMANCE else many
+        for name in METRICS
+        if (many := own.metrics[name]) is not None and name not in RATIOS
+    }
+    mine, theirs = costs(own), None if baseline is None else costs(baseline)
+    if baseline is None or mine is None or theirs is None:
+        return Sample(found, own.meets)
+    both = own.meets & baseline.meets
+    for name, reference, cost in zip(("perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"), theirs, mine, strict=True):
+        found[name] = np.where(both, joined.perf_per_tco(reference, cost), np.nan)
+    return Sample(found, own.meets, both)
+
+
+def costs(draws: Draws) -> tuple[Array, Array] | None:
+    """Return what a million output tokens cost in every draw, net of rebates and before them; none where there are no tokens."""
+    net, gross, hour = (draws.metrics[name] for name in (COST, "tco_gross_usd_per_chip_hour", "tco_usd_per_chip_hour"))
+    return None if net is None or gross is None or hour is None else (net, joined.gross_token_cost(net, gross, hour))
+
+
+def joint(parts: list[Sample]) -> Sample:
+    """Return pieces as one."""
+    if len(parts) == 1:
+        return parts[0]
+    names = dict.fromkeys(name for part in parts for name in part.metrics)
+    empty = [np.full(len(part.meets), np.nan) for part in parts]
+    found = {name: np.concatenate([part.metrics.get(name, nan) for part, nan in zip(parts, empty, strict=True)]) for name in names}
+    both = [part.both for part in parts if part.both is not None]
+    return Sample(found, np.concatenate([part.meets for part in parts]), np.concatenate(both) if both else None)
+
+
+# ---------------------------------------------------------------- figures of draws
+def spread(many: Array) -> dict[str, float] | None:
+    """Return percentiles, mean and standard deviation of the draws that have a metric; None where fewer than two have."""
+    kept = many[np.isfinite(many)]
+    if len(kept) < 2:
+        return None
+    at = quantiles(kept, np.array(list(PERCENTILES.values())) / 100)
+    return dict(zip(PERCENTILES, at.tolist(), strict=True)) | {"mean": float(kept.mean()), "sd": float(kept.std(ddof=1))}
+
+
+def quantiles(many: Array, at: Array) -> Array:
+    """Return quantiles, between two ranks in proportion; those of numpy read in a library of their own first."""
+    found: Array = np.interp(at * (len(many) - 1), np.arange(len(many)), np.sort(many))
+    return found
+
+
+def share(which: Array | None) -> float | None:
+    """Return the share of draws of which something is true."""
+    return None if which is None else float(which.mean())
+
+
+def error_of_share(which: Array | None) -> float | None:
+    """Return the standard error of a share: sqrt(p (1 - p) / n), with half a draw on either side so that none and all have one too."""
+    if which is None:
+        return None
+    count = len(which)
+    chance = (float(which.sum()) + 0.5) / (count + 1)
+    return float(np.sqrt(chance * (1 - chance) / count))
+
+
+def error_of_spread(many: Array) -> dict[str, float] | None:
+    """Return the standard errors of the percentiles, and of the mean.
+
+    Of a percentile: half the distance between those of the draws whose rank lies one standard deviation, sqrt(q (1 - q) / n), on either side.
+    """
+    kept = many[np.isfinite(many)]
+    if len(kept) < 2:
+        return None
+    at = np.array(list(PERCENTILES.values())) / 100
+    wide = np.sqrt(at * (1 - at) / len(kept))
+    low, high = (quantiles(kept, (at + side * wide).clip(0, 1)) for side in (-1, 1))
+    return dict(zip(PERCENTILES, ((high - low) / 2).tolist(), strict=True)) | {"mean": float(kept.std(ddof=1) / np.sqrt(len(kept)))}

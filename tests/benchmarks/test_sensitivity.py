@@ -1,0 +1,19 @@
+"""How long it takes to move every input with a range to both its ends. Run with `--benchmark-only`."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tco.studies.sensitivity import sensitivity
+from tests.chain import HEADLINE
+
+
+@pytest.mark.benchmark(timer=time.process_time)
+@pytest.mark.parametrize(("replan", "most"), [(False, 0.5), (True, 2.0)], ids=["held", "chosen"])
+@pytest.mark.parametrize("name", HEADLINE)
+def test_sensitivity_of_all_inputs(name, replan, most, benchmark):
+    """The catalogue is read anew in each round, as a command does."""
+    benchmark.pedantic(sensitivity, (name, "usd_per_million_output_tokens"), {"replan": replan}, rounds=2, warmup_rounds=1)
+    assert benchmark.stats.stats.min <= most

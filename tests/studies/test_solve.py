@@ -1,0 +1,143 @@
+"""Break-evens: what is set to the value that is found meets the target, and what has none says why."""
+
+from __future__ import annotations
+
+import pytest
+
+import tco
+from tco.foundation.errors import DataError, UsageError
+from tco.studies.solve import solve
+from tests.cli import document
+from tests.cli import tco as command
+from tests.shipped import CATALOGUE
+
+TRN3, GB200, A100 = "trn3-nl72x2", "gb200-nvl72", "train-gpt3-175b-a100x64"
+TOKEN, HOUR, RATIO = "usd_per_million_output_tokens", "tco_usd_per_chip_hour", "perf_per_tco_vs_baseline"
+BANDWIDTH = "parts.trn3.hbm_bandwidth"
+
+
+def at(name, found, metric):
+    """The metric with the value that was found, set as the command line takes it."""
+    return tco.evaluate(name, {found["input"]: found["set"].partition("=")[2]}, catalogue=CATALOGUE).metrics[metric]
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "until", "times"),
+    [
+        (TRN3, "site.electricity_price", f"{HOUR}=+10%", 1.1),
+        (TRN3, "terms.utilisation", f"{TOKEN}=-5%", 0.95),
+        (GB200, "parts.gb200-gpu.price", f"{HOUR}=-20 %", 0.8),
+        (GB200, "metrics.output_tokens_per_s_per_chip", f"{TOKEN}=+100%", 2),
+        (A100, "parts.a100-sxm-80gb.price", "train_usd_per_trillion_tokens=-3%", 0.97),
+    ],
+)
+def test_the_value_brings_the_metric_to_the_target(name, path, until, times):
+    found = document("solve", name, "--vary", path, "--until", until)
+    metric = until.partition("=")[0]
+    today = tco.evaluate(name, catalogue=CATALOGUE).metrics[metric]
+    assert found["crossing"] is True
+    assert found["metric_today"] == pytest.approx(today, rel=1e-12)
+    assert found["target"] == pytest.approx(times * today, rel=1e-12)
+    assert found["value"] == found["values"][0]
+    assert at(name, found, metric) == pytest.approx(times * today, rel=1e-9)
+
+
+def test_a_target_in_a_unit_of_its_own():
+    one, other = (solve(GB200, "terms.rate", f"{HOUR}={words}") for words in ("2.2", "2.2 USD/chip/h"))
+    assert one.breaks == other.breaks
+    assert one.breaks[0].metric == pytest.approx(2.2, rel=1e-9)
+
+
+def test_equal_to_another_scenario_which_an_input_of_both_moves_too():
+    found = solve(GB200, "parts.gb200-gpu.price", f"{TOKEN}={TRN3}")
+    (price,) = (one.value for one in found.breaks)
+    costs = [tco.evaluate(name, {"parts.gb200-gpu.price": f"{price!r} USD"}, catalogue=CATALOGUE).metrics[TOKEN] for name in (GB200, TRN3)]
+    assert costs[0] == pytest.approx(costs[1], rel=1e-9)
+    ratio = solve(TRN3, "parts.gb200-gpu.price", f"{RATIO}=1")
+    assert ratio.breaks[0].value == pytest.approx(price, rel=1e-9)
+    assert "moved in gb200-nvl72 alone" in ratio.notes[0]
+    common = solve(TRN3, "site.electricity_price", f"{HOUR}={GB200}")
+    assert common.notes == ["site.electricity_price is moved in gb200-nvl72 too"]
+
+
+def test_a_plan_is_chosen_anew_and_a_target_within_a_step_is_reached_with_it():
+    found = document("solve", TRN3, "--vary", BANDWIDTH, "--until", f"{TOKEN}=+10%", "--from", "3 TB/s", "--to", "6 TB/s")
+    first, target = found["reached"][0], found["target"]
+    reached = at(TRN3, found, TOKEN)
+    assert reached == pytest.approx(first["metric"], rel=1e-12)
+    assert found["plan"] == "chosen anew"
+    if first["step"]:
+        assert first["metric_before"] < target < reached
+        nearer = first["value"] * (1 + 1e-12)
+        assert tco.evaluate(TRN3, {BANDWIDTH: f"{nearer!r} TB/s"}, catalogue=CATALOGUE).metrics[TOKEN] < target
+    else:
+        assert reached == pytest.approx(target, rel=1e-9)
+
+
+def test_a_step_is_told_by_both_its_sides():
+    """A cluster that outgrows a tier of switches pays for another one at once."""
+    found = document("solve", TRN3, "--vary", "cluster.chips", "--until", f"{HOUR}=+1%", "--to", "100000")
+    (step,) = (one for one in found["reached"] if one["value"] == found["value"])
+    assert step["step"]
+    assert step["metric_before"] < found["target"] < step["metric"] == pytest.approx(at(TRN3, found, HOUR), rel=1e-12)
+    just_short = tco.evaluate(TRN3, {"cluster.chips": repr(found["value"] * (1 - 1e-12))}, catalogue=CATALOGUE)
+    assert just_short.metrics[HOUR] == pytest.approx(step["metric_before"], rel=1e-9)
+    assert any("moves in steps" in note for note in found["notes"])
+
+
+def test_a_plan_that_is_held_leaves_no_steps():
+    base = tco.evaluate(TRN3, catalogue=CATALOGUE)
+    (one,) = solve(TRN3, BANDWIDTH, f"{TOKEN}=+5%", hold=True).breaks
+    assert one.metric == one.short == pytest.approx(1.05 * base.metrics[TOKEN], rel=1e-9)
+    held = tco.evaluate(TRN3, {BANDWIDTH: f"{one.value!r} TB/s"}, base.plan, catalogue=CATALOGUE)
+    assert held.metrics[TOKEN] == pytest.approx(1.05 * base.metrics[TOKEN], rel=1e-9)
+
+
+def test_of_several_the_nearest_to_today_comes_first():
+    levels = {point.value: point.metric for point in solve(GB200, "terms.life", f"{HOUR}=1.9").breaks}
+    assert list(levels) == sorted(levels, key=lambda value: abs(value - 5))
+
+
+def test_no_crossing_says_between_what_the_metric_lies():
+    found = document("solve", TRN3, "--vary", "terms.rate", "--until", f"{HOUR}=0.1")
+    assert found["crossing"] is False
+    assert found["value"] is None
+    assert found["values"] == []
+    assert "lies between" in found["why"]
+    assert "the target is 0.1" in found["why"]
+    assert "No crossing" in command("solve", TRN3, "--vary", "terms.rate", "--until", f"{HOUR}=0.1").stdout
+
+
+def test_values_without_an_answer_are_counted_with_the_reason():
+    found = solve(GB200, "workload.interactivity", f"{TOKEN}=-20%", ends=("20", "400"))
+    missing = [value for value, metric in found.points if metric is None]
+    assert missing
+    assert f"no answer at {len(missing)} of the {len(found.points)} values" in found.notes[0]
+    assert "tokens/s a user" in found.notes[0]
+    assert found.breaks
+
+
+@pytest.mark.parametrize(
+    ("path", "until", "ends", "error", "fragment"),
+    [
+        ("site.electricty_price", f"{HOUR}=+10%", (), DataError, "did you mean 'site.electricity_price'"),
+        ("site.electricity_price", "tco_usd_per_chip_hr=1", (), DataError, "did you mean 'tco_usd_per_chip_hour'"),
+        ("site.electricity_price", "1", (), UsageError, "expected METRIC=VALUE"),
+        ("site.electricity_price", f"{HOUR}=1 kg", (), DataError, "unit 'kg'"),
+        ("site.electricity_price", f"{HOUR}=1..2", (), DataError, "1..2"),
+        ("site.electricity_price", f"{HOUR}=gb200-nvl73", (), DataError, "did you mean 'gb200-nvl72'"),
+        ("site.electricity_price", f"{HOUR}=1", ("0.2 USD/kWh", "0.1 USD/kWh"), UsageError, "reversed"),
+        ("site.electricity_price", f"{HOUR}=1", ("0.2 kg", None), DataError, "unit 'kg'"),
+        ("site.electricity_price", f"{HOUR}=1", ("-1", None), DataError, "--from"),
+        ("terms.utilisation", f"{HOUR}=1", (None, "2"), DataError, "--to"),
+        ("site.electricity_price", "capex_usd=+10%", (), DataError, "does not move capex_usd"),
+        ("parts.b200-sxm.price", "capex_usd=+10%", ("1", "100"), DataError, "does not move capex_usd"),
+        ("parts.b200-sxm.price", "capex_usd=+10%", (), UsageError, "has no value today"),
+        ("terms.rate", f"{HOUR}={TRN3}", (), DataError, "at every value of terms.rate"),
+        ("workload.model", f"{TOKEN}=1", (), DataError, "is a text"),
+        ("workload", f"{TOKEN}=1", (), DataError, "is a text"),
+    ],
+)
+def test_a_question_that_cannot_be_asked(path, until, ends, error, fragment):
+    with pytest.raises(error, match=fragment.replace("[", r"\[")):
+        solve(TRN3, path, until, ends or (None, None))

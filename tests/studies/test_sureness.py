@@ -1,0 +1,112 @@
+"""What `compare` says of how sure it is: ranges and chances against the study's own, drivers and flips against the chain asked alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tco
+from tco.studies.asking import HEADLINE, evaluate_each
+from tco.studies.drivers import PLACES, drivers_of, flip, one_at_a_time, ways
+from tco.studies.ranges import P95, Range, ranges_of
+from tco.studies.sureness import DRAWS, SEED, sureness_of
+from tco.studies.uncertainty import COST, evaluated, share, spread
+from tests.cli import document
+from tests.cli import tco as command
+
+GB200, RATIO = "gb200-nvl72", "perf_per_tco_vs_baseline"
+CASES = evaluate_each(HEADLINE, None, {})
+FOUND = dict(zip(HEADLINE, sureness_of(CASES, GB200), strict=True))
+LINE = Range("any", 1.0, 4.0, 16.0, "", 0.0, 1e9, False, None, "any")
+
+
+@pytest.mark.parametrize("name", HEADLINE)
+def test_ranges_are_those_of_the_study(name):
+    study = tco.uncertainty(name, GB200, samples=DRAWS, seed=SEED).sample
+    for metric in ("tco_usd_per_chip_hour", COST, RATIO):
+        whole = spread(study.metrics[metric])
+        assert FOUND[name].range(metric) == pytest.approx({at: whole[at] for at in ("p10", "p50", "p90")}, rel=1e-3), metric
+    assert FOUND[name].probability == share(study.better)
+    assert FOUND[name].meets == share(study.meets)
+
+
+@pytest.mark.parametrize("name", [name for name in HEADLINE if name != GB200])
+def test_drivers_swing_as_the_chain_does_and_flip_where_the_ratio_is_one(name):
+    cases = {case.name: case for case in CASES}
+    for driver in FOUND[name].drivers:
+        one = (ranges_of(cases[GB200].result) | ranges_of(cases[name].result))[driver.path]
+        wanted = [one.low, one.high, driver.flips_at or one.value]
+        costs = []
+        for side in (GB200, name):
+            own = driver.path in cases[side].result.inputs
+            made = evaluated(cases[side], {driver.path: (np.array(wanted), one.unit)} if own else {"terms.rate": (np.full(3, 0.09), "")})
+            costs.append(np.where(made.meets, made.metrics[COST], np.nan))
+        low, high, there = costs[0] / costs[1]
+        if np.isfinite(low) and np.isfinite(high):
+            assert driver.swing == pytest.approx(high - low, rel=1e-2)
+        if driver.flips_at is not None:
+            assert there == pytest.approx(1, abs=0.06)
+            assert one.low <= driver.flips_at <= one.high
+    assert len(FOUND[name].drivers) == 3
+    swings = [abs(driver.swing) for driver in FOUND[name].drivers]
+    assert swings == sorted(swings, reverse=True)
+
+
+def test_a_power_law_flips_where_it_is_one():
+    """Of a ratio x/8 on a range whose quantiles are powers, the flip is at 8: its logarithm is a line between all places."""
+    assert flip(LINE, LINE.at(PLACES) / 8) == pytest.approx(8, rel=1e-12)
+    assert flip(LINE, 2 / LINE.at(PLACES)) == pytest.approx(2, rel=1e-12)
+    assert flip(LINE, LINE.at(PLACES) / 20) is None
+    assert flip(LINE, np.array([0.5, np.nan, 2, 2, 2])) is None
+    assert flip(LINE._replace(steps=True), LINE.at(PLACES) / 8) == pytest.approx(LINE.at(np.array(P95)))
+
+
+def test_each_input_moves_alone():
+    places = one_at_a_time(["a", "b"])
+    table = np.stack([places["a"], places["b"]])
+    assert np.all(np.count_nonzero(table, axis=0) == [0, *[1] * 8])
+    costs = ways(["a", "b"], 10 + table[0] + 3 * table[1])
+    assert costs["a"] == pytest.approx(10 + PLACES)
+    assert costs["b"] == pytest.approx(10 + 3 * PLACES)
+    names = drivers_of({"a": LINE._replace(path="a"), "b": LINE._replace(path="b")}, costs, {"b": np.full(5, 10.0)})
+    assert [one.path for one in names] == ["b", "a"]
+    assert names[1].swing == pytest.approx(10 / (10 + P95) - 10 / (10 - P95))
+
+
+def test_the_table_says_how_sure_it_is_and_what_would_flip_it():
+    text = command("compare").stdout
+    lines = {line.split("   ")[0]: line for line in text.splitlines()}
+    assert lines["P10 to P90 of it"].count(" to ") == 4  # the name has one
+    assert "%" in lines[f"chance to be better than {GB200}"]
+    assert "flips" in text
+    assert "P10" not in command("compare", "--no-range").stdout
+
+
+def test_the_document_has_the_keys_of_the_contract():
+    rows = {row["scenario"]: row for row in document("compare")["rows"]}
+    own = rows["trn3-nl72x2"]
+    assert own["range"][RATIO].keys() == {"p10", "p50", "p90"}
+    assert 0 < own["probability_better_than_baseline"] < 1
+    assert {"path", "swing", "flips_at"} <= own["drivers"][0].keys()
+    assert own["range"]["step_s"] is None
+    assert rows[GB200]["drivers"] == []
+    assert "range" not in document("compare", "--no-range")["rows"][0]
+
+
+def test_what_cannot_be_drawn_says_why():
+    done = command("compare", "h200-hgx8", "gb300-nvl72", "--set", "site.rack_kw_max=40 kW")
+    assert done.exit_code == 0
+    assert "gb300-nvl72: no range, it does not fit its site" in done.stderr
+
+
+def test_a_kept_result_of_todays_data_is_drawn_as_its_scenario_and_one_of_other_data_is_not(tmp_path):
+    settings = {"workload": "reasoning", "terms.rate": "0.08"}
+    kept = tco.evaluate(GB200, settings, catalogue=CASES[0].catalogue)
+    kept.save(tmp_path / "kept.json")
+    (live,), (saved,) = evaluate_each([GB200], None, settings), evaluate_each([tmp_path / "kept.json"], None, {})
+    one, other = (sureness_of([case], GB200)[0].range(COST) for case in (live, saved))
+    assert one == other
+    text = (tmp_path / "kept.json").read_text().replace(kept.origin.data_hash(), "0" * len(kept.origin.data_hash()))
+    (tmp_path / "older.json").write_text(text)
+    (older,) = evaluate_each([tmp_path / "older.json"], None, {})
+    assert sureness_of([older], GB200)[0].reason == "it was saved on other data, and has no draws; name its scenario"

@@ -1,0 +1,194 @@
+"""Ranges of every metric: what is drawn and how, what two scenarios share, and how far two seeds agree."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatch
+
+import numpy as np
+import pytest
+
+import tco
+from tco.catalog import load_catalogue
+from tco.chain.inputs import bounds
+from tco.foundation.errors import DataError
+from tco.foundation.files import data_directory, read_csv
+from tco.foundation.provenance import KINDS
+from tco.studies.asking import HEADLINE, evaluate_each
+from tco.studies.ranges import COLUMNS, Dice, Range, causes, ranges_of
+from tco.studies.uncertainty import COST, drawn, error_of_share, error_of_spread, evaluated, share, spread
+from tests.cli import document
+
+CATALOGUE = load_catalogue()
+TRN3, GB200 = "trn3-nl72x2", "gb200-nvl72"
+RATIO = "perf_per_tco_vs_baseline"
+CASES = {one.name: one for one in evaluate_each(HEADLINE, None, {})}
+MANY = 200_000
+
+
+def one(low, value, high, minimum=-1e9, maximum=1e9, steps=False, path="site.pue", leader=None):
+    return Range(path, low, value, high, "", minimum, maximum, steps, None, leader or path)
+
+
+@pytest.mark.parametrize("name", HEADLINE)
+def test_no_input_with_a_range_is_left_undrawn(name):
+    """Every input whose row has a low below its high is drawn, and moves in the draws; each lies within the bounds of its attribute."""
+    result = CASES[name].result
+    ranges, dice = ranges_of(result), Dice(CATALOGUE, 1, 0, 2000)
+    for path, given in result.inputs.items():
+        if given.low is not None and given.low != given.high:
+            many = ranges[path].at(dice.places(ranges[path]))
+            assert many.std() > 0, path
+            assert bounds(path)[0] <= many.min() <= many.max() <= bounds(path)[1], path
+    assert len(ranges) > 100
+
+
+@pytest.mark.parametrize(
+    "one", [one(0.5, 0.8, 0.95), one(-1, 0, 3), one(0, 2, 3), one(1, 1, 4), one(0.2, 1, 1), one(4, 16, 131, steps=True)], ids=str
+)
+def test_low_and_high_are_the_5th_and_95th_percentile_and_the_value_the_median(one):
+    many = one.at(Dice(CATALOGUE, 3, 0, MANY).throw("any"))
+    assert np.quantile(many, [0.05, 0.5, 0.95]) == pytest.approx([one.low, one.value, one.high], rel=0.01, abs=0.03)
+
+
+def test_three_values_have_the_weights_of_the_extended_pearson_tukey_method():
+    many = one(1, 2, 3, steps=True).at(Dice(CATALOGUE, 3, 0, MANY).throw("any"))
+    values, counts = np.unique(many, return_counts=True)
+    assert values.tolist() == [1, 2, 3]
+    assert counts / MANY == pytest.approx([0.185, 0.63, 0.185], abs=0.004)
+
+
+def test_the_deviates_are_normal_and_of_one_path_alone():
+    """Held against the moments, the tail and the independence of a standard normal distribution."""
+    dice = Dice(CATALOGUE, 11, 0, MANY)
+    here, there = dice.throw("site.pue"), dice.throw("site.staff")
+    assert [np.mean(here**power) for power in (1, 2, 3, 4)] == pytest.approx([0, 1, 0, 3], abs=0.04)
+    assert np.mean(here > 3) == pytest.approx(0.00135, rel=0.2)
+    assert np.corrcoef([here[1:], here[:-1], there[1:]])[np.triu_indices(3, 1)] == pytest.approx(0, abs=0.01)
+    assert not np.array_equal(here, Dice(CATALOGUE, 12, 0, MANY).throw("site.pue"))
+
+
+def test_splitmix_gives_the_numbers_of_its_authors():
+    """The first outputs of SplitMix64 from seed 1234567, as its reference implementation prints them."""
+    from tco.studies.ranges import GOLDEN, mixed
+
+    steps = np.arange(1, 4, dtype=np.uint64) * GOLDEN + np.uint64(1234567)
+    assert mixed(steps).tolist() == [6457827717110365317, 3203168211198807973, 9817491932198370423]
+
+
+def test_a_draw_rests_on_seed_path_and_its_own_number_alone():
+    whole, part = Dice(CATALOGUE, 5, 0, 5000), Dice(CATALOGUE, 5, 1234, 1300)
+    for path in ("parts.ddr5-dimm.price", "terms.rate"):
+        assert np.array_equal(whole.places(one(1, 2, 3, path=path))[1234:1300], part.places(one(1, 2, 3, path=path)))
+
+
+def test_inputs_share_the_draws_of_what_they_follow_and_part_of_a_common_cause():
+    dice = Dice(CATALOGUE, 5, 0, MANY)
+    ranges = ranges_of(CASES["mi450x-ualoe72"].result)
+    followers = [path for path, own in ranges.items() if own.leader != path]
+    assert "performance.amd.exchange_wait" in followers
+    for path in followers:
+        assert np.array_equal(dice.places(ranges[path]), dice.throw(ranges[path].leader))
+    loading = {pattern: share for cause, pattern, share in causes(CATALOGUE) if cause == "memory"}
+    dimm, flash = (dice.places(one(1, 2, 3, path=path)) for path in ("parts.ddr5-dimm.price", "parts.nvme-8tb.price"))
+    assert np.corrcoef(dimm, flash)[0, 1] == pytest.approx(loading["parts.*dimm*.price"] * loading["parts.nvme-*.price"], abs=0.01)
+    assert dimm.std() == pytest.approx(1, abs=0.01)
+
+
+def test_what_both_share_cancels():
+    """On common draws a ratio spreads far less than with each side drawn by itself; what only scales both leaves it where it is."""
+    hour = "tco_usd_per_used_chip_hour"
+    own, base, apart = (
+        drawn(CASES[name], None, Dice(CATALOGUE, seed, 0, 2000), replan=False).metrics[hour] for name, seed in ((TRN3, 2), (GB200, 2), (GB200, 99))
+    )
+    assert np.log(own / base).std() < 0.6 * np.log(own / apart).std()
+    used = {"terms.utilisation": (np.array([0.5, 0.8, 0.95]), "")}
+    costs = [evaluated(CASES[name], used).metrics[COST] for name in (TRN3, GB200)]
+    assert costs[0] / costs[1] == pytest.approx(costs[0][0] / costs[1][0], rel=1e-12)
+    itself = tco.uncertainty(GB200, GB200, samples=500)
+    assert share(itself.sample.better) == 0
+    assert np.all(itself.sample.metrics[RATIO][itself.sample.meets] == 1)
+
+
+def test_two_seeds_agree_within_their_errors():
+    """Over the percentiles of all metrics, the distance between two seeds in standard errors of both is that of a normal deviate."""
+    one, other = (tco.uncertainty(TRN3, GB200, samples=4000, seed=seed).sample for seed in (1, 2))
+    away = []
+    for name, many in one.metrics.items():
+        if np.nanstd(many) > 0:
+            first, second, error = spread(many), spread(other.metrics[name]), (error_of_spread(many), error_of_spread(other.metrics[name]))
+            away += [(first[at] - second[at]) / np.hypot(error[0][at], error[1][at]) for at in ("p10", "p50", "p90") if error[0][at] > 0]
+    assert np.abs(away).max() < 5
+    assert 0.3 < np.mean(np.square(away)) < 3
+    chances = [share(sample.better) for sample in (one, other)]
+    assert abs(chances[0] - chances[1]) < 4 * np.hypot(error_of_share(one.better), error_of_share(other.better))
+
+
+def test_the_errors_are_those_of_normal_draws():
+    """Standard errors of the mean, the median and a share of normal draws have closed forms."""
+    many = Dice(CATALOGUE, 21, 0, 10_000).throw("any")
+    found = error_of_spread(many)
+    assert found["mean"] == pytest.approx(0.01, rel=0.05)
+    assert found["p50"] == pytest.approx(np.sqrt(np.pi / 2) / 100, rel=0.2)
+    assert found["p90"] == pytest.approx(np.sqrt(0.09 / 10_000) / 0.17550, rel=0.2)
+    assert error_of_share(many > 0) == pytest.approx(0.005, rel=0.01)
+
+
+def test_draws_that_miss_the_target_are_counted_and_have_no_price():
+    found = tco.uncertainty(TRN3, samples=800, seed=4)
+    meets = found.sample.meets
+    assert 0 < share(meets) < 1
+    assert np.array_equal(np.isfinite(found.sample.metrics[COST]), meets)
+    assert np.isfinite(found.sample.metrics["tco_usd_per_chip_hour"]).all()
+    assert found.sample.better is None
+    every = evaluated(CASES[TRN3], {"terms.rate": (np.full(2, 0.09), "")}).metrics[COST]
+    assert every[0] == pytest.approx(CASES[TRN3].result.metrics[COST], rel=0.05)  # the plan's batch is solved, not taken from a grid
+
+
+def test_a_plan_that_each_draw_chooses_meets_the_target_where_the_one_held_does_and_costs_no_more():
+    size = {"cluster.chips": "16384", "cluster.oversubscription": "1"}
+    held, free = (tco.uncertainty(GB200, samples=300, replan=replan, set=size).sample for replan in (False, True))
+    assert np.all(free.meets >= held.meets)
+    assert np.all(free.metrics[COST][held.meets] <= held.metrics[COST][held.meets] * (1 + 2e-3))
+
+
+def test_the_size_of_the_cluster_is_held_unless_each_draw_decides_its_own():
+    """Another size has other tiers, and so other prices: the same draws cost more chips' networks in three steps."""
+    held, free = (tco.uncertainty(GB200, samples=100, replan=replan) for replan in (False, True))
+    assert held.held == ["cluster.chips", "cluster.oversubscription"]
+    assert not free.held
+    moved = free.sample.metrics["network_usd_per_chip"] / held.sample.metrics["network_usd_per_chip"]
+    large = Dice(CATALOGUE, 0, 0, 100).throw("cluster.chips") > 1
+    assert np.all(moved[large] > 1.01)
+    assert np.any(moved == 1)
+
+
+def test_the_document_repeats_to_the_byte_and_changes_with_the_seed():
+    one, again, other = (document("uncertainty", TRN3, "--baseline", GB200, "--samples", "300", "--seed", seed) for seed in ("7", "7", "8"))
+    assert one == again
+    assert one["metrics"] != other["metrics"]
+    assert one["metrics"]["tco_usd_per_chip_hour"].keys() == {"p5", "p10", "p50", "p90", "p95", "mean", "sd"}
+    assert one["monte_carlo_error"]["metrics"][COST]["p50"] > 0
+    assert {"path": "terms.rate", "low": 0.06, "value": 0.09, "high": 0.13, "unit": "ratio", "follows": None} in one["drawn"]
+
+
+def test_a_setting_is_not_drawn():
+    assert "terms.rate" not in tco.uncertainty(GB200, samples=10, set={"terms.rate": "0.1"}).drawn
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"samples": 1}, "expected 2 or more"), ({"seed": -1}, "seed -1"), ({"set": {"workload": "stated"}}, "stated, not computed")],
+    ids=str,
+)
+def test_what_is_refused(options, words):
+    with pytest.raises(DataError, match=words):
+        tco.uncertainty(GB200, **options)
+
+
+def test_every_cause_moves_rows_of_the_catalogue_and_is_a_correlation():
+    """A pattern that matches no row is a slip; each stated range holds its value, between none and all of the variance."""
+    paths = [f"parts.{part}.{name}" for part, name in CATALOGUE.part_rows]
+    for _, row in read_csv(data_directory() / "causes.csv", COLUMNS):
+        assert any(fnmatch(path, row["pattern"]) for path in paths), row["pattern"]
+        assert 0 < float(row["low"]) <= float(row["loading"]) <= float(row["high"]) <= 1
+        assert row["kind"] in KINDS
