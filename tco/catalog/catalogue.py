@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from tco.catalog.rows import ALTERNATIVE, COLUMNS, Attribute, Row, at_date, attribute, attributes, to_input
 from tco.foundation.errors import DataError, unknown
-from tco.foundation.files import data_directory, read_csv, read_toml, scenario_directory
+from tco.foundation.files import data_directory, is_folder, read_csv, read_toml, scenario_directory
 from tco.foundation.provenance import Input, way
 
 LONGEST_NAME = 200  # characters of an id
@@ -30,7 +30,7 @@ class Catalogue:
     def __init__(self, overlays: Iterable[Path] = ()) -> None:
         self.folders = [data_directory(), *overlays]
         for folder in self.folders[1:]:
-            if not folder.is_dir():
+            if not is_folder(folder):
                 raise DataError(f"--data {folder}: no such folder")
         self._inputs: dict[tuple[str, str], Input] = {}
         self._documents: dict[Path, dict[str, Any]] = {}

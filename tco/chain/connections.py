@@ -99,9 +99,12 @@ def links_of_system(inputs: Inputs, values: Readable, library: Library | None = 
 def port_rate(text: str, key: str) -> float:
     """Return a port rate in byte/s; what is none raises `DataError` with its key."""
     try:
-        return parse_quantity(port_text(text), "byte/s")
+        rate = parse_quantity(port_text(text), "byte/s")
     except DataError as error:
         raise DataError(f"{key}={text}: {error}") from None
+    if not rate > 0:
+        raise DataError(f"{key}={text}: expected a rate above zero")
+    return rate
 
 
 def port_text(text: str) -> str:

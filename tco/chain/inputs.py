@@ -23,7 +23,7 @@ from tco.foundation.provenance import KEPT, Given, Input
 from tco.foundation.values import Reader, Rule, Values, as_number
 from tco.hardware.bill import offers
 from tco.hardware.nics import from_the_tree
-from tco.hardware.wires import refuse_bad_wires
+from tco.hardware.wires import refuse_bad_wires, refuse_unjoined
 
 if TYPE_CHECKING:
     from tco.chain.structure import Structure
@@ -230,6 +230,7 @@ class Inputs:
         if self.system.bare:
             chip = f"parts.{scenario.system}"
             self.system = bare_system(self.catalogue, scenario.system, values.structure(f"{chip}.{DOMAIN}"), values.exists(f"{chip}.point_to_point"))
+            refuse_unjoined(self.system, self.catalogue, values)
             if self.texts.get("workload.formats"):
                 self.take_formats(values, wanted)
             self.judged = set(values.inputs)
@@ -240,6 +241,7 @@ class Inputs:
         if self.texts.get("workload.formats"):
             self.take_formats(values, wanted)
         refuse_bad_wires(self.system, self.catalogue, values)
+        refuse_unjoined(self.system, self.catalogue, values)
         self.judged = set(values.inputs)
 
     def take_formats(self, values: Values, wanted: Mapping[str, Given]) -> None:

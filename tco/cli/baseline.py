@@ -36,6 +36,7 @@ def save(
     from tco.chain.ages import newest_price
     from tco.cli.emit import Answer
     from tco.cli.load import HEADLINE, evaluate_all
+    from tco.foundation.files import is_there
     from tco.outputs.document import document
     from tco.outputs.table import Table
     from tco.studies.baseline import baseline_path, load
@@ -43,7 +44,7 @@ def save(
     from tco.studies.state import state_of
 
     names, path = list(scenarios or HEADLINE), baseline_path(name)
-    if path.exists():
+    if is_there(path):
         load(path)  # a file that is no baseline is found before anything is evaluated
     catalogue, results = evaluate_all(names, given.data, given.settings)
     states = {one: state_of(result) for one, result in zip(names, results, strict=True)}

@@ -39,6 +39,8 @@ def explain(
     root = result.nodes.get(metric) or cells_of(result.nodes.values()).get(metric)
     if root is None and metric not in METRICS:
         raise unknown("metric or cell", metric, [*METRICS, *cells_of(result.nodes.values())])
+    if root is None and (counted := result.metrics.get(metric)) is not None:
+        raise DataError(f"{metric} is {counted:g} for {scenario}: counted in the tree of its system, not computed; `tco systems show` opens that")
     if root is None:
         raise DataError(f"{metric} has no value for {scenario}: {'; '.join(result.notes) or 'it belongs to another kind of workload'}")
     view = View(catalogue, depth, {path: found.as_of for path, found in result.inputs.items()})

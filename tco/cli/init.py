@@ -39,9 +39,9 @@ my-quote,A quote of mine,,2025-12
 def init(folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to make.")]) -> None:
     """Make a folder of your own, with an editable scenario and prices laid over the shipped ones."""
     from tco.foundation.errors import UsageError
-    from tco.foundation.files import write_atomically
+    from tco.foundation.files import is_there, write_atomically
 
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if is_there(folder) and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder}: exists and is not an empty folder")
     files = {"mine.toml": SCENARIO, "data/parts/mine.csv": PARTS, "data/sources.csv": SOURCES}
     try:

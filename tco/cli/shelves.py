@@ -189,12 +189,19 @@ def show_system(given: Given, system: Id) -> None:
 
 # ---------------------------------------------------------------- models
 def model_items(catalogue: Catalogue) -> list[dict[str, Any]]:
-    """Return every model with its size."""
+    """Return every model with its size; one that is not read keeps its line, with the reason."""
+    from tco.foundation.errors import TcoError
     from tco.models.architecture import load_model
 
-    models = [load_model(catalogue, name) for name in catalogue.models]
-    keys = ("id", "parameters", "active_parameters", "layers", "context", "source")
-    return [{key: getattr(model, key) for key in keys} for model in models]
+    keys, found = ("id", "parameters", "active_parameters", "layers", "context", "source"), []
+    for name in catalogue.models:
+        try:
+            model = load_model(catalogue, name)
+        except TcoError as error:
+            found.append({"id": name, "not_read": str(error)})
+            continue
+        found.append({key: getattr(model, key) for key in keys})
+    return found
 
 
 def models_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:

@@ -33,11 +33,14 @@ def validate(
     from tco.chain.inputs import plain_inputs
     from tco.cli.emit import Answer
     from tco.cli.load import catalogue_for
+    from tco.foundation.errors import UsageError
     from tco.foundation.values import as_number
     from tco.outputs.document import document
     from tco.outputs.validations import SCORE_COLUMNS, row_cells, score_rows, validation_document, validation_tables
     from tco.studies.validation.run import validate as score
 
+    if max_error is not None and not max_error >= 0:
+        raise UsageError(f"--max-error {max_error}: expected a fraction such as 0.1")
     catalogue = catalogue_for(None, given.data)
     inputs = plain_inputs(catalogue, given.settings)
     values = inputs.values(as_number)

@@ -92,6 +92,22 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise DataError(f"{path}: {error}") from None
 
 
+def is_folder(path: Path) -> bool:
+    """Say whether a path is a folder; a name that no file can have is none."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def is_there(path: Path) -> bool:
+    """Say whether a path leads to anything; a name that no file can have does not."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Write a file under a temporary name and move it into place, so that nothing is ever half-written.
 

@@ -13,6 +13,7 @@ from tco.catalog import Catalogue
 from tco.catalog.systems import System
 from tco.fabric.scopes import AXES, count, lanes, number, torus_dimensions, whole_racks
 from tco.foundation.errors import DataError, unknown
+from tco.foundation.formula import somewhere
 from tco.foundation.values import Values
 from tco.hardware.nics import nic_faults
 
@@ -36,6 +37,14 @@ def refuse_bad_wires(system: System, catalogue: Catalogue, values: Values) -> No
     faults = list(wire_faults(system, catalogue, values))
     if faults:
         raise DataError("; ".join(faults))
+
+
+def refuse_unjoined(system: System, catalogue: Catalogue, values: Values) -> None:
+    """Raise `DataError` for a scale-up world of several chips without bandwidth between them."""
+    rate = f"parts.{system.chip}.scale_up_bandwidth"
+    stated = values.has(rate) or catalogue.has_part_value(system.chip, "scale_up_bandwidth")
+    if system.chips > 1 and stated and somewhere(values[rate] <= 0):
+        raise DataError(f"{rate} is 0, and nothing else joins the {system.chips:g} chips of {system.id} to a scale-up world")
 
 
 def unstated(system: System, catalogue: Catalogue) -> Iterator[str]:

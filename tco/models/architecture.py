@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tco.catalog import Catalogue
-from tco.foundation.errors import unknown
+from tco.foundation.errors import DataError, unknown
+from tco.foundation.files import is_folder
 from tco.models.attention import Attention
 from tco.models.config import Config, Layout, read_config
 from tco.models.layers import Block, FeedForward, StateMixer
@@ -20,32 +21,67 @@ __all__ = ["READERS", "Architecture", "Attention", "Block", "FeedForward", "Layo
 
 # model_type -> module and function that read its config: only that module is read in.
 READERS = {
+    "arctic": "families_routed.read_arctic",
+    "baichuan": "families_gated.read_baichuan",
+    "bloom": "families_plain.read_bloom",
+    "chatglm": "families_gated.read_chatglm",
+    "cohere": "families_gated.read_cohere",
+    "cohere2": "families_gated.read_cohere2",
     "dbrx": "families.read_dbrx",
+    "deepseek": "families_routed.read_deepseek1",
     "deepseek_v2": "latent.read_deepseek",
     "deepseek_v3": "latent.read_deepseek",
     "deepseek_v32": "latent.read_deepseek",
     "deepseek_v4": "latent.read_deepseek4",
+    "ernie4_5": "families_gated.read_ernie",
+    "ernie4_5_moe": "families_routed.read_ernie",
+    "exaone": "families_gated.read_exaone",
+    "falcon": "families_plain.read_falcon",
+    "gemma": "families_gated.read_gemma",
     "gemma2": "families.read_gemma2",
+    "gemma3": "families_gated.read_gemma3",
+    "gemma3_text": "families_gated.read_gemma3",
     "glm4_moe": "families.read_glm4",
     "glm_moe_dsa": "latent.read_deepseek",
     "gpt2": "families.read_gpt2",
+    "gpt_bigcode": "families_plain.read_gpt_bigcode",
+    "gpt_neox": "families_plain.read_gpt_neox",
     "gpt_oss": "families.read_gpt_oss",
+    "gptj": "families_plain.read_gptj",
+    "granitemoe": "families_routed.read_granitemoe",
+    "hunyuan": "families_routed.read_hunyuan",
+    "hunyuan_v1_moe": "families_routed.read_hunyuan",
     "kimi_k2": "latent.read_deepseek",
     "kimi_k25": "latent.read_deepseek",
     "llama": "families.read_llama",
     "llama4": "families.read_llama4",
     "llama4_text": "families.read_llama4",
+    "mamba2": "hybrids.read_mamba2",
+    "minicpm3": "latent.read_minicpm3",
     "minimax_m2": "families.read_minimax",
     "mistral": "families.read_llama",
     "mixtral": "families.read_mixtral",
+    "mpt": "families_plain.read_mpt",
+    "nemotron": "families_plain.read_nemotron",
     "nemotron_h": "hybrids.read_nemotron",
+    "olmo": "families_gated.read_olmo",
+    "olmo2": "families_gated.read_olmo2",
+    "olmoe": "families_routed.read_olmoe",
+    "opt": "families_plain.read_opt",
     "parametric-moe": "latent.read_parametric",
+    "phi": "families_plain.read_phi",
+    "phi3": "families_gated.read_phi3",
+    "phimoe": "families_routed.read_phimoe",
     "qwen2": "families.read_qwen2",
+    "qwen2_moe": "families_routed.read_qwen2_moe",
     "qwen3": "families.read_qwen3",
     "qwen3_5_moe": "hybrids.read_qwen35",
     "qwen3_5_moe_text": "hybrids.read_qwen35",
     "qwen3_moe": "families.read_qwen3_moe",
     "qwen3_next": "hybrids.read_qwen35",
+    "smollm3": "families_gated.read_smollm3",
+    "stablelm": "families_plain.read_stablelm",
+    "starcoder2": "families_plain.read_starcoder2",
 }
 
 
@@ -62,14 +98,24 @@ def load_model(catalogue: Catalogue, name: str) -> Architecture:
         stated: Architecture = catalogue.once(("stated model", name), lambda: stated_model(name))
         return stated
     path = Path(name)
-    if path.suffix == ".json" or path.is_dir():
-        path = path / "config.json" if path.is_dir() else path
+    folder = is_folder(path)
+    if path.suffix == ".json" or folder:
+        path = path / "config.json" if folder else path
         return architecture(read_config(path), path.resolve().parent.name, str(path))
     if name not in catalogue.models:
         raise unknown("model", name, catalogue.models)
     path = catalogue.models[name]
     found: Architecture = catalogue.once(path, lambda: architecture(read_config(path), name, str(path)))
     return found
+
+
+def refusal(kind: str, where: str) -> DataError:
+    """Return the error for a model type without a reader: why it has none, or the nearest that has one."""
+    from tco.models.refused import REASONS
+
+    if kind in REASONS:
+        return DataError(f"{where}: model_type {kind!r} is not read: {REASONS[kind]}")
+    return unknown("model_type", kind, READERS, where)
 
 
 def architecture(content: dict[str, Any], name: str, where: str) -> Architecture:
@@ -80,7 +126,7 @@ def architecture(content: dict[str, Any], name: str, where: str) -> Architecture
     config = Config(content, where)
     kind = config.text("model_type")
     if kind not in READERS:
-        raise unknown("model_type", kind, READERS, where)
+        raise refusal(kind, where)
     inner = config
     if config.has("text_config"):
         inner = config.section("text_config")

@@ -43,6 +43,14 @@ class Config:
             return DataError(f"{self.where}: the key {name!r} is missing, expected {expected}")
         return DataError(f"{self.where}: {name} is {self.content[key]!r}, expected {expected}")
 
+    def misfit(self, what: str) -> DataError:
+        """Return the error for figures that do not fit one another."""
+        return DataError(f"{self.where}: {what}")
+
+    def either(self, *keys: str) -> str:
+        """Return the key that is given, of several that releases of a family use for one figure: the first where none is."""
+        return next((key for key in keys if self.has(key)), keys[0])
+
     def whole(self, key: str, default: int | None = None, least: int = 1, most: int = 10**9) -> int:
         """Return a whole number; without a default the key must be given."""
         value = self.content.get(key)

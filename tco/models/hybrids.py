@@ -6,6 +6,8 @@ from tco.models.config import Config, Layout
 from tco.models.layers import Block, FeedForward, StateMixer, gathered
 from tco.models.parts import grouped_query, routed, two_norms
 
+UNBOUNDED = 10**9  # tokens of a context that no state or position bounds
+
 
 def read_qwen35(c: Config) -> Layout:
     """Qwen 3.5: gated delta rule on three of four layers, gated attention on the fourth, experts on all."""
@@ -44,3 +46,14 @@ def read_nemotron(c: Config) -> Layout:
     if "-" in kinds:
         made["-"] = Block(1, feed_forward=FeedForward(c.whole("intermediate_size"), 2), others=hidden)
     return c.layout(gathered(made[kind] for kind in kinds))
+
+
+def read_mamba2(c: Config) -> Layout:
+    """Mamba-2: every layer a recurrence behind one norm, no attention and no feed-forward part; a sequence may be of any length."""
+    c.without("use_bias")
+    hidden, heads, head = c.whole("hidden_size"), c.whole("num_heads"), c.whole("head_dim")
+    if heads * head != c.whole("expand", 2) * hidden:
+        raise c.wrong("num_heads", f"heads that are together {c.whole('expand', 2)} times as wide as the model")
+    mixer = StateMixer(heads, head, c.whole("n_groups"), c.whole("state_size"), c.whole("conv_kernel", 4), 1, 3, norm=heads * head, passes=2)
+    block = Block(c.layers(), mixer=mixer._replace(conv_bias=c.flag("use_conv_bias", True)), others=hidden)
+    return c.layout((block,))._replace(context=c.whole("max_position_embeddings", UNBOUNDED))

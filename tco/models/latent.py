@@ -5,15 +5,15 @@ from __future__ import annotations
 from tco.models.attention import Attention
 from tco.models.config import Config, Layout
 from tco.models.layers import Block, FeedForward, gathered
-from tco.models.parts import dense_then_routed, grouped_query, routed, two_norms
+from tco.models.parts import dense, dense_then_routed, grouped_query, routed, two_norms
 
 WIDTH_STEP = 16  # a derived expert width is a multiple of this, as matrix engines want it
 
 
-def latent_attention(c: Config) -> Attention:
-    """Return multi-head latent attention, with an indexer where the config has one."""
+def latent_attention(c: Config, value: int | None = None) -> Attention:
+    """Return multi-head latent attention, with an indexer where the config has one; `value` is the usual width of a value head."""
     rope, nope, heads = c.whole("qk_rope_head_dim"), c.whole("qk_nope_head_dim"), c.whole("num_attention_heads")
-    plain = Attention(heads, heads, nope + rope, c.whole("v_head_dim"), c.count("q_lora_rank", 10**9), c.whole("kv_lora_rank"), rope)
+    plain = Attention(heads, heads, nope + rope, c.whole("v_head_dim", value), c.count("q_lora_rank", 10**9), c.whole("kv_lora_rank"), rope)
     biased = plain._replace(in_bias=c.flag("attention_bias"), out_bias=c.flag("attention_bias"))
     return indexed(c, biased) if c.has("index_topk") else biased
 
@@ -27,6 +27,12 @@ def indexed(c: Config, attention: Attention) -> Attention:
 def read_deepseek(c: Config) -> Layout:
     """DeepSeek V2, V3 and V3.2, Kimi K2, GLM-5: latent attention, first layers dense, then fine-grained experts with shared ones."""
     return c.layout(dense_then_routed(c, latent_attention(c)), prediction="num_nextn_predict_layers")
+
+
+def read_minicpm3(c: Config) -> Layout:
+    """MiniCPM3: latent attention on dense layers, one embedding."""
+    value = c.whole("hidden_size") // c.whole("num_attention_heads")
+    return c.layout((Block(c.layers(), latent_attention(c, value), dense(c), others=two_norms(c)),), tied=True)
 
 
 def read_deepseek4(c: Config) -> Layout:

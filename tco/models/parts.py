@@ -18,20 +18,45 @@ def grouped_query(c: Config, bias: bool = False, head_norm: bool = False) -> Att
     return Attention(heads, groups, width, width, qk_norm=2 * width if head_norm else 0, in_bias=bias, out_bias=bias)
 
 
+def multi_head(c: Config, hidden: int, heads: int, groups: int = 0, in_bias: bool = False, out_bias: bool = False) -> Attention:
+    """Return attention whose heads divide the model's width; without `groups` every head has keys and values of its own."""
+    groups = groups or heads
+    if hidden % heads or heads % groups:
+        raise c.misfit(f"{heads} heads with {groups} of keys and values do not divide a width of {hidden}")
+    return Attention(heads, groups, hidden // heads, hidden // heads, in_bias=in_bias, out_bias=out_bias)
+
+
 def dense(c: Config, key: str = "intermediate_size") -> FeedForward:
     """Return a gated dense feed-forward."""
     return FeedForward(c.whole(key), 3, bias=c.flag("mlp_bias"))
 
 
-def routed(c: Config, width: str, experts: str, shared: int = 0) -> FeedForward:
-    """Return a gated mixture of experts: `width` and `experts` are keys, `shared` the width of the experts every token passes."""
+def routed(c: Config, width: str, experts: str, shared: int = 0, active: str = "num_experts_per_tok") -> FeedForward:
+    """Return a gated mixture of experts: `width`, `experts` and `active` are keys, `shared` the width of the experts every token passes."""
     number = c.whole(experts, most=10**6)
-    return FeedForward(c.whole(width), 3, number, c.whole("num_experts_per_tok", most=number), shared)
+    return FeedForward(c.whole(width), 3, number, c.whole(active, most=number), shared)
 
 
 def two_norms(c: Config) -> int:
     """Return the weights of the two norms of an ordinary layer."""
     return 2 * c.whole("hidden_size")
+
+
+def layer_norms(hidden: int, number: int) -> int:
+    """Return the weights of so many norms with a scale and a bias."""
+    return 2 * number * hidden
+
+
+def all_heads_norm(attention: Attention) -> Attention:
+    """Return an attention whose queries and keys have a scale for every number of every head."""
+    return attention._replace(qk_norm=(attention.heads + attention.kv_heads) * attention.qk_dim)
+
+
+def one_in(c: Config, layers: int, full: Attention, every: int) -> list[Attention]:
+    """Return the attention of each layer: every so many sees all tokens, the others a window, unless `layer_types` says otherwise."""
+    kinds = {"sliding_attention": full._replace(window=c.whole("sliding_window")), "full_attention": full}
+    default = ["sliding_attention" if (index + 1) % every else "full_attention" for index in range(layers)]
+    return [kinds[kind] for kind in c.kinds("layer_types", layers, tuple(kinds), default)]
 
 
 def dense_then_routed(c: Config, attention: Attention) -> tuple[Block, ...]:

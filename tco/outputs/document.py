@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 from tco import __version__
@@ -20,8 +21,10 @@ def to_json(content: dict[str, Any]) -> str:
 
 
 def number(value: Any) -> float | int | None:
-    """Return a value as a JSON number, whole where it is whole; None stays None."""
+    """Return a value as a JSON number, whole where it is whole; none for None and for what is no finite number."""
     if value is None:
         return None
     plain = float(value)
+    if not math.isfinite(plain):
+        return None
     return int(plain) if plain.is_integer() and abs(plain) < 2**53 else plain

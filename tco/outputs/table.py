@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -34,10 +35,12 @@ class Table(NamedTuple):
 
 
 def significant(value: Any, digits: int = 4) -> str:
-    """Return a number with some significant digits and thousands separators; nothing for None."""
+    """Return a number with some significant digits and thousands separators; nothing for None, a dash for what is no finite number."""
     if value is None:
         return ""
     number = float(value)
+    if not math.isfinite(number):
+        return "-"
     if number == 0:
         return "0"
     rounded = float(f"{number:.{digits - 1}e}")
@@ -98,6 +101,8 @@ def csv_cell(cell: Any) -> str:
     if cell is None:
         return ""
     if isinstance(cell, (int, float)) and not isinstance(cell, bool):
+        if not math.isfinite(cell):
+            return ""
         return repr(int(cell) if float(cell).is_integer() and abs(cell) < 2**53 else float(cell))
     text = plain(str(cell))
     return "'" + text if text.lstrip().startswith(FORMULA_STARTS) else text

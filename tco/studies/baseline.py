@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tco.catalog.catalogue import is_name
 from tco.chain.metrics import AGAINST_BASELINE, METRICS, is_worse, perf_per_tco
 from tco.chain.scenario import usual_baseline
 from tco.foundation.errors import DataError, UsageError, unknown
-from tco.foundation.files import read_text, write_atomically
+from tco.foundation.files import is_there, read_text, write_atomically
 from tco.studies.difference import Move, moves
 from tco.studies.limits import ROUNDING, Limit, limit_of
 from tco.studies.state import refuse_broken, state_of
@@ -78,7 +79,7 @@ def change_of(move: Move) -> float:
 
 def baseline_path(name: str, folder: Path = FOLDER) -> Path:
     """Return the file of a baseline; a name that is a path raises `DataError`."""
-    if not name or Path(name).name != name or name.startswith("."):
+    if not is_name(name) or name.startswith("."):
         raise DataError(f"{name!r} is no name for a baseline; expected letters, digits and dashes")
     return folder / f"{name}.json"
 
@@ -88,7 +89,7 @@ def save(path: Path, states: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
     A value a line, so that a change shows as a small diff. A file that is no baseline is left as it is, and raises `DataError`.
     """
-    kept = load(path) if path.exists() else {}
+    kept = load(path) if is_there(path) else {}
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps({"schema": SCHEMA, "scenarios": {**kept, **states}}, indent=1, ensure_ascii=False, allow_nan=False)
     write_atomically(path, text + "\n")
@@ -97,7 +98,7 @@ def save(path: Path, states: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 def load(path: Path) -> States:
     """Return the states a baseline keeps; a missing, foreign, older or broken file raises `DataError`."""
-    if not path.is_file():
+    if not is_there(path):
         raise unknown("baseline", path.stem, [found.stem for found in path.parent.glob("*.json")], str(path.parent))
     try:
         document = json.loads(read_text(path))

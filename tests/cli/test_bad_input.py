@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+
 import pytest
 
 from tests.cli import HEADLINE, tco
+from tests.shipped import CATALOGUE
 
 NAME = "trn3-nl72x2"
 USAGE = [  # the command line is wrong: 2
@@ -139,3 +143,124 @@ def test_a_path_no_column_knows_is_refused_with_the_nearest(path):
     assert (done.exit_code, done.stdout) == (3, "")
     assert "unknown" in done.stderr
     assert "did you mean" in done.stderr
+
+
+LONG = "a" * 300
+NO_FILE_HAS_IT = [
+    *(("price", LONG), ("compare", LONG), ("bom", LONG), ("explain", LONG, "capex_usd"), ("fabric", LONG), ("frontier", LONG)),
+    *(("parts", "show", LONG), ("systems", "show", LONG), ("models", "show", LONG), ("sites", "show", LONG), ("rebates", "show", LONG)),
+    *(("price", f"{LONG}.toml"), ("models", "show", f"{LONG}.json"), ("price", NAME, "--data", LONG), ("price", NAME, "--set", f"site={LONG}")),
+    *(("price", NAME, "--set", f"workload.model={LONG}"), ("price", NAME, "--set", f"workload.model={LONG}.json")),
+    *(
+        ("baseline", "check", LONG),
+        ("baseline", "save", LONG),
+        ("baseline", "show", LONG),
+        ("diff", f"{LONG}.json", NAME),
+        ("validate", f"{LONG}.csv"),
+    ),
+]
+
+
+@pytest.mark.parametrize("arguments", NO_FILE_HAS_IT, ids=lambda words: " ".join(words).replace(LONG, "LONG"))
+def test_a_name_no_file_can_have(arguments, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    one_message(tco(*arguments), 3, LONG)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("arguments", [("init", LONG), ("bom", "gb200-nvl72", "--output", LONG)], ids=["init", "--output"])
+def test_a_file_that_cannot_be_made(arguments, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    one_message(tco(*arguments), 2, LONG)
+    assert list(tmp_path.iterdir()) == []
+
+
+TRAIN = "train-gpt3-175b-a100x64"
+ZEROS = [
+    (TRAIN, "parts.a100-sxm-80gb.scale_out_bandwidth=0 GB/s"),
+    (TRAIN, "parts.a100-sxm-80gb.scale_up_bandwidth=0 GB/s"),
+    (TRAIN, "parts.a100-sxm-80gb.tdp=0 W"),
+    (TRAIN, "metrics.train_tokens_per_s=0 token/s"),
+    ("gb200-nvl72", "parts.gb200-gpu.scale_up_bandwidth=0 GB/s"),
+    ("gb200-nvl72", "metrics.output_tokens_per_s_per_chip=0 token/s/chip"),
+    ("gb200-nvl72", "metrics.usd_per_million_output_tokens=0 USD/Mtoken"),
+    ("mi450x-ualoe72", "cluster.port=0G"),
+    (NAME, "rebates.credo-2021.spend_threshold=0 USD"),
+    (NAME, "shares.credo.price=0 USD/share"),
+]
+
+
+@pytest.mark.parametrize("command", ["price", "perf"])
+@pytest.mark.parametrize(("scenario", "zero"), ZEROS, ids=[zero for _, zero in ZEROS])
+def test_a_rate_of_zero_is_refused_by_name(command, scenario, zero):
+    """Time and cost are divided by it: it is told of before anything is computed, without a warning of the arithmetic."""
+    done = tco(command, scenario, "--set", zero)
+    one_message(done, 3, zero.partition("=")[0])
+    assert "Warning" not in done.stderr
+
+
+def test_a_chip_alone_without_bandwidth_is_no_world_of_several():
+    one_message(tco("perf", "h100-sxm", "--set", "parts.h100-sxm.scale_up_bandwidth=0 GB/s"), 3, "nothing else joins the")
+
+
+@pytest.mark.parametrize(
+    ("agreement", "zero"),
+    [
+        ("amd-meta", "strike=0 USD/share"),
+        ("amd-meta", "life=0 year"),
+    ],
+)
+def test_an_agreement_without_a_threshold_is_refused(agreement, zero):
+    one_message(tco("rebates", "show", agreement, "--set", f"rebates.{agreement}.{zero}"), 3, f"rebates.{agreement}.{zero.partition('=')[0]}")
+
+
+@pytest.mark.parametrize("option", ["--port", "--nic"])
+def test_a_port_of_no_rate_is_refused(option):
+    ports = {"--switch": "25.6T", "--port": "100G", "--nic": "100G", option: "0G"}
+    one_message(tco("network", *(word for pair in ports.items() for word in pair)), 3, f"{option}=0G: expected a rate above zero")
+
+
+def test_what_is_no_finite_number_is_none_in_every_form():
+    from tco.outputs.document import number
+    from tco.outputs.table import significant, to_csv
+
+    for endless in (float("nan"), float("inf"), float("-inf")):
+        assert (number(endless), significant(endless), to_csv(["x", "y"], [[endless, 1.5]])) == (None, "-", "x,y\n,1.5\n")
+
+
+@pytest.mark.parametrize(("size", "code"), [("-1MiB", 2), ("1e400MiB", 3), ("nanMiB", 3)])
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_a_buffer_that_is_none(size, code, form):
+    done = tco("collective", "h200-hgx8", "--size", size, "--format", form)
+    one_message(done, code, size.removesuffix("MiB"))
+    assert "Warning" not in done.stderr
+
+
+def test_more_ranks_than_anybody_has_are_timed():
+    found = json.loads(tco("collective", "h200-hgx8", "--ranks", "9" * 20, "--format", "json").stdout)
+    assert all(one["time_us"] > 0 for one in found["candidates"])
+
+
+@pytest.mark.parametrize(("metric", "count"), [("chips", 72), ("racks", 1)])
+def test_what_is_counted_has_nothing_to_explain(metric, count):
+    """It is not another workload's metric: the answer says what it is and where it is counted."""
+    one_message(tco("explain", "mi450x-ualoe72", metric), 3, f"{metric} is {count} for mi450x-ualoe72: counted in the tree")
+
+
+def test_an_error_of_no_number_is_no_bound(tmp_path):
+    packed = (CATALOGUE.folders[0] / "measured" / "collectives.csv.gz").read_bytes()
+    path = tmp_path / "mine.csv"
+    path.write_bytes(b"".join(gzip.decompress(packed).splitlines(keepends=True)[:3]))
+    one_message(tco("validate", path, "--max-error", "nan"), 2, "--max-error nan")
+    assert tco("validate", path, "--max-error", "1000").exit_code == 0
+    assert tco("validate", path, "--max-error", "0").exit_code == 1
+
+
+def test_a_model_that_is_not_read_keeps_its_line(own):
+    own.write("models/encoder/config.json", '{"model_type": "bert"}')
+    done = tco("models", "list", "--data", own.folder, "--format", "json")
+    assert done.exit_code == 0, done.stderr
+    items = {item["id"]: item for item in json.loads(done.stdout)["items"]}
+    assert "model_type 'bert' is not read: an encoder" in items.pop("encoder")["not_read"]
+    assert items.keys() == CATALOGUE.models.keys()
+    assert all(item["parameters"] > 0 and "not_read" not in item for item in items.values())

@@ -9,6 +9,10 @@ import pytest
 
 from tests.cli import HEADLINE, document, tco
 
+DOCUMENTS = {
+    **{"sites": "us-hyperscale", "terms": "hyperscaler-2025-12", "workloads": "chat"},
+    **{"clusters": "tor-100g-16k", "perspectives": "hyperscaler"},
+}
 COMMANDS = {
     ("compare",): ("tco.compare/1", {"baseline", "rows"}),
     ("price", "trn3-nl72x2"): ("tco.price/1", {"lines", "metrics"}),
@@ -38,6 +42,9 @@ COMMANDS = {
     ("scenarios", "check"): ("tco.scenarios-check/1", {"ok", "findings", "published"}),
     ("sources", "list"): ("tco.sources-list/1", {"items"}),
     ("sources", "show", "tco-model"): ("tco.sources-show/1", {"id", "values"}),
+    **{(kind, "list"): (f"tco.{kind}-list/1", {"items"}) for kind in DOCUMENTS},
+    **{(kind, "show", name): (f"tco.{kind}-show/1", {"id", "texts", "values"}) for kind, name in DOCUMENTS.items()},
+    **{(kind, "check"): (f"tco.{kind}-check/1", {"ok", "findings"}) for kind in DOCUMENTS},
     ("sources", "check"): ("tco.sources-check/1", {"ok", "findings"}),
 }
 

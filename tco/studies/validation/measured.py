@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tco.foundation.errors import DataError, unknown
+from tco.foundation.files import is_there
 
 LARGEST_FILE = 256 * 2**20  # bytes; a larger one is no table of measurements
 LARGEST_PACKED = LARGEST_FILE // 16  # of a compressed one
@@ -77,7 +78,7 @@ def read_measured(path: Path, given: str | None = None) -> tuple[str, pd.DataFra
 
 def check_file(path: Path) -> None:
     """Raise `DataError` for what is no readable CSV of sensible size."""
-    if not path.exists():
+    if not is_there(path):
         raise DataError(f"{path}: no such file")
     if path.is_dir():
         raise DataError(f"{path}: is a folder, expected a CSV of measurements")

@@ -1,0 +1,173 @@
+"""`tco sites | terms | workloads | clusters | perspectives`: what a scenario is put together from, list, show and check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tco.cli.options import Given, command
+from tco.cli.shelves import Id, add_shelf, load, send
+
+if TYPE_CHECKING:
+    from tco.catalog import Catalogue
+    from tco.chain.inputs import Inputs
+    from tco.outputs.table import Table
+
+VALUE_HEADER = ("path", "value", "unit", "low", "high", "as_of", "kind", "source", "from", "note")
+
+
+class Kind(NamedTuple):
+    """A kind of document: its folder is the name of its commands."""
+
+    folder: str
+    one: str
+    group: str  # what its values are inputs of
+    listed: tuple[str, ...]  # texts the list shows
+    judge: Callable[[Catalogue, str], Any]  # reads what the texts name, and raises `DataError` where they name nothing
+
+
+def inputs_with(catalogue: Catalogue, group: str, name: str) -> Inputs:
+    """Return the headline's inputs with one document in place of its own."""
+    from tco.chain.inputs import plain_inputs
+
+    return plain_inputs(catalogue, {group: name})
+
+
+def judge_site(catalogue: Catalogue, name: str) -> None:
+    """Read how a site is held and cooled."""
+    inputs = inputs_with(catalogue, "site", name)
+    _ = inputs.tenure, inputs.cooling
+
+
+def judge_terms(catalogue: Catalogue, name: str) -> None:
+    """Read the date, the perspective and how often is paid."""
+    _ = inputs_with(catalogue, "terms", name).annuity
+
+
+def judge_workload(catalogue: Catalogue, name: str) -> None:
+    """Read what is to be done, and the model that does it, if any."""
+    from tco.models.architecture import load_model
+
+    inputs = inputs_with(catalogue, "workload", name)
+    if inputs.kind != "stated":
+        load_model(catalogue, inputs.text("workload.model"))
+
+
+def judge_cluster(catalogue: Catalogue, name: str) -> None:
+    """Read the switch and the rate of its ports."""
+    from tco.chain.connections import port_rate
+    from tco.hardware.network import switch_part
+
+    inputs = inputs_with(catalogue, "cluster", name)
+    switch_part(inputs.text("cluster.switch"), list(catalogue.parts))
+    port_rate(inputs.text("cluster.port"), "cluster.port")
+
+
+def judge_perspective(catalogue: Catalogue, name: str) -> None:
+    """Read whose cost it is."""
+    from tco.economics.perspective import load_perspective
+
+    load_perspective(catalogue, name)
+
+
+KINDS = (
+    Kind("sites", "site", "site", ("name", "base", "tenure", "cooling"), judge_site),
+    Kind("terms", "set of terms", "terms", ("name", "perspective", "date"), judge_terms),
+    Kind("workloads", "workload", "workload", ("name", "kind", "model", "precision"), judge_workload),
+    Kind("clusters", "cluster", "cluster", ("name", "switch", "port"), judge_cluster),
+    Kind("perspectives", "perspective", "terms", ("name", "owner", "pays"), judge_perspective),
+)
+
+
+def is_value(entry: Any) -> bool:
+    """Say whether an entry of a document is a value with its unit and source."""
+    return isinstance(entry, dict) and "value" in entry
+
+
+def word(entry: Any) -> str:
+    """Return an entry that is no value as a text."""
+    return ", ".join(map(str, entry)) if isinstance(entry, list) else str(entry)
+
+
+def add_kind(kind: Kind) -> None:
+    """Register the commands of a kind of document."""
+
+    def items(catalogue: Catalogue) -> list[dict[str, Any]]:
+        found = []
+        for name in catalogue.ids(kind.folder):
+            path, _ = catalogue.document(kind.folder, name, kind.one)
+            texts, _ = page(catalogue, kind, name)
+            said = {key: texts[key][0] if key in texts else None for key in kind.listed}
+            found.append({"id": name, **said, "own": catalogue.is_overlay(path)})
+        return found
+
+    def check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
+        from tco.catalog import schema
+        from tco.foundation.errors import TcoError
+
+        findings = schema.check_documents(catalogue, kind.folder, kind.group)
+        for name in [] if findings else catalogue.ids(kind.folder):
+            try:
+                kind.judge(catalogue, name)
+            except TcoError as error:
+                findings.append(f"{kind.folder}/{name}.toml: {error}")
+        return findings, {}
+
+    def show(given: Given, name: Id) -> None:
+        catalogue = load(given)
+        texts, values = page(catalogue, kind, name)
+        rows = [[f"{kind.group}.{key}", text, *[""] * 6, where, ""] for key, (text, where) in texts.items()]
+        rows += [["" if cell is None else cell for cell in value] for value in values]
+        content = {
+            "id": name,
+            "texts": {key: text for key, (text, _) in texts.items()},
+            "values": [dict(zip(VALUE_HEADER, value, strict=True)) for value in values],
+        }
+        send(given, f"{kind.folder}-show", catalogue, content, VALUE_HEADER, rows, name, table_of(name, texts, values))
+
+    show.__doc__ = f"Show what a {kind.one} states, as written, with the ranges and sources."
+    command(add_shelf(kind.folder, kind.one, items, check), name="show")(show)
+
+
+def page(catalogue: Catalogue, kind: Kind, name: str) -> tuple[dict[str, tuple[str, str]], list[list[Any]]]:
+    """Return the texts of a document and the rows of its values, those of the document it is `base`d on below its own."""
+    from tco.catalog.catalogue import own_row
+    from tco.catalog.rows import Row
+
+    path, document = catalogue.document(kind.folder, name, kind.one)
+    base = str(document.get("base", ""))
+    texts, values = page(catalogue, kind, base) if base and base != name else ({}, [])
+    own = catalogue.is_overlay(path)
+    said = {key: entry for key, entry in document.items() if not is_value(entry) and not (own and key == "note")}  # one's own notes stay there
+    texts |= {key: (word(entry), name + own * " (own)") for key, entry in said.items()}
+    rows = {row[0]: row for row in values}
+    for key in filter(lambda key: is_value(document[key]), document):
+        cells = own_row(Row(document[key], f"{path}:{key}", own), kind.group, "", key).cells
+        numbers = [number_of(cells.get(column)) for column in ("value", "low", "high")]
+        words = [str(cells.get(column, "")) for column in ("as_of", "kind", "source")]
+        row = [f"{kind.group}.{key}", numbers[0], str(cells.get("unit", "")), *numbers[1:], *words]
+        rows[row[0]] = [*row, name + own * " (own)", str(cells.get("note", ""))]
+    return texts, list(rows.values())
+
+
+def table_of(name: str, texts: dict[str, tuple[str, str]], values: list[list[Any]]) -> Table:
+    """Return the page of a document: its texts above its values, what is to be said of each below."""
+    from tco.outputs.table import Table, significant
+
+    rows = []
+    for path, value, unit, low, high, *words, _ in values:
+        span = f"{significant(low)} to {significant(high)}" if low is not None and high is not None else ""
+        rows.append((path, significant(value, 6), unit, span, *words))
+    notes = [f"{row[0]}: {row[-1]}" for row in values if row[-1]]
+    header = ("path", "value", "unit", "low to high", "as of", "kind", "source", "from") if rows else ()
+    said = [f"{key}: {text}" for key, (text, _) in texts.items() if text]
+    return Table(header, rows, name, said, ["Notes:", *notes] if notes else [], "lrllllll")
+
+
+def number_of(cell: Any) -> float | None:
+    """Return a cell as a number, if it has one."""
+    return None if cell in (None, "") else float(cell)
+
+
+for kind in KINDS:
+    add_kind(kind)

@@ -1,0 +1,115 @@
+"""The config of a published model reads as the weights its makers count, family by family; what is no decoder is refused with the reason."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tco.foundation.errors import DataError
+from tco.models.architecture import READERS, architecture
+from tests.performance.published_models import ACTIVE, PUBLISHED
+from tests.shipped import CATALOGUE
+
+ALIASES = {"hunyuan", "kimi_k2", "llama4_text", "qwen3_5_moe_text"}  # a second name of a family held under its first
+WITHIN = 0.005
+
+
+def read(name, change=()):
+    return architecture({**PUBLISHED[name][1], **dict(change)}, name, "config.json")
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_weights_are_those_published(name):
+    assert read(name).parameters == pytest.approx(PUBLISHED[name][0], rel=WITHIN)
+
+
+@pytest.mark.parametrize("name", [name for name, (weights, _) in PUBLISHED.items() if isinstance(weights, int)])
+def test_a_count_published_to_the_last_weight_is_met_far_closer(name):
+    """Only norms and biases, which publications count differently, may be left between the two."""
+    assert read(name).parameters == pytest.approx(PUBLISHED[name][0], rel=5e-4)
+
+
+@pytest.mark.parametrize("name", ACTIVE)
+def test_active_weights_are_those_published(name):
+    """Publications count the input embedding among the weights a token passes."""
+    model = read(name)
+    lookup = 0 if model.tied else model.hidden * model.vocabulary
+    published, digit = ACTIVE[name]
+    assert abs(model.active_parameters + lookup - published) <= digit
+
+
+def test_every_family_is_held_against_a_publication():
+    shipped = {json.loads(path.read_text(encoding="utf-8"))["model_type"] for path in CATALOGUE.models.values()}
+    held = {content["model_type"] for _, content in PUBLISHED.values()} | shipped
+    assert held >= set(READERS) - ALIASES
+
+
+def reading(name, key):
+    """What a config without a key reads as: its size, or why not."""
+    try:
+        return str(read(name, {key: None}).parameters)
+    except DataError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_missing_key_has_a_default_or_is_named(name):
+    for key in PUBLISHED[name][1].keys() - {"model_type"}:
+        found = reading(name, key)
+        assert found.isdigit() or found.startswith("config.json: the key ")
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("bert", "an encoder"),
+        ("t5", "an encoder and a decoder"),
+        ("llava", "vision tower"),
+        ("internvl_chat", "vision tower"),
+        ("jamba", "the first Mamba"),
+        ("mamba", "the first Mamba"),
+        ("zamba2", "share one set of weights"),
+    ],
+)
+def test_what_is_not_read_says_why(kind, reason):
+    with pytest.raises(DataError, match=f"config.json: model_type '{kind}' is not read: .*{reason}"):
+        architecture({"model_type": kind, "text_config": {"model_type": "llama"}}, kind, "config.json")
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("falcon-7b", {"num_attention_heads": 70}, "70 heads with 1 of keys and values do not divide a width of 4544"),
+        ("opt-30b", {"word_embed_proj_dim": 512}, "word_embed_proj_dim unlike hidden_size"),
+        ("mamba-codestral-7b", {"expand": 3}, "num_heads is 128, expected heads that are together 3 times as wide as the model"),
+        ("hunyuan-a13b", {"moe_topk": [8, 4] * 16}, "expected one number for each of 32 layers, all alike"),
+        ("hunyuan-a13b", {"use_cla": True}, "use_cla is True, expected nothing here"),
+        ("chatglm3-6b", {"kv_channels": 64}, "kv_channels is 64, expected 128"),
+        ("gemma-3-1b", {"layer_types": ["sliding"] * 26}, "unknown kind of layer in layer_types 'sliding'; did you mean 'sliding_attention'"),
+        ("arctic", {"moe_layer_frequency": 2}, "moe_layer_frequency is 2, expected a whole number from 1 to 1"),
+    ],
+)
+def test_what_no_reader_knows_is_refused(name, change, message):
+    with pytest.raises(DataError) as caught:
+        read(name, change)
+    assert message in str(caught.value)
+
+
+def test_windows_stand_where_the_family_puts_them():
+    """Gemma 3: five of six layers, a remainder of them at the end; Command R7B: three of four; what sees all tokens grows the cache."""
+    for name, windows, all_tokens in (("gemma-3-27b", 52, 10), ("command-r7b", 24, 8)):
+        layers = {bool(attention.window): count for attention, count in read(name).attentions.items()}
+        assert layers == {True: windows, False: all_tokens}
+
+
+def test_a_recurrent_model_caches_no_tokens():
+    """Codestral Mamba: 64 layers keep 8192 x 128 numbers and 3 x 10240 inputs of the convolution, whatever the length."""
+    model = read("mamba-codestral-7b")
+    assert (model.cached, model.held) == (0, 64 * (8192 * 128 + 3 * 10240))
+
+
+def test_one_head_of_keys_and_values_is_a_small_cache():
+    """Falcon-7B caches 2 x 64 numbers a layer and token, GPT-NeoX 2 x 6144."""
+    assert read("falcon-7b").cached == 32 * 2 * 64
+    assert read("gpt-neox-20b").cached == 44 * 2 * 6144
