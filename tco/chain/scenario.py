@@ -208,8 +208,9 @@ def formulas_of(inputs: Inputs, chain: Chain) -> dict[str, str]:
 
 def nodes_of(inputs: Inputs, chain: Chain) -> dict[str, Node]:
     """Return the node of every metric, with the plan fixed; where no plan was found, of those that need none."""
+    searched = chain.serving.plan is not None or inputs.kind == "stated"  # else there is nothing to trace: a trace never searches
     with recording() as recorder:
-        traced = traced_metrics(inputs, recorder, chain.serving.plan, chain.serving if chain.serving.reason else None)
+        traced = traced_metrics(inputs, recorder, chain.serving.plan, None if searched else chain.serving)
     return {name: value.node for name, value in traced.items() if hasattr(value, "node")}
 
 

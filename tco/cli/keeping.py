@@ -58,7 +58,9 @@ def other_answer(run: Callable[[], None]) -> Any:
 def without_own_values(answer: Answer, form: str) -> Answer:
     """Return an answer without what tells of own values; with moved values, end the run with what it came to."""
     own_form = answer.texts.get(form)
-    made = (answer.json(), list(answer.tables()), answer.rows, list(answer.notes), own_form().split("\n") if own_form else [])
+    document, rows = answer.json() if form == "json" else {}, [list(row) for row in answer.rows]
+    tables = list(answer.tables()) if form in ("table", "md") else []
+    made = (document, tables, rows, list(answer.notes), own_form().split("\n") if own_form else [])
     if _making.get():
         raise Made(made)
     document, tables, rows, notes, lines = (alike_part(*pair) for pair in zip(made, _other.get(), strict=True))
