@@ -429,7 +429,10 @@ class Inputs:
 
     def unused(self, values: Values) -> list[str]:
         """Return the paths the user has set to no effect; a path that is no input at all raises `DataError`."""
-        return [path for path in values.check_given(self.is_known) if path not in self.judged and path in self.settings]
+        idle = values.check_given(self.is_known)
+        for path in idle:  # a bad value is refused whether or not something rests on it
+            values.override(path, self.unit_of(path), values.given[path])
+        return [path for path in idle if path not in self.judged and path in self.settings]
 
     def unit_of(self, path: str) -> str:
         """Return the unit of an input that is set, whether or not the catalogue has a value for it."""

@@ -28,7 +28,7 @@ from tco.chain.plans import plan_for
 from tco.chain.practice import relatives_of
 from tco.chain.result import Origin, Result
 from tco.chain.structure import Structure, structure_of
-from tco.chain.workloads import WORKLOADS, without_plan
+from tco.chain.workloads import WORKLOADS, unasked, without_plan
 from tco.economics.cost import Cost, power_per_chip, shares_by_kind
 from tco.economics.rebates import Rebate
 from tco.economics.reliability import RATE, goodput
@@ -86,7 +86,7 @@ def evaluate(
     inputs = Inputs(catalogue, found, dict(set or {}), dict(chosen), structure)
     values = inputs.values(as_number)
     began = time.perf_counter()
-    chain = chain_of(inputs, values, plan_for(inputs.kind, plan)) if workload else run(inputs, values, None, without_plan(inputs.kind, ""))
+    chain = chain_of(inputs, values, plan_for(inputs.kind, plan)) if workload else run(inputs, values, None, unasked(inputs))
     return result_of(inputs, values, chain, time.perf_counter() - began, trace, refuse)
 
 

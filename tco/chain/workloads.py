@@ -139,4 +139,11 @@ def without_plan(kind: str, reason: str) -> ServingResult | TrainingResult:
     return TrainingResult(None, reason=reason)
 
 
+def unasked(inputs: Inputs) -> ServingResult | TrainingResult:
+    """Return the workload of a scenario of which only the cost is asked for; a model nobody knows is refused all the same."""
+    if inputs.kind != "stated":
+        load_model(inputs.catalogue, inputs.text("workload.model"))
+    return without_plan(inputs.kind, "")
+
+
 WORKLOADS: dict[str, Callable[[Inputs, Values, Any], Any]] = {"serving": serving_of, "training": training_of, "stated": stated_of}
