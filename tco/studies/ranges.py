@@ -16,7 +16,7 @@ import numpy as np
 
 from tco.chain.inputs import bounds
 from tco.foundation.files import data_directory, read_csv
-from tco.foundation.provenance import LEADER
+from tco.foundation.provenance import LEADER, Input
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
@@ -64,9 +64,15 @@ def ranges_of(result: Result) -> dict[str, Range]:
         if given.low is None or given.high is None or given.low >= given.high:
             continue
         steps = path in held and not isinstance(held[path], bool)
-        leader = f"performance.{given.note.removeprefix(LEADER)}" if given.note.startswith(LEADER) else path
-        found[path] = Range(path, given.low, given.value, given.high, given.unit, *bounds(path), steps, given.shown, leader)
+        found[path] = range_of(given, steps)
     return found
+
+
+def range_of(given: Input, steps: bool = False) -> Range:
+    """Return the range of an input that has a low and a high."""
+    leader = f"performance.{given.note.removeprefix(LEADER)}" if given.note.startswith(LEADER) else given.path
+    low, high = (float(end) for end in (given.low, given.high))  # type: ignore[arg-type]
+    return Range(given.path, low, given.value, high, given.unit, *bounds(given.path), steps, given.shown, leader)
 
 
 def causes(catalogue: Catalogue) -> list[tuple[str, str, float]]:

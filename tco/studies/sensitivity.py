@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.chain.draws import CELLS, evaluate_draws
-from tco.chain.inputs import bounds
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.provenance import SOURCED, Input
+from tco.studies.ranges import range_of
 from tco.studies.sides import Array, Side, joined, sides_of
 from tco.studies.sobol import Indices, design, indices
 
@@ -221,10 +221,4 @@ def spread(given: Input, places: Array) -> Array:
     """Return an input at quantiles: its value at one half, low and high at 5 % and 95 %, normal in its logarithm where all are above zero."""
     from scipy.special import ndtri
 
-    low, value, high = (float(end) for end in (given.low, given.value, given.high))  # type: ignore[arg-type]
-    steps = ndtri(places) / P95
-    if low > 0:
-        many = value * np.where(steps < 0, value / low, high / value) ** steps
-    else:
-        many = value + np.where(steps < 0, value - low, high - value) * steps
-    return np.asarray(np.clip(many, *bounds(given.path)))
+    return range_of(given).at(ndtri(places))
