@@ -92,6 +92,20 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise DataError(f"{path}: {error}") from None
 
 
+def read_json(path: Path, expected: str) -> Any:
+    """Return the content of a JSON file; a broken one, or one no number of which can be read, raises `DataError` that says what was expected."""
+    import json
+
+    try:
+        return json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path}:{error.lineno}: broken JSON ({error.msg}), expected {expected}") from None
+    except RecursionError:
+        raise DataError(f"{path}: nested too deeply, expected {expected}") from None
+    except ValueError as error:  # a number of more digits than Python reads
+        raise DataError(f"{path}: {error}, expected {expected}") from None
+
+
 def is_folder(path: Path) -> bool:
     """Say whether a path is a folder; a name that no file can have is none."""
     try:
