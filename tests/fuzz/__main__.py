@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import resource
 import sys
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
@@ -11,6 +12,12 @@ from pathlib import Path
 from tests.fuzz.run import Failure, run
 
 BLOCK = 100
+ROOM = 8 * 2**30  # bytes that no case may take
+
+
+def bounded() -> None:
+    """Hold a worker to its memory."""
+    resource.setrlimit(resource.RLIMIT_AS, (ROOM, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
 def main() -> int:
@@ -24,7 +31,7 @@ def main() -> int:
     asked = parser.parse_args()
     lines = ["| what | cases | exit 0 | 1 | 2 | 3 | tracebacks, hangs, other codes |", "|---|---:|---:|---:|---:|---:|---:|"]
     found: list[Failure] = []
-    with ProcessPoolExecutor(asked.workers, max_tasks_per_child=20) as pool:
+    with ProcessPoolExecutor(asked.workers, max_tasks_per_child=20, initializer=bounded) as pool:
         for kind, count in (("arguments", asked.arguments), ("files", asked.files)):
             blocks = [range(first, min(first + BLOCK, count)) for first in range(0, count, BLOCK)]
             codes: Counter[int] = Counter()
