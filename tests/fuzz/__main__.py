@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import resource
 import sys
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from tests.fuzz.run import Failure, run
+from tests.fuzz.run import Failure, bounded, run
 
 BLOCK = 100
-ROOM = 8 * 2**30  # bytes that no case may take
-
-
-def bounded() -> None:
-    """Hold a worker to its memory."""
-    resource.setrlimit(resource.RLIMIT_AS, (ROOM, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
 def main() -> int:

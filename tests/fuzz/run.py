@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import signal
 import tempfile
@@ -18,6 +19,7 @@ from typer.testing import CliRunner
 from tco.cli import app
 from tests.fuzz import arguments, files
 
+ROOM = 8 * 2**30  # bytes that no case of the long run may take
 PATIENCE = 10  # seconds of the processor that no case may take, whatever else it does
 KNOWN = frozenset((0, 1, 2, 3))
 
@@ -32,6 +34,11 @@ class Failure(NamedTuple):
 
 class TooLong(BaseException):
     """A case that has had its time: no handler of the program may take it for its own."""
+
+
+def bounded() -> None:
+    """Hold a worker to its memory."""
+    resource.setrlimit(resource.RLIMIT_AS, (ROOM, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
 def ring(*_: object) -> None:
