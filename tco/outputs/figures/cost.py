@@ -28,7 +28,7 @@ def cost_figure(results: Sequence[Result], width: float = WIDE) -> str:
     drawing.legend([(looks[asset], asset) for asset in assets])
     room = width_of("00.00 net", BODY, bold=True) + 8
     ends = [sum(value for value in one.values() if (value < 0) == below) for one in sums for below in (True, False)]
-    scale = Linear.over(ends, drawing.left, drawing.right - room)
+    scale = Linear.over([0.0, *ends], drawing.left, drawing.right - room)
     top = drawing.bottom + 6
     foot = top + ROW * len(results)
     for value in scale.ticks(max(int((scale.end - scale.start) / 60), 2)):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 from tco.outputs.figures.style import SMALL
 from tco.outputs.figures.svg import Drawing, Point
 from tco.outputs.figures.words import width_of
 
+STEP = 5.0  # pixels from one to the next of the places a line takes
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 
@@ -21,6 +24,14 @@ class Labels:
     def keep_clear(self, at: Point, radius: float) -> None:
         """Take the room of a point."""
         self.taken.append((at[0] - radius, at[1] - radius, at[0] + radius, at[1] + radius))
+
+    def keep_clear_along(self, points: Sequence[Point]) -> None:
+        """Take the room of a line through some points."""
+        for start, end in pairwise(points):
+            steps = math.ceil(math.dist(start, end) / STEP)
+            for at in range(steps + 1):
+                share = at / max(steps, 1)
+                self.keep_clear((start[0] + share * (end[0] - start[0]), start[1] + share * (end[1] - start[1])), STEP / 2)
 
     def name(self, at: Point, radius: float, words: str, look: str = "ink", size: float = SMALL, bold: bool = False) -> bool:
         """Write words beside a point, if there is room; say whether there was."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tco.outputs.table import significant
 
 STEPS = (1.0, 2.0, 5.0, 10.0)
+ROOM = 1.15  # beyond the values of a scale of ratios
 NEAR = 1e-9  # of a step: rounding
 
 
@@ -22,14 +23,14 @@ class Linear(NamedTuple):
 
     @classmethod
     def over(cls, values: Iterable[float], start: float, end: float) -> Linear:
-        """Return the scale that spans some values and nought and no more."""
-        known = [0.0, *values]
-        low, high = min(known), max(known)
-        return cls(low, high if high > low else low + 1.0, start, end)
+        """Return the scale that spans some values and no more."""
+        known = list(values)
+        low, high = min(known, default=0.0), max(known, default=0.0)
+        return cls(low, high, start, end) if high > low else cls(low - abs(low) / 2 - (not low), high + abs(high) / 2 + (not high), start, end)
 
     @classmethod
     def rounded(cls, values: Iterable[float], start: float, end: float, ticks: int = 6) -> Linear:
-        """Return the scale that spans some values and nought, its ends on ticks."""
+        """Return the scale that spans some values, its ends on ticks."""
         low, high, *_ = cls.over(values, start, end)
         step = round_step(high - low, ticks)
         return cls(math.floor(low / step + NEAR) * step, math.ceil(high / step - NEAR) * step, start, end)
@@ -55,10 +56,9 @@ class Log(NamedTuple):
 
     @classmethod
     def over(cls, values: Iterable[float], start: float, end: float) -> Log:
-        """Return the scale that spans some values above nought, its ends on round numbers beyond them."""
+        """Return the scale that spans some values above nought, with a little room beyond them."""
         known = [value for value in values if value > 0] or [1.0]
-        low, high = round_below(min(known)), round_above(max(known))
-        return cls(low, high if high > low else low * 10, start, end)
+        return cls(min(known) / ROOM, max(known) * ROOM, start, end)
 
     def at(self, value: float) -> float:
         """Return the place of a value."""
@@ -66,7 +66,7 @@ class Log(NamedTuple):
 
     def ticks(self, most: int = 6) -> list[float]:
         """Return powers of ten, with the fives and twos between them where there is room, without some of them where there is little."""
-        lowest, highest = math.floor(math.log10(self.low) + NEAR), math.ceil(math.log10(self.high) - NEAR)
+        lowest, highest = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
         found: list[float] = []
         for steps in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
             found = [value for power in range(lowest, highest + 1) for step in steps if self.holds(value := step * 10.0**power)]
@@ -86,18 +86,6 @@ def round_step(span: float, most: int) -> float:
     """Return the least of 1, 2 and 5 times a power of ten of which a span holds no more than some."""
     power = 10.0 ** math.floor(math.log10(span / most))
     return next(step * power for step in STEPS if span / (step * power) <= most * (1 + NEAR))
-
-
-def round_below(value: float) -> float:
-    """Return the largest of 1, 2 and 5 times a power of ten that does not exceed a value."""
-    power = 10.0 ** math.floor(math.log10(value))
-    return max((step * power for step in STEPS if step * power <= value * (1 + NEAR)), default=power)
-
-
-def round_above(value: float) -> float:
-    """Return the least of 1, 2 and 5 times a power of ten that is no less than a value."""
-    power = 10.0 ** math.floor(math.log10(value))
-    return min((step * power for step in STEPS if step * power >= value * (1 - NEAR)), default=10 * power)
 
 
 def tick_words(value: float) -> str:

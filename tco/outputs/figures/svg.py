@@ -10,6 +10,7 @@ from tco.outputs.figures.style import BODY, CLASS, FONT, SMALL, TITLE, attribute
 from tco.outputs.figures.words import width_of, wrapped
 
 MARGIN = 8.0
+TAIL = 6.0  # pixels before words in small
 LEADING = 1.35  # of the size, from a line to the next
 SHAPES = ("circle", "square", "diamond", "triangle")
 Point = tuple[float, float]
@@ -49,8 +50,11 @@ class Drawing:
         self.add("polyline", look, f' points="{" ".join(f"{place(x)},{place(y)}" for x, y in points)}"', tip)
 
     def mark(self, at: Point, radius: float, look: str, tip: str = "", shape: str = "circle") -> None:
-        """Add a point, in one of the shapes."""
+        """Add a point in one of the shapes, or a short line."""
         x, y = at
+        if shape == "line":
+            self.line((x - radius, y), (x + radius, y), look)
+            return
         if shape == "circle":
             self.add("circle", look, f' cx="{place(x)}" cy="{place(y)}" r="{place(radius)}"', tip)
             return
@@ -60,16 +64,27 @@ class Drawing:
         self.add("polygon", look, f' points="{" ".join(f"{place(one)},{place(other)}" for one, other in corners)}"', tip)
 
     def text(
-        self, at: Point, words: str, look: str = "ink", size: float = BODY, anchor: str = "start", bold: bool = False, halo: bool = False
+        self,
+        at: Point,
+        words: str,
+        look: str = "ink",
+        size: float = BODY,
+        anchor: str = "start",
+        bold: bool = False,
+        halo: bool = False,
+        tail: str = "",
     ) -> None:
-        """Add a line of words, its base line at a place; a halo keeps what lies below from running into it."""
+        """Add a line of words, its base line at a place; a halo keeps what lies below from running into it, a tail follows in small."""
         where = f' x="{place(at[0])}" y="{place(at[1])}" font-size="{place(size)}"'
         where += f' text-anchor="{anchor}"' if anchor != "start" else ""
         where += ' font-weight="bold"' if bold else ""
-        said = escape(words, quote=False)
+        said, more = escape(words, quote=False), escape(tail, quote=False)
+        small = f' dx="{TAIL}" font-size="{SMALL}" font-weight="normal"'
         if halo:
-            self.marks.append(f'<text aria-hidden="true"{attributes("halo")}{where}>{said}</text>')
-        self.marks.append(f"<text{attributes(look)}{where}>{said}</text>")
+            behind = f"<tspan{small}>{more}</tspan>" if tail else ""
+            self.marks.append(f'<text aria-hidden="true"{attributes("halo")}{where}>{said}{behind}</text>')
+        behind = f"<tspan{attributes('muted')}{small}>{more}</tspan>" if tail else ""
+        self.marks.append(f"<text{attributes(look)}{where}>{said}{behind}</text>")
 
     # ---------------------------------------------------------------- what stands above and below the marks
     def paragraph(self, words: str, look: str = "muted", size: float = SMALL, bold: bool = False) -> None:
