@@ -56,7 +56,7 @@ def drawn(frontiers: Sequence[Frontier], against: str, width: float, named: bool
     labels = Labels(drawing, (plot.x.start, plot.y.end, plot.x.end, plot.y.start))
     for at, frontier in enumerate(some):
         draw_frontier(plot, labels, at, frontier, against)
-    if named and not all([draw_name(plot, labels, at, frontier, against) for at, frontier in enumerate(some)]):
+    if named and not all(draw_name(plot, labels, at, frontier, against) for at, frontier in enumerate(some)):
         return ""
     for frontier in frontiers:
         if not frontier.points:
