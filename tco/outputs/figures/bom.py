@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import NamedTuple
 
 from tco.catalog.systems import System
@@ -62,25 +62,25 @@ def longest(row: Sequence[float], scale: float, side: float) -> float:
     return max(max(size * scale / deep / deep, deep * deep / (size * scale)) for size in row)
 
 
-def assembly_of(line: BillLine) -> str:
-    """Return the tray or rack that a line belongs to, by which it has its colour."""
+def assembly_of(line: BillLine, trees: Set[str]) -> str:
+    """Return the tray, or else the rack, that a line belongs to, by which it has its colour; `trees` are the paths that hold others."""
     steps = line.path.split("/")
-    return steps[min(1, len(steps) - 1)] if len(steps) > 2 else steps[0]
+    return steps[1] if "/".join(steps[:2]) in trees and len(steps) > 1 else steps[0]
 
 
 def bom_figure(system: System, bill: Bill, date: str, width: float = WIDE) -> str:
     """Return the map of a bill; what lies in another line's price has no rectangle."""
     lines = [line for line in bill.lines if line.extended is not None and float(line.extended) > 0]
+    trees = {line.path.rpartition("/")[0] for line in bill.lines}
     groups: dict[str, list[BillLine]] = {}
     for line in sorted(lines, key=lambda line: -float(line.extended)):
-        groups.setdefault(assembly_of(line), []).append(line)
+        groups.setdefault(assembly_of(line, trees), []).append(line)
     ordered = sorted(groups.items(), key=lambda item: -worth(item[1]))
     whole = worth(lines)
     said = "; ".join(f"{name} {worth(group) / whole * 100:.1f} %" for name, group in ordered)
     drawing = Drawing(f"What {system.name} is made of", f"Prices of the bill, {significant(whole)} USD in all: {said}.", width)
-    drawing.paragraph(
-        f"{significant(whole)} USD for {system.chips:g} chips in {system.racks:g} racks, prices of {date}; an area is a price; ~ an estimate"
-    )
+    racks = f"{system.racks:g} {'rack' if system.racks == 1 else 'racks'}"
+    drawing.paragraph(f"{significant(whole)} USD for {system.chips:g} chips in {racks}, prices of {date}; an area is a price; ~ an estimate")
     drawing.legend([(f"fill-{series(at)}", f"{name} {worth(group) / whole * 100:.0f} %") for at, (name, group) in enumerate(ordered)])
     room = Tile(drawing.left, drawing.bottom + 4, drawing.right - drawing.left, max((drawing.right - drawing.left) * TALL, LEAST))
     for at, ((_, group), space) in enumerate(zip(ordered, tiles([worth(group) for _, group in ordered], room), strict=True)):

@@ -10,7 +10,7 @@ from tco.outputs.figures import WIDE
 from tco.outputs.figures.scales import Linear, tick_words
 from tco.outputs.figures.style import BODY, SMALL, series
 from tco.outputs.figures.svg import Drawing
-from tco.outputs.figures.words import fitted, width_of
+from tco.outputs.figures.words import distinct, fitted, width_of
 from tco.outputs.table import significant
 
 BAR, ROW = 26.0, 58.0  # pixels: of a bar, and from one to the next with its name above
@@ -21,7 +21,9 @@ def cost_figure(results: Sequence[Result], width: float = WIDE) -> str:
     """Return the bars; what is given back stands to the left of nought."""
     sums = [by_asset(result) for result in results]
     assets = list(dict.fromkeys(asset for one in sums for asset in one))
-    words = "; ".join(f"{result.title} {significant(result.metrics['tco_usd_per_chip_hour'])}" for result in results)
+    names = distinct([result.title for result in results], [result.scenario for result in results])
+    nets = [result.metrics["tco_usd_per_chip_hour"] for result in results]
+    words = "; ".join(f"{name} {significant(net) or 'none'}" for name, net in zip(names, nets, strict=True))
     drawing = Drawing("What a chip-hour costs", f"USD for a chip and calendar hour, net of rebates: {words}.", width)
     drawing.paragraph("USD for a chip and calendar hour, net of rebates; shares are of the cost before rebates")
     looks = {asset: f"fill-{series(at)}" for at, asset in enumerate(name for name in assets if name != REBATE)} | {REBATE: "hollow"}
@@ -34,15 +36,14 @@ def cost_figure(results: Sequence[Result], width: float = WIDE) -> str:
     for value in scale.ticks(max(int((scale.end - scale.start) / 60), 2)):
         drawing.line((scale.at(value), top), (scale.at(value), foot), "grid")
         drawing.text((scale.at(value), foot + 14), tick_words(value), "muted", SMALL, "middle" if value else "start")
-    for at, (result, one) in enumerate(zip(results, sums, strict=True)):
+    for at, (name, net, one) in enumerate(zip(names, nets, sums, strict=True)):
         y = top + ROW * at + ROW - BAR - 6
         drawing.line((scale.at(0), y - 3), (scale.at(0), y + BAR + 3), "axis")
-        drawing.text((drawing.left, y - 6), fitted(result.title, drawing.right - drawing.left, BODY, bold=True), bold=True, halo=True)
+        drawing.text((drawing.left, y - 6), fitted(name, drawing.right - drawing.left, BODY, bold=True), bold=True, halo=True)
         stack(drawing, scale, y, one, looks)
-        net = result.metrics["tco_usd_per_chip_hour"]
-        drawing.text(
-            (scale.at(sum(value for value in one.values() if value > 0)) + 6, y + BAR / 2 + 4), f"{significant(net, 3)} net", bold=True, halo=True
-        )
+        said = "no cost here" if net is None else f"{significant(net, 3)} net"
+        end = scale.at(sum(value for value in one.values() if value > 0))
+        drawing.text((end + 6, y + BAR / 2 + 4), said, bold=True, halo=True)
     drawing.bottom = foot + 22
     for line in premises(results):
         drawing.paragraph(line)

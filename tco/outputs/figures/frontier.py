@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from tco.chain.metrics import METRICS
 from tco.outputs.comparison import premises, workload_line
@@ -12,7 +13,8 @@ from tco.outputs.figures.plot import Plot
 from tco.outputs.figures.scales import Log
 from tco.outputs.figures.style import BODY, series
 from tco.outputs.figures.svg import SHAPES, Drawing
-from tco.outputs.frontiers import title_of
+from tco.outputs.figures.words import distinct
+from tco.outputs.frontiers import names, title_of
 from tco.outputs.table import significant
 from tco.studies.frontier import Frontier, Point
 
@@ -26,25 +28,47 @@ AGAINST = {  # what may stand against interactivity, with what the axis says
 DOT, CHOSEN = 1.8, 5.5  # pixels
 
 
+class Curve(NamedTuple):
+    """A frontier as it is drawn."""
+
+    name: str
+    number: int  # of its colour
+    shape: str
+    frontier: Frontier
+
+    @property
+    def mark(self) -> tuple[str, str]:
+        """The look and shape that stand for it."""
+        return f"fill-{self.number}", self.shape
+
+
+def curves_of(frontiers: Sequence[Frontier]) -> list[Curve]:
+    """Return frontiers with their names, colours and shapes."""
+    scenarios = [" with ".join(dict.fromkeys(names(frontier)[::2])) for frontier in frontiers]
+    called = distinct([title_of(frontier) for frontier in frontiers], scenarios)
+    return [Curve(name, series(at), SHAPES[at % len(SHAPES)], frontier) for at, (name, frontier) in enumerate(zip(called, frontiers, strict=True))]
+
+
 def frontier_figure(frontiers: Sequence[Frontier], against: str = COST, width: float = WIDE) -> str:
     """Return a line for each system, both axes in ratios; the large mark is the cheapest plan at the workload's interactivity.
 
     Lines have their names beside them where all of them find room, and else a legend.
     """
-    return drawn(frontiers, against, width, named=True) or drawn(frontiers, against, width, named=False)
+    curves = curves_of(frontiers)
+    return drawn(curves, against, width, named=True) or drawn(curves, against, width, named=False)
 
 
-def drawn(frontiers: Sequence[Frontier], against: str, width: float, named: bool) -> str:
+def drawn(curves: Sequence[Curve], against: str, width: float, named: bool) -> str:
     """Return the figure with its lines named, or nothing where a name finds no room; or with a legend."""
-    some = [frontier for frontier in frontiers if frontier.points]
-    results = [frontier.decode.result for frontier in some or frontiers]
-    said = "; ".join(f"{title_of(frontier)} {chosen_words(frontier, against)}" for frontier in frontiers)
+    some = [curve for curve in curves if curve.frontier.points]
+    results = [curve.frontier.decode.result for curve in some or curves]
+    said = "; ".join(f"{curve.name} {chosen_words(curve.frontier, against)}" for curve in curves)
     drawing = Drawing("What interactivity costs", f"{METRICS[against].label} against tokens/s for each user: {said}.", width)
     drawing.paragraph(workload_line(results))
     drawing.paragraph("Each point is a plan that no other of its system beats; the large mark is the cheapest for this workload. All are estimates.")
     if not named:
-        drawing.legend([(f"fill-{series(at)}", title_of(frontier)) for at, frontier in enumerate(some)], SHAPES)
-    points = [point for frontier in some for point in frontier.points]
+        drawing.legend([(curve.mark[0], curve.name) for curve in some], [curve.shape for curve in some])
+    points = [point for curve in some for point in curve.frontier.points]
     top = drawing.bottom + 26
     plot = Plot(
         drawing,
@@ -54,14 +78,14 @@ def drawn(frontiers: Sequence[Frontier], against: str, width: float, named: bool
     plot.axes("tokens/s for each user", AGAINST[against])
     draw_targets(plot, some)
     labels = Labels(drawing, (plot.x.start, plot.y.end, plot.x.end, plot.y.start))
-    for at, frontier in enumerate(some):
-        draw_frontier(plot, labels, at, frontier, against)
-    if named and not all(draw_name(plot, labels, at, frontier, against) for at, frontier in enumerate(some)):
+    for curve in some:
+        draw_curve(plot, labels, curve, against)
+    if named and not all(draw_name(plot, labels, curve, against) for curve in some):
         return ""
-    for frontier in frontiers:
-        if not frontier.points:
-            drawing.paragraph(f"{title_of(frontier)}: {frontier.reason}.")
-    for line in premises(results):
+    for curve in curves:
+        if not curve.frontier.points:
+            drawing.paragraph(f"{curve.name}: {curve.frontier.reason}.")
+    for line in dict.fromkeys(premises(results)):
         drawing.paragraph(line)
     return drawing.svg()
 
@@ -73,31 +97,35 @@ def chosen_words(frontier: Frontier, against: str) -> str:
     return f"{significant(getattr(frontier.chosen, against), 3)} at {significant(getattr(frontier.chosen, SPEED), 3)}"
 
 
-def point_words(frontier: Frontier, point: Point, against: str) -> str:
+def point_words(curve: Curve, point: Point, against: str) -> str:
     """Say what a plan is and gives."""
     figures = f"{significant(getattr(point, against), 3)} {METRICS[against].unit} at {significant(getattr(point, SPEED), 3)} tokens/s a user"
-    return f"{title_of(frontier)}: {figures}; {point.chips} chips, tensor parallel {point.tp}, batch {point.batch}, bound by {point.bound}"
+    return f"{curve.name}: {figures}; {point.chips} chips, tensor parallel {point.tp}, batch {point.batch}, bound by {point.bound}"
 
 
-def draw_targets(plot: Plot, frontiers: Sequence[Frontier]) -> None:
+def draw_targets(plot: Plot, curves: Sequence[Curve]) -> None:
     """Draw the interactivity that the workloads ask for."""
-    for target in dict.fromkeys(frontier.decode.values["workload.interactivity"] for frontier in frontiers):
+    for target in dict.fromkeys(curve.frontier.decode.values["workload.interactivity"] for curve in curves):
         if plot.x.low <= target <= plot.x.high:
             plot.drawing.line(plot.at(target, plot.y.low), plot.at(target, plot.y.high), "dashed")
 
 
-def draw_frontier(plot: Plot, labels: Labels, at: int, frontier: Frontier, against: str) -> None:
+def places_of(plot: Plot, curve: Curve, against: str) -> list[tuple[float, float]]:
+    """Return where the points of a frontier lie."""
+    return [plot.at(getattr(point, SPEED), getattr(point, against)) for point in curve.frontier.points]
+
+
+def draw_curve(plot: Plot, labels: Labels, curve: Curve, against: str) -> None:
     """Draw the points of a system and the line through them."""
-    places = [plot.at(getattr(point, SPEED), getattr(point, against)) for point in frontier.points]
-    plot.drawing.path(places, f"line-{series(at)}")
+    places = places_of(plot, curve, against)
+    plot.drawing.path(places, f"line-{curve.number}")
     labels.keep_clear_along(places)
-    for point, where in zip(frontier.points, places, strict=True):
-        shape, radius = (SHAPES[at % len(SHAPES)], CHOSEN) if point.chosen else ("circle", DOT)
-        plot.drawing.mark(where, radius, f"fill-{series(at)}", point_words(frontier, point, against), shape)
+    for point, where in zip(curve.frontier.points, places, strict=True):
+        shape, radius = (curve.shape, CHOSEN) if point.chosen else ("circle", DOT)
+        plot.drawing.mark(where, radius, f"fill-{curve.number}", point_words(curve, point, against), shape)
         labels.keep_clear(where, radius)
 
 
-def draw_name(plot: Plot, labels: Labels, at: int, frontier: Frontier, against: str) -> bool:
+def draw_name(plot: Plot, labels: Labels, curve: Curve, against: str) -> bool:
     """Name a line at one of its points, from its quickest plan on; say whether there was room."""
-    places = [plot.at(getattr(point, SPEED), getattr(point, against)) for point in frontier.points]
-    return any(labels.name(where, DOT + 2, title_of(frontier), f"fill-{series(at)}", BODY, bold=True) for where in places)
+    return any(labels.name(where, DOT + 2, curve.name, curve.mark, BODY, bold=True) for where in places_of(plot, curve, against))

@@ -11,7 +11,9 @@ from tco.outputs.figures.svg import Drawing, Point
 from tco.outputs.figures.words import width_of
 
 STEP = 5.0  # pixels from one to the next of the places a line takes
+MARK = 14.0  # pixels that a mark before words takes
 Box = tuple[float, float, float, float]  # left, top, right, bottom
+Mark = tuple[str, str]  # look and shape
 
 
 class Labels:
@@ -33,19 +35,26 @@ class Labels:
                 share = at / max(steps, 1)
                 self.keep_clear((start[0] + share * (end[0] - start[0]), start[1] + share * (end[1] - start[1])), STEP / 2)
 
-    def name(self, at: Point, radius: float, words: str, look: str = "ink", size: float = SMALL, bold: bool = False) -> bool:
+    def name(self, at: Point, radius: float, words: str, mark: Mark | None = None, size: float = SMALL, bold: bool = False) -> bool:
         """Write words beside a point, if there is room; say whether there was."""
-        wide = width_of(words, size, bold)
+        wide = width_of(words, size, bold) + (MARK if mark else 0.0)
         for anchor, start, base in self.places(at, radius + 4, size):
-            if self.is_free(box_of((start, base), wide, size, anchor)):
-                self.write((start, base), words, look, size, anchor, bold)
+            box = box_of((start, base), wide, size, anchor)
+            if self.is_free(box):
+                if mark:
+                    look, shape = mark
+                    self.drawing.mark((box[0] + MARK / 2, base - size * 0.35), size * 0.36, look, shape=shape)
+                    self.write((box[0] + MARK, base), words, size, bold=bold)
+                else:
+                    self.write((start, base), words, size, anchor, bold)
+                self.taken.append(box)
                 return True
         return False
 
-    def write(self, at: Point, words: str, look: str = "ink", size: float = SMALL, anchor: str = "start", bold: bool = False) -> None:
+    def write(self, at: Point, words: str, size: float = SMALL, anchor: str = "start", bold: bool = False) -> None:
         """Write words at a place, and take its room."""
         self.taken.append(box_of(at, width_of(words, size, bold), size, anchor))
-        self.drawing.text(at, words, look, size, anchor, bold=bold, halo=True)
+        self.drawing.text(at, words, "ink", size, anchor, bold=bold, halo=True)
 
     @staticmethod
     def places(at: Point, gap: float, size: float) -> Sequence[tuple[str, float, float]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 # Hundredths of the size that each character from the space on takes in DejaVu Sans, plain and bold. Few fonts are wider: what fits in it fits.
 PLAIN = """
 32 40 46 84 64 95 78 27 39 39 50 84 32 36 32 34 64 64 64 64 64 64 64 64 64 64 34 34 84 84 84 53 100 68 69 70 77 63 58 77 75 29 29 66 56 86 75
@@ -14,6 +16,7 @@ BOLD = """
 LEAST = 5  # characters that are left of a text at least
 WIDEST = 1.0  # of the size, what any other character takes at most
 WIDTHS, BOLD_WIDTHS = ({chr(32 + at): int(width) / 100 for at, width in enumerate(face.split())} for face in (PLAIN, BOLD))
+WIDTHS["\u00a0"], BOLD_WIDTHS["\u00a0"] = WIDTHS[" "], BOLD_WIDTHS[" "]
 
 
 def width_of(text: str, size: float, bold: bool = False) -> float:
@@ -33,10 +36,15 @@ def fitted(text: str, room: float, size: float, bold: bool = False) -> str:
     return ""
 
 
+def distinct(titles: Sequence[str], names: Sequence[str]) -> Sequence[str]:
+    """Return titles, or where two are alike the names that tell apart what they stand for."""
+    return titles if len(set(titles)) == len(titles) else names
+
+
 def wrapped(text: str, room: float, size: float, bold: bool = False) -> list[str]:
     """Return the lines of a text broken between words; a word that is wider than the room is shortened."""
     lines: list[str] = []
-    for word in text.split():
+    for word in text.replace(" %", "\u00a0%").split(" "):
         longer = f"{lines[-1]} {word}" if lines else word
         if lines and width_of(longer, size, bold) <= room:
             lines[-1] = longer
