@@ -23,6 +23,7 @@ from tco.outputs.figures.cost import cost_figure
 from tco.outputs.figures.errors import errors_figure
 from tco.outputs.figures.fabric import fabric_figure
 from tco.outputs.figures.frontier import AGAINST, frontier_figure
+from tco.outputs.figures.maps import CLOSE, Axis, Field, map_figure
 from tco.outputs.figures.money import money_figure
 from tco.outputs.figures.operators import operators_figure
 from tco.outputs.figures.ranges import range_figure
@@ -88,7 +89,19 @@ def of_bill(width, system="trn3-nl72x2"):
     return bom_figure(made.system, made.bill, made.date, width)
 
 
+@cache
+def field():
+    """Return a field of three scenarios: one is best on the left, one on the right, one nowhere; in a corner none has an answer."""
+    x, y = np.geomspace(1, 100, 9), np.linspace(0, 4, 5)
+    left, right = (10 + np.log10(x) * 3 + 0 * y[:, None]).tolist(), (16 - np.log10(x) * 3 + 0.1 * y[:, None]).tolist()
+    left[0][0] = right[0][0] = None
+    third = [[None if at == other == 0 else 99.0 for at in range(9)] for other in range(5)]
+    axes = Axis("site.electricity_price", "USD/kWh", x.tolist(), 20.0), Axis("terms.life", "year", y.tolist(), 3.0)
+    return Field(("GB200 NVL72", "MI450X", "nobody's"), "usd_per_million_output_tokens", *axes, (left, right, third))
+
+
 FIGURES = {
+    "map": lambda width: map_figure(field(), width),
     "cost": lambda width: cost_figure(results(), width),
     "roofline": lambda width: roofline_figure(results()[0], width),
     "roofline of training": lambda width: roofline_figure(training(), width),
@@ -362,5 +375,41 @@ def test_money_shows_every_year_and_the_sum_of_all_payments():
     assert len(line.points) == 2 * len({one.month for one in found.payments})
 
 
+def test_a_map_shows_in_every_cell_who_is_best_there():
+    found, svg = field(), svg_of("map")
+    figures = np.array(found.values, dtype=float)
+    cells = [one for one in tipped(svg) if one.tag == "rect"]
+    places = [(y, x) for y in range(5) for x in range(9) if not np.isnan(figures[:, y, x]).all()]
+    assert len(cells) == len(places) == 44
+    for cell, (y, x) in zip(cells, places, strict=True):
+        best, second, _ = np.sort(figures[:, y, x])
+        winner = int(np.nanargmin(figures[:, y, x]))
+        assert cell.look == f"{'pale' if second / best - 1 < CLOSE else 'fill'}-{winner + 1}"
+        assert cell.tip.partition(": ")[2].startswith(found.names[winner])
+    middles = {x: cell.at["x"] + cell.at["width"] / 2 for cell, (y, x) in zip(cells, places, strict=True) if y == 2}
+    assert affine(list(middles.values()), np.log([found.x.values[x] for x in middles]))
+    heights = [cell.at["y"] + cell.at["height"] / 2 for cell, (y, x) in zip(cells, places, strict=True) if x == 4]
+    assert affine(heights, found.y.values)
+    (today,) = [one for one in tipped(svg) if one.tip == "today"]
+    assert np.polyval(np.polyfit(np.log([found.x.values[x] for x in middles]), list(middles.values()), 1), np.log(20)) == pytest.approx(
+        middle(today)[0], abs=0.03
+    )
+    assert {"GB200 NVL72", "MI450X"} < set(texts(svg))
+    assert "nobody's" not in texts(svg)
+
+
+def test_a_map_of_more_is_better_takes_the_largest():
+    turned = field()._replace(metric="output_tokens_per_s_per_chip")
+    looks = {one.look for one in tipped(map_figure(turned)) if one.tag == "rect"}
+    assert looks == {"fill-3"}
+
+
+def test_a_map_whose_areas_are_too_small_for_their_names_has_a_legend():
+    long = field()._replace(names=("a name that is much longer than any area of the map is wide", "MI450X", "nobody's"))
+    svg = map_figure(long, NARROW)
+    assert "MI450X" in texts(svg)
+    assert [one.look for one in marks(svg, tag="polygon")][:2] == ["fill-1", "fill-2"]
+
+
 def test_one_figure_to_the_byte(file_regression):
-    file_regression.check(svg_of("fabric"), extension=".svg", basename="fabric")
+    file_regression.check(svg_of("map", NARROW), extension=".svg", basename="map")  # of data that no catalogue moves
