@@ -23,7 +23,7 @@ from tco.outputs.figures.cost import cost_figure
 from tco.outputs.figures.errors import errors_figure
 from tco.outputs.figures.fabric import fabric_figure
 from tco.outputs.figures.frontier import AGAINST, frontier_figure
-from tco.outputs.figures.maps import CLOSE, Axis, Field, map_figure
+from tco.outputs.figures.maps import CLOSE, map_figure
 from tco.outputs.figures.money import money_figure
 from tco.outputs.figures.operators import operators_figure
 from tco.outputs.figures.ranges import range_figure
@@ -31,6 +31,7 @@ from tco.outputs.figures.roofline import roofline_figure
 from tco.outputs.figures.tornado import SHOWN, tornado_figure
 from tco.outputs.performance import operator_rows
 from tco.studies import asking
+from tco.studies.fields import Axis, Field
 from tco.studies.money import money_of
 from tco.studies.sensitivity import sensitivity
 from tco.studies.uncertainty import uncertainty
@@ -97,7 +98,8 @@ def field():
     left[0][0] = right[0][0] = None
     third = [[None if at == other == 0 else 99.0 for at in range(9)] for other in range(5)]
     axes = Axis("site.electricity_price", "USD/kWh", x.tolist(), 20.0), Axis("terms.life", "year", y.tolist(), 3.0)
-    return Field(("GB200 NVL72", "MI450X", "nobody's"), "usd_per_million_output_tokens", *axes, (left, right, third))
+    three = [replace(one, title=title) for one, title in zip(results(), ("GB200 NVL72", "MI450X", "nobody's"), strict=False)]
+    return Field(three, "usd_per_million_output_tokens", *axes, (left, right, third))
 
 
 FIGURES = {
@@ -385,7 +387,7 @@ def test_a_map_shows_in_every_cell_who_is_best_there():
         best, second, _ = np.sort(figures[:, y, x])
         winner = int(np.nanargmin(figures[:, y, x]))
         assert cell.look == f"{'pale' if second / best - 1 < CLOSE else 'fill'}-{winner + 1}"
-        assert cell.tip.partition(": ")[2].startswith(found.names[winner])
+        assert cell.tip.partition(": ")[2].startswith(found.results[winner].title)
     middles = {x: cell.at["x"] + cell.at["width"] / 2 for cell, (y, x) in zip(cells, places, strict=True) if y == 2}
     assert affine(list(middles.values()), np.log([found.x.values[x] for x in middles]))
     heights = [cell.at["y"] + cell.at["height"] / 2 for cell, (y, x) in zip(cells, places, strict=True) if x == 4]
@@ -405,7 +407,8 @@ def test_a_map_of_more_is_better_takes_the_largest():
 
 
 def test_a_map_whose_areas_are_too_small_for_their_names_has_a_legend():
-    long = field()._replace(names=("a name that is much longer than any area of the map is wide", "MI450X", "nobody's"))
+    first, *others = field().results
+    long = field()._replace(results=[replace(first, title="a name that is much longer than any area of the map is wide"), *others])
     svg = map_figure(long, NARROW)
     assert "MI450X" in texts(svg)
     assert [one.look for one in marks(svg, tag="polygon")][:2] == ["fill-1", "fill-2"]
