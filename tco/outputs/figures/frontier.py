@@ -66,21 +66,7 @@ def drawn(curves: Sequence[Curve], against: str, width: float, named: bool) -> s
     drawing = Drawing("What interactivity costs", f"{METRICS[against].label} against tokens/s for each user: {said}.", width)
     drawing.paragraph(workload_line(results))
     drawing.paragraph("Each point is a plan that no other of its system beats; the large mark is the cheapest for this workload. All are estimates.")
-    if not named:
-        drawing.legend([(curve.mark[0], curve.name) for curve in some], [curve.shape for curve in some])
-    points = [point for curve in some for point in curve.frontier.points]
-    top = drawing.bottom + 26
-    plot = Plot(
-        drawing,
-        Log.over([getattr(point, SPEED) for point in points], drawing.left + 46, drawing.right - 4),
-        Log.over([getattr(point, against) for point in points], top + min(width * 0.75, 380), top),
-    )
-    plot.axes("tokens/s for each user", AGAINST[against])
-    draw_targets(plot, some)
-    labels = Labels(drawing, (plot.x.start, plot.y.end, plot.x.end, plot.y.start))
-    for curve in some:
-        draw_curve(plot, labels, curve, against)
-    if named and not all(draw_name(plot, labels, curve, against) for curve in some):
+    if some and not draw_plot(drawing, some, against, named):
         return ""
     for curve in curves:
         if not curve.frontier.points:
@@ -88,6 +74,25 @@ def drawn(curves: Sequence[Curve], against: str, width: float, named: bool) -> s
     for line in dict.fromkeys(premises(results)):
         drawing.paragraph(line)
     return drawing.svg()
+
+
+def draw_plot(drawing: Drawing, curves: Sequence[Curve], against: str, named: bool) -> bool:
+    """Draw the curves, with their names beside them or with a legend; say whether every name found room."""
+    if not named:
+        drawing.legend([(curve.mark[0], curve.name) for curve in curves], [curve.shape for curve in curves])
+    points = [point for curve in curves for point in curve.frontier.points]
+    top = drawing.bottom + 26
+    plot = Plot(
+        drawing,
+        Log.over([getattr(point, SPEED) for point in points], drawing.left + 46, drawing.right - 4),
+        Log.over([getattr(point, against) for point in points], top + min(drawing.width * 0.75, 380), top),
+    )
+    plot.axes("tokens/s for each user", AGAINST[against])
+    draw_targets(plot, curves)
+    labels = Labels(drawing, (plot.x.start, plot.y.end, plot.x.end, plot.y.start))
+    for curve in curves:
+        draw_curve(plot, labels, curve, against)
+    return not named or all(draw_name(plot, labels, curve, against) for curve in curves)
 
 
 def chosen_words(frontier: Frontier, against: str) -> str:

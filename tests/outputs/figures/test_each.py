@@ -276,6 +276,9 @@ def test_a_frontier_without_a_point_says_why():
     assert not none.points
     svg = frontier_figure([*frontiers()[:1], none])
     assert none.reason in " ".join(texts(svg))
+    alone = frontier_figure([none])
+    assert none.reason in " ".join(texts(alone))
+    assert not marks(alone, "axis", "grid")
 
 
 def test_the_bars_of_a_tornado_reach_from_the_middle_to_both_ends():
