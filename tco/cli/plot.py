@@ -132,7 +132,7 @@ def frontier(
     metric = dict(zip(Against, AGAINST, strict=True))[against]
     ranges = []
     if not prefill:  # what is drawn are scenarios, and no pairs of them
-        asked = asking.evaluate_each(scenarios, given.data, given.settings)
+        asked = asking.evaluate_each(scenarios, given.data, given.settings, refuse=False)
         ranges = [one.range(metric) for one in sureness_of(asked, asked[0].result.scenario)]
     notes = [f"{one.decode.result.scenario}: {note}" for one in found for note in one.decode.result.notes]
     write(given, output, frontier_figure(found, metric, width, ranges), notes)
