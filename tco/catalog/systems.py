@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -61,6 +61,13 @@ class System:
     quantity: dict[str, float] = field(default_factory=dict)
     builder: str = ""  # who builds it for his own use; none of what is sold
     bare: bool = False  # the chips of a scale-up domain alone, without anything around them that has a price
+    known: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)  # what follows from the tree alone
+
+    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+        """Return what `make` makes of the tree, kept for each key; of threads that make it at once, all get what the first one kept."""
+        if key not in self.known:
+            self.known.setdefault(key, make())
+        return self.known[key]
 
     @property
     def chips(self) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from typing import NamedTuple
 
 from tco.catalog import Catalogue
@@ -31,21 +30,18 @@ def ages_of(catalogue: Catalogue, lines: Sequence[CostLine], inputs: Mapping[str
     """Return how much of a bill rests on prices of other dates than it should, with notes that name the largest."""
     day, newest = period(date), newest_price(catalogue)
     known: dict[str, Judged] = catalogue.once(("ages", date), dict)
-    dated = {
-        path: one
-        for path in dict.fromkeys(chain.from_iterable(line.flow.inputs for line in lines))
-        if (one := judged(known, inputs[path], day)).moves
-    }
-    found = {line.path: [dated[path] for path in line.flow.inputs if path in dated] for line in lines}
+    found = {line.path: [one for path in line.flow.inputs if (one := judged(known, inputs[path], day)).moves] for line in lines}
     bill = [line for line in lines if line.asset in BILL and not line.flow.recurs]
+    amiss = [line for line in bill if any(one.later or one.old for one in found[line.path])]
     whole = sum(float(line.usd) for line in bill)
     notes = [f"{date} lies beyond the prices known: the last is of {newest}, and holds on"] if day.first > period(newest).last else []
-    first = min((one for line in bill for one in found[line.path]), key=lambda one: one.first, default=None)
-    if first is not None and first.first > day.last:
+    dated = [one for line in bill for one in found[line.path]]
+    if dated and all(one.later for one in dated):
+        first = min(dated, key=lambda one: one.first)
         raise DataError(f"terms.date={date} lies before the first price of this bill, of {first.given.as_of}: its parts were not for sale yet")
     shares = []
     for wrong, words in (("later", f"later than {date}"), ("old", "older than their kind may be")):
-        rests = [(float(line.usd), amiss) for line in bill if (amiss := [one.given for one in found[line.path] if getattr(one, wrong)])]
+        rests = [(float(line.usd), rows) for line in amiss if (rows := [one.given for one in found[line.path] if getattr(one, wrong)])]
         shares.append(sum(usd for usd, _ in rests) / whole if rests else 0.0)
         if rests:
             notes.append(f"{shares[-1] * 100:.1f} % of the bill is priced by rows {words}: {largest(rests)}")

@@ -289,9 +289,7 @@ class Inputs:
                 raise DataError(f"{where}: base {base!r} has a base itself; name that one")
             self.read(group, str(base))
         self.found |= self.catalogue.document_inputs(DOCUMENTS[group], name, group, group)
-        for path, key in TEXTS.items():
-            if path.startswith(group + ".") and key in document:
-                self.texts[path] = str(document[key])
+        self.texts |= self.catalogue.once(("texts", group, name), lambda: texts_of(group, document))
 
     def place(self, path: str, given: Given) -> None:
         """Take in one setting: a text where the input is one, else a quantity for later."""
@@ -464,6 +462,11 @@ class Inputs:
             except DataError:
                 return False
         return path in self.found or (not name and (group, last) in attributes())
+
+
+def texts_of(group: str, document: Mapping[str, Any]) -> dict[str, str]:
+    """Return the inputs of a document that are no numbers, by path."""
+    return {path: str(document[key]) for path, key in TEXTS.items() if path.startswith(group + ".") and key in document}
 
 
 def system_inputs(catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]) -> Inputs:  # noqa: A002

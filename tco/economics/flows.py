@@ -71,7 +71,8 @@ class Terms:
         self.values = values
         self.interval = ANNUITIES[annuity]
         self.recoveries: dict[str, Any] = {}  # by the path of the life
-        self.charges: dict[str, Any] = {}
+        self.resold: dict[str, Any] = {}  # charges on what leaves a residual, by the path of the life
+        self.charges: dict[str, Any] = {}  # by class
         self.known: dict[str, tuple[Any, Any]] = {}  # life and residual of a class
 
     def life(self, asset: str) -> Any:
@@ -112,15 +113,19 @@ class Terms:
 
     def charge(self, asset: str) -> Any:
         """Return what a year costs for each dollar of price of a class of assets."""
-        if asset not in SOLD:
-            return self.recovery(asset)
+        if asset not in self.charges:
+            self.charges[asset] = self.less_resale(asset) if asset in SOLD else self.recovery(asset)
+        return self.charges[asset]
+
+    def less_resale(self, asset: str) -> Any:
+        """Return what a year costs for each dollar of a price of which a residual is left: once for all classes of one life."""
         life = LIVES.get(asset, OPERATION)
-        if life not in self.charges:
+        if life not in self.resold:
             recovery = self.recovery(asset)
             with scope("charge", named(life)):
                 share = recoverable_share(self.residual(asset), self.rate, self.values[life], *self.period)
-                self.charges[life] = capital_charge(recovery, share)
-        return self.charges[life]
+                self.resold[life] = capital_charge(recovery, share)
+        return self.resold[life]
 
     def purchase(
         self, path: str, asset: str, price: Any, kind: str, sources: tuple[str, ...], inputs: tuple[str, ...], overlay: bool = False

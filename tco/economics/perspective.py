@@ -33,7 +33,13 @@ class Perspective(NamedTuple):
 
 
 def load_perspective(catalogue: Catalogue, name: str) -> Perspective:
-    """Read `data/perspectives/<name>.toml`; an unknown name, a missing key or an unknown basis raises `DataError`."""
+    """Return the perspective of `data/perspectives/<name>.toml`; an unknown name, a missing key or an unknown basis raises `DataError`."""
+    found: Perspective = catalogue.once(("perspective", name), lambda: read_perspective(catalogue, name))
+    return found
+
+
+def read_perspective(catalogue: Catalogue, name: str) -> Perspective:
+    """Read the file of a perspective."""
     if name not in catalogue.once("perspectives", lambda: catalogue.ids(FOLDER)):
         raise unknown("perspective", name, catalogue.ids(FOLDER), "terms.perspective")
     path, document = catalogue.document(FOLDER, name, "perspective")

@@ -102,7 +102,13 @@ class Agreement(NamedTuple):
 
 
 def load_agreement(catalogue: Catalogue, name: str) -> Agreement:
-    """Read `data/rebates/<name>.toml`; a missing key or an unknown kind raises `DataError`."""
+    """Return the agreement of `data/rebates/<name>.toml`; a missing key or an unknown kind raises `DataError`."""
+    found: Agreement = catalogue.once(("agreement", name), lambda: read_agreement(catalogue, name))
+    return found
+
+
+def read_agreement(catalogue: Catalogue, name: str) -> Agreement:
+    """Read the file of an agreement."""
     path, document = catalogue.document("rebates", name, "rebate")
     for key in ("supplier", "holder", "kind", "parts", "company", "from", "until"):
         if key not in document:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,8 @@ def goodput(values: Values, system: System, states: Callable[[str], bool], train
             with scope(leaf.path):
                 failures = failures_per_year(values[f"parts.{leaf.part}.{RATE}"], leaf.quantity)
                 often.append(failures)
-                lost.append(stopped_share(failures, chips_stopped(system, leaf), chips, values["failures.repair_time"]))
+                stopped = system.once(("stopped", leaf.path), partial(chips_stopped, system, leaf))
+                lost.append(stopped_share(failures, stopped, chips, values["failures.repair_time"]))
     if not often:
         return None
     up = share_up(total("stopped", lost))

@@ -10,6 +10,7 @@ from tco.foundation.errors import DataError
 
 # From the firmest to the weakest; a line carries the worst kind it rests on.
 KINDS = ("measured", "vendor", "filing", "analyst", "press", "derived", "estimate", "assumed")
+RANK = {kind: place for place, kind in enumerate(KINDS)}
 SOURCED = frozenset(("measured", "vendor", "filing", "analyst", "press", "derived"))
 
 KEPT = "kept earlier"  # the source of a value that an earlier answer rested on
@@ -21,7 +22,7 @@ way: ContextVar[int] = ContextVar("way", default=0)
 
 def worst(kinds: list[str]) -> str:
     """Return the weakest of several kinds; nothing at all counts as derived."""
-    return max(kinds, key=KINDS.index, default="derived")
+    return max(kinds, key=RANK.__getitem__, default="derived")
 
 
 class Input(NamedTuple):

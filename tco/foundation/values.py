@@ -112,8 +112,7 @@ class Values(Readable):
             with scope(*path.split(".")):
                 value = self[path] = self.derived(path, self.unit_of(path), lambda: rule(self.__getitem__))
             return value
-        found = self.inputs.get(path)
-        value = self[path] = self.read(self.input(path) if found is None else found)
+        value = self[path] = self.read(self.input(path))
         return value
 
     def rule(self, path: str) -> Rule | None:

@@ -7,6 +7,7 @@ parts that are priced for themselves. A part with neither is built up from its w
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
@@ -117,6 +118,27 @@ def offers(system: System, values: Values, catalogue: Catalogue) -> dict[str, li
     return found
 
 
+class Place(NamedTuple):
+    """A place of the tree, and how its line is made."""
+
+    leaf: Leaf
+    assembles: bool  # priced by a share of what is assembled
+    converts: bool  # draws what it loses of the power of the others
+    power: str  # path of the power provisioned for one part: `power`, or the `tdp` of a chip
+
+
+def places_of(system: System, catalogue: Catalogue) -> list[Place]:
+    """Return the places of a tree, parents first."""
+
+    def place(leaf: Leaf) -> Place:
+        has = partial(catalogue.has_part_value, leaf.part)
+        power = "power" if has("power") or not has("tdp") else "tdp"
+        return Place(leaf, has("assembly_share"), has("efficiency"), f"parts.{leaf.part}.{power}")
+
+    found: list[Place] = system.once("places", lambda: [place(leaf) for leaf in system.leaves])
+    return found
+
+
 def bill_of_materials(system: System, values: Values, catalogue: Catalogue) -> Bill:
     """Price and power of every place of the tree; a missing price or power raises `DataError`."""
     pricing = Pricing(values, catalogue)
@@ -124,8 +146,8 @@ def bill_of_materials(system: System, values: Values, catalogue: Catalogue) -> B
     included: dict[str, str] = {}  # path -> the path whose price holds it
     assembly: Leaf | None = None
     converter: Leaf | None = None
-    for leaf in system.leaves:
-        if catalogue.has_part_value(leaf.part, "assembly_share"):
+    for leaf, assembles, converts, drawn in places_of(system, catalogue):
+        if assembles:
             assembly = leaf
             continue
         holder = included.get(leaf.parent)
@@ -134,10 +156,10 @@ def bill_of_materials(system: System, values: Values, catalogue: Catalogue) -> B
             included[leaf.path] = holder or leaf.path
         with scope("bill", leaf.path):
             extended = None if holder is not None else extended_price(price, leaf.quantity)
-            if catalogue.has_part_value(leaf.part, "efficiency"):
+            if converts:
                 converter, power = leaf, None
             else:
-                power = extended_power(part_power(values, catalogue, leaf.part), leaf.quantity)
+                power = extended_power(values[drawn], leaf.quantity)
         lines.append(bill_line(values, leaf, price, extended, power, paths, holder))
     if assembly is not None:
         lines.append(assembly_line(values, assembly, lines, system.chip))
@@ -146,12 +168,6 @@ def bill_of_materials(system: System, values: Values, catalogue: Catalogue) -> B
         price_sum = values.derived("system.price", "USD", lambda: total("system_price", [x.extended for x in lines if x.extended is not None]))
         power_sum = values.derived("system.power", "W", lambda: total("system_power", [x.power for x in lines]))
     return Bill(lines, price_sum, power_sum)
-
-
-def part_power(values: Values, catalogue: Catalogue, part: str) -> Any:
-    """Return the power provisioned for one part: `power`, or the `tdp` of a chip."""
-    name = "power" if catalogue.has_part_value(part, "power") or not catalogue.has_part_value(part, "tdp") else "tdp"
-    return values[f"parts.{part}.{name}"]
 
 
 def bill_line(values: Values, leaf: Leaf, price: Any, extended: Any, power: Any, paths: tuple[str, ...], holder: str | None) -> BillLine:

@@ -21,6 +21,7 @@ from tco.foundation.units import BytePerSecond, Pure
 FRONTEND = "frontend"
 NETWORKS = {"scale_out": "scale_out_bandwidth", FRONTEND: "frontend_bandwidth"}
 KEYS = ("nic", "below", "hosts", "converged")
+Rules = Mapping[str, Callable[[Callable[[str], Any]], Any]]  # by path, how to compute a value from a lookup
 IN_RACKS = "in_racks"  # switches and cables of the scale-out network that the tree holds
 
 
@@ -59,8 +60,13 @@ def cards_of(system: System, network: str) -> Cards | None:
 
 def network_parts(system: System) -> frozenset[str]:
     """Return the parts of the tree that belong to the scale-out network and the front end: cards, and the switches and cables of the racks."""
-    cards = [cards.part for network in NETWORKS if (cards := cards_of(system, network)) is not None]
-    return frozenset([*cards, *system.network.get(IN_RACKS, ())])
+
+    def parts() -> frozenset[str]:
+        cards = [cards.part for network in NETWORKS if (cards := cards_of(system, network)) is not None]
+        return frozenset([*cards, *system.network.get(IN_RACKS, ())])
+
+    found: frozenset[str] = system.once("network parts", parts)
+    return found
 
 
 def converged(system: System) -> bool:
@@ -83,14 +89,19 @@ def nic_faults(system: System) -> Iterator[str]:
             yield f"network.{IN_RACKS} names {part}, of which the tree holds none"
 
 
-def from_the_tree(system: System, catalogue: Catalogue) -> Mapping[str, Callable[[Callable[[str], Any]], Any]]:
+def from_the_tree(system: System, catalogue: Catalogue) -> Rules:
     """Return what follows from the NICs of the tree: the path of each bandwidth of the chip, and how to compute it from a lookup."""
-    found = {network: cards_of(system, network) for network in NETWORKS}
-    return {
-        f"parts.{system.chip}.{NETWORKS[network]}": partial(shared, cards, catalogue.has_part_value(cards.part, "ports"), system.chips)
-        for network, cards in found.items()
-        if cards is not None
-    }
+
+    def rules() -> Rules:
+        found = {network: cards_of(system, network) for network in NETWORKS}
+        return {
+            f"parts.{system.chip}.{NETWORKS[network]}": partial(shared, cards, catalogue.has_part_value(cards.part, "ports"), system.chips)
+            for network, cards in found.items()
+            if cards is not None
+        }
+
+    made: Rules = system.once("rules of cards", rules)
+    return made
 
 
 def shared(cards: Cards, counted: bool, chips: float, look_up: Callable[[str], Any]) -> Any:

@@ -27,7 +27,7 @@ def wire_faults(system: System, catalogue: Catalogue, values: Values) -> Iterato
         chip_faults(system, catalogue, values),
         switch_faults(system, catalogue, values),
         cable_faults(system, catalogue, values),
-        nic_faults(system),
+        system.once("faults of cards", lambda: list(nic_faults(system))),
     ):
         yield from (f"{system.where}: {fault}" for fault in faults)
 
@@ -78,7 +78,7 @@ def scale_up(used: dict[str, float]) -> dict[str, float]:
 
 def chip_faults(system: System, catalogue: Catalogue, values: Values) -> Iterator[str]:
     """Yield the lanes a chip lacks: for its scale-up links, and for those with its host and NICs."""
-    used = used_lanes(system)
+    used: dict[str, float] = system.once("used lanes", lambda: used_lanes(system))
     inside = scale_up(used)
     for attribute, wanted, what in (("lanes", inside, "scale-up lanes"), ("serdes_lanes", used, "lanes in all")):
         have = known(catalogue, values, system.chip, attribute)
