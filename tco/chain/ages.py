@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from tco.catalog import Catalogue
@@ -30,24 +31,24 @@ def ages_of(catalogue: Catalogue, lines: Sequence[CostLine], inputs: Mapping[str
     """Return how much of a bill rests on prices of other dates than it should, with notes that name the largest."""
     day, newest = period(date), newest_price(catalogue)
     known: dict[str, Judged] = catalogue.once(("ages", date), dict)
-    found = {line.path: [one for path in line.flow.inputs if (one := judged(known, inputs[path], day)).moves] for line in lines}
-    bill = [line for line in lines if line.asset in BILL and not line.flow.recurs]
-    amiss = [line for line in bill if any(one.later or one.old for one in found[line.path])]
-    whole = sum(float(line.usd) for line in bill)
+    flows = [line.flow for line in lines]
+    found = {flow.path: [one for path in flow.inputs if (one := judged(known, inputs[path], day)).moves] for flow in flows}
+    bill = [(float(flow.amount), found[flow.path]) for flow in flows if flow.asset in BILL and not flow.recurs]
+    dated = [one for _, rows in bill for one in rows]
+    whole = sum(usd for usd, _ in bill)
     notes = [f"{date} lies beyond the prices known: the last is of {newest}, and holds on"] if day.first > period(newest).last else []
-    dated = [one for line in bill for one in found[line.path]]
     if dated and all(one.later for one in dated):
         first = min(dated, key=lambda one: one.first)
         raise DataError(f"terms.date={date} lies before the first price of this bill, of {first.given.as_of}: its parts were not for sale yet")
     shares = []
-    for wrong, words in (("later", f"later than {date}"), ("old", "older than their kind may be")):
-        rests = [(float(line.usd), rows) for line in amiss if (rows := [one.given for one in found[line.path] if getattr(one, wrong)])]
+    for is_wrong, words in ((LATER, f"later than {date}"), (OLD, "older than their kind may be")):
+        rests = [(usd, amiss) for usd, rows in bill if (amiss := [one.given for one in rows if is_wrong(one)])] if any(map(is_wrong, dated)) else []
         shares.append(sum(usd for usd, _ in rests) / whole if rests else 0.0)
         if rests:
             notes.append(f"{shares[-1] * 100:.1f} % of the bill is priced by rows {words}: {largest(rests)}")
-    for line in lines:
-        if line.asset in ("rebate", "rent"):
-            notes += [aged(line, one.given, day.last) for one in found[line.path] if one.later or one.old]
+    for flow in flows:
+        if flow.asset in ("rebate", "rent"):
+            notes += [aged(flow.path, one.given, day.last) for one in found[flow.path] if one.later or one.old]
     return Ages(shares[0], shares[1], tuple(notes))
 
 
@@ -59,6 +60,9 @@ class Judged(NamedTuple):
     first: datetime.date = datetime.date.min
     later: bool = False
     old: bool = False
+
+
+LATER, OLD = attrgetter("later"), attrgetter("old")
 
 
 def judged(known: dict[str, Judged], given: Input, day: Period) -> Judged:
@@ -94,11 +98,11 @@ def largest(rests: list[tuple[float, list[Input]]]) -> str:
     return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
 
 
-def aged(line: CostLine, given: Input, day: datetime.date) -> str:
+def aged(line: str, given: Input, day: datetime.date) -> str:
     """Return a note on a rebate or a rent that rests on a price of another date."""
     of = period(given.as_of)
     away = f"{(of.first - day).days} days after" if of.first > day else f"{(day - of.last).days} days before"
-    return f"{line.path}: {given.path} is of {given.as_of}, {away} {day}"
+    return f"{line}: {given.path} is of {given.as_of}, {away} {day}"
 
 
 def newest_price(catalogue: Catalogue) -> str:

@@ -301,8 +301,12 @@ def shares_by_kind(lines: list[CostLine]) -> dict[str, dict[str, float]]:
 
     Rebates are apart from both; what rests on an estimate and an assumption counts as the worse.
     """
-    hardware = [(line.kind, line.flow.amount) for line in lines if line.asset in HARDWARE]
-    terms = [(line.kind, line.usd_per_chip_hour) for line in lines if line.asset not in (*HARDWARE, "rebate")]
+    hardware, terms = [], []
+    for flow, hourly in lines:
+        if flow.asset in HARDWARE:
+            hardware.append((flow.kind, flow.amount))
+        elif flow.asset != "rebate":
+            terms.append((flow.kind, hourly))
     return {"hardware": shares_of_amounts(hardware), "terms": shares_of_amounts(terms)}
 
 

@@ -252,8 +252,13 @@ def prefill_shape(machine: Machine, plan: PrefillPlan, request: Request, prompts
 
 def prefill_memory(machine: Machine, model: Architecture, plan: PrefillPlan, request: Request, prompts: Any = 1.0) -> Any:
     """Return the HBM a chip needs that reads some prompts a group."""
-    shape = prefill_shape(machine, plan, request, prompts)._replace(sequences=asked.prompts_held(prompts))
-    return held_in_memory(machine, model, shape, request.prompt, stages=plan.pipeline_parallel)
+    return prompts_in_memory(machine, model, plan, request, prefill_shape(machine, plan, request, prompts))
+
+
+def prompts_in_memory(machine: Machine, model: Architecture, plan: PrefillPlan, request: Request, shape: Shape) -> Any:
+    """Return the HBM a chip needs for the prompts of a pass."""
+    held = shape._replace(sequences=asked.prompts_held(shape.sequences))
+    return held_in_memory(machine, model, held, request.prompt, stages=plan.pipeline_parallel)
 
 
 def prefill(machine: Machine, model: Architecture, plan: PrefillPlan, request: Request, prompts: Any = None) -> PassResult:
@@ -274,7 +279,8 @@ def prefill_pass(machine: Machine, model: Architecture, plan: PrefillPlan, reque
         gather_keys(made, plan.context_parallel, layout_of(plan, machine.links).crossing, request.prompt)
     operators = beside_compute(machine, staged(machine, model, plan, shape.tokens, forward_pass(made, prompts)))
     time = total("prefill_time", [*(operator.time for operator in operators), machine.overhead])
-    return PassResult(time, prefill_memory(machine, model, plan, request, prompts), operators, per_prompt=asked.prompt_time(time, prompts))
+    memory = prompts_in_memory(machine, model, plan, request, shape)
+    return PassResult(time, memory, operators, per_prompt=asked.prompt_time(time, prompts))
 
 
 def beside_compute(machine: Machine, operators: list[Operator]) -> list[Operator]:
