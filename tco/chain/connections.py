@@ -47,7 +47,7 @@ def tiers_of(system: System, design: str, chips: float, radix: float, oversubscr
 
 def switches_of(inputs: Inputs, values: Readable) -> tuple[str, float, float]:
     """Return the switch of the cluster, the rate of its ports, and how many it has."""
-    switch = switch_part(inputs.text("cluster.switch"), list(inputs.catalogue.parts))
+    switch = switch_part(inputs.text("cluster.switch"), inputs.catalogue.parts)
     port = port_rate(inputs.text("cluster.port"), "cluster.port")
     return switch, port, plain(switch_radix(values.structure(f"parts.{switch}.switch_capacity"), port))
 

@@ -246,7 +246,7 @@ def name_goodput(inputs: Inputs, values: Values, found: dict[str, Any]) -> None:
     def states(part: str) -> bool:
         return inputs.catalogue.has_part_value(part, RATE) or values.has(f"parts.{part}.{RATE}")
 
-    if any(states(leaf.part) for leaf in system.leaves):
+    if any(map(states, system.quantity)):
         with scope("metrics", "goodput"):
             found["goodput"] = values.derived(
                 "metrics.goodput", METRICS["goodput"].unit, lambda: goodput(values, system, states, inputs.kind == "training")

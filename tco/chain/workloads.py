@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
+from os.path import basename, dirname  # a path's own are slower than all else that is asked here
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from tco.chain.connections import links_of_system
 from tco.chain.inputs import Inputs
 from tco.chain.practice import engine_of, library_of_engines, months_after, practice_family
 from tco.foundation.errors import DataError
+from tco.foundation.formula import somewhere
 from tco.foundation.provenance import KEPT
 from tco.foundation.values import Readable, Values
 from tco.models.architecture import Architecture, load_model
@@ -70,9 +71,9 @@ def formats_of(inputs: Inputs, values: Readable) -> dict[str, str]:
 
 def refuse_beyond_context(model: Architecture, values: Values, paths: tuple[str, ...]) -> None:
     """Refuse sequences longer than the model was made for."""
-    length = np.max(sum(values.number(path) for path in paths))
-    if length > model.context:
-        raise DataError(f"{' + '.join(paths)} is {length:,.0f} tokens, more than the context of {model.id}, {model.context:,} tokens")
+    length = sum(values.number(path) for path in paths)
+    if somewhere(length > model.context):
+        raise DataError(f"{' + '.join(paths)} is {np.max(length):,.0f} tokens, more than the context of {model.id}, {model.context:,} tokens")
 
 
 def notes_on_length(model: Architecture, values: Values) -> list[str]:
@@ -84,7 +85,7 @@ def notes_on_length(model: Architecture, values: Values) -> list[str]:
 def refuse_no_requests(values: Values) -> None:
     """Refuse a concurrency of zero that somebody asks for; the default of zero means that every batch is searched."""
     found = values.input("workload.concurrency")
-    if np.any(found.value == 0) and found.where != KEPT and Path(found.where).parent.name != "defaults":
+    if somewhere(found.value == 0) and found.where != KEPT and basename(dirname(found.where)) != "defaults":
         raise DataError(f"{found.where}: workload.concurrency is 0: no requests in flight serve nothing; leave it out to search every batch")
     if found.value > 0 and values.exists("workload.offline"):
         raise DataError(f"{found.where}: workload.concurrency beside workload.offline: offline the batch is what memory holds; leave one out")

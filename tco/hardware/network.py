@@ -7,6 +7,7 @@ what lies above them is counted.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -72,7 +73,7 @@ class Network:
     power: Any = 0.0
 
 
-def switch_part(name: str, known: list[str]) -> str:
+def switch_part(name: str, known: Collection[str]) -> str:
     """Return the part id of a switch named by its capacity ('12.8T' is `tor-12t8`) or by its id."""
     text = name.lower()
     part = "tor-" + text.removesuffix("t").replace(".", "t") + ("" if "." in text else "t")

@@ -97,13 +97,11 @@ def load_model(catalogue: Catalogue, name: str) -> Architecture:
 
         stated: Architecture = catalogue.once(("stated model", name), lambda: stated_model(name))
         return stated
-    path = Path(name)
-    folder = is_folder(path)
-    if path.suffix == ".json" or folder:
-        path = path / "config.json" if folder else path
+    if not catalogue.once(("model by name", name), lambda: name in catalogue.models and not is_folder(Path(name))):
+        path = Path(name) / "config.json" if is_folder(Path(name)) else Path(name)
+        if path.suffix != ".json":
+            raise unknown("model", name, catalogue.models)
         return architecture(read_config(path), path.resolve().parent.name, str(path))
-    if name not in catalogue.models:
-        raise unknown("model", name, catalogue.models)
     path = catalogue.models[name]
     found: Architecture = catalogue.once(path, lambda: architecture(read_config(path), name, str(path)))
     return found
