@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from tco.models.attention import Attention
@@ -29,6 +30,7 @@ class Architecture(NamedTuple):
         return sum(block.layers for block in self.blocks)
 
     @property
+    @lru_cache(maxsize=256)  # noqa: B019 - a model is a plain value
     def attentions(self) -> dict[Attention, int]:
         """Layers by kind of attention: kinds of layers may differ in their feed-forward part only."""
         found: dict[Attention, int] = {}
@@ -56,6 +58,7 @@ class Architecture(NamedTuple):
         return found
 
     @property
+    @lru_cache(maxsize=256)  # noqa: B019 - a model is a plain value
     def expert_parameters(self) -> int:
         """Weights of the routed experts, which expert parallelism spreads."""
         parts = [(b.layers, b.feed_forward) for b in self.blocks]
@@ -67,6 +70,7 @@ class Architecture(NamedTuple):
         return self.hidden * (self.vocabulary * (1 if self.tied else 2) + self.positions)
 
     @property
+    @lru_cache(maxsize=256)  # noqa: B019 - a model is a plain value
     def parameters(self) -> int:
         """All weights."""
         return self.embedding_parameters + self.others + sum(b.layers * b.parameters(self.hidden) for b in self.blocks)

@@ -5,6 +5,7 @@ Prefill and decode run on pools of the same system, in the proportion the worklo
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -136,6 +137,12 @@ def caches_of(machine: Machine, model: Architecture, shape: Shape, context: Any)
     return cache_bytes(shape.sequences, context, growing, kept, machine.cache_size)
 
 
+@lru_cache(maxsize=256)
+def projected(model: Architecture) -> Any:
+    """Return the weights of all projections of attention."""
+    return sum(layers * numbers_of(projections(a, model.hidden, 1).values()) for a, layers in model.attentions.items())
+
+
 def held_in_memory(machine: Machine, model: Architecture, shape: Shape, context: Any, offload: Any = None, stages: Any = 1) -> Any:
     """Return the HBM a chip needs for its weights and its caches; experts come in whole numbers a group: 256 over 144 are two each.
 
@@ -149,7 +156,7 @@ def held_in_memory(machine: Machine, model: Architecture, shape: Shape, context:
             spread = spread + block.layers * np.ceil(block.feed_forward.experts / shape.expert_parallel) * shape.expert_parallel
     share = spread / whole if whole else 1.0
     experts = model.expert_parameters
-    whole_on_each = sum(layers * numbers_of(projections(a, model.hidden, 1).values()) for a, layers in model.attentions.items())
+    whole_on_each = projected(model)
     shared = whole_on_each + (model.parameters - experts - whole_on_each) / shape.context_parallel
     weights = weight_bytes(
         shared, experts * share, shape.tensor_parallel * stages, shape.expert_chips * stages, machine.attention_size, machine.expert_size
