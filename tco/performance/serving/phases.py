@@ -24,7 +24,7 @@ from tco.performance.serving import requests as asked
 from tco.performance.serving.attention_operators import gather_keys
 from tco.performance.serving.forward import forward_pass
 from tco.performance.serving.operators import Operator, Pass, Shape
-from tco.performance.serving.plans import CUTS, DecodePlan, PrefillPlan, layout_of
+from tco.performance.serving.plans import CUTS, DecodePlan, Layout, PrefillPlan, layout_of
 from tco.performance.serving.requests import Request
 
 
@@ -165,9 +165,16 @@ def held_in_memory(machine: Machine, model: Architecture, shape: Shape, context:
     return memory_in_use(weights, cache if offload is None else asked.cache_in_hbm(cache, offload))
 
 
+def layout_on(machine: Machine, plan: DecodePlan | PrefillPlan) -> Layout:
+    """Return how a plan lies on the fabric of a machine: plans of a search, which are asked for again and again, once."""
+    axes = (plan.chips, plan.pipeline_parallel, plan.cut, plan.expert_parallel)
+    found: Layout | None = machine.known.of(("layout",), axes, lambda: layout_of(plan, machine.links))
+    return layout_of(plan, machine.links) if found is None else found
+
+
 def decode_shape(machine: Machine, plan: DecodePlan, request: Request) -> Shape:
     """Return what a decode step computes and where."""
-    lies = layout_of(plan, machine.links)
+    lies = layout_on(machine, plan)
     return Shape(
         lies.stage,
         plan.tensor_parallel,
@@ -239,7 +246,7 @@ def prefill_shape(machine: Machine, plan: PrefillPlan, request: Request, prompts
     if prompts is None:
         whole = per_rank(request.prompt, plan.context_parallel) if somewhere(plan.context_parallel > 1) else request.prompt
         prompts = prompts_of_a_pass(machine.habit("token_budget"), whole)
-    lies = layout_of(plan, machine.links)
+    lies = layout_on(machine, plan)
     return Shape(
         lies.stage,
         plan.tensor_parallel,
@@ -283,7 +290,7 @@ def prefill_pass(machine: Machine, model: Architecture, plan: PrefillPlan, reque
     shape = prefill_shape(machine, plan, request, prompts)
     prompts, made = shape.sequences, Pass(machine, model, shape)
     if somewhere(plan.context_parallel > 1):
-        gather_keys(made, plan.context_parallel, layout_of(plan, machine.links).crossing, request.prompt)
+        gather_keys(made, plan.context_parallel, layout_on(machine, plan).crossing, request.prompt)
     operators = beside_compute(machine, staged(machine, model, plan, shape.tokens, forward_pass(made, prompts)))
     time = total("prefill_time", [*(operator.time for operator in operators), machine.overhead])
     memory = prompts_in_memory(machine, model, plan, request, shape)
