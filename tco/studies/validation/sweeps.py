@@ -35,9 +35,7 @@ class Curve(NamedTuple):
 def left_out(catalogue: Catalogue, chip: str) -> dict[str, float]:
     """Return the parameters of the refit that never saw a chip's serving runs; empty where there are too few of them for one."""
     rows = table(catalogue, "left_out")
-    return {
-        row["path"]: float(row["value"]) for row in rows if (row["kind"], row["left_out"], row["member"]) == ("inference", "accelerator", chip)
-    }
+    return {row["path"]: float(row["value"]) for row in rows if (row["kind"], row["left_out"], row["member"]) == ("inference", "accelerator", chip)}
 
 
 @contextmanager
