@@ -14,7 +14,6 @@ import numpy as np
 
 from tco.fabric.algorithms import choose, reach
 from tco.fabric.links import Group
-from tco.foundation.errors import DataError
 from tco.foundation.formula import in_use, somewhere, total
 from tco.foundation.trace import scope
 from tco.models.model import Architecture
@@ -144,8 +143,6 @@ class Pass:
     """Collects the operators of one forward pass on one chip."""
 
     def __init__(self, machine: Machine, model: Architecture, shape: Shape) -> None:
-        if any(a.compression for a in model.attentions):
-            raise DataError(f"{model.id}: serving is not modelled for attention over a compressed cache")
         self.machine, self.model, self.shape = machine, model, shape
         self.groups = shape.group / shape.attention_chips
         axes, work = (shape.tensor_parallel, shape.context_parallel, shape.parts), (shape.tokens, shape.keys, shape.sequences, shape.read)

@@ -123,7 +123,10 @@ def cached_numbers(model: Architecture, tensor_parallel: Any, context_parallel: 
         # the latent cache is held whole by every tensor-parallel rank; key-value heads are split
         split = context_parallel * (1 if attention.latent else minimum(tensor_parallel, attention.kv_heads))
         numbers = layers * (attention.cached + attention.index_dim) / split
-        if attention.window:
+        if attention.compression:  # an entry stands for several tokens; the last ones are kept beside them
+            growing = growing + numbers / attention.compression
+            kept = kept + layers * attention.cached / split * attention.window
+        elif attention.window:
             kept = kept + numbers * attention.window
         else:
             growing = growing + numbers
