@@ -130,7 +130,7 @@ def test_a_model_of_a_given_size_takes_another_one():
     assert (other.hidden, other.layers, other.blocks[0].feed_forward.experts) == (own.hidden, own.layers, own.blocks[0].feed_forward.experts)
     assert load_model(CATALOGUE, "sparse-3t", lambda: 0.0) is own  # zero: as its config says
     assert load_model(CATALOGUE, "deepseek-v3", lambda: 1 / 0) is load_model(CATALOGUE, "deepseek-v3")  # others are not asked for one
-    with pytest.raises(DataError, match="more than the .* weights beside the experts"):
+    with pytest.raises(DataError, match=r"more than the .* weights beside the experts"):
         load_model(CATALOGUE, "sparse-3t", lambda: 1e9)
 
 

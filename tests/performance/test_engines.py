@@ -26,9 +26,9 @@ from tco.performance.serving.plans import (
     decoding,
     describe,
     divisors,
-    layout_of,
     engines_of_world,
     filling,
+    layout_of,
     plan_axes,
     plans_of,
     stages_of,
@@ -192,7 +192,8 @@ def test_two_stages_hold_half_the_weights_and_the_same_caches():
     one, two = DecodePlan(8.0, 4.0, 1.0, 1.0, 0.0, 6.0), DecodePlan(16.0, 4.0, 1.0, 2.0, 0.0, 6.0)
     assert kept(two, made) == pytest.approx(kept(one, made) / 2, rel=1e-12)
     caches = [held(plan, made) - kept(plan, made) for plan in (one, two)]
-    assert caches[0] == pytest.approx(6 * (8192 + 1024) * 576 * 61, rel=1e-9)
+    # TensorRT-LLM gives caches nine tenths of what the weights leave free
+    assert caches[0] == pytest.approx(6 * (8192 + 1024) * 576 * 61 / 0.9, rel=1e-9)
     assert caches[1] == pytest.approx(caches[0], rel=1e-9)
 
 
