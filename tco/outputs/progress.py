@@ -1,0 +1,56 @@
+"""How far a long task is, on stderr: a bar on a terminal, elsewhere a line from time to time."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Any
+
+EVERY = 10.0  # seconds between two lines
+
+
+class Bar:
+    """Tells how many cases are done, how many a second, and how long the rest takes at that rate."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.quiet, self.began, self.told = quiet, time.monotonic(), time.monotonic()
+        self.bar: Any = None
+        self.task: Any = None
+
+    def __enter__(self) -> Bar:
+        if not self.quiet and sys.stderr is not None and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn
+
+            columns = TextColumn("{task.percentage:>3.0f} %"), BarColumn(None), TextColumn("{task.description}")
+            self.bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self.bar.start()
+            self.task = self.bar.add_task("starting", total=None)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+    def tell(self, found: int, made: int, total: int) -> None:
+        """Tell how far it is: what was found done, what was made since, and how many there are."""
+        if self.quiet:
+            return
+        now = time.monotonic()
+        rate = made / max(now - self.began, 1e-9)
+        left = (total - found - made) / rate if rate else 0.0
+        text = f"{found + made:,} of {total:,} cases, {rate:,.0f} a second, {lasting(left)} left"
+        if self.bar is not None:
+            self.bar.update(self.task, description=text, completed=found + made, total=total)
+        elif now - self.told >= EVERY:
+            self.told = now
+            print(text, file=sys.stderr, flush=True)
+
+
+def lasting(seconds: float) -> str:
+    """Return a time as people say it."""
+    for size, name in ((86400.0, "days"), (3600.0, "h"), (60.0, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {name}"
+    return f"{seconds:.0f} s"
