@@ -14,7 +14,8 @@ class Bar:
     """Tells how many cases are done, how many a second, and how long the rest takes at that rate."""
 
     def __init__(self, quiet: bool) -> None:
-        self.quiet, self.began, self.told = quiet, time.monotonic(), time.monotonic()
+        self.quiet, self.told = quiet, time.monotonic()
+        self.first: tuple[float, int] | None = None  # when the first cases were done, and how many: before that workers were starting
         self.bar: Any = None
         self.task: Any = None
 
@@ -38,9 +39,12 @@ class Bar:
         if self.quiet:
             return
         now = time.monotonic()
-        rate = made / max(now - self.began, 1e-9)
-        left = (total - found - made) / rate if rate else 0.0
-        text = f"{found + made:,} of {total:,} cases, {rate:,.0f} a second, {lasting(left)} left"
+        text = f"{found + made:,} of {total:,} cases"
+        if self.first is None:
+            self.first = now, made
+        elif now > self.first[0]:
+            rate = (made - self.first[1]) / (now - self.first[0])
+            text += f", {rate:,.0f} a second, {lasting((total - found - made) / rate)} left"
         if self.bar is not None:
             self.bar.update(self.task, description=text, completed=found + made, total=total)
         elif now - self.told >= EVERY:

@@ -46,7 +46,12 @@ def connected(workers: int | None, cluster: str | None) -> Iterator[Any]:
         warnings.simplefilter("ignore")  # of other versions of libraries: what counts is told by hash
         if cluster is None:
             own = distributed.LocalCluster(
-                n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=None, silence_logs=logging.CRITICAL
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=None,
+                memory_limit=None,
+                silence_logs=logging.CRITICAL,
             )
             address = held.enter_context(own)
         else:
@@ -79,7 +84,7 @@ def handed_out(client: Any, job: Job, folder: Folder, numbers: Iterator[int]) ->
         return client.submit(make, job, folder.place, number, key=f"tco-{run}-{number}", pure=False)
 
     threads = max(sum(client.nthreads().values()), 1)
-    waiting = library().as_completed([ask(number) for number in islice(numbers, AHEAD * threads)])
+    waiting = library().as_completed([ask(number) for number in islice(numbers, AHEAD * threads)], loop=client.loop)
     try:
         for future in waiting:
             yield made(future, folder)

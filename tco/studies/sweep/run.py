@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +16,7 @@ from tco.studies.sweep.partition import table_of
 from tco.studies.sweep.study import read_study
 
 MAX_CASES = 100_000_000
+TRIM, MMAP = (-1, 2**28), (-3, 2**25)  # options of mallopt with bytes: what may lie free, and what is asked of the system by itself
 COMPRESSION = "zstd"  # of numbers that hardly repeat it is the smallest for the time
 
 
@@ -93,12 +96,27 @@ def make(job: Job, place: str, number: int, folder: Folder | None = None) -> int
     from pyarrow import parquet
 
     refuse_stranger(job)
+    keep_memory()
     table, _ = table_of(job, number)
     stream = io.BytesIO()
     repeated = ["scenario", *(axis.path for axis in job.axes)]
     parquet.write_table(table, stream, compression=COMPRESSION, use_dictionary=repeated, write_statistics=True)
     (folder or Folder(place)).write(name_of(number), stream.getvalue())
     return number
+
+
+@cache
+def keep_memory() -> None:
+    """Let the C library of Linux keep what arrays leave free.
+
+    It gives it back and fetches it anew; a worker of Dask does so at once, which takes twice as long as what is computed in the memory.
+    """
+    import ctypes
+
+    with contextlib.suppress(OSError, AttributeError):
+        library = ctypes.CDLL(None)
+        for option, size in (TRIM, MMAP):
+            library.mallopt(option, size)
 
 
 def refuse_stranger(job: Job) -> None:
