@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from functools import partial
+from typing import Annotated
 
 import typer
 
 from tco.cli import app
 from tco.cli.options import Given, command
-
-if TYPE_CHECKING:
-    from tco.studies.sweep.run import Progress
 
 STOPPED = 130  # the exit code of what Ctrl-C ends
 
@@ -30,23 +28,17 @@ def sweep(
     from tco.outputs.document import document
     from tco.outputs.progress import Bar
     from tco.outputs.sweeps import header, rows, sweep_document, sweep_tables
-    from tco.studies.sweep import run
     from tco.studies.sweep.job import catalogue_on
+    from tco.studies.sweep.run import sweep as run
     from tco.studies.sweep.summary import summary
 
     keep_own(given, study)
-    last: list[Progress] = []
-
-    def tell(progress: Progress) -> None:
-        last[:] = [progress]
-        bar.tell(progress.found, progress.made, progress.cases)
-
     try:
         with Bar(given.quiet) as bar:
-            found = run.sweep(study, output, workers=workers, cluster=cluster, max_cases=max_cases, set=given.settings, data=given.data, tell=tell)
+            asked = partial(run, study, output, workers=workers, cluster=cluster, max_cases=max_cases)
+            found = asked(set=given.settings, data=given.data, tell=bar.tell)
     except KeyboardInterrupt:
-        far = f" after {last[0].finished:,} of {last[0].partitions:,} files" if last else ""
-        print(f"stopped{far}; the same command goes on from there", file=sys.stderr)
+        print("stopped; what is finished is kept, and the same command goes on from there", file=sys.stderr)
         raise SystemExit(STOPPED) from None
     said = summary(found)
     given.emit(

@@ -5,7 +5,10 @@ from __future__ import annotations
 import sys
 import time
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tco.studies.sweep.run import Progress
 
 EVERY = 10.0  # seconds between two lines
 
@@ -34,19 +37,19 @@ class Bar:
         if self.bar is not None:
             self.bar.stop()
 
-    def tell(self, found: int, made: int, total: int) -> None:
-        """Tell how far it is: what was found done, what was made since, and how many there are."""
+    def tell(self, progress: Progress) -> None:
+        """Tell how far it is; what was done before it began counts for no rate."""
         if self.quiet:
             return
-        now = time.monotonic()
-        text = f"{found + made:,} of {total:,} cases"
-        if self.first is None:
-            self.first = now, made
-        elif now > self.first[0]:
-            rate = (made - self.first[1]) / (now - self.first[0])
-            text += f", {rate:,.0f} a second, {lasting((total - found - made) / rate)} left"
+        now, done = time.monotonic(), progress.found + progress.made
+        text = f"{done:,} of {progress.cases:,} cases"
+        if progress.made and self.first is None:
+            self.first = now, progress.made
+        elif self.first is not None and now > self.first[0]:
+            rate = (progress.made - self.first[1]) / (now - self.first[0])
+            text += f", {rate:,.0f} a second, {lasting((progress.cases - done) / rate)} left"
         if self.bar is not None:
-            self.bar.update(self.task, description=text, completed=found + made, total=total)
+            self.bar.update(self.task, description=text, completed=done, total=progress.cases)
         elif now - self.told >= EVERY:
             self.told = now
             print(text, file=sys.stderr, flush=True)

@@ -14,7 +14,7 @@ from tco.studies.sweep.study import Draw
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
 
-BITS = 53  # of a number of a Sobol sequence: as many as a float has
+BITS = 30  # of a number of a Sobol sequence, and with them its longest: what the generator knows how to skip
 ROUNDS = 4  # of a Feistel network: what follows is a random permutation (Luby and Rackoff 1988)
 ENDS = 2.0**-54, 1 - 2.0**-53  # the lowest and highest share: beyond them a deviate is infinite
 

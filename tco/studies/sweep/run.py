@@ -69,6 +69,8 @@ def sweep(
     held = claim(place, job)
     found = sum(layout.cases_in(number) for number in held if number < layout.partitions)
     progress = Progress(layout.cases, found, 0, layout.partitions, len(held))
+    if tell is not None:
+        tell(progress)
     missing = (number for number in range(layout.partitions) if number not in held)
     for made in made_by(workers, cluster, job, place, missing):
         progress = progress._replace(made=progress.made + layout.cases_in(made), finished=progress.finished + 1)

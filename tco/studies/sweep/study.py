@@ -20,6 +20,7 @@ PLANS = ("best", "near", "held")
 METHODS = ("random", "latin-hypercube", "sobol")
 DRAW = ("samples", "seed", "method", "paths")
 LIMITS = ("min", "max")
+SEQUENCE = 2**30  # points of a Sobol sequence of as many bits as the generator has
 MOST = 2**53  # cases: beyond it their numbers are no longer whole
 
 
@@ -150,6 +151,8 @@ def draw_of(found: Mapping[str, Any], where: str, grid: Mapping[str, Any]) -> Dr
     method, paths = found.get("method", METHODS[0]), found.get("paths")
     if method not in METHODS:
         raise unknown("method", str(method), METHODS, where)
+    if method == "sobol" and samples > SEQUENCE:
+        raise DataError(f"{where}: samples is {samples:,}, expected {SEQUENCE:,} or fewer of a Sobol sequence")
     if paths is not None:
         if not isinstance(paths, list) or not paths or not all(isinstance(one, str) for one in paths):
             raise DataError(f"{where}: paths is {paths!r}, expected a list of input paths, or to be left out: every input with a range")
