@@ -121,7 +121,8 @@ def column(rows: Rows, field: pyarrow.Field) -> pyarrow.Array:
     import pyarrow as pa
 
     found = rows.columns.get(field.name)
-    if isinstance(found, np.ndarray):
-        missing = ~np.isfinite(found)
-        return pa.array(found, field.type, mask=missing if missing.any() else None)
-    return pa.repeat(pa.scalar(found, field.type), rows.number)
+    if not isinstance(found, np.ndarray):
+        return pa.repeat(pa.scalar(found, field.type), rows.number)
+    there = np.isfinite(found)
+    mask = None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))
+    return pa.Array.from_buffers(field.type, rows.number, [mask, pa.py_buffer(np.ascontiguousarray(found))])  # from an array it would read in pandas
