@@ -117,12 +117,17 @@ def schema_of(job: Job, number: int) -> pyarrow.Schema:
 
 
 def column(rows: Rows, field: pyarrow.Field) -> pyarrow.Array:
-    """Return a column of a partition; what has no value is null."""
+    """Return a column of a partition; what has no value is null. It is put together from bytes: made of numbers it would read in pandas."""
     import pyarrow as pa
 
-    found = rows.columns.get(field.name)
-    if not isinstance(found, np.ndarray):
-        return pa.repeat(pa.scalar(found, field.type), rows.number)
-    there = np.isfinite(found)
+    found, count = rows.columns.get(field.name), rows.number
+    if found is None:
+        return pa.nulls(count, field.type)
+    if isinstance(found, str):
+        text = found.encode()
+        ends = np.arange(count + 1, dtype=np.int32) * np.int32(len(text))
+        return pa.Array.from_buffers(field.type, count, [None, pa.py_buffer(ends), pa.py_buffer(text * count)])
+    many = np.ascontiguousarray(np.broadcast_to(found, count), dtype=float)
+    there = np.isfinite(many)
     mask = None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))
-    return pa.Array.from_buffers(field.type, rows.number, [mask, pa.py_buffer(np.ascontiguousarray(found))])  # from an array it would read in pandas
+    return pa.Array.from_buffers(field.type, count, [mask, pa.py_buffer(many)])
