@@ -101,10 +101,10 @@ def made(future: Any, folder: Folder) -> int:
     except TcoError:
         raise
     except library().KilledWorker as error:
-        raise UsageError(f"workers died again and again over one partition ({error}); finished ones are kept, run again to go on") from None
+        raise UsageError(f"workers died again and again over one partition ({error})") from None
     except Exception as error:
         if type(error).__name__ in ("CancelledError", "FutureCancelledError", "CommClosedError"):
-            raise UsageError("the scheduler is lost; finished partitions are kept, run again to go on") from None
+            raise UsageError("the scheduler is lost") from None
         raise
     if folder.lacks(name_of(number)):
         raise UsageError(f"{folder.place}: a worker has written where it cannot be seen from here; name a folder that all share, or a URL")

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tco.foundation.errors import DataError, UsageError
+from tco.foundation.errors import DataError, TcoError, UsageError
 from tco.studies.sweep.folder import Folder, claim, name_of
 from tco.studies.sweep.job import Job, data_hash, job_of, program
 from tco.studies.sweep.partition import table_of
@@ -72,10 +72,16 @@ def sweep(
     if tell is not None:
         tell(progress)
     missing = (number for number in range(layout.partitions) if number not in held)
-    for made in made_by(workers, cluster, job, place, missing):
-        progress = progress._replace(made=progress.made + layout.cases_in(made), finished=progress.finished + 1)
-        if tell is not None:
-            tell(progress)
+    try:
+        for made in made_by(workers, cluster, job, place, missing):
+            progress = progress._replace(made=progress.made + layout.cases_in(made), finished=progress.finished + 1)
+            if tell is not None:
+                tell(progress)
+    except TcoError as error:
+        if not progress.finished:
+            raise
+        kept = f"{progress.finished:,} of {progress.partitions:,} files are finished and kept, run again to go on"
+        raise type(error)(f"{error}; {kept}") from None
     place.clear()
     return Sweep(job, place.place, progress)
 

@@ -282,6 +282,7 @@ def test_a_full_disk_keeps_what_is_finished(cut, tmp_path, monkeypatch):
     found = cli("sweep", path, "-o", folder)
     assert found.exit_code == 2
     assert "cannot be written (No space left on device)" in found.stderr
+    assert "3 of 6 files are finished and kept" in found.stderr
     assert sorted(bytes_of(folder)) == ["_study.json", "part-000000.parquet", "part-000001.parquet", "part-000002.parquet"]
     monkeypatch.setattr(os, "fsync", sync)
     assert cli("sweep", path, "-o", folder).exit_code == 0
