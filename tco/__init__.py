@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tco.chain.saved import load_result
     from tco.chain.scenario import evaluate
     from tco.studies.asking import compare, diff, frontier
+    from tco.studies.sweep.run import sweep
     from tco.studies.uncertainty import uncertainty
 
 __version__ = "0.1.0"
@@ -25,6 +26,7 @@ __all__ = [
     "frontier",
     "load_catalogue",
     "load_result",
+    "sweep",
     "uncertainty",
 ]
 
@@ -38,6 +40,7 @@ _HOMES = {
     "compare": "tco.studies.asking",
     "diff": "tco.studies.asking",
     "frontier": "tco.studies.asking",
+    "sweep": "tco.studies.sweep.run",
     "uncertainty": "tco.studies.uncertainty",
 }
 

@@ -224,32 +224,35 @@ class Inputs:
 
             self.found |= practised(self.catalogue, self.system.chip, self.text("workload.practice"))
         if self.structure is not None:
-            self.structure.check(self.system, self.text)
             self.readings = dict(self.structure.readings)
         values = self.values(as_number)
         if self.system.bare:
             chip = f"parts.{scenario.system}"
             self.system = bare_system(self.catalogue, scenario.system, values.structure(f"{chip}.{DOMAIN}"), values.exists(f"{chip}.point_to_point"))
             refuse_unjoined(self.system, self.catalogue, values)
-            if self.texts.get("workload.formats"):
-                self.take_formats(values, wanted)
+            self.take_formats(values, wanted)
             self.judged = set(values.inputs)
             return
         if self.system.alternatives:
             self.alternatives = self.cheapest(values) if self.structure is None else dict(self.structure.alternatives)
             self.system = load_system(self.catalogue, scenario.system, variant, self.alternatives)
-        if self.texts.get("workload.formats"):
-            self.take_formats(values, wanted)
+        self.take_formats(values, wanted)
         refuse_bad_wires(self.system, self.catalogue, values)
         refuse_unjoined(self.system, self.catalogue, values)
         self.judged = set(values.inputs)
 
     def take_formats(self, values: Values, wanted: Mapping[str, Given]) -> None:
-        """Take the formats that the chip computes itself where they are asked for, but for those that somebody sets."""
-        from tco.chain.formats import formats_named, native  # most scenarios state theirs
+        """Take the formats that the chip computes itself where they are asked for, but for those that somebody sets.
 
-        if formats_named(self.text("workload.formats")):
-            self.texts |= {path: text for path, text in native(values, self.system.chip).items() if path not in wanted}
+        Then all texts are known, and a structure that was given can be told from that of others.
+        """
+        if self.texts.get("workload.formats"):
+            from tco.chain.formats import formats_named, native  # most scenarios state theirs
+
+            if formats_named(self.text("workload.formats")):
+                self.texts |= {path: text for path, text in native(values, self.system.chip).items() if path not in wanted}
+        if self.structure is not None:
+            self.structure.check(self.system, self.text)
 
     def system_of(self, variant: dict[str, str]) -> System:
         """Return the system a scenario names, or the domain of a chip alone, whose size and links settings may still change."""
