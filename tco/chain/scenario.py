@@ -31,7 +31,6 @@ from tco.chain.structure import Structure, structure_of
 from tco.chain.workloads import WORKLOADS, unasked, without_plan
 from tco.economics.cost import Cost, power_per_chip, shares_by_kind
 from tco.economics.rebates import Rebate
-from tco.economics.reliability import RATE, goodput
 from tco.economics.site import facility_power
 from tco.foundation.errors import DataError
 from tco.foundation.trace import Node, Trace, recording, scope, walk
@@ -233,23 +232,7 @@ def run(inputs: Inputs, values: Values, plan: Any = None, found: ServingResult |
     cost = cost_of(inputs, values, bill, network, rebates)
     with scope(inputs.kind):
         workload = found or WORKLOADS[inputs.kind](inputs, values, plan)
-    metrics = collect(values, system, cost, workload)
-    name_goodput(inputs, values, metrics)
-    return Chain(system, bill, network, rebates, cost, workload, metrics)
-
-
-def name_goodput(inputs: Inputs, values: Values, found: dict[str, Any]) -> None:
-    """Name what failures leave of the time; of parts for which nobody states how often they fail, none does."""
-    system = inputs.system
-
-    def states(part: str) -> bool:
-        return inputs.catalogue.has_part_value(part, RATE) or values.has(f"parts.{part}.{RATE}")
-
-    if any(states(leaf.part) for leaf in system.leaves):
-        with scope("metrics", "goodput"):
-            found["goodput"] = values.derived(
-                "metrics.goodput", METRICS["goodput"].unit, lambda: goodput(values, system, states, inputs.kind == "training")
-            )
+    return Chain(system, bill, network, rebates, cost, workload, collect(values, system, cost, workload))
 
 
 class SystemBill(NamedTuple):
@@ -291,6 +274,7 @@ def collect(values: Values, system: System, cost: Cost | None, workload: Serving
         return found[metric]
 
     if cost is not None:
+        found["goodput"] = cost.goodput
         cost_metrics(values, system, cost, name)
     for metric, attribute in (
         ("peak_bf16_flop_per_s", "peak_bf16"),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from tco.economics.finance import yearly_upkeep
 from tco.economics.flows import Flow, Terms, chip_hour
+from tco.economics.goodput import Failing
 from tco.economics.ownership import Holding, design_share, seller_margin, tax_on_purchase
 from tco.economics.rebates import Rebate
+from tco.economics.reliability import yearly_repairs
 from tco.economics.site import (
     building_price,
     liquid_building_rate,
@@ -63,12 +65,19 @@ def power_per_chip(power: Watt, chips: Chip) -> Any:
     return power / chips
 
 
+@formula(unit="USD", source="tco-model")
+def price_of_each(price: USD, count: Pure) -> Any:
+    """Price of one of some equal parts, or its share in the price of what holds them: c = C / n."""
+    return price / count
+
+
 @formula(unit="USD/chip/h", source="tco-model")
-def used_chip_hour(calendar: USDPerChipHour, availability: Pure, utilisation: Pure) -> Any:
-    """Cost of a chip-hour that is available and used: calendar cost / (availability x utilisation)."""
-    return calendar / (availability * utilisation)
+def used_chip_hour(calendar: USDPerChipHour, goodput: Pure, utilisation: Pure) -> Any:
+    """Cost of a chip-hour that makes progress and is used: calendar cost / (goodput x utilisation)."""
+    return calendar / (goodput * utilisation)
 
 
+REPAIRS = "terms.repairs"  # share of the parts that fail which the owner buys anew
 HARDWARE = ("servers", "network", "storage", "rent")  # classes whose price is that of the hardware; the others rest on terms
 
 
@@ -122,12 +131,12 @@ class Cost(NamedTuple):
     energy: Any  # per chip-hour
     per_chip_hour: Any
     gross_per_chip_hour: Any
-    availability: Any
+    goodput: Any  # share of the hours that failures leave
     utilisation: Any
 
     def used(self, per_chip_hour: Any) -> Any:
         """Return the cost of a used chip-hour for a cost per calendar hour."""
-        return used_chip_hour(per_chip_hour, self.availability, self.utilisation)
+        return used_chip_hour(per_chip_hour, self.goodput, self.utilisation)
 
 
 class Ledger:
@@ -172,20 +181,31 @@ def cost_of_world(
     rebates: list[Rebate],
     chips: float,
     tenure: str,
+    goodput: Any,
     sidecar: str | None = None,
     holding: Holding = Holding(),  # noqa: B008 - a constant
+    broken: Sequence[Failing] = (),
 ) -> Cost:
     """Return every cost line of a world of `chips` and their sums.
 
     `tenure` is 'own' or 'colocation'; `sidecar` is the part that cools liquid-cooled racks where the site cannot; `holding` says
-    what else of owner and racks decides which lines there are.
+    what else of owner and racks decides which lines there are; `broken` is what fails and the owner buys anew.
     """
     with scope("cost"):
-        return lines_and_sums(values, bill, network, rebates, chips, tenure, sidecar, holding)
+        return lines_and_sums(values, bill, network, rebates, chips, tenure, goodput, sidecar, holding, broken)
 
 
 def lines_and_sums(
-    values: Values, bill: Bill, network: Network, rebates: list[Rebate], chips: float, tenure: str, sidecar: str | None, holding: Holding
+    values: Values,
+    bill: Bill,
+    network: Network,
+    rebates: list[Rebate],
+    chips: float,
+    tenure: str,
+    goodput: Any,
+    sidecar: str | None,
+    holding: Holding,
+    broken: Sequence[Failing],
 ) -> Cost:
     """Return the cost of a world, its cells named in the place that is open."""
     ledger = Ledger(values, chips, holding.annuity)
@@ -214,6 +234,7 @@ def lines_and_sums(
         ledger.priced("site/sidecar", "cooling", cooler, path)
         ledger.yearly("upkeep/sidecar", "upkeep", yearly_upkeep, cooler, "terms.maintenance")
     ledger.yearly("upkeep/equipment", "upkeep", yearly_upkeep, capex, "terms.maintenance")
+    add_repairs(ledger, values, bill, broken)
     gross = total("gross_cost_per_chip_hour", [line.usd_per_chip_hour for line in ledger.lines])
     for rebate in rebates:
         path = rebate.path.replace(".", "/")
@@ -233,7 +254,7 @@ def lines_and_sums(
         energy,
         calendar,
         gross,
-        values["terms.availability"],
+        goodput,
         values["terms.utilisation"],
     )
 
@@ -269,6 +290,27 @@ def add_surcharges(ledger: Ledger, values: Values, bill: Bill, network: Any, sto
         found.append(tax_on_purchase(taxed, tax))
         ledger.priced("servers/tax", "servers", found[-1], "terms.purchase_tax")
     return found
+
+
+def add_repairs(ledger: Ledger, values: Values, bill: Bill, broken: Sequence[Failing]) -> None:
+    """Add the parts bought anew for those that fail: their owner pays for a share, the rest a reset mends or the vendor replaces.
+
+    A part counts with what it contains, and for its share of what it is sold in.
+    """
+    if not broken:
+        return
+    found, paths = [], [REPAIRS]
+    for one in broken:
+        place = one.leaf.path
+        held = [line for line in bill.lines if line.extended is not None and (line.path == place or line.path.startswith(f"{place}/"))]
+        held = held or [line for line in bill.lines if line.extended is not None and place.startswith(f"{line.path}/")]
+        with scope("repairs", place):
+            each = price_of_each(total("price", [line.extended for line in held]), one.leaf.quantity)
+            found.append(yearly_repairs(each, one.failures, values[REPAIRS]))
+        paths.append(one.path)
+    with scope("repairs"):
+        whole = total("all_repairs", found)
+        ledger.add(ledger.terms.recurring("upkeep/repairs", "upkeep", whole, tuple(dict.fromkeys(paths))))
 
 
 def per_chip(share: Callable[..., Any], name: str, whole: Any, chips: float) -> Any:

@@ -76,7 +76,8 @@ class Project:
         self.tokens = result.metrics.get("output_tokens_per_s_per_chip")
         self.months = months(values[OPERATION])
         self.lead, self.ramp = round(values["money.lead_time"]), values["money.ramp"]
-        self.used = values["terms.availability"] * values["terms.utilisation"]
+        self.up = result.metrics["goodput"]
+        self.used = self.up * values["terms.utilisation"]
 
     def money(self) -> Money:
         """Return payments and everything that follows from them."""
@@ -160,7 +161,7 @@ class Project:
         time = np.arange(1.0, self.months + 1)
         share, left = self.used * ramped_share(time, self.ramp), price_path(self.values["money.price_fall"], time + lead)
         fixed = min(months(self.values["money.contract"]), self.months)
-        least = self.values["terms.availability"] * self.values["money.take_or_pay"]
+        least = self.up * self.values["money.take_or_pay"]
         share[:fixed], left[:fixed] = charged_share(share[:fixed], least), 1.0
         return share, left, fixed
 

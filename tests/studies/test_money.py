@@ -142,7 +142,7 @@ def test_the_calendar_of_a_deal(catalogue):
     income = {one.month: -one.usd for one in found.payments if one.line == INCOME and one.month > 4}
     assert min(income) == 5
     assert max(income) == 64
-    full = 3.3 * 72 * 730 * 0.97 * 0.8
+    full = 3.3 * 72 * 730 * result.metrics["goodput"] * 0.8
     assert income[5] == pytest.approx(full / 6 * 0.75)
     assert income[40] == pytest.approx(full * 0.75)  # the contract's last month, a quarter of it paid ahead
     assert income[41] == pytest.approx(full * 0.8 ** (41 / 12))
