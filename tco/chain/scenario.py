@@ -225,7 +225,7 @@ def run(inputs: Inputs, values: Values, plan: Any = None, found: ServingResult |
         with scope(inputs.kind):
             workload = found or WORKLOADS[inputs.kind](inputs, values, plan)
         return Chain(system, None, None, [], None, workload, collect(values, system, None, workload))
-    bill = bill_of_materials(system, values, catalogue)
+    bill = bill_of_materials(system, values, catalogue, inputs.dies)
     network = design_network(inputs, values)
     refuse_strangers(inputs, values, bill, network)
     rebates = rebates_of(inputs, values, bill)
@@ -251,7 +251,7 @@ def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], vari
     if inputs.system.bare:
         raise without_bill(catalogue, name)
     values = inputs.values(as_number)
-    bill = bill_of_materials(inputs.system, values, catalogue)
+    bill = bill_of_materials(inputs.system, values, catalogue, inputs.dies)
     rebates = rebates_of(inputs, values, bill)
     notes = [*inputs.notes, *(f"{path} is set, but this bill does not rest on it" for path in inputs.unused(values))]
     return SystemBill(inputs.system, bill, rebates, inputs.date, notes)
