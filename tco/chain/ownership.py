@@ -18,7 +18,7 @@ from tco.hardware.bill import Bill
 from tco.hardware.network import Network
 from tco.hardware.nics import network_parts
 
-LIQUID, BACKUP = "site.liquid_premium", "site.backup_usd_per_mw"
+LIQUID, BACKUP, DEMAND = "site.liquid_premium", "site.backup_usd_per_mw", "site.demand_charge"
 BATTERY = "backup_time"  # what a part that holds the power of a rack states
 
 
@@ -53,7 +53,8 @@ def holding_of(inputs: Inputs, values: Values) -> Holding:
     liquid = system.cooling == inputs.cooling == "liquid" and inputs.states(LIQUID, values)
     battery = any(catalogue.has_part_value(part, BATTERY) for part, quantity in system.quantity.items() if quantity)
     design = system.chip if system.owner_pays == BUILT_UP else None
-    return Holding(design, network_parts(system), liquid, battery and inputs.states(BACKUP, values), inputs.annuity)
+    backup, demand = battery and inputs.states(BACKUP, values), inputs.states(DEMAND, values)
+    return Holding(design, network_parts(system), liquid, backup, demand, inputs.annuity)
 
 
 def agreements_of(inputs: Inputs) -> list[Agreement]:

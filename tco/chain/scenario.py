@@ -19,6 +19,7 @@ from tco.catalog.accuracy import STATED, order_of, standing
 from tco.catalog.systems import System, load_system
 from tco.chain import metrics as joined
 from tco.chain.ages import Ages, ages_of
+from tco.chain.carbon import add_carbon
 from tco.chain.connections import design_network
 from tco.chain.inputs import HEADLINE_SYSTEM, Inputs, Scenario, load_scenario, system_inputs
 from tco.chain.metrics import METRICS
@@ -232,7 +233,9 @@ def run(inputs: Inputs, values: Values, plan: Any = None, found: ServingResult |
     cost = cost_of(inputs, values, bill, network, rebates)
     with scope(inputs.kind):
         workload = found or WORKLOADS[inputs.kind](inputs, values, plan)
-    return Chain(system, bill, network, rebates, cost, workload, collect(values, system, cost, workload))
+    metrics = collect(values, system, cost, workload)
+    add_carbon(inputs, values, cost, metrics)
+    return Chain(system, bill, network, rebates, cost, workload, metrics)
 
 
 class SystemBill(NamedTuple):

@@ -16,6 +16,7 @@ from tco.economics.site import (
     liquid_building_rate,
     rate_without_backup,
     sidecar_price,
+    yearly_demand,
     yearly_energy,
     yearly_rent,
     yearly_staff,
@@ -335,6 +336,8 @@ def add_site(ledger: Ledger, values: Values, it_power: Any, tenure: str, holding
         ledger.yearly("site/staff", "staff", yearly_staff, it_power, "site.staff")
     else:
         ledger.yearly("site/colocation", "building", yearly_rent, it_power, "site.colo_usd_per_kw_month")
+    if holding.demand_charge:
+        ledger.yearly("site/demand", "energy", yearly_demand, it_power, "site.pue_peak", "site.demand_charge")
     return ledger.yearly("site/energy", "energy", yearly_energy, it_power, "site.load_factor", "site.pue", "site.electricity_price")
 
 
