@@ -35,9 +35,7 @@ def fleet_table(fleet: Fleet) -> Table:
     rows.append(("all", "", *cells(fleet.stages[-1].so_far)))
     taken = fleet.stages[-1].so_far["site_power_w"] or 0.0
     below = [] if fleet.power is None else [f"{taken / 1e6:,.0f} of {fleet.power / 1e6:,.0f} MW are taken."]
-    below.append(
-        "Power is that of the grid at the worst hour, MUSD the IT price, MUSD/year the whole cost; tokens are output tokens where all chips are up and used."
-    )
+    below.append("MW are the grid's at the worst hour, MUSD the IT price, MUSD/year the whole cost; tokens are those of chips up and used.")
     results = [one.result for one in fleet.asked]
     return Table(
         ("date", "scenario", *(name for name, _ in COLUMNS.values())),
