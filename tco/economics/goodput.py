@@ -38,7 +38,8 @@ from tco.hardware.nics import cards_of
 
 RATE = "failure_rate"  # attribute of parts that fail often enough to count
 USUAL_RATE = "failures.chip_rate"  # of a chip whose rate nobody states
-TAIL = 6  # terms of the chance that too many parts are down: the next are smaller by orders of magnitude
+TAIL = 3  # terms of the chance that too many parts are down: the next are smaller by orders of magnitude
+NEVER = 8  # parts to spare, from which on no holder ever lacks one
 SPARE = "_spare"  # ends the name of lanes beyond those that are needed
 AVAILABILITY = "terms.availability"
 
@@ -114,6 +115,8 @@ def bandwidth_lost(values: Values, system: System, one: Failing, cluster: Any) -
     """Return the share of the scale-up bandwidth that is missing where the slowest group of switches of a cluster sets the pace."""
     parts, spared, groups = switches_of_a_chip(system, one.leaf)
     down = share_down(values[one.path], values["failures.repair_time"])
+    if not spared:  # the mean of what is down is the share that is missing
+        return slowest_of(down, groups, system.chips, cluster)
     missing = []
     for beyond, chance in too_many(down, parts, spared):
         with scope(f"short-{beyond}"):
@@ -126,6 +129,8 @@ def availability(values: Values, system: System, found: list[Failing], trains: b
     lost = []
     for one in found:
         with scope(one.leaf.path):
+            if system.spares.get(one.leaf.part, 0) >= NEVER:
+                continue
             if not is_switch(system, one):
                 lost.append(hours_lost(values, system, one))
             elif not switches_of_a_chip(system, one.leaf)[1]:

@@ -79,7 +79,7 @@ def test_the_switches_a_chip_can_spare(name, variant, wired, spared, groups, cat
     assert switches_of_a_chip(system, leaf) == (wired, spared, groups)
 
 
-@given(st.floats(1e-6, 0.02), st.integers(1, 20), st.integers(0, 4))
+@given(st.floats(1e-6, 0.005), st.integers(1, 20), st.integers(0, 4))
 def test_the_chance_that_too_many_are_down(down, parts, spared):
     found = sum(chance for _, chance in too_many(down, parts, spared))
     assert found == pytest.approx(binom.sf(spared, parts, down), rel=1e-3, abs=1e-15)
