@@ -6,7 +6,7 @@ from typing import Any
 
 from tco.chain.inputs import Inputs
 from tco.chain.placement import SIDECAR, needs_sidecar
-from tco.economics.cost import REPAIRS, Cost, cost_of_world
+from tco.economics.cost import FLASH_CAPACITY, OBJECT_CAPACITY, REPAIRS, Cost, cost_of_world
 from tco.economics.goodput import AVAILABILITY, RATE, Failing, failing, goodput
 from tco.economics.ownership import Holding
 from tco.economics.perspective import BUILT_UP
@@ -54,7 +54,8 @@ def holding_of(inputs: Inputs, values: Values) -> Holding:
     battery = any(catalogue.has_part_value(part, BATTERY) for part, quantity in system.quantity.items() if quantity)
     design = system.chip if system.owner_pays == BUILT_UP else None
     backup, demand = battery and inputs.states(BACKUP, values), inputs.states(DEMAND, values)
-    return Holding(design, network_parts(system), liquid, backup, demand, inputs.annuity)
+    flash, objects = (inputs.states(path, values) for path in (FLASH_CAPACITY, OBJECT_CAPACITY))
+    return Holding(design, network_parts(system), liquid, backup, demand, (flash, objects), inputs.annuity)
 
 
 def agreements_of(inputs: Inputs) -> list[Agreement]:

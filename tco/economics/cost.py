@@ -21,6 +21,7 @@ from tco.economics.site import (
     yearly_rent,
     yearly_staff,
 )
+from tco.economics.storage import stored_price, world_bytes, yearly_stored
 from tco.foundation.formula import formula, total
 from tco.foundation.provenance import SOURCED, worst
 from tco.foundation.trace import scope
@@ -79,6 +80,8 @@ def used_chip_hour(calendar: USDPerChipHour, goodput: Pure, utilisation: Pure) -
 
 
 REPAIRS = "terms.repairs"  # share of the parts that fail which the owner buys anew
+FLASH, OBJECTS = "parts.flash-storage.price_per_byte", "parts.object-storage.rent_per_byte"
+FLASH_CAPACITY, OBJECT_CAPACITY = "cluster.flash_capacity", "cluster.object_capacity"
 HARDWARE = ("servers", "network", "storage", "rent")  # classes whose price is that of the hardware; the others rest on terms
 
 
@@ -218,9 +221,7 @@ def lines_and_sums(
         ledger.capital(f"network/{part.name}", "network", in_common[-1], part.kind, part.sources, part.inputs)
     network_price = total("network_share", in_common)
     all_network = total("scale_out_network", [*in_racks, network_price]) if in_racks else network_price
-    kinds = [line.kind for line in bill.lines if line.extended is not None]
-    storage = storage_price(bill.price, values["cluster.storage_share"])
-    ledger.priced("storage", "storage", storage, "cluster.storage_share", kinds=kinds)
+    storage = add_storage(ledger, values, bill, chips, holding.tiers)
     capex = total("capex", [bill.price, network_price, storage, *add_surcharges(ledger, values, bill, network_price, storage)])
     network_power = world_power_share(network.power, chips, values["cluster.chips"])
     it_power = total("it_power", [bill.power, network_power])
@@ -258,6 +259,26 @@ def lines_and_sums(
         goodput,
         values["terms.utilisation"],
     )
+
+
+def add_storage(ledger: Ledger, values: Values, bill: Bill, chips: float, tiers: tuple[bool, bool]) -> Any:
+    """Add storage as a share of the servers, or the tiers a cluster states instead: flash it buys, objects it rents; return what is bought."""
+    flash, objects = tiers
+    if not flash and not objects:
+        kinds = [line.kind for line in bill.lines if line.extended is not None]
+        storage = storage_price(bill.price, values["cluster.storage_share"])
+        ledger.priced("storage", "storage", storage, "cluster.storage_share", kinds=kinds)
+        return storage
+    bought: Any = 0.0
+    if flash:
+        with scope("storage", "flash"):
+            bought = stored_price(world_bytes(values[FLASH_CAPACITY], chips, values["cluster.chips"]), values[FLASH])
+        ledger.priced("storage/flash", "storage", bought, FLASH, FLASH_CAPACITY)
+    if objects:
+        with scope("storage", "objects"):
+            held = world_bytes(values[OBJECT_CAPACITY], chips, values["cluster.chips"])
+        ledger.yearly("storage/objects", "upkeep", yearly_stored, held, OBJECTS)
+    return bought
 
 
 def add_servers(ledger: Ledger, values: Values, bill: Bill, network: frozenset[str]) -> list[Any]:
