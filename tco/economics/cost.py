@@ -326,11 +326,11 @@ def add_repairs(ledger: Ledger, values: Values, bill: Bill, broken: Sequence[Fai
         place = one.leaf.path
         held = [line for line in bill.lines if line.extended is not None and (line.path == place or line.path.startswith(f"{place}/"))]
         held = held or [line for line in bill.lines if line.extended is not None and place.startswith(f"{line.path}/")]
-        with scope("repairs", place):
+        with scope("upkeep/repairs", place):
             each = price_of_each(total("price", [line.extended for line in held]), one.leaf.quantity)
             found.append(yearly_repairs(each, one.failures, values[REPAIRS]))
         paths.append(one.path)
-    with scope("repairs"):
+    with scope("upkeep/repairs"):
         whole = total("all_repairs", found)
         ledger.add(ledger.terms.recurring("upkeep/repairs", "upkeep", whole, tuple(dict.fromkeys(paths))))
 
