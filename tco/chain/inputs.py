@@ -23,6 +23,7 @@ from tco.foundation.provenance import KEPT, Given, Input
 from tco.foundation.values import Reader, Rule, Values, as_number
 from tco.hardware.bill import offers
 from tco.hardware.nics import from_the_tree
+from tco.hardware.silicon import USUAL_YIELD, YIELDS
 from tco.hardware.wires import refuse_bad_wires, refuse_unjoined
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "terms.perspective": "perspective",
     "terms.owner": "owner",
     "terms.annuity": "annuity",
+    "terms.yield": "yield",
     "site.tenure": "tenure",
     "site.cooling": "cooling",
     "site.ready": "ready",
@@ -75,6 +77,7 @@ CORE = "workload.attention_core_format"
 IMPLIED = ("workload.attention_format", "workload.expert_format", CORE)  # texts that the model's checkpoint or the chip's engine may say
 USUAL = {  # texts that are taken so where nothing says otherwise
     "terms.annuity": "yearly",
+    "terms.yield": USUAL_YIELD,
     "workload.formats": "given",
     "cluster.network": "rdma",
     **dict.fromkeys(
@@ -370,6 +373,14 @@ class Inputs:
         if annuity not in ANNUITIES:
             raise unknown("annuity", annuity, ANNUITIES, "terms.annuity")
         return annuity
+
+    @property
+    def dies(self) -> str:
+        """The model of the yield of the dies that are built up from their wafer."""
+        model = self.text("terms.yield")
+        if model not in YIELDS:
+            raise unknown("model of yield", model, YIELDS, "terms.yield")
+        return model
 
     @property
     def cooling(self) -> str:

@@ -14,8 +14,8 @@ from typer.main import get_group
 from tco import __version__
 
 ALONE = (
-    *("baseline", "bom", "calibrate", "claims", "collective", "compare", "diff", "explain", "export", "fabric", "frontier", "init", "kernel"),
-    *("measure", "network", "perf", "plot", "price", "sensitivity", "solve", "sweep", "uncertainty", "validate"),
+    *("baseline", "bom", "calibrate", "claims", "collective", "compare", "diff", "explain", "export", "fabric", "fleet", "frontier", "init"),
+    *("kernel", "measure", "network", "perf", "plot", "price", "sensitivity", "solve", "sweep", "uncertainty", "validate"),
 )
 SHELVES = ("parts", "systems", "models", "scenarios", "sources", "rebates")
 DOCUMENTS = ("sites", "terms", "workloads", "clusters", "perspectives")

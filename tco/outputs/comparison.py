@@ -33,6 +33,8 @@ SHOWN: tuple[tuple[str, str, str, float], ...] = (
     ("usd_per_million_tokens", "cost / million tokens, all", "USD", 1),
     ("perf_per_tco_gross_vs_baseline", "performance per cost, gross", "x", 1),
     ("perf_per_tco_vs_baseline", "performance per cost, net", "x", 1),
+    ("grid_co2e_g_per_chip_hour", "grid carbon a chip-hour, CO2e", "g", 1),
+    ("embodied_co2e_g_per_chip_hour", "embodied carbon a chip-hour, CO2e", "g", 1),
     ("step_s", "training step", "s", 1),
     ("mfu", "model FLOPs utilisation", "%", 0.01),
     ("exposed_communication", "of a step waits for links", "%", 0.01),
@@ -40,7 +42,7 @@ SHOWN: tuple[tuple[str, str, str, float], ...] = (
     ("train_usd_per_trillion_tokens", "cost / trillion training tokens", "million USD", 1e6),
 )
 PHASES = ("decode", "prefill", "step")
-COSTS = {name for name in METRICS if "usd" in name or "power" in name} | RATIOS
+COSTS = {name for name in METRICS if any(word in name for word in ("usd", "power", "co2e"))} | RATIOS
 
 
 def kinds_of(metric: str) -> frozenset[str]:
@@ -173,7 +175,9 @@ PARTS = {"precision": "weights", "attention_format": "attention", "expert_format
 def formats_of(result: Result) -> dict[str, str]:
     """Return the format of the weights, and of the parts of a model that have another."""
     texts = result.texts
-    whole = texts["workload.precision"]
+    whole = texts.get("workload.precision")  # no model, no format
+    if whole is None:
+        return {}
     found = {words: texts.get(f"workload.{name}", whole) for name, words in PARTS.items()}
     return {words: form for words, form in found.items() if form != whole or words == PARTS["precision"]}
 
@@ -195,7 +199,7 @@ def formats_rows(results: Sequence[Result]) -> list[Sequence[str]]:
     """Return a row for each part whose format differs between results."""
     shared, found = common_formats(results), [formats_of(result) for result in results]
     names = [words for words in PARTS.values() if words not in shared and any(words in one for one in found)]
-    return [(f"format of {words}", *(one.get(words, one[PARTS["precision"]]).upper() for one in found)) for words in names]
+    return [(f"format of {words}", *(one.get(words, one.get(PARTS["precision"], "-")).upper() for one in found)) for words in names]
 
 
 def practice_words(results: Sequence[Result]) -> str:
