@@ -53,6 +53,11 @@ def map_of(
     """Return a metric of some scenarios over the values of two inputs; ends left out are a thirtieth of today's and thirty times it.
 
     An input that a scenario does not rest on leaves it where it is; one that none rests on raises `DataError`.
+
+    >>> ends = ("10", "80"), ("20000", "60000")
+    >>> found = map_of(["trn3-nl32x2", "gb200-nvl72"], ("workload.interactivity", "parts.gb200-gpu.price"), ends=ends)
+    >>> found.values.shape == (2, len(found.y), len(found.x))
+    True
     """
     if metric not in METRICS:
         raise unknown("metric", metric, METRICS)

@@ -49,7 +49,7 @@ def test_the_command_states_the_share_inside(some):
 def test_rows_are_counted_where_they_lie():
     draws = np.tile(np.linspace(0, 100, 101), (3, 1))
     found = study.summed([study.held(np.array([50.0, 5.0, 95.0]), draws, draws / 2)])
-    assert found == study.Tested(3, pytest.approx(1 / 3), pytest.approx(1 / 3), pytest.approx(1 / 3), pytest.approx(9), 0)
+    assert found == study.Tested(3, pytest.approx(1 / 3), pytest.approx(1 / 3), pytest.approx(1 / 3), pytest.approx(9), pytest.approx(1 / 3))
 
 
 def test_a_range_moves_with_its_value():
