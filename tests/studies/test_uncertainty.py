@@ -192,15 +192,3 @@ def test_every_cause_moves_rows_of_the_catalogue_and_is_a_correlation():
         assert any(fnmatch(path, row["pattern"]) for path in paths), row["pattern"]
         assert 0 < float(row["low"]) <= float(row["loading"]) <= float(row["high"]) <= 1
         assert row["kind"] in KINDS
-
-
-def test_two_seeds_agree_within_their_stated_errors():
-    """Of the percentiles of costs, rates and power at two seeds, the differences over the errors both state are of a standard deviation of one."""
-    one, other = (study.uncertainty("gb200-nvl72", samples=4000, seed=seed).sample.metrics for seed in (11, 12))
-    apart = []
-    for metric in ("tco_usd_per_chip_hour", "usd_per_million_output_tokens", "it_power_w_per_chip", "capex_usd_per_chip"):
-        errors = [study.error_of_spread(many[metric]) for many in (one, other)]
-        found = [study.spread(many[metric]) for many in (one, other)]
-        apart += [(found[0][at] - found[1][at]) / np.hypot(errors[0][at], errors[1][at]) for at in ("p10", "p50", "p90", "mean")]
-    assert np.abs(apart).max() < 4
-    assert 0.3 < np.sqrt(np.mean(np.square(apart))) < 1.8
