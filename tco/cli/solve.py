@@ -78,7 +78,7 @@ def mapped(scenario: str, vary: list[str], until: str, ends: list[tuple[str | No
     if is_number(words):
         raise UsageError(f"--until {until}: of two inputs a map says which scenario wins: expected METRIC=SCENARIO,...")
     names = list(dict.fromkeys([scenario, *(one.strip() for one in words.split(","))]))
-    found = map_of(names, (vary[0], vary[1]), metric, (ends[0], ends[1]), given.settings, given.data, given.variant)
+    found = map_of(names, vary, metric, ends, given.settings, given.data, given.variant)
     given.emit(
         Answer(
             lambda: document("solve-map", catalogue_for(scenario, given.data), map_document(found)),

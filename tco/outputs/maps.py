@@ -23,7 +23,7 @@ def letters(found: Map) -> list[str]:
 
 def header(found: Map) -> tuple[str, ...]:
     """Return the columns of the CSV."""
-    return (*found.paths, *(f"{found.metric} {name}" for name in found.scenarios), "best")
+    return (found.x.path, found.y.path, *(f"{found.metric} {name}" for name in found.scenarios), "best")
 
 
 def best_at(found: Map, row: int, column: int) -> str | None:
@@ -36,18 +36,15 @@ def map_rows(found: Map) -> list[list[Any]]:
     """Return a CSV row for each point."""
     return [
         [float(x), float(y), *(number(float(one)) for one in found.values[:, row, column]), best_at(found, row, column)]
-        for row, y in enumerate(found.y)
-        for column, x in enumerate(found.x)
+        for row, y in enumerate(found.y.values)
+        for column, x in enumerate(found.x.values)
     ]
 
 
 def map_document(found: Map) -> dict[str, Any]:
     """Return the content of the JSON document."""
-    inputs = [
-        {"path": path, "unit": one.unit, "today": number(one.value), "values": many.tolist()}
-        for path, one, many in zip(found.paths, found.today, (found.x, found.y), strict=True)
-    ]
-    shape = range(len(found.y)), range(len(found.x))
+    inputs = [{"path": one.path, "unit": one.unit, "today": number(one.today), "values": list(one.values)} for one in (found.x, found.y)]
+    shape = range(len(found.y.values)), range(len(found.x.values))
     return {
         "scenarios": found.scenarios,
         "metric": found.metric,
@@ -64,15 +61,14 @@ def map_document(found: Map) -> dict[str, Any]:
 def map_table(found: Map) -> Table:
     """Return the map as a table: the first input from left to right, the second from the top down, a letter for the best at each point."""
     signs = letters(found)
-    said = [f"{path}{f', {one.unit}' if one.unit else ''}" for path, one in zip(found.paths, found.today, strict=True)]
-    title = f"Where {METRICS[found.metric].label} is best: {said[0]} to the right, {said[1]} down"
+    title = f"Where {METRICS[found.metric].label} is best: {found.x.words} to the right, {found.y.words} down"
     legend = ", ".join(f"{sign} {name} ({found.leaders[name] * 100:.0f} %)" for sign, name in zip(signs, found.scenarios, strict=True))
     rows = [
-        [significant(float(y), DIGITS), *(NONE if found.best[row, at] == NOBODY else signs[found.best[row, at]] for at in range(len(found.x)))]
-        for row, y in enumerate(found.y)
+        [significant(float(y), DIGITS), *(NONE if found.best[row, at] == NOBODY else signs[found.best[row, at]] for at in range(len(found.x.values)))]
+        for row, y in enumerate(found.y.values)
     ]
     below = [] if (found.best != NOBODY).all() else [f"{NONE} no scenario meets the target of its workload."]
     if len(winners := {name for name, share in found.leaders.items() if share}) == 1 and not below:
         below.append(f"{next(iter(winners))} is best everywhere: no border lies within these values.")
     below.append("Plans, batches and structure are chosen anew at every point; --format csv has every value.")
-    return Table(("", *(significant(float(x), DIGITS) for x in found.x)), rows, title, [legend], below)
+    return Table(("", *(significant(float(x), DIGITS) for x in found.x.values)), rows, title, [legend], below)

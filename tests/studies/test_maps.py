@@ -18,8 +18,8 @@ SPEED, PRICE = "workload.interactivity", "parts.gb200-gpu.price"
 
 def test_a_point_is_what_an_evaluation_finds_there():
     found = map_of([TRN3, GB200], (SPEED, PRICE), TOKEN, (("20", "60"), ("20000", "60000")))
-    for row, column in ((0, 0), (len(found.y) - 1, 3)):
-        settings = {SPEED: f"{float(found.x[column])!r} token/s", PRICE: f"{float(found.y[row])!r} USD"}
+    for row, column in ((0, 0), (len(found.y.values) - 1, 3)):
+        settings = {SPEED: f"{float(found.x.values[column])!r} token/s", PRICE: f"{float(found.y.values[row])!r} USD"}
         costs = [tco.evaluate(name, settings, catalogue=CATALOGUE).metrics[TOKEN] for name in (TRN3, GB200)]
         assert found.values[:, row, column] == pytest.approx(costs, rel=0.02)  # a batch is solved here, and searched on a grid there
         assert found.best[row, column] == int(np.argmin(costs))
@@ -62,7 +62,7 @@ def test_the_command_prints_table_and_document():
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("--vary", PRICE, "--until", f"{TOKEN}={GB200}"), 2, "given twice"),
+        (("--vary", PRICE, "--until", f"{TOKEN}={GB200}"), 2, "name both"),
         (("--vary", "site.electricty_price", "--until", f"{TOKEN}={GB200}"), 3, "did you mean 'site.electricity_price'"),
         (("--vary", SPEED, "--until", f"{TOKEN}=3"), 2, "expected METRIC=SCENARIO"),
         (("--vary", SPEED, "--from", "3", "--until", f"{TOKEN}={GB200}"), 2, "--from is given 1 times and --vary 2"),

@@ -153,4 +153,4 @@ def held(target: Array, draws: Array, alone: Array) -> Array:
 def summed(parts: list[Array]) -> Tested:
     """Return what the rows of some chips come to."""
     inside, below, above, width, alone = np.concatenate(parts, axis=1)
-    return Tested(len(inside), *(float(one.mean()) for one in (inside, below, above)), float(np.nanmedian(width)), float(alone.mean()))
+    return Tested(len(inside), float(inside.mean()), float(below.mean()), float(above.mean()), float(np.nanmedian(width)), float(alone.mean()))

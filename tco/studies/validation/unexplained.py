@@ -23,7 +23,8 @@ def time_beyond(made: Prediction) -> Array:
     """Return what each scored row took beyond its prediction, as a share of it: x = t / t_model - 1, of rates R_model / R - 1."""
     scored = made.skip == ""
     ratio = made.target[scored] / made.predicted[scored]
-    return np.where(np.isin(made.target_name[scored], TIMES), ratio, 1 / ratio) - 1
+    beyond: Array = np.where(np.isin(made.target_name[scored], TIMES), ratio, 1 / ratio) - 1
+    return beyond
 
 
 def unexplained_rows(kind: str, made: Prediction, families: Iterable[str], date: str) -> Iterator[dict[str, Any]]:
