@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.fabric.links import Latencies, Links
+from tco.fabric.paces import known_of
 from tco.foundation.errors import unknown
 from tco.foundation.formula import formula, in_use, select
+from tco.foundation.known import Known
 from tco.foundation.units import FLOPPerSecond, Pure, Second
 from tco.foundation.values import Readable
 from tco.performance.chip.formats import FORMATS, NARROWEST_CACHE, WIDE, Computed, computed_on, element_size
@@ -93,6 +95,7 @@ class Machine(NamedTuple):
     unexplained: Any  # of a pass's time, beyond all that the model knows; none where none is asked for
     links: Links
     values: Readable  # counts and habits that single operators ask for
+    known: Known  # of groups on these links that wait as long for each other; with other links it is another
 
     def shared(self, name: str) -> Any:
         """Return a parameter that all engines share."""
@@ -183,6 +186,7 @@ def machine(chip: str, links: Links, values: Readable, family: str, stored: Stor
         unexplained=values.unless_zero(f"{prior}.unexplained_serving"),
         links=links,
         values=values,
+        known=known_of(links, *waits[2:]),
     )
 
 

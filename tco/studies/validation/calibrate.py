@@ -32,6 +32,7 @@ from tco.studies.validation.unexplained import unexplained_rows
 
 KINDS = ("kernels", "collectives", "training", "inference")  # in the order in which one holds what the others rest on
 LEFT_OUT = {"accelerator": "accelerator", "model": "model", "source": "source_id"}  # what is left out, and the column that names it
+LEAST_SPREAD = 0.02  # of a fitted value, in logarithm, either way
 LEAST_GROUP = 20  # rows below which a group left out says nothing; of a small file a twentieth of its rows
 HELD_BACK = ("B", "C")  # tiers of rows that software holds back: scored, and never fitted
 COLUMNS = ("family", "attribute", "value", "unit", "low", "high", "as_of", "kind", "source", "note", "use", "residual")
@@ -169,17 +170,18 @@ def chips_of(chips: Specifications, made: Prediction, blind: Prediction) -> dict
 def rows_of(
     values: Values, free: Free, found: fitting.Fit, refits: Sequence[Refit], count: int, residual: float, date: str
 ) -> Iterator[dict[str, Any]]:
-    """Yield the catalogue rows of a fit: ranges cover its own spread and whatever leaving groups out moved."""
+    """Yield the catalogue rows of a fit: ranges cover its own spread either way, and the values that leaving groups out found."""
     followed = {f.path: f.followed for f in free.followers}
     for path in paths_of(free):
         _, family, name = path.split(".")
         value, base = float(values[path]), followed.get(path, path)
         while base in followed:
             base = followed[base]
-        moved = max((abs(math.log(one.values[path] / value)) for one in refits), default=0.0)
-        half = max(NORMAL_P95 * min(found.spread.get(base, 0.0), 1.0), moved, 0.02)
+        moved = [math.log(one.values[path] / value) for one in refits]
+        half = max(NORMAL_P95 * min(found.spread.get(base, 0.0), 1.0), LEAST_SPREAD)
         wanted = attribute("performance", name, path)
-        low, high = max(value * math.exp(-half), wanted.minimum), min(value * math.exp(half), wanted.maximum)
+        low, high = (value * math.exp(end([way, *moved])) for end, way in ((min, -half), (max, half)))
+        low, high = max(low, wanted.minimum), min(high, wanted.maximum)
         note = f"fitted on {count:,} rows" if path in found.spread else f"{LEADER}{followed[path].removeprefix('performance.')}"
         cells = (family, name, rounded(value), wanted.unit, rounded(low), rounded(high), date, "derived", "tco-calibration", note, "", residual)
         yield dict(zip(COLUMNS, cells, strict=True))
