@@ -72,6 +72,7 @@ def cost_at(side: Moved, path: str, places: Array) -> Array:
     """Return what a million output tokens cost where one input is moved alone; nan where the target is missed."""
     if path not in side.ranges:
         return np.full(len(places), next(iter((side.alone or {}).values()))[CENTRE])
-    made = evaluated(side.asked, settings_of(side.ranges, {path: places}))
+    still = dict.fromkeys(side.ranges, np.zeros(len(places)))
+    made = evaluated(side.asked, settings_of(side.ranges, {**still, path: places}))
     found = costs(made)
     return np.full(len(places), np.nan) if found is None else np.where(made.meets, found[0], np.nan)
