@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from tco.chain.saved import load_result
     from tco.chain.scenario import evaluate
     from tco.studies.asking import compare, diff, frontier
+    from tco.studies.maps import map_of
+    from tco.studies.sensitivity import sensitivity
+    from tco.studies.solve import solve
     from tco.studies.sweep.run import sweep
     from tco.studies.uncertainty import uncertainty
 
@@ -26,6 +29,9 @@ __all__ = [
     "frontier",
     "load_catalogue",
     "load_result",
+    "map_of",
+    "sensitivity",
+    "solve",
     "sweep",
     "uncertainty",
 ]
@@ -40,6 +46,9 @@ _HOMES = {
     "compare": "tco.studies.asking",
     "diff": "tco.studies.asking",
     "frontier": "tco.studies.asking",
+    "map_of": "tco.studies.maps",
+    "sensitivity": "tco.studies.sensitivity",
+    "solve": "tco.studies.solve",
     "sweep": "tco.studies.sweep.run",
     "uncertainty": "tco.studies.uncertainty",
 }

@@ -27,6 +27,9 @@ def validate(
     envelopes: Annotated[
         bool, typer.Option("--envelopes", help="Hold the best plan against the published runs of each chip, model, formats and lengths instead.")
     ] = False,
+    back_test: Annotated[
+        bool, typer.Option("--back-test", help="Hold the rows against the P10 to P90 each chip would have been given had nobody measured it.")
+    ] = False,
     report: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Also write KIND.csv, KIND.md and a scatter KIND.png there.")] = None,
 ) -> None:
     """Hold predictions against measurements, each row predicted from its own stated configuration."""
@@ -44,6 +47,9 @@ def validate(
     catalogue = catalogue_for(None, given.data)
     inputs = plain_inputs(catalogue, given.settings)
     values = inputs.values(as_number)
+    if back_test:
+        held_against_ranges(file, catalogue, given)
+        return
     if envelopes:
         held_against_runs(file, catalogue, values, given)
         return
@@ -86,5 +92,23 @@ def held_against_runs(file: Path, catalogue: Catalogue, values: Values, given: G
             lambda: [envelope_table(found, whole)],
             (*COLUMNS, *RUN_COLUMNS),
             envelope_rows(found),
+        ),
+    )
+
+
+def held_against_ranges(file: Path, catalogue: Catalogue, given: Given) -> None:
+    """Print what share of a file's rows lies inside the ranges that other chips would have given them."""
+    from tco.cli.emit import Answer
+    from tco.outputs.back_tests import COLUMNS, back_test_document, back_test_rows, back_test_table
+    from tco.outputs.document import document
+    from tco.studies.validation.back_test import back_test
+
+    found = back_test(file, catalogue, given.settings)
+    given.emit(
+        Answer(
+            lambda: document("validate", catalogue, back_test_document(str(file), found)),
+            lambda: [back_test_table(file.name, found)],
+            COLUMNS,
+            back_test_rows(found),
         ),
     )

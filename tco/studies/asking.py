@@ -217,7 +217,12 @@ def frontier(
     set: Mapping[str, str] | None = None,  # noqa: A002
     data: Path | None = None,
 ) -> list[Frontier]:
-    """Return what interactivity costs on every system, or on every pair of pools with systems that `prefill`."""
+    """Return what interactivity costs on every system, or on every pair of pools with systems that `prefill`.
+
+    >>> (found,) = frontier(["gb200-nvl72"])
+    >>> found.chosen.tokens_per_s_per_user >= 50
+    True
+    """
     from tco.studies.frontier import frontiers_of
 
     shared = catalogue_for(None, data)

@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tco.chain.draws import Draws
+from tco.chain.metrics import perf_per_tco
 from tco.studies.asking import Asked
-from tco.studies.drivers import drivers_of, one_at_a_time, ways
+from tco.studies.drivers import CENTRE, drivers_of, one_at_a_time, ways
 from tco.studies.ranges import Array, Dice, Range, ranges_of, settings_of
 from tco.studies.sureness import Driver, Sureness
 from tco.studies.uncertainty import costs, evaluated, sample_of, share, spread, why_undrawable
@@ -33,6 +34,7 @@ def drawn(asked: Sequence[Asked], baseline: str) -> list[Sureness]:
 class Moved(NamedTuple):
     """A scenario with its inputs drawn together, and each moved alone."""
 
+    asked: Asked
     ranges: dict[str, Range]
     drawn: Draws
     alone: dict[str, Array] | None  # what a million output tokens cost at the places of each input; none where there are no tokens
@@ -47,7 +49,7 @@ def moved(asked: Asked, dice: Dice) -> Moved:
     some = {name: None if many is None else many[:DRAWS] for name, many in made.metrics.items()}
     found = costs(made)
     paid = None if found is None else np.where(made.meets, found[0], np.nan)[DRAWS:]
-    return Moved(ranges, made._replace(metrics=some, meets=made.meets[:DRAWS]), None if paid is None else ways(list(ranges), paid))
+    return Moved(asked, ranges, made._replace(metrics=some, meets=made.meets[:DRAWS]), None if paid is None else ways(list(ranges), paid))
 
 
 def sureness(own: Moved, baseline: Moved | None) -> Sureness:
@@ -57,5 +59,20 @@ def sureness(own: Moved, baseline: Moved | None) -> Sureness:
     ranges = {metric: None if one is None else {at: one[at] for at in SHOWN} for metric, one in found.items()}
     drivers: list[Driver] = []
     if baseline is not None and own is not baseline and own.alone is not None and baseline.alone is not None:
-        drivers = drivers_of(baseline.ranges | own.ranges, own.alone, baseline.alone)
+        drivers = drivers_of(baseline.ranges | own.ranges, own.alone, baseline.alone, lambda path, places: ratio_at(own, baseline, path, places))
     return Sureness(ranges, share(sample.better), share(sample.meets), drivers, draws=DRAWS)
+
+
+def ratio_at(own: Moved, baseline: Moved, path: str, places: Array) -> Array:
+    """Return the performance per cost over the baseline's where one input is moved alone."""
+    return np.asarray(perf_per_tco(cost_at(baseline, path, places), cost_at(own, path, places)))
+
+
+def cost_at(side: Moved, path: str, places: Array) -> Array:
+    """Return what a million output tokens cost where one input is moved alone; nan where the target is missed."""
+    if path not in side.ranges:
+        return np.full(len(places), next(iter((side.alone or {}).values()))[CENTRE])
+    still = dict.fromkeys(side.ranges, np.zeros(len(places)))
+    made = evaluated(side.asked, settings_of(side.ranges, {**still, path: places}))
+    found = costs(made)
+    return np.full(len(places), np.nan) if found is None else np.where(made.meets, found[0], np.nan)

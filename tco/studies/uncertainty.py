@@ -68,7 +68,13 @@ def uncertainty(
     set: Mapping[str, str] | None = None,  # noqa: A002
     data: Path | None = None,
 ) -> Uncertainty:
-    """Draw every input with a range, and return what becomes of each metric; with `replan` each draw decides its plan and structure anew."""
+    """Draw every input with a range, and return what becomes of each metric; with `replan` each draw decides its plan and structure anew.
+
+    >>> found = uncertainty("gb200-nvl72", samples=200)
+    >>> hour = spread(found.sample.metrics["tco_usd_per_chip_hour"])
+    >>> hour["p10"] < hour["p50"] < hour["p90"]
+    True
+    """
     if samples < 2:
         raise DataError(f"{samples} draws tell nothing of a range, expected 2 or more")
     if not 0 <= seed < 2**64:

@@ -18,7 +18,7 @@ from tco.models.products import numbers_of, projections
 from tco.performance.chip.machine import Machine
 from tco.performance.chip.memory import cache_bytes, memory_in_use, room_for_caches, weight_bytes
 from tco.performance.chip.messages import exposed_exchange, exposed_time, message_bytes, per_rank, stream_time
-from tco.performance.chip.roofline import repeated
+from tco.performance.chip.roofline import repeated, with_unexplained
 from tco.performance.serving import requests as asked
 from tco.performance.serving.attention_operators import gather_keys
 from tco.performance.serving.forward import forward_pass
@@ -208,7 +208,7 @@ def decode_step(machine: Machine, model: Architecture, plan: DecodePlan, request
     shape = decode_shape(machine, plan, request)
     tokens = shape.tokens
     operators = staged(machine, model, plan, tokens, forward_pass(Pass(machine, model, shape), tokens))
-    time = per_token = total("decode_step_time", [*(operator.time for operator in operators), machine.overhead])
+    time = per_token = whole_pass(machine, "decode_step_time", operators)
     if request.drafts is not None:
         with scope("drafting"):
             drafting = asked.drafting_time(time, request.drafts, request.draft_cost)
@@ -224,6 +224,12 @@ def decode_step(machine: Machine, model: Architecture, plan: DecodePlan, request
     context = full_context(request.prompt, request.answer)
     memory = held_in_memory(machine, model, shape, context, request.offload, plan.pipeline_parallel)
     return PassResult(time, memory, operators, per_token)
+
+
+def whole_pass(machine: Machine, name: str, operators: list[Operator]) -> Any:
+    """Return the time of a pass: its operators, what the host adds, and what neither explains."""
+    time = total(name, [*(operator.time for operator in operators), machine.overhead])
+    return time if machine.unexplained is None else with_unexplained(time, machine.unexplained)
 
 
 def prefill_shape(machine: Machine, plan: PrefillPlan, request: Request, prompts: Any) -> Shape:
@@ -280,7 +286,7 @@ def prefill_pass(machine: Machine, model: Architecture, plan: PrefillPlan, reque
     if somewhere(plan.context_parallel > 1):
         gather_keys(made, plan.context_parallel, layout_of(plan, machine.links).crossing, request.prompt)
     operators = beside_compute(machine, staged(machine, model, plan, shape.tokens, forward_pass(made, prompts)))
-    time = total("prefill_time", [*(operator.time for operator in operators), machine.overhead])
+    time = whole_pass(machine, "prefill_time", operators)
     return PassResult(time, prefill_memory(machine, model, plan, request, prompts), operators, per_prompt=asked.prompt_time(time, prompts))
 
 
