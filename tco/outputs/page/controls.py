@@ -29,10 +29,8 @@ def controls_of(program: Program, results: Sequence[Result], catalogue: Catalogu
 
 def control(program: Program, path: str, results: Sequence[Result], catalogue: Catalogue) -> dict[str, Any]:
     """Return one input, its numbers in the unit its file writes; several cells are values of several scenarios, which a setting makes alike."""
-    cells, readers = program.inputs[path], program.readers[path]
-    node = program.leaves[cells[0]]
-    given = results[readers[0]].inputs[path]
-    value, unit, factor = own_unit(node)
+    given, cells, readers = program.inputs[path].given, program.inputs[path].cells, program.inputs[path].readers
+    value, unit, factor = own_unit(program.leaves[cells[0]])
     least, most = (end / factor for end in bounds(path))
     low, high = (None if end is None else float(f"{end / factor:.12g}") for end in (given.low, given.high))
     begin, end = ends(value, low, high, least, most)

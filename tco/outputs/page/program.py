@@ -10,8 +10,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tco.chain.result import Result
+from tco.foundation.provenance import Input
 from tco.foundation.trace import Node
 from tco.outputs.cells import identity, ordered, with_ratios
+
+
+@dataclass(slots=True)
+class Entry:
+    """An input: the cells that a setting of it reaches, several where scenarios have values of their own, and the scenarios that read it."""
+
+    given: Input
+    cells: list[int] = field(default_factory=list)
+    readers: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -21,8 +31,7 @@ class Program:
     leaves: list[Node] = field(default_factory=list)  # the first cells: inputs, counts of the structure, constants
     lines: list[tuple[int, ...]] = field(default_factory=list)  # function and cells it takes; each gives the cell after those before it
     functions: list[str] = field(default_factory=list)  # names, as the lines number them
-    inputs: dict[str, list[int]] = field(default_factory=dict)  # path -> the cells a setting of it reaches
-    readers: dict[str, list[int]] = field(default_factory=dict)  # path -> the scenarios that read it
+    inputs: dict[str, Entry] = field(default_factory=dict)  # by path
     metrics: list[dict[str, int]] = field(default_factory=list)  # of each scenario, name -> cell
 
     def document(self) -> dict[str, Any]:
@@ -61,8 +70,7 @@ def place_leaf(program: Program, numbers: dict[Any, int], node: Node, scenario: 
         program.leaves.append(node)
     cell = numbers[id(node)] = numbers[key]
     if node.given is not None:
-        cells, readers = program.inputs.setdefault(node.id, []), program.readers.setdefault(node.id, [])
-        if cell not in cells:
-            cells.append(cell)
-        if scenario not in readers:
-            readers.append(scenario)
+        entry = program.inputs.setdefault(node.given.path, Entry(node.given))
+        for known, one in ((entry.cells, cell), (entry.readers, scenario)):
+            if one not in known:
+                known.append(one)
