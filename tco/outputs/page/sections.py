@@ -11,9 +11,10 @@ from tco.outputs.comparison import comparison_table
 from tco.outputs.costs import cost_table
 from tco.outputs.fabrics import fabric_table
 from tco.outputs.frontiers import frontier_table
+from tco.outputs.page import drawings
 from tco.outputs.page.page import Section
 from tco.outputs.performance import operator_rows
-from tco.outputs.ranges import drawn_words, percent, range_rows
+from tco.outputs.ranges import drawn_words, range_rows
 from tco.outputs.sensitivities import sensitivity_table
 from tco.outputs.table import Table, significant
 from tco.studies.reporting import Material
@@ -48,28 +49,17 @@ def order(material: Material) -> Iterator[Section]:
         for driver in one.drivers:
             value, unit = driver.shown if driver.shown and driver.shown[0] else (driver.value, driver.unit)
             scale = value / driver.value if driver.value else 1.0
-            flip = "does not, within its range" if driver.flips_at is None else f"~{significant(driver.flips_at * scale, 2)} {unit}".rstrip()
-            chance = percent(one.probability)
-            today = f"{significant(value, 3)} {unit}".rstrip()
-            rows.append(
-                (
-                    result.scenario,
-                    f"~{significant(result.metrics['perf_per_tco_vs_baseline'], 3)}",
-                    chance,
-                    driver.path,
-                    today,
-                    f"{driver.swing:+.2f}",
-                    flip,
-                )
-            )
+            flip = "-" if driver.flips_at is None else f"~{significant(driver.flips_at * scale, 2)} {unit}".rstrip()
+            rows.append((result.scenario, driver.path, f"{significant(value, 3)} {unit}".rstrip(), f"{driver.swing:+.2f}", flip))
     if rows:
-        columns = ("scenario", f"ratio to {material.baseline}", "chance above 1", "input", "today", "swing of the ratio", "ratio passes 1 at")
+        columns = ("scenario", "input", "today", "moves the ratio by", "order turns at")
         words = [
-            "The three inputs that move each ratio most, each alone from its P5 to its P95, and the value at which the order turns.",
+            f"The three inputs that move each ratio to {material.baseline} most, each alone from its P5 to its P95, and the value at which the order turns; "
+            "a dash where it does not turn within that range.",
             *drawn_words(material.sure),
         ]
         below = [result.order for result in results_of(material)[:1] if result.order]
-        yield Section("order", "What would change the order", words, tables=[Table(columns, rows, align="lrrlrrr")], below=below)
+        yield Section("order", "What would change the order", words, tables=[Table(columns, rows, align="llrrr")], below=below)
 
 
 def cost(material: Material) -> Iterator[Section]:
@@ -83,9 +73,10 @@ def cost(material: Material) -> Iterator[Section]:
         sums = [sum(float(line.usd_per_chip_hour) for line in result.lines if line.asset == asset) for result in results]
         rows.append((asset, *("-" if not value else f"~{significant(value)}" for value in sums)))
     rows.append(("cost a chip-hour, net", *(f"~{significant(result.metrics['tco_usd_per_chip_hour'])}" for result in results)))
-    stack = Table(("USD a chip-hour", *(result.scenario for result in results)), rows)
+    stack = Table(("USD a chip-hour", *(result.scenario for result in results)), rows, "The stack in numbers")
     words = ["What an installed chip costs each hour, all year, by what is paid for."]
-    yield Section("cost", "Where the money goes", words, tables=[stack], folded=[cost_table(result) for result in results])
+    folded = [stack, *(cost_table(result)._replace(above=()) for result in results)]
+    yield Section("cost", "Where the money goes", words, drawings.cost_stack(results), folded=folded)
 
 
 def roofline(material: Material) -> Iterator[Section]:
@@ -100,7 +91,7 @@ def roofline(material: Material) -> Iterator[Section]:
             tables.append(Table(OPERATORS, rows, f"{result.title}: time by operator", align="llrrlr"))
     if tables:
         words = ["Every operator of the best plan: the time it takes and the bound that binds it."]
-        yield Section("roofline", "Where the time goes", words, folded=tables)
+        yield Section("roofline", "Where the time goes", words, drawings.rooflines(results_of(material)), folded=tables)
 
 
 def frontier(material: Material) -> Iterator[Section]:
@@ -108,7 +99,7 @@ def frontier(material: Material) -> Iterator[Section]:
     tables = [frontier_table(one) for one in material.frontiers if one.points]
     if tables:
         words = ["What a million output tokens cost at each speed a user may ask for: the plans that no other beats."]
-        yield Section("frontier", "What speed costs", words, folded=tables)
+        yield Section("frontier", "What speed costs", words, drawings.frontiers(material), folded=tables)
 
 
 def tornado(material: Material) -> Iterator[Section]:
@@ -116,7 +107,7 @@ def tornado(material: Material) -> Iterator[Section]:
     tables = [sensitivity_table(one) for one in material.tornados]
     if tables:
         words = ["Every input alone at its P5 and at its P95, the plan held: those that move the answer most."]
-        yield Section("tornado", "What drives the answer", words, folded=tables)
+        yield Section("tornado", "What drives the answer", words, drawings.tornados(material), folded=tables)
 
 
 def fabric(material: Material) -> Iterator[Section]:
@@ -124,7 +115,7 @@ def fabric(material: Material) -> Iterator[Section]:
     tables = [fabric_table(one.system, one.scopes) for one in material.fabrics]
     if tables:
         words = ["How far two chips of one scale-up world lie apart, and what passes between them."]
-        yield Section("fabric", "Hops and bandwidth", words, folded=tables)
+        yield Section("fabric", "Hops and bandwidth", words, drawings.fabrics(material), folded=tables)
 
 
 def bill(material: Material) -> Iterator[Section]:
@@ -152,7 +143,8 @@ def bill(material: Material) -> Iterator[Section]:
         shown.append(("whole world", "", "", significant(result.bill.price), "100 %", ""))
         tables.append(Table(("part", "quantity", "unit USD", "USD", "share", "kind"), shown, f"{result.title}: bill of materials", align="lrrrrl"))
     if tables:
-        yield Section("bom", "What it is made of", ["The dearest parts of one whole scale-up world; `tco bom` lists all."], folded=tables)
+        words = ["Every part of one whole scale-up world, as large as its price."]
+        yield Section("bom", "What it is made of", words, drawings.bills(material), folded=tables)
 
 
 def sources(material: Material) -> Iterator[Section]:
@@ -210,6 +202,11 @@ def validation(material: Material) -> Iterator[Section]:
         errors = (f"{float(row[name]) * 100:.0f} %" if row[name] else "-" for name in ("median_ape", "p90_ape", "left_out"))
         kind = WORDS.get(row["kind"].rpartition("_")[2], row["kind"])
         shown.append((row["part"], kind, f"{int(row['n']):,}", *errors, "yes" if row["part"] in ours else ""))
-    table = Table(("chip", "measured", "rows", "median error", "P90 error", "left out of the fit", "anchors this report"), shown, align="llrrrrl")
+    table = Table(
+        ("chip", "measured", "rows", "median error", "P90 error", "left out of the fit", "anchors this report"),
+        shown,
+        "Errors by chip",
+        align="llrrrrl",
+    )
     words = [f"{result.scenario}: {result.standing.text}." for result in results_of(material)]
-    yield Section("validation", "How accurate it is", list(dict.fromkeys(words)), tables=[table])
+    yield Section("validation", "How accurate it is", list(dict.fromkeys(words)), drawings.errors(rows), folded=[table])

@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from tco.outputs.figures.style import properties, style_sheet
 from tco.outputs.page import javascript
 from tco.outputs.page.page import Page
 from tco.outputs.table import plain
@@ -23,14 +24,16 @@ POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:
 def environment() -> Any:
     """Return what fills the templates; every text is escaped."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup, escape
 
     made = Environment(loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     made.filters["plain"] = lambda text: plain(str(text))
+    made.filters["breakable"] = lambda text: Markup("/<wbr>").join(map(escape, plain(str(text)).split("/")))
     return made
 
 
-def written(page: Page, style: str = "") -> str:
-    """Return the file; `style` is that of the figures."""
+def written(page: Page) -> str:
+    """Return the file."""
     from markupsafe import Markup
 
     script = Markup("") if page.what_if is None else Markup(script_of(page.what_if.functions))
@@ -40,13 +43,18 @@ def written(page: Page, style: str = "") -> str:
         .render(
             page=page,
             policy=POLICY.format(scripts=f"'sha256-{digest(script)}'" if script else "'none'"),
-            style=Markup(style + text_of("style.css")),
+            style=Markup(colours() + style_sheet() + text_of("style.css")),
             script=script,
             data=Markup("" if page.what_if is None else embedded(page.what_if.document)),
             markup=Markup,
         )
     )
     return found
+
+
+def colours() -> str:
+    """Return the colours that page and figures share: light, and where a screen is asked to be dark, dark; paper is light."""
+    return f":root{{{properties(dark=False)}}}\n@media screen and (prefers-color-scheme: dark){{:root{{{properties(dark=True)}}}}}\n"
 
 
 def script_of(functions: Any) -> str:
