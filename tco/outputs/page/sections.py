@@ -54,7 +54,8 @@ def order(material: Material) -> Iterator[Section]:
     if rows:
         columns = ("scenario", "input", "today", "moves the ratio by", "order turns at")
         words = [
-            f"The three inputs that move each ratio to {material.baseline} most, each alone from its P5 to its P95, and the value at which the order turns; "
+            f"The three inputs that move each ratio to {material.baseline} most, each alone from its P5 to its P95, "
+            "and the value at which the order turns; "
             "a dash where it does not turn within that range.",
             *drawn_words(material.sure),
         ]
