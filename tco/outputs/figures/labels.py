@@ -41,13 +41,13 @@ class Labels:
         for anchor, start, base in self.places(at, radius + 4, size):
             box = box_of((start, base), wide, size, anchor)
             if self.is_free(box):
+                self.taken.append(box)
                 if mark:
                     look, shape = mark
                     self.drawing.mark((box[0] + MARK / 2, base - size * 0.35), size * 0.36, look, shape=shape)
-                    self.write((box[0] + MARK, base), words, size, bold=bold)
+                    self.drawing.text((box[0] + MARK, base), words, "ink", size, bold=bold, halo=True)
                 else:
-                    self.write((start, base), words, size, anchor, bold)
-                self.taken.append(box)
+                    self.drawing.text((start, base), words, "ink", size, anchor, bold=bold, halo=True)
                 return True
         return False
 

@@ -14,7 +14,7 @@ from tco.outputs.table import significant
 from tco.performance.profile import BOUNDS
 
 BAR, ROW = 14.0, 21.0  # pixels
-NAMES = 0.34  # of the width, at most
+NAMES = 0.4  # of the width, at most
 
 
 def operators_figure(result: Result, width: float = WIDE) -> str:

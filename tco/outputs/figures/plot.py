@@ -24,14 +24,14 @@ class Plot:
         """Return the place of a pair of values."""
         return self.x.at(x), self.y.at(y)
 
-    def axes(self, x_words: str, y_words: str) -> None:
+    def axes(self, x_words: str, y_words: str, grid: bool = True) -> None:
         """Draw grid, ticks and what is on either axis; the words of y stand above it, where they are read without turning the head."""
         drawing, (left, right) = self.drawing, (self.x.start, self.x.end)
         base, top = self.y.start, self.y.end
         drawing.text((drawing.left, top - 9), y_words, "muted", BODY)
         for value in self.y.ticks(max(int((base - top) / 36), 2)):
             y = self.y.at(value)
-            drawing.line((left, y), (right, y), "grid")
+            drawing.line((left, y), (right if grid else left - 4, y), "grid" if grid else "axis")
             drawing.text((left - 5, y + 4), tick_words(value), "muted", SMALL, "end")
         for value in self.x.ticks(max(int((right - left) / TICK_ROOM), 2)):
             x = self.x.at(value)

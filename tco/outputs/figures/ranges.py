@@ -9,14 +9,15 @@ from tco.foundation.errors import DataError
 from tco.outputs.comparison import premises, workload_line
 from tco.outputs.figures import WIDE
 from tco.outputs.figures.plot import Plot
-from tco.outputs.figures.scales import Linear, Log
-from tco.outputs.figures.style import BODY, SMALL
+from tco.outputs.figures.scales import Linear, Log, spread
+from tco.outputs.figures.style import SMALL
 from tco.outputs.figures.svg import Drawing
 from tco.outputs.table import significant
 from tco.outputs.uncertainties import figures, percent, pictured
 from tco.studies.uncertainty import Uncertainty
 
 BINS = 40
+APART = 30.0  # pixels between the names of percentiles
 OUTER = (0.5, 99.5)  # percentiles between which the draws are shown
 WORSE, BETTER = "fill-2", "fill-1"
 SHOWN = ("p10", "p50", "p90")
@@ -77,9 +78,9 @@ def edges_of(low: float, high: float, ratio: bool) -> list[float]:
 def draw_percentiles(plot: Plot, points: dict[str, float]) -> None:
     """Draw where the percentiles lie, above the bars."""
     y = plot.y.end - 4
-    inside = {name: value for name, value in points.items() if plot.x.low <= value <= plot.x.high}
+    inside = {name: plot.x.at(value) for name, value in points.items() if plot.x.low <= value <= plot.x.high}
     if {"p10", "p90"} <= inside.keys():
-        plot.drawing.line((plot.x.at(points["p10"]), y), (plot.x.at(points["p90"]), y), "rule")
-    for name, value in inside.items():
-        plot.drawing.line((plot.x.at(value), y - 4), (plot.x.at(value), y + 4), "rule")
-        plot.drawing.text((plot.x.at(value), y - 8), name.upper(), "ink", SMALL if name != "p50" else BODY, "middle", halo=True)
+        plot.drawing.line((inside["p10"], y), (inside["p90"], y), "rule")
+    for x, (name, at) in zip(spread(list(inside.values()), APART, plot.x.start, plot.x.end), inside.items(), strict=True):
+        plot.drawing.line((at, y - 4), (at, y + 4), "rule")
+        plot.drawing.text((x, y - 8), name.upper(), "ink", SMALL, "middle", halo=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tco.chain.result import Result
+from tco.foundation.errors import DataError
 from tco.outputs.comparison import workload_words
 from tco.outputs.figures import WIDE
 from tco.outputs.figures.labels import Labels
@@ -17,6 +18,7 @@ from tco.outputs.performance import operator_rows
 from tco.outputs.table import significant
 
 TERA = 1e12
+FORMATS = ("bf16", "fp8", "fp4")
 LARGEST = 13.0  # pixels: radius of an operator that takes all of its phase
 SMALLEST = 3.0
 NAMED = 0.01  # share of its phase from which on an operator has its name written
@@ -41,17 +43,17 @@ def dots_of(result: Result) -> Iterator[Dot]:
 
 
 def roofs_of(result: Result) -> dict[str, float]:
-    """Return the dense peaks in TFLOP/s of the formats that the workload computes in, the highest first."""
-    formats = dict.fromkeys(
-        text for path, text in result.texts.items() if f"peak_{text}_flop_per_s" in result.metrics and path.startswith("workload.")
-    )
-    found = {form: peak / TERA for form in formats if (peak := result.metrics[f"peak_{form}_flop_per_s"])}
-    return dict(sorted(found.items(), key=lambda item: -item[1]))
+    """Return the dense peaks in TFLOP/s of the formats that the workload computes in, the highest first; all of the chip where it names others."""
+    peaks = {form: peak / TERA for form in FORMATS if (peak := result.metrics[f"peak_{form}_flop_per_s"])}
+    named = {text for path, text in result.texts.items() if path.startswith("workload.")}
+    return dict(sorted(((form, peaks[form]) for form in peaks if form in named or not named & peaks.keys()), key=lambda item: -item[1]))
 
 
 def roofline_figure(result: Result, width: float = WIDE) -> str:
     """Return the roofs, and every operator as a point whose area is its share of its phase's time."""
     dots, roofs = list(dots_of(result)), roofs_of(result)
+    if not (dots and roofs):
+        raise DataError(f"{result.scenario}: no operator of its plan both computes and moves data, so there is nothing to draw under a roof")
     slope = result.metrics["hbm_byte_per_s"] / TERA  # TFLOP/s for each FLOP/byte
     said = ", ".join(f"{dot.phase} {dot.name} {significant(dot.rate, 3)} TFLOP/s at {significant(dot.intensity, 3)} FLOP/byte" for dot in dots)
     drawing = Drawing(f"Roofline of {result.title}", f"Operators of the plan under the roofs of a chip: {said}.", width)

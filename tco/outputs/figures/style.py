@@ -67,6 +67,7 @@ def looks() -> dict[str, Look]:
     for at, colour in enumerate(LIGHT, start=1):
         found[f"fill-{at}"] = Look("fill", f"series-{at}", colour)
         found[f"dot-{at}"] = Look("fill", f"series-{at}", colour, ' fill-opacity="0.85"')
+        found[f"pale-{at}"] = Look("fill", f"series-{at}", colour, ' fill-opacity="0.55"')
         found[f"on-{at}"] = Look("fill", f"on-series-{at}", ink_on(colour))
         found[f"line-{at}"] = Look("stroke", f"series-{at}", colour, ' fill="none" stroke-width="2" stroke-linejoin="round"')
         found[f"band-{at}"] = Look("fill", f"series-{at}", colour, ' fill-opacity="0.16"')

@@ -39,7 +39,12 @@ class Drawing:
 
     def rectangle(self, x: float, y: float, width: float, height: float, look: str, tip: str = "") -> None:
         """Add a rectangle by its upper left corner."""
-        self.add("rect", look, f' x="{place(x)}" y="{place(y)}" width="{place(max(width, 0.0))}" height="{place(max(height, 0.0))}"', tip)
+        self.add(
+            "rect",
+            look,
+            f' shape-rendering="crispEdges" x="{place(x)}" y="{place(y)}" width="{place(max(width, 0.0))}" height="{place(max(height, 0.0))}"',
+            tip,
+        )
 
     def line(self, start: Point, end: Point, look: str) -> None:
         """Add a straight line."""
