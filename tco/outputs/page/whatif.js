@@ -5,17 +5,21 @@ const BASE = ENGINE.values.slice();
 const CONTROLS = new Map(DATA.controls.map(control => [control.path, control]));
 const moved = new Map(); // path -> value, in the unit of its control
 const rows = new Map(); // path -> the elements of its slider
+const shown = []; // the cells of the table
 const STEPS = 1000;
 const find = id => document.getElementById(id);
 const element = (name, text = "", look = "") => Object.assign(document.createElement(name), { textContent: text, className: look });
 
+const put = (node, text) => { if (node.textContent !== text) node.textContent = text; };
+
 // ---------------------------------------------------------------- numbers as words
+const WORDS = new Intl.NumberFormat("en-US", { maximumFractionDigits: 12 });
 function significant(value, digits = 4) {
   if (!Number.isFinite(value)) return "–";
   const rounded = Number(value.toPrecision(digits));
   const size = Math.abs(rounded);
   if (size && (size < 1e-4 || size >= 1e15)) return rounded.toExponential(digits - 1);
-  return rounded.toLocaleString("en-US", { maximumFractionDigits: 12 });
+  return WORDS.format(rounded);
 }
 
 function change(now, before) {
@@ -31,7 +35,6 @@ const metric = (values, scenario, name) => {
   return cell === undefined ? undefined : values[cell];
 };
 const baseOf = control => control.values[0];
-const isMoved = path => moved.has(path);
 
 function settle() {
   const changes = [];
@@ -80,7 +83,9 @@ function build() {
     line.append(label, ...DATA.scenarios.map((_, scenario) => {
       const cell = element("td", "", "right");
       Object.assign(cell.dataset, { scenario, metric: row.metric });
-      cell.append(element("span", "", "now"), element("span", "", "change"));
+      const value = element("span", "", "now"), beside = element("span", "", "change");
+      cell.append(value, beside);
+      shown.push({ value, beside, cell, row, scenario });
       return cell;
     }));
     find("whatif-table").tBodies[0].append(line);
@@ -95,16 +100,16 @@ function build() {
 }
 
 function show() {
-  for (const cell of document.querySelectorAll("#whatif-table td")) {
-    const row = DATA.rows.find(one => one.metric === cell.dataset.metric);
-    const now = metric(ENGINE.values, cell.dataset.scenario, row.metric), before = metric(BASE, cell.dataset.scenario, row.metric);
-    const [value, beside] = cell.children;
+  for (const { value, beside, cell, row, scenario } of shown) {
+    const now = metric(ENGINE.values, scenario, row.metric), before = metric(BASE, scenario, row.metric);
     cell.dataset.value = now ?? "";
-    if (now === undefined) { value.textContent = "–"; continue; }
-    const target = row.metric === DATA.target.metric ? DATA.target.values[cell.dataset.scenario] : null;
-    value.textContent = `~${significant(now / row.size)}`;
-    beside.textContent = target && now < target * (1 - 1e-9) ? `${change(now, before)} misses ${significant(target)}` : change(now, before);
-    beside.className = `change ${Math.sign(now - before) * row.better > 0 ? "better" : Math.sign(now - before) * row.better < 0 ? "worse" : ""}`;
+    if (now === undefined) { put(value, "–"); continue; }
+    const target = row.metric === DATA.target.metric ? DATA.target.values[scenario] : null;
+    const missed = target && now < target * (1 - 1e-9) ? ` misses ${significant(target)}` : "";
+    const side = Math.sign(now - before) * row.better;
+    put(value, `~${significant(now / row.size)}`);
+    put(beside, change(now, before) + missed);
+    beside.className = `change ${side > 0 ? "better" : side < 0 ? "worse" : ""}`;
   }
   const costs = DATA.scenarios.map((_, at) => [metric(ENGINE.values, at, DATA.rank.metric), metric(BASE, at, DATA.rank.metric)]);
   const most = Math.max(...costs.flat().filter(Number.isFinite));
@@ -112,13 +117,12 @@ function show() {
     const [now, before] = costs[bar.dataset.scenario], [, room, value] = bar.children;
     room.children[0].style.width = `${100 * before / most}%`;
     room.children[1].style.width = `${100 * now / most}%`;
-    value.textContent = now === undefined ? "–" : `~${significant(now / DATA.rank.size, 3)}`;
+    put(value, now === undefined ? "–" : `~${significant(now / DATA.rank.size, 3)}`);
   }
-  const said = say();
-  if (find("whatif-verdict").textContent !== said) find("whatif-verdict").textContent = said;
-  find("whatif-command").textContent = command();
+  put(find("whatif-verdict"), say());
+  put(find("whatif-command"), command());
   find("what-if").classList.toggle("moved", moved.size > 0);
-  for (const [path, row] of rows) row.box.classList.toggle("moved", isMoved(path));
+  for (const [path, row] of rows) row.box.classList.toggle("moved", moved.has(path));
 }
 
 // ---------------------------------------------------------------- sliders
