@@ -69,6 +69,16 @@ def kind(*takes: str, name: str | None = None) -> Callable[[Callable[..., None]]
     return command(plot, *takes, name=name, usual=USUAL)
 
 
+def of_two(texts: list[str] | None, option: str) -> list[str | None]:
+    """Return what was given for the first and for the second of two inputs."""
+    from tco.foundation.errors import UsageError
+
+    given = texts or []
+    if len(given) > 2:
+        raise UsageError(f"{option}: given {len(given)} times, expected one for each of two inputs")
+    return [*given, *(None for _ in range(2 - len(given)))]
+
+
 @kind("set", "variant")
 def cost(
     given: Given,
@@ -159,6 +169,36 @@ def drawn_range(
 
     found = uncertainty(scenario, baseline, samples, seed, replan, given.settings, given.data)
     write(given, output, range_figure(found, width), [*notes(found), *found.asked.result.notes])
+
+
+@kind("set", "variant", name="map")
+def drawn_map(
+    given: Given,
+    output: Output,
+    vary: Annotated[list[str], typer.Option("--vary", metavar="PATH", help="An input to move; named twice, for the two axes.")],
+    scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; none: the four headline racks.")] = None,
+    metric: Annotated[str, typer.Option(metavar="METRIC", help="The metric by which one wins.")] = METRIC,
+    start: Annotated[list[str] | None, typer.Option("--from", metavar="X", help="Where an input begins, in the order of --vary.")] = None,
+    end: Annotated[list[str] | None, typer.Option("--to", metavar="Y", help="Where it ends; three times today's unless given.")] = None,
+    steps: Annotated[int, typer.Option(metavar="N", min=2, max=65, help="How many values each input has.")] = 13,
+    width: Width = WIDE,
+) -> None:
+    """Draw who wins where: two inputs moved together, the plan chosen anew in every cell."""
+    from tco.cli.load import HEADLINE
+    from tco.outputs.figures.maps import map_figure
+    from tco.studies.fields import field_of
+
+    found = field_of(
+        scenarios or HEADLINE,
+        vary,
+        metric,
+        list(zip(of_two(start, "--from"), of_two(end, "--to"), strict=True)),
+        given.data,
+        given.settings,
+        given.variant,
+        steps,
+    )
+    write(given, output, map_figure(found, width))
 
 
 @kind("set", "variant")

@@ -18,6 +18,7 @@ KINDS = {
     "errors": (),
     "fabric": ("gb200-nvl72", "trn2-nl32x2-3d"),
     "frontier": ("gb200-nvl72",),
+    "map": ("gb200-nvl72", "trn3-nl72x2", "--vary", "terms.life", "--vary", "site.electricity_price", "--from", "3", "--to", "6", "--steps", "3"),
     "money": ("gb200-nvl72", "--set", "money.rent=3 USD/chip/h"),
     "operators": ("gb200-nvl72",),
     "range": ("gb200-nvl72", "--samples", "64"),
@@ -73,6 +74,8 @@ def test_without_what_draws_points_one_is_told_what_to_install(tmp_path, monkeyp
         (("tornado", "gb200-nvl72", "-o", "figure.svg", "--metric", "cost"), 3, "cost"),
         (("frontier", "gb200-nvl72", "-o", "figure.svg", "--against", "time"), 2, "time"),
         (("roofline", "gb200-nvl72", "-o", "figure.svg", "--set", "workload.interactivity=100000 token/s"), 3, "gb200-nvl72"),
+        (("map", "gb200-nvl72", "-o", "figure.svg", "--vary", "terms.life"), 2, "a map moves two inputs"),
+        (("map", "gb200-nvl72", "-o", "figure.svg", "--vary", "terms.life", *("--from", "1") * 3), 2, "expected one for each of two inputs"),
         (("range", "gb200-nvl72", "-o", "figure.svg", "--samples", "1"), 3, "expected 2 or more"),
     ],
 )
@@ -95,7 +98,7 @@ def folder(own):
     return own.folder
 
 
-@pytest.mark.parametrize("kind", ["bom", "cost", "frontier", "money", "range", "tornado"])
+@pytest.mark.parametrize("kind", ["bom", "cost", "frontier", "map", "money", "range", "tornado"])
 def test_a_figure_that_tells_of_own_values_is_refused(kind, folder, tmp_path):
     words = ("plot", kind, "trn3-nl72x2", *KINDS[kind][1:], "--data", folder, "-o", tmp_path / "figure.svg")
     if kind == "cost":

@@ -7,41 +7,19 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from tco.chain.metrics import METRICS, MORE_IS_BETTER
+from tco.outputs.comparison import premises, workload_line
 from tco.outputs.figures import WIDE
 from tco.outputs.figures.labels import Labels, box_of
 from tco.outputs.figures.plot import Plot
 from tco.outputs.figures.scales import Linear, Log, Scale
 from tco.outputs.figures.style import BODY, series
 from tco.outputs.figures.svg import Drawing, Point
-from tco.outputs.figures.words import width_of
+from tco.outputs.figures.words import distinct, width_of
 from tco.outputs.table import significant
+from tco.studies.fields import Field
 
 CLOSE = 0.1  # of a lead, below which a cell is pale
 EVEN = 1e-6  # relative to a step: steps that are alike
-
-
-class Axis(NamedTuple):
-    """An input that is moved: the values at which it was looked at, in the unit it is told in, and its value today."""
-
-    path: str
-    unit: str
-    values: Sequence[float]
-    today: float | None
-
-    @property
-    def words(self) -> str:
-        """The input with its unit."""
-        return f"{self.path}, {self.unit}" if self.unit else self.path
-
-
-class Field(NamedTuple):
-    """A metric of some scenarios on a grid of two inputs; none where it has no value."""
-
-    names: Sequence[str]
-    metric: str
-    x: Axis
-    y: Axis
-    values: Sequence[Sequence[Sequence[float | None]]]  # of each scenario the rows, of each row the cells
 
 
 class Cell(NamedTuple):
@@ -75,15 +53,17 @@ def map_figure(field: Field, width: float = WIDE) -> str:
 
 def drawn(field: Field, width: float, named: bool) -> str:
     """Return the map with names in its areas, or nothing where one finds no room; or with a legend."""
-    rows = cells_of(field)
+    rows, names = cells_of(field), distinct([one.title for one in field.results], [one.scenario for one in field.results])
     winners = sorted({cell.winner for row in rows for cell in row if cell.winner is not None})
     count = sum(len(row) for row in rows)
-    said = "; ".join(f"{field.names[at]} {sum(cell.winner == at for row in rows for cell in row) / count * 100:.0f} %" for at in winners)
+    said = "; ".join(f"{names[at]} {sum(cell.winner == at for row in rows for cell in row) / count * 100:.0f} %" for at in winners)
     label = METRICS[field.metric].label
     drawing = Drawing("Who wins where", f"Share of the map in which each is best by {label}: {said or 'none has a value anywhere'}.", width)
-    drawing.paragraph(f"Best by {label}; pale where the next is within {CLOSE * 100:.0f} %, empty where none has an answer")
+    drawing.paragraph(
+        f"Best by {label}, the plan chosen anew in every cell; pale where the next is within {CLOSE * 100:.0f} %, empty where none has an answer"
+    )
     if not named:
-        drawing.legend([(f"fill-{series(at)}", field.names[at]) for at in winners])
+        drawing.legend([(f"fill-{series(at)}", names[at]) for at in winners])
     top = drawing.bottom + 26
     x, y = scale_of(field.x.values, drawing.left + 52, drawing.right - 10), scale_of(field.y.values, top + min(width * 0.62, 360), top)
     plot = Plot(drawing, x, y)
@@ -92,20 +72,22 @@ def drawn(field: Field, width: float, named: bool) -> str:
         for cell, x_value, (left, right) in zip(row, field.x.values, across, strict=True):
             if cell.winner is not None:
                 look = f"{'pale' if cell.lead is not None and cell.lead < CLOSE else 'fill'}-{series(cell.winner)}"
-                tip = f"{significant(x_value)}, {significant(y_value)}: {cell_words(field, cell)}"
+                tip = f"{significant(x_value)}, {significant(y_value)}: {cell_words(names, cell)}"
                 drawing.rectangle(left, above, right - left, below - above, look, tip)
     plot.axes(field.x.words, field.y.words, grid=False)
     labels = Labels(drawing, (x.start, y.end, x.end, y.start))
     draw_today(plot, labels, field)
-    if named and not all(draw_name(labels, field.names[at], middles(rows, at, across, up)) for at in winners):
+    if named and not all(draw_name(labels, names[at], middles(rows, at, across, up)) for at in winners):
         return ""
+    for line in dict.fromkeys([workload_line(field.results), *premises(field.results)]):
+        drawing.paragraph(line)
     return drawing.svg()
 
 
-def cell_words(field: Field, cell: Cell) -> str:
+def cell_words(names: Sequence[str], cell: Cell) -> str:
     """Say what each scenario comes to in a cell, the winner first."""
-    order = sorted(range(len(field.names)), key=lambda at: at != cell.winner)
-    return ", ".join(f"{field.names[at]} {significant(cell.figures[at], 3) or 'none'}" for at in order)
+    order = sorted(range(len(names)), key=lambda at: at != cell.winner)
+    return ", ".join(f"{names[at]} {significant(cell.figures[at], 3) or 'none'}" for at in order)
 
 
 def scale_of(values: Sequence[float], start: float, end: float) -> Scale:

@@ -24,11 +24,11 @@ class Plot:
         """Return the place of a pair of values."""
         return self.x.at(x), self.y.at(y)
 
-    def axes(self, x_words: str, y_words: str, grid: bool = True) -> None:
-        """Draw grid, ticks and what is on either axis; the words of y stand above it, where they are read without turning the head."""
+    def axes(self, x_words: str, y_words: str, grid: bool = True, above: float = 9.0) -> None:
+        """Draw grid, ticks and what is on either axis; the words of y stand `above` it, read without turning the head."""
         drawing, (left, right) = self.drawing, (self.x.start, self.x.end)
         base, top = self.y.start, self.y.end
-        drawing.text((drawing.left, top - 9), y_words, "muted", BODY)
+        drawing.text((drawing.left, top - above), y_words, "muted", BODY)
         for value in self.y.ticks(max(int((base - top) / 36), 2)):
             y = self.y.at(value)
             drawing.line((left, y), (right if grid else left - 4, y), "grid" if grid else "axis")

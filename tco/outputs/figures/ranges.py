@@ -43,13 +43,13 @@ def range_figure(found: Uncertainty, width: float = WIDE) -> str:
         other = found.baseline.result.title
         drawing.paragraph(f"{percent(found.sample.better)} of the draws in which both meet the target cost less a token than {other}")
         drawing.legend([(WORSE, "costs more a token"), (BETTER, "costs less")])
-    top = drawing.bottom + 30
+    top = drawing.bottom + 48
     plot = Plot(
         drawing,
         Log(float(edges[0]), float(edges[-1]), drawing.left + 40, drawing.right - 12),
         Linear.rounded([0.0, float(counts.max()) / len(kept) * 100], top + min(width * 0.6, 280), top, 4),
     )
-    plot.axes(label + (f", {unit}" if unit and unit != "x" else ""), "% of the draws")
+    plot.axes(label + (f", {unit}" if unit and unit != "x" else ""), "% of the draws", above=32)
     for at, count in enumerate(counts.tolist()):
         start, end, height = plot.x.at(float(edges[at])), plot.x.at(float(edges[at + 1])), plot.y.at(count / len(kept) * 100)
         look = WORSE if ratio and edges[at + 1] <= 1 + 1e-9 else BETTER

@@ -65,7 +65,7 @@ def roofline_figure(result: Result, width: float = WIDE) -> str:
     plot = Plot(
         drawing,
         Log.over([dot.intensity for dot in dots] + [ridge * 3, ridge / 30], drawing.left + 46, drawing.right - 4),
-        Log.over([dot.rate for dot in dots] + [max(roofs.values()) * 1.3], top + min(width * 0.6, 380), top),
+        Log.over([dot.rate for dot in dots] + [max(roofs.values()) * 1.3, max(roofs.values()) / 30], top + min(width * 0.6, 380), top),
     )
     plot.axes("FLOP for each byte moved", "TFLOP/s a chip")
     labels = Labels(drawing, (plot.x.start, plot.y.end, plot.x.end, plot.y.start))

@@ -70,6 +70,8 @@ class Log(NamedTuple):
         found: list[float] = []
         for steps in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
             found = [value for power in range(lowest, highest + 1) for step in steps if self.holds(value := step * 10.0**power)]
+            if len(found) < 2:  # less than a step of these: equal differences
+                return [value for value in Linear(self.low, self.high, self.start, self.end).ticks(most) if value > 0]
             if len(found) <= most:
                 return found
         return found[:: -(-len(found) // most)]

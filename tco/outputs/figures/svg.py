@@ -100,14 +100,18 @@ class Drawing:
 
     def legend(self, entries: Sequence[tuple[str, str]], shapes: Sequence[str] = ("square",)) -> None:
         """Add what looks mean: each with its words and in its shape, in as many rows as they need."""
-        x, row = self.left, BODY * 1.5
+        x, row, lead = self.left, BODY * 1.5, BODY + 4
         self.bottom += 4
         for at, (look, words) in enumerate(entries):
-            wide = BODY + 4 + width_of(words, BODY)
+            lines = wrapped(words, self.right - self.left - lead, BODY)
+            wide = lead + max(width_of(line, BODY) for line in lines)
             if x + wide > self.right and x > self.left:
                 x, self.bottom = self.left, self.bottom + row
             self.mark((x + BODY / 2, self.bottom + BODY / 2 + 1), BODY / 2 - 1, look, shape=shapes[at % len(shapes)])
-            self.text((x + BODY + 4, self.bottom + BODY - 1), words)
+            for line in lines[:-1]:
+                self.text((x + lead, self.bottom + BODY - 1), line)
+                self.bottom += BODY * LEADING
+            self.text((x + lead, self.bottom + BODY - 1), lines[-1])
             x += wide + BODY
         self.bottom += row
 

@@ -23,7 +23,7 @@ from tco.outputs.figures.cost import cost_figure
 from tco.outputs.figures.errors import errors_figure
 from tco.outputs.figures.fabric import fabric_figure
 from tco.outputs.figures.frontier import AGAINST, frontier_figure
-from tco.outputs.figures.maps import CLOSE, Axis, Field, map_figure
+from tco.outputs.figures.maps import CLOSE, map_figure
 from tco.outputs.figures.money import money_figure
 from tco.outputs.figures.operators import operators_figure
 from tco.outputs.figures.ranges import range_figure
@@ -31,6 +31,7 @@ from tco.outputs.figures.roofline import roofline_figure
 from tco.outputs.figures.tornado import SHOWN, tornado_figure
 from tco.outputs.performance import operator_rows
 from tco.studies import asking
+from tco.studies.fields import Axis, Field
 from tco.studies.money import money_of
 from tco.studies.sensitivity import sensitivity
 from tco.studies.uncertainty import uncertainty
@@ -97,7 +98,8 @@ def field():
     left[0][0] = right[0][0] = None
     third = [[None if at == other == 0 else 99.0 for at in range(9)] for other in range(5)]
     axes = Axis("site.electricity_price", "USD/kWh", x.tolist(), 20.0), Axis("terms.life", "year", y.tolist(), 3.0)
-    return Field(("GB200 NVL72", "MI450X", "nobody's"), "usd_per_million_output_tokens", *axes, (left, right, third))
+    three = [replace(one, title=title) for one, title in zip(results(), ("GB200 NVL72", "MI450X", "nobody's"), strict=False)]
+    return Field(three, "usd_per_million_output_tokens", *axes, (left, right, third))
 
 
 FIGURES = {
@@ -134,6 +136,21 @@ def middle(mark):
         return mark.at["cx"], mark.at["cy"]
     corners = np.array(mark.points)
     return tuple(corners.mean(axis=0))
+
+
+def axes_of(svg):
+    """Return what a reader of the numbers on both axes takes a place to be, in powers of ten: x, then y."""
+    found = []
+    for coordinate, anchor, shift in (("x", "middle", 0), ("y", "end", 4)):
+        ticks = [one for one in marks(svg, "muted", tag="text") if one.element.get("text-anchor") == anchor and one.words.replace(",", "").isdigit()]
+        places = [one.at[coordinate] - shift for one in ticks]
+        lines = [one.at[f"{coordinate}1"] for one in marks(svg, "axis", "grid", tag="line")]
+        kept = [
+            (at, float(one.words.replace(",", ""))) for at, one in zip(places, ticks, strict=True) if min(abs(at - line) for line in lines) < 0.02
+        ]
+        assert len(kept) >= 2
+        found.append(np.poly1d(np.polyfit([at for at, _ in kept], np.log10([value for _, value in kept]), 1)))
+    return found
 
 
 # ---------------------------------------------------------------- of all
@@ -216,14 +233,13 @@ def test_operators_lie_under_the_roofs_where_their_work_and_traffic_put_them(nam
     intensity, rate = np.array([(row[7] / row[8], row[7] / row[2] * 1e6 / 1e12) for row in rows]).T
     assert affine(x, np.log(intensity))
     assert affine(y, np.log(rate))
-    slope = marks(svg, "rule")[0].points
-    per_decade_x, start_x = np.polyfit(np.log10(intensity), x, 1)
-    per_decade_y, start_y = np.polyfit(np.log10(rate), y, 1)
-    for at_x, at_y in slope:  # FLOP/s of a byte of memory
-        bandwidth = 10 ** ((at_y - start_y) / per_decade_y) / 10 ** ((at_x - start_x) / per_decade_x)
-        assert bandwidth == pytest.approx(result.metrics["hbm_byte_per_s"] / 1e12, rel=2e-3)
+    to_x, to_y = axes_of(svg)
+    assert [to_x(place) for place in x] == pytest.approx(np.log10(intensity), abs=2e-3)
+    assert [to_y(place) for place in y] == pytest.approx(np.log10(rate), abs=2e-3)
+    for at_x, at_y in marks(svg, "rule")[0].points:  # FLOP/s of a byte of memory
+        assert 10 ** (to_y(at_y) - to_x(at_x)) == pytest.approx(result.metrics["hbm_byte_per_s"] / 1e12, rel=2e-3)
     precision = result.texts["workload.precision"]
-    peaks = {round(10 ** ((one.points[0][1] - start_y) / per_decade_y), 6) for one in marks(svg, "rule")[1:]}
+    peaks = [10 ** to_y(one.points[0][1]) for one in marks(svg, "rule")[1:]]
     assert any(peak == pytest.approx(result.metrics[f"peak_{precision}_flop_per_s"] / 1e12, rel=2e-3) for peak in peaks)
 
 
@@ -385,7 +401,7 @@ def test_a_map_shows_in_every_cell_who_is_best_there():
         best, second, _ = np.sort(figures[:, y, x])
         winner = int(np.nanargmin(figures[:, y, x]))
         assert cell.look == f"{'pale' if second / best - 1 < CLOSE else 'fill'}-{winner + 1}"
-        assert cell.tip.partition(": ")[2].startswith(found.names[winner])
+        assert cell.tip.partition(": ")[2].startswith(found.results[winner].title)
     middles = {x: cell.at["x"] + cell.at["width"] / 2 for cell, (y, x) in zip(cells, places, strict=True) if y == 2}
     assert affine(list(middles.values()), np.log([found.x.values[x] for x in middles]))
     heights = [cell.at["y"] + cell.at["height"] / 2 for cell, (y, x) in zip(cells, places, strict=True) if x == 4]
@@ -405,7 +421,8 @@ def test_a_map_of_more_is_better_takes_the_largest():
 
 
 def test_a_map_whose_areas_are_too_small_for_their_names_has_a_legend():
-    long = field()._replace(names=("a name that is much longer than any area of the map is wide", "MI450X", "nobody's"))
+    first, *others = field().results
+    long = field()._replace(results=[replace(first, title="a name that is much longer than any area of the map is wide"), *others])
     svg = map_figure(long, NARROW)
     assert "MI450X" in texts(svg)
     assert [one.look for one in marks(svg, tag="polygon")][:2] == ["fill-1", "fill-2"]

@@ -66,6 +66,7 @@ def test_equal_ratios_are_equal_distances():
     assert [scale.at(value) for value in (1, 10, 100, 1000)] == pytest.approx([0, 100, 200, 300])
     assert scale.ticks(4) == [1, 10, 100, 1000]
     assert scale.ticks(10) == pytest.approx([1, 2, 5, 10, 20, 50, 100, 200, 500, 1000])
+    assert Log(210, 290, 0, 300).ticks(5) == pytest.approx([220, 240, 260, 280])  # a range in which no 1, 2 or 5 lies
 
 
 @given(st.lists(st.floats(0, 400), min_size=1, max_size=12))
@@ -191,6 +192,20 @@ def test_words_that_are_markup_stay_words():
     assert "<script" not in svg
     assert texts(svg) == ["A < B & C", "<script>& more"]
     assert [one.tip for one in marks(svg, "fill-1")] == ["x < y"]
+
+
+def test_a_legend_breaks_its_rows_and_its_words():
+    from tests.outputs.figures import boxes, marks
+
+    drawing = Drawing("legend", "", 360)
+    entries = [("fill-1", "a system whose prompts are read by another of a long name"), ("fill-2", "short"), ("hollow", "too"), ("fill-3", "w" * 30)]
+    drawing.legend(entries, SHAPES)
+    svg = drawing.svg()
+    found = boxes(svg)
+    assert all(right <= 352 for _, _, _, right, _ in found)
+    for (_, *a), (_, *b) in itertools.combinations(found, 2):
+        assert a[2] <= b[0] or a[0] >= b[2] or a[3] <= b[1] or a[1] >= b[3]
+    assert [one.look for one in marks(svg) if one.tag in ("circle", "polygon")] == [look for look, _ in entries]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
