@@ -164,9 +164,15 @@ def workload_line(results: Sequence[Result]) -> str:
         lines = {words(result) for result in results}
         if len(lines) == 1:
             return lines.pop()
-    return "several workloads"
+    return SEVERAL
 
 
+def is_one_workload(results: Sequence[Result]) -> bool:
+    """Say whether all results are of one workload, so that their costs may be held against each other."""
+    return workload_line(results) != SEVERAL
+
+
+SEVERAL = "several workloads"
 PARTS = {"precision": "weights", "attention_format": "attention", "expert_format": "experts", "attention_core_format": "attention core"}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from math import log
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -14,8 +15,9 @@ from tco.fabric.scopes import Scope, fabric_scopes
 from tco.foundation.errors import DataError
 from tco.foundation.values import as_number
 from tco.studies.asking import Asked, catalogue_of, compared, evaluate_each, frontier
+from tco.studies.fields import Field, field_of
 from tco.studies.frontier import Frontier
-from tco.studies.sensitivity import Sensitivity, sensitivity
+from tco.studies.sensitivity import Sensitivity, decides, sensitivity
 from tco.studies.sureness import Sureness, sureness_of
 
 T = TypeVar("T")
@@ -44,6 +46,7 @@ class Material(NamedTuple):
     tornados: Sequence[Sensitivity]
     frontiers: Sequence[Frontier]
     fabrics: Sequence[Fabric]
+    field: Field | None  # who is best wherever the two inputs may lie that decide the closest contest
     notes: Sequence[str]  # what could not be made, and why
 
 
@@ -61,7 +64,8 @@ def material_of(names: Sequence[str], baseline: str | None, data: Path | None, s
     frontiers = [found for one in serving for found in attempted(partial(frontier, [one.name], (), settings, data), one, "frontier", notes) or ()]
     fabrics = {(one.result.system, str(variant_of(one))): one for one in asked}
     scopes = [found for one in fabrics.values() if (found := attempted(partial(fabric_of, one), one, "fabric", notes))]
-    return Material(catalogue_of(asked, data), asked, base, sureness_of(asked, base), tornados, frontiers, scopes, notes)
+    field = field_between(asked, tornados, data, settings, notes)
+    return Material(catalogue_of(asked, data), asked, base, sureness_of(asked, base), tornados, frontiers, scopes, field, notes)
 
 
 def attempted(make: Callable[[], T], asked: Asked, what: str, notes: list[str]) -> T | None:
@@ -80,6 +84,23 @@ def tornado_of(one: Asked, asked: Sequence[Asked], baseline: str, data: Path | N
         return sensitivity(one.name, RATIO, data, one.settings, baseline=base.name)
     metric = next((name for name in COSTS if one.result.metrics[name] is not None), COSTS[-1])
     return sensitivity(one.name, metric, data, one.settings)
+
+
+def field_between(
+    asked: Sequence[Asked], tornados: Sequence[Sensitivity], data: Path | None, settings: Mapping[str, str], notes: list[str]
+) -> Field | None:
+    """Return who is best wherever two inputs may lie: those that move the closest contest with the baseline most; none where there is no contest."""
+    contests = [one for one in tornados if one.metric == RATIO]
+    if not contests:
+        return None
+    closest = min(contests, key=lambda one: abs(log(one.centre)))
+    ranges = [one.given for one in closest.swings if one.swing != 0 and not any(decides(side, one.given.path) for side in closest.sides)][:2]
+    if len(ranges) < 2:
+        return None
+    ends = [(f"{one.low!r} {one.unit}".rstrip(), f"{one.high!r} {one.unit}".rstrip()) for one in ranges]
+    rated = [one for one in asked if one.result.metrics[COSTS[0]] is not None]
+    make = partial(field_of, [one.name for one in rated], [one.path for one in ranges], COSTS[0], ends, data, settings)
+    return attempted(make, rated[0], "map", notes)
 
 
 def variant_of(one: Asked) -> Mapping[str, str]:

@@ -49,7 +49,7 @@ def control(program: Program, path: str, results: Sequence[Result], catalogue: C
         "begin": begin,
         "end": end,
         "geometric": begin > 0 and end / begin > GEOMETRIC,
-        "what": known.description if known else "",
+        "what": ": ".join(filter(None, (".".join(path.split(".")[1:-1]), known.description if known else ""))),
         "from": ", ".join(filter(None, (given.kind, given.as_of, catalogue.source_title(given.source)))),
         "own": given.overlay,
         "held": any(decides(results[at], path) for at in readers),

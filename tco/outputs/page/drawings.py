@@ -12,6 +12,7 @@ from tco.outputs.figures.cost import cost_figure
 from tco.outputs.figures.errors import errors_figure
 from tco.outputs.figures.fabric import fabric_figure
 from tco.outputs.figures.frontier import frontier_figure
+from tco.outputs.figures.maps import map_figure
 from tco.outputs.figures.roofline import dots_of, roofline_figure, roofs_of
 from tco.outputs.figures.tornado import tornado_figure
 from tco.outputs.page.page import Figure
@@ -49,6 +50,11 @@ def frontiers(material: Material) -> list[Figure]:
 def tornados(material: Material) -> list[Figure]:
     """Return what drives each answer."""
     return beside([partial(tornado_figure, one) for one in material.tornados])
+
+
+def winners(material: Material) -> list[Figure]:
+    """Return who wins where."""
+    return [] if material.field is None else [both(partial(map_figure, material.field))]
 
 
 def fabrics(material: Material) -> list[Figure]:

@@ -30,7 +30,7 @@ def results_of(material: Material) -> list[Result]:
 
 def sections_of(material: Material) -> list[Section]:
     """Return every section that has something to say."""
-    made = (summary, order, cost, roofline, frontier, tornado, fabric, bill, sources, validation)
+    made = (summary, order, cost, roofline, frontier, tornado, winners, fabric, bill, sources, validation)
     return [section for make in made for section in make(material)]
 
 
@@ -109,6 +109,26 @@ def tornado(material: Material) -> Iterator[Section]:
     if tables:
         words = ["Every input alone at its P5 and at its P95, the plan held: those that move the answer most."]
         yield Section("tornado", "What drives the answer", words, drawings.tornados(material), folded=tables)
+
+
+def winners(material: Material) -> Iterator[Section]:
+    """Yield who wins where: the two inputs that decide the closest contest, moved together."""
+    field = material.field
+    if field is None:
+        return
+    names = [result.scenario for result in field.results]
+    tables = []
+    for name, rows in zip(names, field.values, strict=True):
+        cells = [(f"{significant(y, 3)} {field.y.unit}".rstrip(), *map(costly, row)) for y, row in zip(field.y.values, rows, strict=True)]
+        heads = (field.y.path, *(f"{significant(x, 3)} {field.x.unit}".rstrip() for x in field.x.values))
+        tables.append(Table(heads, cells, f"{name}: USD a million output tokens; across: {field.x.path}", align="r"))
+    words = ["The two inputs that decide the closest contest, moved together within their ranges, the best plan chosen anew in every cell."]
+    yield Section("map", "Who wins where", words, drawings.winners(material), folded=tables)
+
+
+def costly(value: float | None) -> str:
+    """Return a cost in a cell."""
+    return "-" if value is None else f"~{significant(value, 3)}"
 
 
 def fabric(material: Material) -> Iterator[Section]:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tco.chain.result import Result
+from tco.outputs.comparison import is_one_workload
+from tco.outputs.figures.words import distinct
 from tco.outputs.ranges import between, percent
 from tco.outputs.table import significant
 from tco.studies.sureness import Sureness
@@ -38,10 +40,13 @@ def cost_of(results: Sequence[Result]) -> Cost:
 
 def verdict_of(results: Sequence[Result], baseline: str, sure: Sequence[Sureness]) -> str:
     """Return the sentence."""
-    cost, called = cost_of(results), names_of(results)
+    cost, names = cost_of(results), [result.scenario for result in results]
+    called = dict(zip(names, distinct([result.title for result in results], names), strict=True))
     found = [(result, one) for result, one in zip(results, sure, strict=True) if result.metrics[cost.metric] is not None]
     if not found:
         return "No scenario has a price here: the notes say why."
+    if not is_one_workload([result for result, _ in found]):
+        return "Several workloads stand side by side here: what they cost is not held against each other."
     ranked = sorted(found, key=lambda pair: float(pair[0].metrics[cost.metric]))
     (best, its), *others = ranked
     base = next((result for result, _ in found if result.scenario == baseline), None)
@@ -52,12 +57,6 @@ def verdict_of(results: Sequence[Result], baseline: str, sure: Sequence[Sureness
         return f"{lead}: about {times(best)} times the output tokens of {called[baseline]}{spread(its)}{chance(its)}."
     near, its = others[0]
     return f"{lead}; next is {called[near.scenario]} with about {times(near)} times its output tokens{spread(its)}{chance(its)}."
-
-
-def names_of(results: Sequence[Result]) -> dict[str, str]:
-    """Return what to call each scenario: its title, or its name where titles do not tell them apart."""
-    titles = [result.title for result in results]
-    return {result.scenario: result.title if titles.count(result.title) == 1 else result.scenario for result in results}
 
 
 def times(result: Result) -> str:

@@ -22,6 +22,11 @@ function significant(value, digits = 4) {
   return WORDS.format(rounded);
 }
 
+function exact(value) { // short enough for its field
+  const rounded = Number(value.toPrecision(12));
+  return rounded && Math.abs(rounded) < 1e-3 ? rounded.toExponential() : String(rounded);
+}
+
 function change(now, before) {
   const share = now / before - 1;
   if (!Number.isFinite(share) || Math.abs(share) < 5e-5) return "";
@@ -60,7 +65,7 @@ function order(values) {
 
 function say() {
   const now = order(ENGINE.values), before = order(BASE);
-  if (!now.length) return "";
+  if (!now.length || !DATA.rank.fair) return ""; // costs of several workloads are not held against each other
   const names = now.map(at => DATA.scenarios[at]).join(", ");
   const cost = `${significant(metric(ENGINE.values, now[0], DATA.rank.metric) / DATA.rank.size, 3)} ${DATA.rank.unit}`;
   if (now.length === 1) return `${DATA.rank.words} about ${cost}.`;
@@ -105,10 +110,10 @@ function show() {
     cell.dataset.value = now ?? "";
     if (now === undefined) { put(value, "–"); continue; }
     const target = row.metric === DATA.target.metric ? DATA.target.values[scenario] : null;
-    const missed = target && now < target * (1 - 1e-9) ? ` misses ${significant(target)}` : "";
+    const missed = target && now < target * (1 - 1e-9) ? `misses ${significant(target)}` : "";
     const side = Math.sign(now - before) * row.better;
     put(value, `~${significant(now / row.size)}`);
-    put(beside, change(now, before) + missed);
+    put(beside, [change(now, before), missed].filter(Boolean).join(", "));
     beside.className = `change ${side > 0 ? "better" : side < 0 ? "worse" : ""}`;
   }
   const costs = DATA.scenarios.map((_, at) => [metric(ENGINE.values, at, DATA.rank.metric), metric(BASE, at, DATA.rank.metric)]);
@@ -161,7 +166,7 @@ function display(path) {
   const value = moved.has(path) ? moved.get(path) : baseOf(control);
   row.range.value = Math.round(share(control, value) * STEPS);
   row.range.setAttribute("aria-valuetext", `${significant(value)} ${control.unit}`.trim());
-  if (document.activeElement !== row.number) row.number.value = Number(value.toPrecision(12));
+  if (document.activeElement !== row.number) row.number.value = exact(value);
   row.number.removeAttribute("aria-invalid");
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tco.chain.metrics import METRICS, MORE_IS_BETTER, NEITHER
-from tco.outputs.comparison import SHOWN
+from tco.outputs.comparison import SHOWN, is_one_workload
 from tco.outputs.page.controls import controls_of
 from tco.outputs.page.page import WhatIf
 from tco.outputs.page.program import Program, program_of
@@ -34,7 +34,7 @@ def what_if_of(material: Material, command: Sequence[str]) -> WhatIf | None:
         "scenarios": [result.scenario for result in results],
         "controls": controls_of(program, results, material.catalogue, swings),
         "rows": rows_of(program),
-        "rank": {"metric": cost.metric, "words": cost.words, "unit": cost.unit, "size": cost.size},
+        "rank": {"metric": cost.metric, "words": cost.words, "fair": is_one_workload(results), "unit": cost.unit, "size": cost.size},
         "target": {
             "metric": TARGET,
             "values": [float(result.inputs[TARGET_INPUT].value) if TARGET_INPUT in result.inputs else None for result in results],
