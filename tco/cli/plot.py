@@ -11,11 +11,11 @@ import typer
 
 from tco.cli import Listing, app
 from tco.cli.options import Given, command
-from tco.outputs.figures import WIDE
 
 SVG, PNG = ".svg", ".png"
 USUAL = ("data", "quiet", "redact")
 METRIC = "usd_per_million_output_tokens"
+WIDE = 760  # pixels, as figures are drawn for a screen: help reads none of them
 
 plot = typer.Typer(cls=Listing, no_args_is_help=True, help="Draw a figure into an SVG or PNG file: for print, a page, a phone.")
 app.add_typer(plot, name="plot")
@@ -126,11 +126,16 @@ def frontier(
     """Draw what interactivity costs on each system."""
     from tco.outputs.figures.frontier import AGAINST, frontier_figure
     from tco.studies import asking
+    from tco.studies.sureness import sureness_of
 
     found = asking.frontier(scenarios, prefill or (), given.settings, given.data)
     metric = dict(zip(Against, AGAINST, strict=True))[against]
+    ranges = []
+    if not prefill:  # what is drawn are scenarios, and no pairs of them
+        asked = asking.evaluate_each(scenarios, given.data, given.settings, refuse=False)
+        ranges = [one.range(metric) for one in sureness_of(asked, asked[0].result.scenario)]
     notes = [f"{one.decode.result.scenario}: {note}" for one in found for note in one.decode.result.notes]
-    write(given, output, frontier_figure(found, metric, width), notes)
+    write(given, output, frontier_figure(found, metric, width, ranges), notes)
 
 
 @kind("set", "variant")

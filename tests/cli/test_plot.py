@@ -9,7 +9,8 @@ from xml.etree import ElementTree as ET
 import pytest
 import typer
 
-from tco.cli import app
+from tco.cli import app, plot
+from tco.outputs.figures import WIDE
 from tests.cli import tco
 
 KINDS = {
@@ -29,6 +30,10 @@ KINDS = {
 
 def test_every_kind_is_tried():
     assert set(KINDS) == set(typer.main.get_command(app).get_command(None, "plot").commands)
+
+
+def test_what_is_not_asked_for_is_as_wide_as_a_screen():
+    assert plot.WIDE == WIDE
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tco.chain.result import Result
-from tco.outputs.comparison import premises
+from tco.outputs.comparison import marked, premises
 from tco.outputs.figures import WIDE
 from tco.outputs.figures.scales import Linear, tick_words
 from tco.outputs.figures.style import BODY, SMALL, series
@@ -15,6 +15,7 @@ from tco.outputs.table import significant
 
 BAR, ROW = 26.0, 58.0  # pixels: of a bar, and from one to the next with its name above
 REBATE = "rebate"
+ESTIMATED = "~ rests on an estimate or an assumption."
 
 
 def cost_figure(results: Sequence[Result], width: float = WIDE) -> str:
@@ -28,7 +29,7 @@ def cost_figure(results: Sequence[Result], width: float = WIDE) -> str:
     drawing.paragraph("USD for a chip and calendar hour, net of rebates; shares are of the cost before rebates")
     looks = {asset: f"fill-{series(at)}" for at, asset in enumerate(name for name in assets if name != REBATE)} | {REBATE: "hollow"}
     drawing.legend([(looks[asset], asset) for asset in assets])
-    room = width_of("00.00 net", BODY, bold=True) + 8
+    room = width_of("~00.00 net", BODY, bold=True) + 8
     ends = [sum(value for value in one.values() if (value < 0) == below) for one in sums for below in (True, False)]
     scale = Linear.over([0.0, *ends], drawing.left, drawing.right - room)
     top = drawing.bottom + 6
@@ -36,16 +37,16 @@ def cost_figure(results: Sequence[Result], width: float = WIDE) -> str:
     for value in scale.ticks(max(int((scale.end - scale.start) / 60), 2)):
         drawing.line((scale.at(value), top), (scale.at(value), foot), "grid")
         drawing.text((scale.at(value), foot + 14), tick_words(value), "muted", SMALL, "middle" if value else "start")
-    for at, (name, net, one) in enumerate(zip(names, nets, sums, strict=True)):
+    for at, (result, name, net, one) in enumerate(zip(results, names, nets, sums, strict=True)):
         y = top + ROW * at + ROW - BAR - 6
         drawing.line((scale.at(0), y - 3), (scale.at(0), y + BAR + 3), "axis")
         drawing.text((drawing.left, y - 6), fitted(name, drawing.right - drawing.left, BODY, bold=True), bold=True, halo=True)
         stack(drawing, scale, y, one, looks)
-        said = "no cost here" if net is None else f"{significant(net, 3)} net"
+        said = "no cost here" if net is None else f"{marked(result, 'tco_usd_per_chip_hour', significant(net, 3))} net"
         end = scale.at(sum(value for value in one.values() if value > 0))
         drawing.text((end + 6, y + BAR / 2 + 4), said, bold=True, halo=True)
     drawing.bottom = foot + 22
-    for line in premises(results):
+    for line in [*premises(results), ESTIMATED]:
         drawing.paragraph(line)
     return drawing.svg()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import accumulate
 
 from tco.chain.result import Result
-from tco.outputs.comparison import premise
+from tco.outputs.comparison import marked, premise
 from tco.outputs.figures import WIDE
 from tco.outputs.figures.plot import Plot
 from tco.outputs.figures.scales import Linear
@@ -14,6 +14,7 @@ from tco.outputs.table import significant
 from tco.studies.money import INCOME, Money
 
 MILLION = 1e6
+HOUR, TOKENS = "tco_usd_per_chip_hour", "usd_per_million_output_tokens"
 OUT, IN = "fill-2", "fill-1"
 BAR, PURCHASE = 0.7, 0.2  # of a year
 
@@ -44,14 +45,14 @@ def money_figure(result: Result, money: Money, width: float = WIDE) -> str:
     )
     plot.axes("years from the purchase", "million USD")
     for (year, below), usd in sorted(years.items()):
-        middle = year - 0.5 if year > 0 else 0.0
+        middle = year - 0.5 if year > 0 else float(year)
         half = (BAR if year > 0 else PURCHASE) / 2
         (left, base), (right, end) = plot.at(middle - half, 0), plot.at(middle + half, usd)
         tip = f"{'year ' + str(year) if year > 0 else 'purchase'}: {significant(usd, 3)} million USD"
         drawing.rectangle(left, min(base, end), right - left, abs(end - base), IN if below else OUT, tip)
     drawing.line(plot.at(plot.x.low, 0), plot.at(plot.x.high, 0), "axis")
     drawing.path(steps(plot, when, so_far), "rule")
-    for line in lines_of(money):
+    for line in lines_of(result, money):
         drawing.paragraph(line)
     return drawing.svg()
 
@@ -66,13 +67,13 @@ def steps(plot: Plot, months: list[int], so_far: list[float]) -> list[Point]:
     return found
 
 
-def lines_of(money: Money) -> list[str]:
+def lines_of(result: Result, money: Money) -> list[str]:
     """Return what follows from the payments, in words."""
-    said = [f"An hour that is let breaks even at {significant(money.break_even_hour, 3)} USD"]
+    said = [f"An hour that is let breaks even at {marked(result, HOUR, significant(money.break_even_hour, 3))} USD"]
     if money.break_even_tokens is not None:
-        said.append(f"a million output tokens at {significant(money.break_even_tokens, 3)} USD")
+        said.append(f"a million output tokens at {marked(result, TOKENS, significant(money.break_even_tokens, 3))} USD")
     if money.payback is not None:
         said.append(f"everything is paid back in month {money.payback}")
     if not any(one.line == INCOME for one in money.payments):
         said.append("nothing is let or sold here")
-    return ["; ".join(said) + "."]
+    return ["; ".join(said) + ".", "~ rests on an estimate, an assumption or a prior."]

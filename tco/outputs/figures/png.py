@@ -12,11 +12,14 @@ FACE, FILES = "DejaVu Sans", ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf")  # what m
 
 
 def png_of(svg: str) -> bytes:
-    """Return the picture; without what draws it `DataError` says what to install."""
+    """Return the picture; without what draws it and the letters it draws with `DataError` says what to install."""
+    letters = find_spec("matplotlib")
     try:
         from resvg_py import svg_to_bytes
     except ImportError:
-        raise DataError("a figure as PNG needs resvg-py: pip install 'tco[report]', or write it as .svg") from None
-    found = find_spec("matplotlib")
-    fonts = [str(Path(next(iter(found.submodule_search_locations or ())), "mpl-data", "fonts", "ttf", name)) for name in FILES] if found else []
-    return bytes(svg_to_bytes(svg_string=svg, zoom=ZOOM, font_files=fonts, font_family=FACE, sans_serif_family=FACE, skip_system_fonts=bool(fonts)))
+        letters = None
+    if letters is None:
+        raise DataError("a figure as PNG needs resvg-py and matplotlib: pip install 'tco[report]', or write it as .svg")
+    folder = Path(next(iter(letters.submodule_search_locations or ())), "mpl-data", "fonts", "ttf")
+    fonts = [str(folder / name) for name in FILES]
+    return bytes(svg_to_bytes(svg_string=svg, zoom=ZOOM, font_files=fonts, font_family=FACE, sans_serif_family=FACE, skip_system_fonts=True))

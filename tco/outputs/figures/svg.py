@@ -8,6 +8,7 @@ from html import escape
 
 from tco.outputs.figures.style import BODY, CLASS, FONT, SMALL, TITLE, attributes
 from tco.outputs.figures.words import width_of, wrapped
+from tco.outputs.table import plain
 
 MARGIN = 8.0
 TAIL = 6.0  # pixels before words in small
@@ -19,6 +20,11 @@ Point = tuple[float, float]
 def place(value: float) -> str:
     """Return a place in hundredths of a pixel, in few characters."""
     return f"{value:.2f}".rstrip("0").rstrip(".").replace("-0", "0" if abs(value) < 0.005 else "-0")
+
+
+def said(words: str) -> str:
+    """Return words as an XML document may hold them."""
+    return escape(plain(words), quote=False)
 
 
 class Drawing:
@@ -34,7 +40,7 @@ class Drawing:
     # ---------------------------------------------------------------- marks
     def add(self, element: str, look: str, attributes_of: str, tip: str = "") -> None:
         """Add a mark; `tip` is what is said of it where one points at it."""
-        inside = f"><title>{escape(tip, quote=False)}</title></{element}>" if tip else "/>"
+        inside = f"><title>{said(tip)}</title></{element}>" if tip else "/>"
         self.marks.append(f"<{element}{attributes(look)}{attributes_of}{inside}")
 
     def rectangle(self, x: float, y: float, width: float, height: float, look: str, tip: str = "") -> None:
@@ -83,13 +89,13 @@ class Drawing:
         where = f' x="{place(at[0])}" y="{place(at[1])}" font-size="{place(size)}"'
         where += f' text-anchor="{anchor}"' if anchor != "start" else ""
         where += ' font-weight="bold"' if bold else ""
-        said, more = escape(words, quote=False), escape(tail, quote=False)
+        line, more = said(words), said(tail)
         small = f' dx="{TAIL}" font-size="{SMALL}" font-weight="normal"'
         if halo:
             behind = f"<tspan{small}>{more}</tspan>" if tail else ""
-            self.marks.append(f'<text aria-hidden="true"{attributes("halo")}{where}>{said}{behind}</text>')
+            self.marks.append(f'<text aria-hidden="true"{attributes("halo")}{where}>{line}{behind}</text>')
         behind = f"<tspan{attributes('muted')}{small}>{more}</tspan>" if tail else ""
-        self.marks.append(f"<text{attributes(look)}{where}>{said}{behind}</text>")
+        self.marks.append(f"<text{attributes(look)}{where}>{line}{behind}</text>")
 
     # ---------------------------------------------------------------- what stands above and below the marks
     def paragraph(self, words: str, look: str = "muted", size: float = SMALL, bold: bool = False) -> None:
@@ -120,6 +126,6 @@ class Drawing:
         height = place(math.ceil(self.bottom + MARGIN))
         wide = place(self.width)
         head = f'<svg xmlns="http://www.w3.org/2000/svg" class="{CLASS}" role="img" viewBox="0 0 {wide} {height}" width="{wide}" height="{height}"'
-        about = f"<title>{escape(self.title, quote=False)}</title>\n<desc>{escape(self.description, quote=False)}</desc>"
+        about = f"<title>{said(self.title)}</title>\n<desc>{said(self.description)}</desc>"
         paper = f'<rect{attributes("paper")} width="{wide}" height="{height}"/>'
         return "\n".join([f'{head} font-family="{FONT}">', about, paper, *self.marks, "</svg>"]) + "\n"

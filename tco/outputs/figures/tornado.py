@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tco.chain.metrics import METRICS
+from tco.outputs.comparison import marked
 from tco.outputs.figures import WIDE
 from tco.outputs.figures.scales import Linear, tick_words
 from tco.outputs.figures.style import BODY, SMALL
@@ -23,10 +24,11 @@ def tornado_figure(found: Sensitivity, width: float = WIDE) -> str:
     moving = [one for one in found.swings if one.swing != 0]
     shown = moving[:SHOWN]
     said = "; ".join(f"{one.given.path} {end_words(one.at_low, one.meets_low)} to {end_words(one.at_high, one.meets_high)}" for one in shown)
-    now = f"{metric.label}: {significant(found.centre)} {metric.unit}".rstrip()
+    centre = marked(found.sides[0].centre, found.metric, significant(found.centre))
+    now = f"{metric.label}: {centre} {metric.unit}".rstrip()
     drawing = Drawing(f"What drives {found.sides[0].centre.title}", f"{now} at the centre; from low to high of each input: {said}.", width)
     drawing.paragraph(f"{now} with every input at its value")
-    drawing.paragraph(f"Each input alone at its P5 and P95, the plan {plan_words(found)}; ~ nobody states its range")
+    drawing.paragraph(f"Each input alone at its P5 and P95, the plan {plan_words(found)}; ~ an estimate")
     drawing.legend([(LOW, "input at its low"), (HIGH, "input at its high")])
     room = width_of("000,000", SMALL) + 6
     ends = [end for one in shown for end in (one.at_low, one.at_high) if end is not None]

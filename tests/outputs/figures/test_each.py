@@ -103,6 +103,7 @@ def field():
 
 
 FIGURES = {
+    "frontier with ranges": lambda width: frontier_figure(frontiers(), width=width, ranges=[{"p10": 0.4, "p90": 30.0}] * 4),
     "map": lambda width: map_figure(field(), width),
     "cost": lambda width: cost_figure(results(), width),
     "roofline": lambda width: roofline_figure(results()[0], width),
@@ -220,7 +221,7 @@ def test_cost_bars_are_as_long_as_what_is_paid():
             assert one.at["x"] + one.at["width"] == pytest.approx(other.at["x"], abs=0.03)
     assert affine(lengths, values)
     for result in results():
-        assert f"{result.metrics['tco_usd_per_chip_hour']:.3g} net" in texts(svg_of("cost"))
+        assert f"~{result.metrics['tco_usd_per_chip_hour']:.3g} net" in texts(svg_of("cost"))
 
 
 @pytest.mark.parametrize(("name", "result"), [("roofline", lambda: results()[0]), ("roofline of training", training)])
@@ -261,6 +262,19 @@ def test_every_system_of_a_frontier_has_its_name():
             assert frontier.decode.result.title in texts(svg_of("frontier of usd_per_million_output_tokens", width))
 
 
+def test_what_a_plan_may_come_to_stands_beside_the_frontiers():
+    ranges = [{"p10": 5.0, "p50": 8.0, "p90": 20.0}, None, {"p10": 0.6, "p50": 1.0, "p90": 2.0}, None]
+    svg = frontier_figure(frontiers(), ranges=ranges)
+    spans = [one for one in tipped(svg) if one.tag == "polyline"]
+    assert [one.look for one in spans] == ["line-1", "line-3"]
+    _, to_y = axes_of(svg)
+    assert [10 ** to_y(y) for one in spans for _, y in one.points] == pytest.approx([5, 20, 0.6, 2], rel=5e-3)
+    plot = max(mark.at["x2"] for mark in marks(svg, "grid"))
+    assert all(x > plot for one in spans for x, _ in one.points)
+    assert "P10 to P90" in texts(svg)
+    assert "P10 to P90" not in texts(svg_of("frontier of usd_per_million_output_tokens"))
+
+
 def test_systems_of_one_name_are_told_apart_by_their_scenarios():
     one, other = copy(frontiers()[0]), copy(frontiers()[0])
     other.decode = other.prefill = copy(one.decode)
@@ -276,6 +290,9 @@ def test_a_frontier_without_a_point_says_why():
     assert not none.points
     svg = frontier_figure([*frontiers()[:1], none])
     assert none.reason in " ".join(texts(svg))
+    alone = frontier_figure([none])
+    assert none.reason in " ".join(texts(alone))
+    assert not marks(alone, "axis", "grid")
 
 
 def test_the_bars_of_a_tornado_reach_from_the_middle_to_both_ends():

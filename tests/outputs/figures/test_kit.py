@@ -183,7 +183,7 @@ def test_a_place_is_short_and_exact_to_a_hundredth(value):
 
 
 def test_words_that_are_markup_stay_words():
-    drawing = Drawing("A < B & C", 'said "so"', 400)
+    drawing = Drawing("A < B &\x07C", 'said "so"', 400)
     drawing.rectangle(0, 0, 10, 10, "fill-1", "x < y")
     drawing.text((0, 0), "<script>", tail="& more")
     from tests.outputs.figures import marks, texts
