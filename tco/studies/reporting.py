@@ -14,9 +14,10 @@ from tco.chain.inputs import system_inputs
 from tco.fabric.scopes import Scope, fabric_scopes
 from tco.foundation.errors import DataError
 from tco.foundation.values import as_number
-from tco.studies.asking import Asked, catalogue_of, compared, evaluate_each, frontier
+from tco.studies.asking import Asked, catalogue_of, compared, evaluate_each
 from tco.studies.fields import Field, field_of
-from tco.studies.frontier import Frontier
+from tco.studies.frontier import Frontier, frontier_of, mark_cheapest
+from tco.studies.pools import pool_of
 from tco.studies.sensitivity import Sensitivity, decides, sensitivity
 from tco.studies.sureness import Sureness, sureness_of
 
@@ -60,8 +61,7 @@ def material_of(names: Sequence[str], baseline: str | None, data: Path | None, s
     asked = [one._replace(result=result) for one, result in zip(asked, results, strict=True)]
     notes: list[str] = []
     tornados = [tornado for one in asked if (tornado := attempted(partial(tornado_of, one, asked, base, data), one, "tornado", notes))]
-    serving = [one for one in asked if one.result.texts["workload.kind"] == "serving"]
-    frontiers = [found for one in serving for found in attempted(partial(frontier, [one.name], (), settings, data), one, "frontier", notes) or ()]
+    frontiers = frontiers_of([one for one in asked if one.result.texts["workload.kind"] == "serving"], notes)
     fabrics = {(one.result.system, str(variant_of(one))): one for one in asked}
     scopes = [found for one in fabrics.values() if (found := attempted(partial(fabric_of, one), one, "fabric", notes))]
     field = field_between(asked, tornados, data, settings, notes)
@@ -101,6 +101,14 @@ def field_between(
     rated = [one for one in asked if one.result.metrics[COSTS[0]] is not None]
     make = partial(field_of, [one.name for one in rated], [one.path for one in ranges], COSTS[0], ends, data, settings)
     return attempted(make, rated[0], "map", notes)
+
+
+def frontiers_of(asked: Sequence[Asked], notes: list[str]) -> list[Frontier]:
+    """Return what interactivity costs on every system that can be asked, held against each other."""
+    pools = [attempted(partial(pool_of, one.catalogue, one.name, one.settings), one, "frontier", notes) for one in asked]
+    found = [frontier_of(pool, pool, False) for pool in pools if pool is not None]
+    mark_cheapest(found)
+    return found
 
 
 def variant_of(one: Asked) -> Mapping[str, str]:

@@ -59,7 +59,7 @@ def test_it_says_all_that_a_report_says(text):
     assert len(figures) == 2 * (4 * 3 + 5)  # rooflines, tornados and bills of four, and one each of cost, frontier, map, fabric and errors
     verdict = re.search(r"<h1>(.*?)</h1>", text).group(1)
     assert re.fullmatch(
-        r".+ does the most for a dollar.+\(P10 to P90: .+\); it comes out ahead in [<>\d ]+% of the draws\.", verdict.replace("&gt;", ">")
+        r".+ does the most for a dollar.+\(P10 to P90: .+\); it comes out ahead in [<>\d ]+% of the draws that both meet\.", verdict.replace("&gt;", ">")
     )
 
 
@@ -186,7 +186,7 @@ def test_the_verdict_names_the_best_and_how_sure_that_is():
     ratio = results[3].metrics["perf_per_tco_vs_baseline"]
     assert found == (
         f"AMD MI450X UALoE72 (Helios) does the most for a dollar: about {ratio:.3g} times the output tokens of Nvidia GB200 NVL72 "
-        "(P10 to P90: 0.85 to 1.8); it comes out ahead in 81 % of the draws."
+        "(P10 to P90: 0.85 to 1.8); it comes out ahead in 81 % of the draws that both meet."
     )
 
 
@@ -194,7 +194,7 @@ def test_where_the_baseline_is_best_the_next_is_named():
     base, results = compared([result(name) for name in PAIR])
     found = verdict_of(results, base, [sure(0.13, 1.2, 0.16), NONE])
     assert found.startswith("Nvidia GB200 NVL72 does the most for a dollar; next is AWS Trainium3 NL72x2 Switched with about 0.28")
-    assert found.endswith("times its output tokens (P10 to P90: 0.13 to 1.2); it comes out ahead in 16 % of the draws.")
+    assert found.endswith("times its output tokens (P10 to P90: 0.13 to 1.2); it comes out ahead in 16 % of the draws that both meet.")
 
 
 def test_scenarios_of_one_title_are_called_by_their_names():

@@ -11,7 +11,7 @@ from tco.outputs.figures.bom import bom_figure
 from tco.outputs.figures.cost import cost_figure
 from tco.outputs.figures.errors import errors_figure
 from tco.outputs.figures.fabric import fabric_figure
-from tco.outputs.figures.frontier import frontier_figure
+from tco.outputs.figures.frontier import COST, frontier_figure
 from tco.outputs.figures.maps import map_figure
 from tco.outputs.figures.roofline import dots_of, roofline_figure, roofs_of
 from tco.outputs.figures.tornado import tornado_figure
@@ -42,9 +42,11 @@ def rooflines(results: Sequence[Result]) -> list[Figure]:
 
 
 def frontiers(material: Material) -> list[Figure]:
-    """Return what interactivity costs on each system."""
+    """Return what interactivity costs on each system, with the range of what the workload's plan may come to."""
     found = [one for one in material.frontiers if one.points]
-    return [both(partial(frontier_figure, found))] if found else []
+    sure = {one.result.scenario: its for one, its in zip(material.asked, material.sure, strict=True)}
+    ranges = [sure[one.decode.result.scenario].range(COST) for one in found]
+    return [both(partial(frontier_figure, found, ranges=ranges))] if found else []
 
 
 def tornados(material: Material) -> list[Figure]:

@@ -72,7 +72,7 @@ def spread(one: Sureness) -> str:
 
 def chance(one: Sureness) -> str:
     """Return how likely a scenario is better than the baseline, if it is known."""
-    return "" if one.probability is None else f"; it comes out ahead in {percent(one.probability)} of the draws"
+    return "" if one.probability is None else f"; it comes out ahead in {percent(one.probability)} of the draws that both meet"
 
 
 def alone(name: str, result: Result, one: Sureness, cost: Cost, others: bool) -> str:
