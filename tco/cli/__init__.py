@@ -15,7 +15,7 @@ from tco import __version__
 
 ALONE = (
     *("baseline", "bom", "calibrate", "claims", "collective", "compare", "diff", "explain", "export", "fabric", "fleet", "frontier", "init"),
-    *("kernel", "measure", "network", "perf", "plot", "price", "sensitivity", "solve", "sweep", "uncertainty", "validate"),
+    *("kernel", "measure", "network", "perf", "plot", "price", "report", "sensitivity", "solve", "sweep", "uncertainty", "validate"),
 )
 SHELVES = ("parts", "systems", "models", "scenarios", "sources", "rebates")
 DOCUMENTS = ("sites", "terms", "workloads", "clusters", "perspectives")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Given, command
+from tco.cli.options import Given, command, pairs
 
 if TYPE_CHECKING:
     from tco.chain.result import Result
@@ -45,6 +45,10 @@ def compare(
     practice: Annotated[
         str | None, typer.Option(metavar="FAMILY", help="Put all chips under the practice of one family, such as nvidia; none: each its own.")
     ] = None,
+    what_if: Annotated[
+        list[str] | None,
+        typer.Option("--what-if", metavar="PATH=VALUE", help="Replace an input as --set does, with plans and all choices held. Repeatable."),
+    ] = None,
     ranges: Annotated[bool, typer.Option("--range/--no-range", help="Draw the inputs within their ranges: how sure the answer is.")] = True,
 ) -> None:
     """Price and rate scenarios side by side."""
@@ -57,19 +61,23 @@ def compare(
     from tco.studies.asking import HEADLINE, catalogue_of, compared, evaluate_each
 
     wanted = given.settings | ({SITE_POWER: hall} if hall else {}) | ({} if practice is None else {"workload.practice": practice})
-    asked = evaluate_each(scenarios or HEADLINE, given.data, wanted, refuse=False)
+    held = pairs(what_if, "--what-if")
+    asked = evaluate_each(scenarios or HEADLINE, given.data, wanted, refuse=False, what_if=held)
     base, results = compared([one.result for one in asked], baseline)
     halls, sure = halls_of(results), ranges_of(asked, base, ranges)
     names = [one.name for one in asked]
     given.emit(
         Answer(
             lambda: document(
-                "compare", catalogue_of(asked, given.data), comparison_document(results, base, halls, [range_keys(one) for one in sure])
+                "compare",
+                catalogue_of(asked, given.data),
+                comparison_document(results, base, halls, [range_keys(one) for one in sure]) | ({"what_if": list(held)} if held else {}),
             ),
             lambda: [comparison_table(results, base, hall_rows(halls), range_rows(sure, base) if sure else (), range_lines(names, sure))],
             ("scenario", "system", *METRICS, *CONTEXT),
             comparison_rows(results),
             [
+                *([f"plans and choices are those without {', '.join(held)}"] if held else []),
                 *(f"{result.scenario}: {note}" for result in results for note in (*result.notes, *result.ages.notes)),
                 *(f"{name}: no range, {one.reason}" for name, one in zip(names, sure, strict=bool(sure)) if one.reason),
             ],

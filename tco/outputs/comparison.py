@@ -166,9 +166,15 @@ def workload_line(results: Sequence[Result]) -> str:
         lines = {words(result) for result in results}
         if len(lines) == 1:
             return lines.pop()
-    return "several workloads"
+    return SEVERAL
 
 
+def is_one_workload(results: Sequence[Result]) -> bool:
+    """Say whether all results are of one workload, so that their costs may be held against each other."""
+    return workload_line(results) != SEVERAL
+
+
+SEVERAL = "several workloads"
 PARTS = {"precision": "weights", "attention_format": "attention", "expert_format": "experts", "attention_core_format": "attention core"}
 
 
@@ -223,7 +229,8 @@ def workload_words(result: Result, formats: Mapping[str, str] | None = None) -> 
         return f"{texts['workload.model']} training, {step}, {texts['workload.precision'].upper()}, {values['chips']:,.0f} chips"
     tokens = f"{values['input_tokens']:,.0f} tokens in, {values['output_tokens']:,.0f} out"
     words = formats_words(formats_of(result) if formats is None else formats)
-    return f"{texts['workload.model']}, {tokens}, {words}{', ' if words else ''}at least {values['interactivity']:g} tokens/s a user"
+    target = [f"at least {values['interactivity']:g} tokens/s a user"] if "interactivity" in values else []  # of a plan that is held there is none
+    return ", ".join([texts["workload.model"], tokens, *filter(None, [words]), *target])
 
 
 def binding(result: Result, phase: str) -> str:

@@ -50,9 +50,14 @@ def range_lines(names: Sequence[str], found: Sequence[Sureness]) -> list[str]:
     """Return what drives each answer and what would flip it, and how the ranges were found."""
     driven = [(name, of.drivers) for name, of in zip(names, found, strict=bool(found)) if of.drivers]
     lines = [f"{name} is moved most by {'; '.join(map(driver_words, drivers))}." for name, drivers in driven]
+    return [*lines, *drawn_words(found)]
+
+
+def drawn_words(found: Sequence[Sureness]) -> list[str]:
+    """Return how the ranges were found, if there are any."""
     draws = max((of.draws for of in found), default=0)
     said = f"Ranges: {draws} draws of every input within its low and high, plan and structure held; ratio and chance count draws that both meet."
-    return [*lines, said] if draws else lines
+    return [said] if draws else []
 
 
 def driver_words(one: Driver) -> str:
