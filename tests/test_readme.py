@@ -1,4 +1,4 @@
-"""What the README states of accuracy is what the last calibration found."""
+"""What the README states is what the program says: the headline, and the accuracy of the last calibration."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import csv
 from pathlib import Path
 
 import pytest
+
+from tests.cli import tco
 
 ROOT = Path(__file__).parents[1]
 KINDS = {"kernels": "kernels", "collectives": "collectives", "training": "training steps", "inference": "serving points"}
@@ -24,3 +26,8 @@ def test_the_table_of_errors_is_that_of_the_last_calibration(kind):
     medians = [f"{float(found[name]['median_ape']) * 100:.1f} %" if name in found else "-" for name in ("nothing", "accelerator", "model", "source")]
     rows, tail, rank = f"{int(whole['n']):,}", f"{float(whole['p90_ape']) * 100:.0f} %", f"{float(whole['spearman']):.3f}"
     assert stated(KINDS[kind]) == [rows, medians[0], tail, rank, *medians[1:]]
+
+
+def test_the_headline_is_what_the_program_prints():
+    printed = "".join(f"    {line}".rstrip() + "\n" for line in tco("compare").stdout.splitlines())
+    assert printed in (ROOT / "README.md").read_text()

@@ -51,22 +51,31 @@ def compare(
     from tco.chain.metrics import METRICS
     from tco.chain.placement import SITE_POWER
     from tco.cli.emit import Answer
-    from tco.outputs.comparison import CONTEXT, comparison_document, comparison_rows, comparison_table, hall_rows
+    from tco.outputs.columns import comparison_table
+    from tco.outputs.comparison import CONTEXT, comparison_document, comparison_rows
     from tco.outputs.document import document
     from tco.outputs.ranges import range_keys, range_lines, range_rows
+    from tco.outputs.table import Table
+    from tco.outputs.verdicts import verdict_document, verdict_words
     from tco.studies.asking import HEADLINE, catalogue_of, compared, evaluate_each
+    from tco.studies.verdict import verdict_of
 
     wanted = given.settings | ({SITE_POWER: hall} if hall else {}) | ({} if practice is None else {"workload.practice": practice})
     asked = evaluate_each(scenarios or HEADLINE, given.data, wanted, refuse=False)
     base, results = compared([one.result for one in asked], baseline)
     halls, sure = halls_of(results), ranges_of(asked, base, ranges)
-    names = [one.name for one in asked]
+    names, verdict = [one.name for one in asked], verdict_of(results, base, sure)
     given.emit(
         Answer(
             lambda: document(
-                "compare", catalogue_of(asked, given.data), comparison_document(results, base, halls, [range_keys(one) for one in sure])
+                "compare",
+                catalogue_of(asked, given.data),
+                comparison_document(results, base, halls, [range_keys(one) for one in sure], verdict_document(verdict)),
             ),
-            lambda: [comparison_table(results, base, hall_rows(halls), range_rows(sure, base) if sure else (), range_lines(names, sure))],
+            lambda: [
+                Table((), [], above=[verdict_words(verdict)]),
+                comparison_table(results, base, halls, range_rows(sure), range_lines(names, sure)),
+            ],
             ("scenario", "system", *METRICS, *CONTEXT),
             comparison_rows(results),
             [
