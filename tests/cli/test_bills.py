@@ -61,9 +61,12 @@ def test_price_shows_its_premises_and_a_total(name):
     lines = kept(tco("price", name)).splitlines()
     assert all(word in lines[1] for word in ("life", "rate", "utilisation"))
     (total,) = (line for line in lines if line.startswith("COST A CHIP-HOUR"))
-    subtotals = [float(found[1]) for line in lines if (found := re.fullmatch(r"[A-Z]+ +(-?[\d.]+)", line))]
+    subtotals = [found for line in lines if (found := re.fullmatch(r"[A-Z]+(?: {2,}-?[\d,.]+)? +~?(-?[\d.]+) +(-?[\d.]+)", line))]
     assert len(subtotals) >= 5
-    assert sum(subtotals) == pytest.approx(float(total.split()[-1]), abs=0.002)
+    hourly, share = total.removeprefix("COST A CHIP-HOUR").replace("~", "").split()
+    assert sum(float(found[1]) for found in subtotals) == pytest.approx(float(hourly), abs=0.002)
+    assert share == "100.0"
+    assert sum(float(found[2]) for found in subtotals) == pytest.approx(100, abs=0.5)
 
 
 def test_an_estimate_is_marked():
