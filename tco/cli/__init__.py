@@ -8,14 +8,29 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 from typer.main import get_group
 
 from tco import __version__
+from tco.cli.help import Listing, place
 
 ALONE = (
-    *("baseline", "bom", "calibrate", "claims", "collective", "compare", "diff", "explain", "export", "fabric", "frontier", "init", "kernel"),
-    *("measure", "network", "perf", "price", "sensitivity", "solve", "uncertainty", "validate"),
+    *(
+        "baseline",
+        "bom",
+        "calibrate",
+        "claims",
+        "collective",
+        "compare",
+        "diff",
+        "explain",
+        "export",
+        "fabric",
+        "frontier",
+        "init",
+        "inputs",
+        "kernel",
+    ),
+    *("measure", "metrics", "network", "perf", "price", "sensitivity", "solve", "uncertainty", "validate"),
 )
 SHELVES = ("parts", "systems", "models", "scenarios", "sources", "rebates")
 DOCUMENTS = ("sites", "terms", "workloads", "clusters", "perspectives")
@@ -23,16 +38,6 @@ DOCUMENTS = ("sites", "terms", "workloads", "clusters", "perspectives")
 MODULES = {name: name for name in ALONE} | dict.fromkeys(SHELVES, "shelves") | dict.fromkeys(DOCUMENTS, "documents")
 
 FAULT = 70  # the exit code of a defect of the program
-
-
-class Listing(TyperGroup):
-    """A group whose help says all of what each command does, not the beginning of it that fits the line."""
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write a paragraph for each command, under one heading."""
-        helps = [(name, command.help or "") for name in self.list_commands(ctx) if (command := self.get_command(ctx, name))]
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text.partition("\n\n")[0]) for name, text in helps])
 
 
 class Commands(Listing):
@@ -49,7 +54,7 @@ class Commands(Listing):
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands, in one order whichever were read before."""
         self.load(MODULES.values())
-        return sorted(super().list_commands(ctx), key=list(MODULES).index)
+        return sorted(super().list_commands(ctx), key=place)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command by name; an unknown one makes all names known, for the nearest."""

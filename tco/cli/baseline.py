@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from tco.cli import Listing, app
+from tco.cli import app
+from tco.cli.help import Listing
 from tco.cli.options import Given, command
 
 group = typer.Typer(cls=Listing, no_args_is_help=True, help="Cost regression: keep results, and say what moved since and why.")

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tco.cli import app
+from tco.cli.help import Taught
 
 SCENARIO = """\
 # A scenario of your own. Run it: tco price mine.toml
@@ -35,7 +36,7 @@ my-quote,A quote of mine,,2025-12
 """
 
 
-@app.command()
+@app.command(cls=Taught)
 def init(folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to make.")]) -> None:
     """Make a folder of your own, with an editable scenario and prices laid over the shipped ones."""
     from tco.foundation.errors import UsageError
