@@ -132,9 +132,8 @@ class Catalogue:
                 if part not in self.parts:
                     raise unknown("part", part, self.parts)
                 attribute("parts", name, f"parts.{part}")
-                raise DataError(
-                    f"parts.{part}.{name} is missing in {self.folders[-1] / 'parts'}; a missing value is never taken as zero{self.also_missing(part, name)}"
-                )
+                where, others = self.folders[-1] / "parts", self.also_missing(part, name)
+                raise DataError(f"parts.{part}.{name} is missing in {where}; a missing value is never taken as zero{others}")
             found = self._inputs[key] = self.chosen(rows, attribute("parts", name, rows[0].where), key[0], date)
         return found
 

@@ -41,7 +41,8 @@ class Listing(TyperGroup):
         """Write the help; what is drawn in frames takes headings and examples from the commands themselves."""
         self.epilog = "\n\n".join(["Examples:", *examples_of(ctx)])
         for name in self.list_commands(ctx):
-            self.get_command(ctx, name).rich_help_panel = UNDER.get(name, OTHERS) if ctx.parent is None else None
+            command: Any = self.get_command(ctx, name)
+            command.rich_help_panel = UNDER.get(name, OTHERS) if ctx.parent is None else None
         super().format_help(ctx, formatter)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -54,7 +55,8 @@ class Listing(TyperGroup):
         sections: dict[str, list[tuple[str, str]]] = {}
         for name in self.list_commands(ctx):
             heading = UNDER.get(name, OTHERS) if ctx.parent is None else "Commands"
-            sections.setdefault(heading, []).append((name, (self.get_command(ctx, name).help or "").partition("\n\n")[0]))
+            command: Any = self.get_command(ctx, name)
+            sections.setdefault(heading, []).append((name, (command.help or "").partition("\n\n")[0]))
         write_sections(sections, formatter)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
