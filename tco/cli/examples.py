@@ -52,6 +52,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "tco calibrate kernels.csv --data data -o data/calibration/mine.csv",
     ),
     "measure": ("tco measure --quick -o kernels.csv", "tco measure --kind collectives -o collectives.csv"),
+    "parts new": ("tco parts new acme-x1 --like b200-sxm", "tco parts new acme-nic --like connectx-7 --data mine/data"),
+    "systems new": ("tco systems new acme-rack --like b200-hgx8", "tco systems new acme-pod --like trn3-nl32x2 --data mine/data"),
+    "scenarios new": ("tco scenarios new ours --like gb200-nvl72", "tco scenarios new theirs --like trn3-nl72x2@switch=gen2"),
+    "models add": ("tco models add hf/config.json", "tco models add hf/config.json --id our-model"),
     "init": ("tco init mine", "tco init ~/racks/quotes"),
 }
 SHELVES = {  # group -> what its `show` is an example of

@@ -51,7 +51,8 @@ def explain(
         raise DataError(f"{metric} is {counted:g} for {scenario}: counted in the tree of its system, not computed; `tco systems show` opens that")
     if root is None:
         raise DataError(f"{metric} has no value for {scenario}: {'; '.join(result.notes) or 'it belongs to another kind of workload'}")
-    view = View(catalogue, depth, {path: found.as_of for path, found in result.inputs.items()})
+    own = frozenset(path for path, found in result.inputs.items() if found.overlay)
+    view = View(catalogue, depth, {path: found.as_of for path, found in result.inputs.items()}, own)
     short = view._replace(depth=SHALLOW) if depth is None and not everything else view
     decided = {"structure": structure_document(result.structure)}
     title = f"{result.title}: {METRICS[metric].label if metric in METRICS else metric}"

@@ -227,6 +227,7 @@ def comparison_document(
             "bounds": result.bounds,
             "perspective": result.perspective,
             "shares": result.shares,
+            "own_values": sum(given.overlay for given in result.inputs.values()),
             "validated": validation(result),
             "bill_dates": bill_dates(result),
             "notes": [*missing_notes(result), *result.notes, *result.ages.notes, result.standing.text],

@@ -28,9 +28,11 @@ def cost_table(result: Result) -> Table:
             rows.append((f"  {line.path.partition('/')[2] or line.path}", *sums([line], whole), line.kind + own, ", ".join(line.sources)))
     _, hourly, share = sums(result.lines, whole, 5)
     rows.append(("COST A CHIP-HOUR", "", hourly, share, "", ""))
+    mark = "~" if hourly.startswith("~") else ""
     gross, used = result.metrics["tco_gross_usd_per_chip_hour"], result.metrics["tco_usd_per_used_chip_hour"]
     below = [
-        f"Before rebates {significant(gross)}; a used chip-hour costs {significant(used)}. USD of one world of {result.metrics['chips']:g} chips.",
+        f"Before rebates {mark}{significant(gross)}; a used chip-hour costs {mark}{significant(used)}. "
+        f"USD of one world of {result.metrics['chips']:g} chips.",
         f"Sourced/estimated/assumed: hardware price {kinds_in_words(result, 'hardware')}, terms and site {kinds_in_words(result, 'terms')}. "
         "~ rests on an estimate or an assumption.",
     ]
@@ -70,6 +72,7 @@ def cost_document(result: Result) -> dict[str, Any]:
             "usd_per_chip_hour": number(line.usd_per_chip_hour),
             "kind": line.kind,
             "sources": list(line.sources),
+            "own": line.overlay,
         }
         for line in result.lines
     ]

@@ -26,6 +26,8 @@ def sentence(found: Verdict) -> str:
     work, amount = WORK[found.metric]
     if found.against is None or found.ratio is None:
         return f"{found.best} does this work at ~{significant(found.cost, DIGITS + 1)} USD {amount}."
+    if found.ratio == 1:
+        return f"Level at this workload: {found.best} and {found.against} give the same {work} per dollar."
     ratio = f"~{significant(found.ratio, DIGITS)} times the {work} per dollar of {found.against}"
     formats = ", in different formats" if found.formats else ""
     if found.lead is None:

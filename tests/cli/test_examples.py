@@ -55,6 +55,8 @@ def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("examples")
     with gzip.open(ROOT / "data/measured/kernels.csv.gz", "rt") as rows:
         (place / "kernels.csv").write_text("".join(next(rows) for _ in range(40)))
+    (place / "hf").mkdir()
+    (place / "hf" / "config.json").write_text((ROOT / "data/models/gemma-2-9b/config.json").read_text())
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
         assert tco("baseline", "save", "main").exit_code == 0

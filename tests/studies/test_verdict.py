@@ -55,6 +55,7 @@ def test_a_range_that_reaches_one_is_too_close_to_call():
         "Too close to call at this workload: a gives ~1.5 times the output tokens per dollar of b, but P10 to P90 is 0.9 to 1.8"
     )
     assert "no range was drawn" in verdict_words(clear._replace(lead=None))
+    assert verdict_words(clear._replace(ratio=1.0)) == "Level at this workload: a and b give the same output tokens per dollar."
     assert "in different formats" in verdict_words(clear._replace(formats=True))
     assert [one.close for one in (clear, close, clear._replace(lead=None))] == [False, True, None]
 
