@@ -136,6 +136,8 @@ def saved(path: Path) -> dict[str, Any]:
         document = json.loads(read_text(path))
     except json.JSONDecodeError as error:
         raise DataError(f"{path}:{error.lineno}: broken JSON ({error.msg}), expected a saved result") from None
+    except ValueError as error:  # a number of more digits than Python reads
+        raise DataError(f"{path}: {error}, expected a saved result") from None
     except RecursionError:
         raise DataError(f"{path}: is nested too deeply, expected a saved result") from None
     found = document.get("schema") if isinstance(document, dict) else None

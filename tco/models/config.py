@@ -125,6 +125,8 @@ def read_config(path: Path) -> dict[str, Any]:
         config = json.loads(read_text(path))
     except json.JSONDecodeError as error:
         raise DataError(f"{path}:{error.lineno}: broken JSON ({error.msg})") from None
+    except ValueError as error:  # a number of more digits than Python reads
+        raise DataError(f"{path}: {error}") from None
     except RecursionError:
         raise DataError(f"{path}: nested too deeply, expected a JSON object") from None
     if not isinstance(config, dict):

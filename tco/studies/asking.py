@@ -201,7 +201,7 @@ def state_at(name: str | Path | Result, data: Path | None, settings: Mapping[str
         wrong = f"{name}: is no saved result; `Result.save` or `tco price SCENARIO --format json --output FILE` writes one"
         try:
             document = json.loads(read_text(Path(name)))
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):
             raise DataError(wrong) from None
         if isinstance(document, dict) and "state" in document:
             try:
