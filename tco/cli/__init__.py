@@ -112,7 +112,7 @@ def version(wanted: bool) -> None:
 
 @app.callback()
 def main(
-    show_version: Annotated[bool, typer.Option("--version", callback=version, is_eager=True, help="Print the version.")] = False,
+    show_version: Annotated[bool, typer.Option("--version", "-V", callback=version, is_eager=True, help="Print the version.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the whole trace of a fault of the program.")] = False,
 ) -> None:
     """What a unit of AI work costs on a rack, and why."""

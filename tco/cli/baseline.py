@@ -31,7 +31,7 @@ class CheckForm(StrEnum):
 def save(
     given: Given,
     name: Name,
-    scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="None: the four headline racks.")] = None,
+    scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Left out: the four headline racks.")] = None,
 ) -> None:
     """Keep the results of scenarios under a name; those it already keeps of others stay."""
     from tco.chain.ages import newest_price
