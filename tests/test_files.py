@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -216,3 +217,8 @@ def test_a_name_as_long_as_names_may_be(tmp_path):
     assert path.read_text() == "x"
     with pytest.raises(UsageError, match="too long"):
         write_atomically(tmp_path / ("n" * 256), "x")
+
+
+def test_a_device_without_end_is_no_data_file():
+    with pytest.raises(DataError, match="/dev/zero: larger than 64 MiB"):
+        read_text(Path("/dev/zero"))

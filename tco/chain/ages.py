@@ -11,7 +11,7 @@ from tco.catalog import Catalogue
 from tco.catalog.ages import limit_of, moves
 from tco.catalog.rows import attributes
 from tco.economics.cost import CostLine
-from tco.foundation.dates import period
+from tco.foundation.dates import Period, period
 from tco.foundation.errors import DataError
 from tco.foundation.provenance import Input
 
@@ -30,25 +30,51 @@ class Ages(NamedTuple):
 def ages_of(catalogue: Catalogue, lines: Sequence[CostLine], inputs: Mapping[str, Input], date: str) -> Ages:
     """Return how much of a bill rests on prices of other dates than it should, with notes that name the largest."""
     day, newest = period(date), newest_price(catalogue)
-    dated = {path: given for path in dict.fromkeys(chain.from_iterable(line.flow.inputs for line in lines)) if moves(given := inputs[path])}
+    known: dict[str, Judged] = catalogue.once(("ages", date), dict)
+    dated = {
+        path: one
+        for path in dict.fromkeys(chain.from_iterable(line.flow.inputs for line in lines))
+        if (one := judged(known, inputs[path], day)).moves
+    }
     found = {line.path: [dated[path] for path in line.flow.inputs if path in dated] for line in lines}
     bill = [line for line in lines if line.asset in BILL and not line.flow.recurs]
     whole = sum(float(line.usd) for line in bill)
     notes = [f"{date} lies beyond the prices known: the last is of {newest}, and holds on"] if day.first > period(newest).last else []
-    first = min((one.as_of for line in bill for one in found[line.path]), key=lambda text: period(text).first, default=date)
-    if period(first).first > day.last:
-        raise DataError(f"terms.date={date} lies before the first price of this bill, of {first}: its parts were not for sale yet")
+    first = min((one for line in bill for one in found[line.path]), key=lambda one: one.first, default=None)
+    if first is not None and first.first > day.last:
+        raise DataError(f"terms.date={date} lies before the first price of this bill, of {first.given.as_of}: its parts were not for sale yet")
     shares = []
-    for judge, words in ((is_later, f"later than {date}"), (is_old, "older than their kind may be")):
-        wrong = {path for path, given in dated.items() if judge(given, day.last)}
-        rests = [(float(line.usd), amiss) for line in bill if (amiss := [one for one in found[line.path] if one.path in wrong])] if wrong else []
+    for wrong, words in (("later", f"later than {date}"), ("old", "older than their kind may be")):
+        rests = [(float(line.usd), amiss) for line in bill if (amiss := [one.given for one in found[line.path] if getattr(one, wrong)])]
         shares.append(sum(usd for usd, _ in rests) / whole if rests else 0.0)
         if rests:
             notes.append(f"{shares[-1] * 100:.1f} % of the bill is priced by rows {words}: {largest(rests)}")
     for line in lines:
         if line.asset in ("rebate", "rent"):
-            notes += [aged(line, one, day.last) for one in found[line.path] if is_later(one, day.last) or is_old(one, day.last)]
+            notes += [aged(line, one.given, day.last) for one in found[line.path] if one.later or one.old]
     return Ages(shares[0], shares[1], tuple(notes))
+
+
+class Judged(NamedTuple):
+    """An input, whether it moves with the date, and how its own stands to that of the scenario."""
+
+    given: Input
+    moves: bool
+    first: datetime.date = datetime.date.min
+    later: bool = False
+    old: bool = False
+
+
+def judged(known: dict[str, Judged], given: Input, day: Period) -> Judged:
+    """Return how an input stands to a date, judged once for the same input."""
+    found = known.get(given.path)
+    if found is None or found.given is not given:
+        if moves(given):
+            found = Judged(given, True, period(given.as_of).first, is_later(given, day.last), is_old(given, day.last))
+        else:
+            found = Judged(given, False)
+        known[given.path] = found
+    return found
 
 
 def is_later(given: Input, day: datetime.date) -> bool:

@@ -323,7 +323,11 @@ class Inputs:
         from tco.chain.formats import published  # workloads that train serve in none
         from tco.chain.practice import attention_core_of
 
-        return published(self.catalogue, self.text("workload.model")) | {CORE: attention_core_of(self.catalogue, self.system.chip)}
+        model, chip = self.text("workload.model"), self.system.chip
+        found: dict[str, str] = self.catalogue.once(
+            ("implied", model, chip), lambda: published(self.catalogue, model) | {CORE: attention_core_of(self.catalogue, chip)}
+        )
+        return found
 
     @property
     def rebates(self) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -18,7 +17,7 @@ from tco.economics.cost import CostLine
 from tco.economics.flows import Flow
 from tco.economics.rebates import Rebate
 from tco.foundation.errors import DataError
-from tco.foundation.files import read_text
+from tco.foundation.files import read_json
 from tco.foundation.provenance import Input
 from tco.hardware.bill import Bill, BillLine
 from tco.performance.profile import Report
@@ -132,14 +131,7 @@ def structure_from(document: dict[str, Any], where: str) -> Structure | None:
 
 def saved(path: Path) -> dict[str, Any]:
     """Return the document of a file of the right schema."""
-    try:
-        document = json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise DataError(f"{path}:{error.lineno}: broken JSON ({error.msg}), expected a saved result") from None
-    except ValueError as error:  # a number of more digits than Python reads
-        raise DataError(f"{path}: {error}, expected a saved result") from None
-    except RecursionError:
-        raise DataError(f"{path}: is nested too deeply, expected a saved result") from None
+    document = read_json(path, "a saved result")
     found = document.get("schema") if isinstance(document, dict) else None
     if found != SCHEMA:
         kind = f"its schema is {found!r}" if found else "it states no schema"

@@ -6,6 +6,7 @@ dollars per million tokens. The same chain is read as numbers to answer and as a
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -126,7 +127,7 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
     if chain.serving.reason:
         metric = "step_s" if measured == "training" else "output_tokens_per_s_per_chip"
         notes.append(f"{metric}: {chain.serving.reason}")
-    endless = [name for name in METRICS if (value := chain.metrics.get(name)) is not None and not many and not np.isfinite(float(value))]
+    endless = [name for name in METRICS if (value := chain.metrics.get(name)) is not None and not many and not math.isfinite(value)]
     notes += [f"{', '.join(endless)}: left out, as no finite number comes out of these inputs"] if endless else []
     perspective = inputs.text("terms.perspective")
     structure = structure_of(inputs, values, walked)
@@ -195,9 +196,9 @@ def placed(inputs: Inputs, chain: Chain, refuse: bool) -> tuple[list[str], Chain
 
 def plain_metric(value: Any) -> Any:
     """Return a metric as a result carries it: a finite number, an array where many were asked together, or none."""
-    if value is None or np.ndim(value):
+    if value is None or (isinstance(value, np.ndarray) and value.ndim):
         return value
-    return float(value) if np.isfinite(float(value)) else None
+    return float(value) if math.isfinite(value) else None
 
 
 def formulas_of(inputs: Inputs, chain: Chain) -> dict[str, str]:

@@ -14,23 +14,8 @@ from tco import __version__
 from tco.cli.help import Listing, place
 
 ALONE = (
-    *(
-        "baseline",
-        "bom",
-        "calibrate",
-        "claims",
-        "collective",
-        "compare",
-        "diff",
-        "explain",
-        "export",
-        "fabric",
-        "frontier",
-        "init",
-        "inputs",
-        "kernel",
-    ),
-    *("measure", "metrics", "network", "perf", "price", "sensitivity", "solve", "uncertainty", "validate"),
+    *("baseline", "bom", "calibrate", "claims", "collective", "compare", "diff", "explain", "export", "fabric", "frontier", "init", "inputs"),
+    *("kernel", "measure", "metrics", "network", "perf", "plot", "price", "sensitivity", "solve", "uncertainty", "validate"),
 )
 SHELVES = ("parts", "systems", "models", "scenarios", "sources", "rebates")
 DOCUMENTS = ("sites", "terms", "workloads", "clusters", "perspectives")

@@ -36,6 +36,21 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "metrics": ("tco metrics list", "tco metrics list --format csv"),
     "metrics list": ("tco metrics list", "tco metrics list -o metrics.csv"),
     "inputs": ("tco inputs gb200-nvl72 price gpu", "tco inputs trn3-nl72x2 terms --format csv"),
+    "plot": ("tco plot cost -o cost.svg", "tco plot roofline gb200-nvl72 -o roofline.svg"),
+    "plot cost": ("tco plot cost -o cost.svg", "tco plot cost h200-hgx8 b200-hgx8 -o cost.svg --width 360"),
+    "plot fabric": ("tco plot fabric trn3-nl72x2 -o fabric.svg", "tco plot fabric trn2-nl32x2-3d gb200-nvl72 -o fabric.svg"),
+    "plot map": (
+        "tco plot map --vary site.electricity_price --vary terms.life -o map.svg",
+        "tco plot map h200-hgx8 --vary terms.rate --vary terms.life -o map.svg",
+    ),
+    "plot errors": ("tco plot errors -o errors.svg", "tco plot errors -o errors.svg --width 360"),
+    **{
+        f"plot {kind}": (f"tco plot {kind} {argument} -o {kind}.svg", f"tco plot {kind} {argument} -o {kind}.svg --width 360")
+        for kind, argument in {
+            **dict.fromkeys(("roofline", "operators", "frontier", "tornado", "range", "money"), "gb200-nvl72"),
+            "bom": "trn3-nl72x2",
+        }.items()
+    },
     "export": ("tco export trn3-nl72x2 gb200-nvl72 -o model.xlsx", "tco export gb200-nvl72 -o tables/"),
     "baseline": ("tco baseline save main", "tco baseline check main --max-increase 2%"),
     "baseline save": ("tco baseline save main", "tco baseline save main gb200-nvl72 --set terms.life='4 year'"),

@@ -9,7 +9,7 @@ from typer.core import TyperCommand, TyperGroup
 HEADINGS = {  # heading -> the commands under it
     "Ask": ("compare", "price", "perf", "frontier", "bom", "fabric", "network", "collective", "kernel"),
     "Explain": ("explain", "diff", "uncertainty", "sensitivity", "solve", "metrics", "inputs"),
-    "Hand on": ("export",),
+    "Hand on": ("plot", "export"),
     "Check": ("baseline", "claims", "validate", "calibrate", "measure"),
     "Data": ("init", "scenarios", "systems", "parts", "models", "sites", "terms", "workloads", "clusters", "perspectives", "rebates", "sources"),
 }

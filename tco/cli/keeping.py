@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from tco.foundation.errors import TcoError
+from tco.foundation.errors import TcoError, UsageError
 from tco.foundation.moved import DOWN, UP, own_values_moved
 from tco.outputs.redaction import NOTE, alike, alike_rows, alike_table
 from tco.outputs.table import Table
@@ -75,6 +75,17 @@ def tables_without_own_values(tables: dict[str, list[Any]]) -> dict[str, list[An
         raise Made(tables)
     other = _other.get() if isinstance(_other.get(), dict) else {}
     return {name: alike_rows(rows, other.get(name, [])) for name, rows in tables.items()}
+
+
+def figure_without_own_values(figure: str, notes: Sequence[str]) -> list[str]:
+    """Return the notes of a figure without what tells of own values; a figure that does is refused, as no mark of it could stay where it is."""
+    if _making.get():
+        raise Made((figure, list(notes)))
+    other, its_notes, *_ = _other.get()
+    if figure != other:
+        raise UsageError("--redact: this figure rests on values of your own, and a mark tells its value by its place; draw it without them")
+    found: list[str] = alike(list(notes), its_notes)
+    return found
 
 
 def states_without_own_values(states: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

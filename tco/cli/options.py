@@ -45,7 +45,7 @@ def completed(kind: str) -> Callable[[str], list[str]]:
 WHAT_IF, HOW = "What if", "How the answer is given"  # headings of the shared options
 COMPLETED = {  # name of a command's own argument -> what completes it
     **dict.fromkeys(("scenario", "scenarios", "a", "b"), "scenarios"),
-    **{"system": "systems", "chip": "chips", "metric": "metrics"},
+    **{"system": "systems", "systems": "systems", "chip": "chips", "metric": "metrics"},
 }
 # Name of an option in Python -> its type with its declaration, and its default, in the order of the help.
 SHARED: dict[str, tuple[Any, Any]] = {

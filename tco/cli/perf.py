@@ -8,7 +8,6 @@ import typer
 
 from tco.cli import app
 from tco.cli.options import Given, command
-from tco.foundation.errors import DataError
 
 
 @command(app, "plan", "set", "variant")
@@ -18,15 +17,11 @@ def perf(
 ) -> None:
     """Show the best parallel plan, what it reaches, and its time by operator and by bound."""
     from tco.cli.emit import Answer
-    from tco.cli.load import evaluate_all
+    from tco.cli.load import performing
     from tco.outputs.document import document
     from tco.outputs.performance import HEADER, operator_rows, performance_document, performance_tables
 
-    catalogue, (result,) = evaluate_all([scenario], given.data, given.settings, given.variant, given.plan, priced=False)
-    if result.texts["workload.kind"] == "stated":
-        raise DataError(f"{scenario}: no model is run, its rates are stated: there is no plan and no time to show")
-    if result.serving is not None and result.serving.reason:
-        raise DataError(f"{scenario}: {result.serving.reason}")
+    catalogue, result = performing(scenario, given)
     given.emit(
         Answer(
             lambda: document("perf", catalogue, performance_document(result)),

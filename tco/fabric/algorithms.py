@@ -8,7 +8,7 @@ steps are zero there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from tco.fabric.library import EXCHANGES, NotOfferedError, nothing_offered
 from tco.fabric.links import Group, Links, group_of, links_for, worlds_of
 from tco.fabric.timing import Reach, Timing, Ways, at_once, partly, pipelined, straight_latency, wire
 from tco.foundation.errors import unknown
-from tco.foundation.formula import MANY, everywhere, extent, in_use, least, minimum, somewhere, stacked, total
+from tco.foundation.formula import everywhere, least, minimum, somewhere, total
 from tco.foundation.trace import scope
 
 OPERATIONS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-recv")
@@ -330,19 +330,3 @@ def send_receive(at: Reach, size: Any) -> Ways:
 def expert_exchange(links: Links, ranks: Any, tokens: Any, active: Any, token: Any) -> Any:
     """Return the time of an expert dispatch of consecutive ranks."""
     return choose(reach(links, group_of(links, ranks)), "dispatch", Tokens(tokens, token, active))
-
-
-def expert_exchanges(at: Reach, tokens: Any, active: Any, sizes: Sequence[Any]) -> list[Any]:
-    """Return the time of expert dispatch and combine, each with its bytes a token.
-
-    Where there are many groups and the library has the same ways for both, both are taken in one call, on an axis in front of all others.
-    """
-    library = at.links.library
-    axes, size = extent((tokens, *at.group, at.rate, at.step, at.straight, at.links.spread))
-    alike = all(library.offers.get(one) == library.offers.get(EXCHANGES[0]) for one in EXCHANGES) and not set(EXCHANGES) & set(library.called)
-    if in_use() is not None or not alike or not axes or size > MANY:
-        return [choose(at, operation, Tokens(tokens, token, active)) for operation, token in zip(EXCHANGES, sizes, strict=True)]
-    kernels = stacked([library.kernels[one] for one in EXCHANGES], axes) if library.kernels else None
-    both = library._replace(kernels={} if kernels is None else dict.fromkeys(EXCHANGES, kernels))
-    at = at._replace(links=at.links._replace(library=both))
-    return list(choose(at, EXCHANGES[0], Tokens(tokens, stacked(sizes, axes), active)))

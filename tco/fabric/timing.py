@@ -22,6 +22,7 @@ class Timing(NamedTuple):
     wire: Any
     call: Any = 0.0  # what the caller adds
     kernels: Any = 1  # each with its own trips to memory
+    chunk: Any = 0.0  # of a transfer in chunks; zero where it is in one piece
 
 
 Ways = Mapping[str, Callable[[], Timing]]  # the algorithms of an operation, each timed when it is asked for
@@ -59,7 +60,7 @@ def pipelined(at: Reach, latency: Any, wire: Any, reducing: Any = None) -> Timin
     """Return the timing of a transfer in chunks, of whose steps some add up."""
     t = at.links.latencies
     whole = latency if reducing is None else cost.reducing_latency(latency, reducing, t.reduction)
-    return Timing(cost.pipelined_time(whole, wire, t.chunk), t.start, latency, whole, wire)
+    return Timing(cost.pipelined_time(whole, wire, t.chunk), t.start, latency, whole, wire, chunk=t.chunk)
 
 
 def at_once(at: Reach, start: Any, latency: Any, wire: Any, reducing: Any = None) -> Timing:

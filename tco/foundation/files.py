@@ -37,9 +37,11 @@ def _shipped(name: str) -> Path:
 def read_text(path: Path) -> str:
     """Return the text of a UTF-8 file; a folder, a binary or an unreadable file raises `DataError`."""
     try:
-        if path.stat().st_size > LARGEST_FILE:
+        with path.open("rb") as stream:  # a device or a pipe has no size to ask for: no more is read than a data file may hold
+            content = stream.read(LARGEST_FILE + 1)
+        if len(content) > LARGEST_FILE:
             raise DataError(f"{path}: larger than {LARGEST_FILE // 2**20} MiB, expected a data file")
-        return path.read_text(encoding="utf-8-sig")
+        return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
     except IsADirectoryError:
@@ -90,6 +92,20 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise DataError(f"{path}: nested too deeply, expected a plain TOML file") from None
     except ValueError as error:  # a number of more digits than Python reads
         raise DataError(f"{path}: {error}") from None
+
+
+def read_json(path: Path, expected: str) -> Any:
+    """Return the content of a JSON file; a broken one, or one no number of which can be read, raises `DataError` that says what was expected."""
+    import json
+
+    try:
+        return json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path}:{error.lineno}: broken JSON ({error.msg}), expected {expected}") from None
+    except RecursionError:
+        raise DataError(f"{path}: nested too deeply, expected {expected}") from None
+    except ValueError as error:  # a number of more digits than Python reads
+        raise DataError(f"{path}: {error}, expected {expected}") from None
 
 
 def is_folder(path: Path) -> bool:

@@ -95,8 +95,10 @@ def total(name: str, terms: Sequence[Any]) -> Any:
     recorder = in_use()
     if recorder is not None:
         return recorder.gather("total", name, terms)
-    result: Any = 0.0
-    for term in terms:
+    if not len(terms):
+        return 0.0
+    result = terms[0]
+    for term in terms[1:]:
         result = result + term
     return result
 

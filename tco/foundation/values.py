@@ -112,7 +112,8 @@ class Values(Readable):
             with scope(*path.split(".")):
                 value = self[path] = self.derived(path, self.unit_of(path), lambda: rule(self.__getitem__))
             return value
-        value = self[path] = self.read(self.inputs.get(path) or self.input(path))
+        found = self.inputs.get(path)
+        value = self[path] = self.read(self.input(path) if found is None else found)
         return value
 
     def rule(self, path: str) -> Rule | None:

@@ -156,10 +156,17 @@ def part_power(values: Values, catalogue: Catalogue, part: str) -> Any:
 
 def bill_line(values: Values, leaf: Leaf, price: Any, extended: Any, power: Any, paths: tuple[str, ...], holder: str | None) -> BillLine:
     """Return the line of a leaf with the worst kind and all sources of the inputs its price rests on."""
+    kind, sources, overlay = rests_on(values, paths)
+    return BillLine(leaf.path, leaf.part, leaf.quantity, price, extended, power, kind, sources or ("included",), holder, overlay, paths)
+
+
+def rests_on(values: Values, paths: tuple[str, ...]) -> tuple[str, tuple[str, ...], bool]:
+    """Return the worst kind of some inputs, all their sources, and whether one is a person's own number."""
+    if len(paths) == 1:
+        only = values.input(paths[0])
+        return only.kind, (only.source,), only.overlay
     inputs = [values.input(path) for path in paths]
-    kind = worst([given.kind for given in inputs])
-    sources = tuple(dict.fromkeys(given.source for given in inputs)) or ("included",)
-    return BillLine(leaf.path, leaf.part, leaf.quantity, price, extended, power, kind, sources, holder, any(g.overlay for g in inputs), paths)
+    return worst([one.kind for one in inputs]), tuple(dict.fromkeys(one.source for one in inputs)), any(one.overlay for one in inputs)
 
 
 def assembly_line(values: Values, leaf: Leaf, lines: list[BillLine], chip: str) -> BillLine:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tco.foundation.errors import DataError, unknown
-from tco.foundation.files import read_text
+from tco.foundation.files import read_json
 from tco.models.layers import Block
 
 
@@ -121,14 +120,7 @@ class Config:
 
 def read_config(path: Path) -> dict[str, Any]:
     """Return the content of a config.json."""
-    try:
-        config = json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise DataError(f"{path}:{error.lineno}: broken JSON ({error.msg})") from None
-    except ValueError as error:  # a number of more digits than Python reads
-        raise DataError(f"{path}: {error}") from None
-    except RecursionError:
-        raise DataError(f"{path}: nested too deeply, expected a JSON object") from None
+    config = read_json(path, "a JSON object")
     if not isinstance(config, dict):
         raise DataError(f"{path}: expected a JSON object")
     return config

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS
 from tco.chain.result import Result
-from tco.outputs.comparison import GROUPS, PHASES, binding, formats_rows, kinds_in_words, kinds_of, practice_words, premises, title_of, workloads
+from tco.outputs.comparison import (
+    GROUPS,
+    PHASES,
+    binding,
+    formats_rows,
+    is_estimated,
+    kinds_in_words,
+    kinds_of,
+    practice_words,
+    premises,
+    title_of,
+    workloads,
+)
 from tco.outputs.table import Table, significant
 
-COSTS = {name for name in METRICS if "usd" in name or "power" in name} | RATIOS
 ANSWER, COST, SPEED, REST = GROUPS
 SITE = "the site filled"
 DIGITS = 3  # of an estimate; more than the chain is right to says nothing
@@ -65,16 +75,10 @@ def metric_row(metric: str, label: str, unit: str, size: float, results: Sequenc
     values = [result.metrics[metric] for result in results]
     cells = [significant(None if one is None else one / size, DIGITS if weak else 4) or "-" for one, weak in zip(values, estimated, strict=True)]
     under = label.removeprefix("cost of a ").removeprefix("cost of an ") if metric in GROUPS[COST] else label
-    return marked(f"{under}, {unit}" if unit and unit != "x" else under, cells, estimated)
+    return row_marked(f"{under}, {unit}" if unit and unit != "x" else under, cells, estimated)
 
 
-def is_estimated(result: Result, metric: str) -> bool:
-    """Say whether a metric rests on an estimate, an assumption or a prior."""
-    firm = bool(result.shares) and all(kinds.get("sourced", 1.0) >= 0.9995 for kinds in result.shares.values())
-    return (metric in COSTS and not firm) or metric in PERFORMANCE
-
-
-def marked(label: str, cells: Sequence[str], estimated: Sequence[bool]) -> Row:
+def row_marked(label: str, cells: Sequence[str], estimated: Sequence[bool]) -> Row:
     """Return a row with a tilde before each estimate, or before the row where all of its numbers are estimates: it tells nothing apart there."""
     weak = [is_weak for cell, is_weak in zip(cells, estimated, strict=True) if cell != "-"]
     if weak and all(weak):
@@ -95,5 +99,5 @@ def hall_rows(halls: Sequence[Hall]) -> list[Row]:
         values = [None if hall is None else hall[key] for hall in halls]
         if any(value is not None for value in values):
             cells = ["-" if value is None else significant(value / size) for value in values]
-            rows.append(marked(f"{label}, {unit}" if unit else label, cells, [True for _ in cells]))
+            rows.append(row_marked(f"{label}, {unit}" if unit else label, cells, [True for _ in cells]))
     return rows

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from tco.chain.metrics import METRICS, PERFORMANCE, TRAINING
+from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS, TRAINING
 from tco.chain.result import Result
 from tco.outputs.document import number
 from tco.outputs.table import significant
@@ -48,6 +48,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, float]]] = {
     },
 }
 SHOWN = [(metric, *how) for group in GROUPS.values() for metric, how in group.items()]
+COSTS = {name for name in METRICS if "usd" in name or "power" in name} | RATIOS
 SEVERAL = "several workloads"
 PHASES = ("decode", "prefill", "step")
 
@@ -57,6 +58,17 @@ def kinds_of(metric: str) -> frozenset[str]:
     if metric in TRAINING:
         return frozenset({"training"})
     return frozenset({"serving", "stated"}) if metric in PERFORMANCE else frozenset({"serving", "training", "stated"})
+
+
+def is_estimated(result: Result, metric: str) -> bool:
+    """Say whether a metric rests on an estimate, an assumption or a prior."""
+    firm = bool(result.shares) and all(kinds.get("sourced", 1.0) >= 0.9995 for kinds in result.shares.values())
+    return (metric in COSTS and not firm) or metric in PERFORMANCE
+
+
+def marked(result: Result, metric: str, text: str) -> str:
+    """Return a number with a tilde before it where it rests on an estimate, an assumption or a prior."""
+    return (f"~{text}" if is_estimated(result, metric) else text) if text else "-"
 
 
 def premises(results: Sequence[Result]) -> list[str]:

@@ -112,12 +112,17 @@ def percent(which: Any) -> str:
     return f"{(share(which) or 0) * 100:.1f} % (± {(error_of_share(which) or 0) * 100:.1f})"
 
 
-def histograms(found: Uncertainty) -> list[Table]:
-    """Return a histogram of the draws between the first and the last per cent; none of a metric that does not move."""
+def pictured(found: Uncertainty) -> tuple[str, str, str, float]:
+    """Return the metric that matters most of those that were drawn, its label, the unit it is shown in, and the size of that."""
     metric = next(name for name in PICTURED if name in found.sample.metrics)
     if metric in RATIOS and found.baseline is found.asked:
         metric = COST
-    _, label, unit, size = next(row for row in SHOWN if row[0] == metric)
+    return next(row for row in SHOWN if row[0] == metric)
+
+
+def histograms(found: Uncertainty) -> list[Table]:
+    """Return a histogram of the draws between the first and the last per cent; none of a metric that does not move."""
+    metric, label, unit, size = pictured(found)
     many = found.sample.metrics[metric]
     kept = many[np.isfinite(many)] / size
     if len(kept) < BINS:

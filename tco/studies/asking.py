@@ -191,18 +191,16 @@ def between(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> D
 
 def state_at(name: str | Path | Result, data: Path | None, settings: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return the state of a scenario, of a saved result, or the one that the JSON of `tco price` carries."""
-    import json
-
     from tco.chain.result import Result
-    from tco.foundation.files import read_text
+    from tco.foundation.files import read_json
     from tco.studies.state import refuse_broken, state_of
 
     if not isinstance(name, Result) and str(name).endswith(SAVED):
         wrong = f"{name}: is no saved result; `Result.save` or `tco price SCENARIO --format json --output FILE` writes one"
         try:
-            document = json.loads(read_text(Path(name)))
-        except (ValueError, RecursionError):
-            raise DataError(wrong) from None
+            document = read_json(Path(name), "a saved result")
+        except DataError as error:
+            raise DataError(f"{wrong}: {error}") from None
         if isinstance(document, dict) and "state" in document:
             try:
                 refuse_broken(document["state"], "state")

@@ -11,7 +11,7 @@ from tco.catalog.catalogue import is_name
 from tco.chain.metrics import AGAINST_BASELINE, METRICS, is_worse, perf_per_tco
 from tco.chain.scenario import usual_baseline
 from tco.foundation.errors import DataError, UsageError, unknown
-from tco.foundation.files import is_there, read_text, write_atomically
+from tco.foundation.files import is_there, read_json, write_atomically
 from tco.studies.difference import Move, moves
 from tco.studies.limits import ROUNDING, Limit, limit_of
 from tco.studies.state import refuse_broken, state_of
@@ -104,9 +104,9 @@ def load(path: Path) -> States:
     if not is_there(path):
         raise unknown("baseline", path.stem, [found.stem for found in path.parent.glob("*.json")], str(path.parent))
     try:
-        document = json.loads(read_text(path))
-    except (ValueError, RecursionError):  # broken, a number of more digits than Python reads, or nested too deeply
-        document = None
+        document = read_json(path, "a baseline")
+    except DataError:
+        raise DataError(f"{path}: is no baseline; `tco baseline save` writes one") from None
     found = document.get("schema") if isinstance(document, dict) else None
     if found != SCHEMA and str(found).startswith("tco.baseline/"):
         raise DataError(f"{path}: was saved by another version of tco ({found}, expected {SCHEMA}); move it away and save its scenarios again")

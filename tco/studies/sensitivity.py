@@ -153,15 +153,7 @@ def ends_of(side: Side, metric: str, paths: list[str], replan: bool) -> tuple[Ar
     if not moved:
         return np.full(count, side.metric(side.centre, metric)), met
     if replan:
-        draws = evaluate_draws(side.scenario, {**side.settings, **moved}, replan=True, near=EVERY, catalogue=side.catalogue, variant=side.variant)
-        found = draws.metrics[metric]
-        if found is None:
-            raise DataError(f"{metric} has no value for {side.scenario.name} at any end of an input")
-        if of_the_workload:  # what was weighed met the target at the centre; where none of it does all plans are searched
-            for place in map(int, np.flatnonzero(~draws.meets)):
-                settings = {path: (float(many[place]), unit) for path, (many, unit) in moved.items() if many[place] != many[0]}
-                found[place], met[place] = alone_at(side, metric, settings, None)
-        return found, met
+        return replanned(side, metric, moved)
     values = np.broadcast_to(side.metric(side.evaluate(moved, structure=side.centre.structure), metric), count).astype(float)
     if of_the_workload and side.centre.plan is not None:
         how = {"structure": side.centre.structure, "catalogue": side.catalogue, "variant": None}
@@ -171,6 +163,30 @@ def ends_of(side: Side, metric: str, paths: list[str], replan: bool) -> tuple[Ar
         for place, end in ((2 * at + 1, given.low), (2 * at + 2, given.high)):
             values[place], met[place] = alone_at(side, metric, {path: (end, given.unit)}, side.centre.plan)
     return values, met
+
+
+def replanned(side: Side, metric: str, moved: Mapping[str, tuple[Array, str]]) -> tuple[Array, Array]:
+    """Return a metric for arrays of inputs with the plan chosen anew at every point, and whether the targets are met there."""
+    count = len(next(iter(moved.values()))[0])
+
+    def alone(place: int) -> tuple[float, bool]:
+        settings = {path: (float(many[place]), unit) for path, (many, unit) in moved.items()}
+        given = side.centre.inputs
+        return alone_at(side, metric, {path: one for path, one in settings.items() if one != (given[path].value, given[path].unit)}, None)
+
+    found: Any = np.full(count, np.nan)
+    met = np.ones(count, dtype=bool)
+    places: Sequence[int] = range(count)
+    if side.centre.plan is not None:
+        draws = evaluate_draws(side.scenario, {**side.settings, **moved}, replan=True, near=EVERY, catalogue=side.catalogue, variant=side.variant)
+        found = draws.metrics[metric]
+        if found is None:
+            raise DataError(f"{metric} has no value for {side.scenario.name} at any end of an input")
+        # what was weighed met the target at the centre; where none of it does all plans are searched
+        places = np.flatnonzero(~draws.meets).tolist() if any(word in metric for word in OF_THE_WORKLOAD) else []
+    for place in places:
+        found[place], met[place] = alone(place)
+    return found, met
 
 
 def decides(side: Side, path: str) -> bool:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+from jsonschema import Draft202012Validator
 from typer.testing import CliRunner, Result
 
 from tco.cli import app
 
 HEADLINE = ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72")
+SCHEMAS = Path(__file__).parents[2] / "reports" / "schema"
 ENVIRONMENT = {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "80"}
 
 
@@ -22,7 +26,7 @@ def tco(*arguments: str, **environment: str) -> Result:
 
 
 def document(*arguments: str, code: int = 0) -> dict[str, Any]:
-    """Run a command with `--format json` and return its document."""
+    """Run a command with `--format json` and return its document, which keeps to its published schema."""
     done = tco(*arguments, "--format", "json")
     assert done.exit_code == code, done.stderr
 
@@ -30,4 +34,12 @@ def document(*arguments: str, code: int = 0) -> dict[str, Any]:
         raise AssertionError(f"{constant} in JSON")
 
     found: dict[str, Any] = json.loads(done.stdout, parse_constant=refuse)
+    assert [error.json_path for error in schema_of(found["schema"]).iter_errors(found)] == []
     return found
+
+
+@cache
+def schema_of(name: str) -> Draft202012Validator:
+    """Return what holds documents to the published schema of a name."""
+    path = SCHEMAS / f"{name.replace('/', '-')}.json"
+    return Draft202012Validator(json.loads(path.read_text(encoding="utf-8")))

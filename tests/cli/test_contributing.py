@@ -102,9 +102,14 @@ def every_option() -> list[tuple[str, Any]]:
     return found
 
 
+def making() -> set[str]:
+    """The commands that make something for a file and print no answer."""
+    return {"calibrate", "export", "measure", *(command for command, _ in every_option() if command.startswith("plot "))}
+
+
 def test_a_shared_option_is_the_same_in_every_command():
     shared = {annotation.__metadata__[0].default: annotation.__metadata__[0].help for annotation, _ in options.SHARED.values()}
-    own = {("calibrate", "--output"), ("export", "--output"), ("measure", "--output")}  # where something goes that is made, not an answer
+    own = {(command, "--output") for command in making()}  # where something goes that is made, not an answer
     seen = set()
     for command, one in every_option():
         for spelling in set(one.opts) & shared.keys():
@@ -119,4 +124,4 @@ def test_every_command_that_answers_takes_the_usual_options(name):
     having = {command for command, one in every_option() if name in one.opts}
     every = {command for command, _ in every_option()} - {"parts new", "systems new", "scenarios new", "models add"}  # these write files
     groups = {command.partition(" ")[0] for command in every if " " in command} | {""}
-    assert every - groups - having == ({"calibrate", "export", "measure"} if name == "--format" else set())
+    assert every - groups - having == (making() if name == "--format" else set())

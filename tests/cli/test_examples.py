@@ -17,8 +17,18 @@ from tests.cli.test_help import ALL
 
 ROOT = Path(__file__).parents[2]
 LINES = sorted({line for words in ALL for line in examples(" ".join(words))})
-# What takes minutes, a GPU or the whole of the catalogue, and is run by tests of its own: of these the command line alone is read.
-LONG = ("tco measure", "tco calibrate", "tco claims", "tco scenarios check", "tco systems check", "tco frontier", "tco sensitivity", "tco solve")
+# What takes seconds or minutes, a GPU or the whole of the catalogue, and is run by tests of its own: of these the command line alone is read.
+LONG = (
+    "tco plot",
+    "tco measure",
+    "tco calibrate",
+    "tco claims",
+    "tco scenarios check",
+    "tco systems check",
+    "tco frontier",
+    "tco sensitivity",
+    "tco solve",
+)
 QUICK = [line for line in LINES if not line.startswith(LONG)]
 
 

@@ -17,6 +17,7 @@ from tco.fabric.algorithms import OPERATIONS, expert_exchange, timings, timings_
 from tco.fabric.links import Group, Latencies, Links, group_of
 from tco.fabric.scopes import crossing_bandwidth, fabric_scopes
 from tco.fabric.timing import Timing
+from tco.foundation.known import Known
 from tco.foundation.values import as_number
 from tco.performance.chip.machine import Machine
 from tco.performance.serving.plans import DecodePlan, decoding, plan_axes
@@ -413,7 +414,7 @@ def test_more_links_never_slow_a_plan(system):
     def never_slower(raised, lowered):
         links = made.machine.links
         better = scaled(links, raised)._replace(latencies=scaled(links.latencies, lowered))
-        faster = made._replace(machine=made.machine._replace(links=better))
+        faster = made._replace(machine=made.machine._replace(links=better, known=Known()))
         for old, new in zip(before, (faster.decode(decode), faster.prefill(prefill)), strict=True):
             assert np.all(new.time <= old.time * (1 + 1e-12))
             assert np.array_equal(new.memory, old.memory)
@@ -445,6 +446,6 @@ def test_every_rate_of_a_machine_is_raised_here():
     """What a chip has gained since is named here: built from the values that are raised above, or no rate."""
     built = {"operands", "core", "kernels", "bandwidth", "row_bandwidth", "exponentials", "values"}
     waits = {"launch", "overhead", "collective_wait", "exchange_wait", "network_wait", "elementwise", "permutes", "expert_start"}
-    rest = {"chip", "family", "engine", "formats", "memory", "imbalance", "expert_factor", "exchange_overlap", "links", "bucket"}
+    rest = {"chip", "family", "engine", "formats", "memory", "imbalance", "expert_factor", "exchange_overlap", "links", "bucket", "known"}
     sizes_of = {name for name in Machine._fields if name.endswith("_size")}
     assert set(Machine._fields) == {*built, *waits, *rest, *sizes_of}

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 
+from tco.catalog import load_catalogue
+from tco.chain.inputs import Inputs, load_scenario
 from tco.chain.scenario import evaluate
+from tco.chain.workloads import server_of
+from tco.foundation.values import as_number
+from tco.performance.serving.phases import decode, decode_rate
+from tco.performance.serving.plans import SEQUENCES, attention_chips, decoding
+from tco.performance.serving.requests import request_of
+from tco.performance.serving.search import decode_axes
 
 RATE = "output_tokens_per_s_per_chip"
 
@@ -16,6 +25,34 @@ RATE = "output_tokens_per_s_per_chip"
 def test_users_get_the_speed_asked_for(system, speed):
     found = evaluate(system, {"workload.interactivity": f"{speed} token/s"}).metrics
     assert speed <= found["tokens_per_s_per_user"] <= speed * 1.001
+
+
+@pytest.mark.parametrize("system", ["gb200-nvl72", "trn3-nl32x2", "trn3-nl72x2", "mi450x-ualoe72", "h200-hgx8"])
+def test_the_target_is_met_exactly_and_the_plan_asked_for_alone_is_the_same(system):
+    """The speed is the one asked for to a few hundred-thousandths; what the search took of arrays is what numbers give."""
+    found = evaluate(system)
+    assert 50 <= found.metrics["tokens_per_s_per_user"] <= 50 * (1 + 3e-5)
+    alone = evaluate(system, plan=found.plan)
+    for metric, value in found.metrics.items():
+        assert value is None or alone.metrics[metric] == pytest.approx(value, rel=1e-12), metric
+
+
+@pytest.mark.parametrize("system", ["gb200-nvl72", "trn3-nl72x2", "mi450x-ualoe72"])
+@pytest.mark.parametrize("speed", [25, 60])
+def test_no_batch_of_a_group_makes_more_at_the_speed_asked_for(system, speed):
+    """Every plan of the search at every batch of a fine grid: none that is as quick makes more than the solved one."""
+    wanted = {"workload.interactivity": f"{speed} token/s"}
+    found = evaluate(system, wanted)
+    inputs = Inputs(load_catalogue(), load_scenario(load_catalogue(), system), dict(wanted), {})
+    values = inputs.values(as_number)
+    machine, model = server_of(inputs, values)
+    request = request_of(values)
+    plan = decoding(decode_axes(machine, model, request), np.geomspace(1, SEQUENCES[-1], 700)[None])
+    made = decode(machine, model, plan, request)
+    rate = decode_rate(plan.sequences, attention_chips(plan), made.per_token)
+    best = rate[(made.per_token <= 1 / speed) & (made.memory <= machine.memory)].max()
+    chosen = found.plan.decode
+    assert decode_rate(chosen.sequences, attention_chips(chosen), found.serving.decode.per_token) >= best * (1 - 1e-4)
 
 
 def test_a_faster_speed_never_makes_more():

@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.fabric.links import Latencies, Links
+from tco.fabric.paces import known_of
 from tco.foundation.errors import unknown
 from tco.foundation.formula import formula, in_use, select
+from tco.foundation.known import Known
 from tco.foundation.units import FLOPPerSecond, Pure, Second
 from tco.foundation.values import Readable
 from tco.performance.chip.formats import FORMATS, NARROWEST_CACHE, WIDE, Computed, computed_on, element_size
@@ -92,6 +94,7 @@ class Machine(NamedTuple):
     exchange_overlap: Any  # share of a prompt's exchanges that compute hides; none where it hides none
     links: Links
     values: Readable  # counts and habits that single operators ask for
+    known: Known  # of groups on these links that wait as long for each other; with other links it is another
 
     def shared(self, name: str) -> Any:
         """Return a parameter that all engines share."""
@@ -181,6 +184,7 @@ def machine(chip: str, links: Links, values: Readable, family: str, stored: Stor
         exchange_overlap=values.unless_zero(f"{prior}.exchange_overlap"),
         links=links,
         values=values,
+        known=known_of(links, *waits[2:]),
     )
 
 

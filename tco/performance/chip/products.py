@@ -8,6 +8,7 @@ are without the launch, which callers add as they count kernels.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from tco.performance.chip.roofline import achieved_bandwidth, achieved_rate, fed
 
 TILES = ((128.0, 256.0), (128.0, 128.0), (64.0, 128.0), (64.0, 64.0))  # rows and columns of the result that one core holds
 SPLITS = 8  # ways the inner side is split between cores at most
+PLAIN = (0, 1)  # extent of plain numbers
 OVERLAP = 2  # sharpness of the smooth maximum: products hide their traffic less well than other kernels
 
 
@@ -79,7 +81,7 @@ class Operands(NamedTuple):
     latency: Any = 0.0
     array: tuple[Any, Any, Any, Any] | None = None  # of others: rows, rows as joined in the format, columns, and least moving rows
     unpacking: tuple[Any, Any] | None = None  # vector operations a stored number and their rate, where software unpacks
-    extent: tuple[int, int] = (0, 1)  # most axes and most numbers of any of these
+    extent: tuple[int, int] = PLAIN  # most axes and most numbers of any of these
 
 
 def operands(chip: Chip, form: Computed) -> Operands:
@@ -154,18 +156,39 @@ class Sides(NamedTuple):
     inner: Any
 
 
-def products(made: Operands, several: Sequence[Sides], groups: Any = None) -> Product:
-    """Return the times of several products in one format, `groups` of each.
+def products(made: Sequence[Operands], several: Sequence[Sides], groups: Any = None) -> Product:
+    """Return the times of several products, `groups` of each, every one on operands of its own that are alike (`together`).
 
     They are computed in one call, on an axis in front of all others. While a trace is recorded, and where arrays are so large that a
     call costs less than their memory, they are taken one by one; the result is the same.
     """
     axes, size = extent((groups, *(side for one in several for side in one)))
-    if in_use() is not None or max(size, made.extent[1]) > MANY or len(several) == 1:
-        return Product(*zip(*(product(made, one.rows, one.columns, one.inner, groups) for one in several), strict=True))
-    axes = max(axes, made.extent[0])
-    rows, columns, inner = (stacked(column, axes) for column in zip(*several, strict=True))
-    return product(made, rows, columns, inner, groups)
+    if in_use() is not None or max(size, *(one.extent[1] for one in made)) > MANY or len(several) == 1:
+        each = zip(made, several, strict=True)
+        return Product(*zip(*(product(rests, one.rows, one.columns, one.inner, groups) for rests, one in each), strict=True))
+    axes = max(axes, *(one.extent[0] for one in made))
+    shared = all(one.rows is several[0].rows for one in several)  # then it need not be there for each
+    rows = several[0].rows if shared else stacked([one.rows for one in several], axes)
+    columns, inner = stacked([one.columns for one in several], axes), stacked([one.inner for one in several], axes)
+    alone = made[0] if all(one is made[0] for one in made) else joined(tuple(made), axes)
+    return product(alone, rows, columns, inner, groups)
+
+
+def together(made: Operands) -> Any:
+    """Return what operands have in common whose products may be computed in one call: their structure, if they are plain numbers."""
+    return made.splits, made.array is None if made.extent == PLAIN and made.unpacking is None else id(made)
+
+
+@lru_cache(maxsize=64)
+def joined(made: tuple[Operands, ...], axes: int) -> Operands:
+    """Return operands of plain numbers as one, each of their numbers that differ on an axis in front of so many others."""
+
+    def column(several: tuple[Any, ...]) -> Any:
+        return several[0] if len({*several}) == 1 else np.array(several, dtype=float).reshape(-1, *[1] * axes)
+
+    found: dict[str, Any] = {name: column(terms) for name, terms in zip(Operands._fields, zip(*made, strict=True), strict=True) if name != "array"}
+    arrays = [one.array for one in made if one.array is not None]
+    return Operands(**found, array=tuple(column(terms) for terms in zip(*arrays, strict=True)) if arrays else None)
 
 
 def computing_time(made: Operands, rows: Any, columns: Any, inner: Any, groups: Any, split: bool, hidden: bool) -> Any:

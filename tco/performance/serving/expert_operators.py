@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tco.fabric.algorithms import choose, expert_exchanges, reach
 from tco.fabric.costs import scattered_bytes, token_bytes
+from tco.fabric.experts import Tokens
+from tco.fabric.library import EXCHANGES
 from tco.fabric.links import Group, group_of
 from tco.foundation.formula import somewhere, total
 from tco.foundation.trace import scope
@@ -63,15 +64,15 @@ def exchange(made: Pass, layers: int, f: FeedForward) -> None:
     machine, shape = made.machine, made.shape
     own = per_rank(shape.tokens, shape.attention_chips / shape.copies)
     ranks = shape.expert_chips / shape.copies
-    met = reach(machine.links, group_of(machine.links, ranks))
+    group = group_of(machine.links, ranks)
     tokens = [token_bytes(made.model.hidden, size, 0.0, 1) for size in (machine.dispatch_size, machine.activation_size)]
-    times = expert_exchanges(met, own, f.active, tokens)
-    for name, token, time in zip(("dispatch", "combine"), tokens, times, strict=True):
+    times = [made.took(name, group, own, Tokens(1.0, token, f.active)) for name, token in zip(EXCHANGES, tokens, strict=True)]
+    for name, token, (time, links) in zip(EXCHANGES, tokens, times, strict=True):
         with scope(name):
-            waiting = only_if_shared(made.waited(time, machine.exchange_wait, ranks), made.groups)
-            made.collective(name, layers, waiting, scattered_bytes(own, f.active, token, 1.0), met.links.spread)
+            waiting = only_if_shared(made.waited(time, "exchange_wait", ranks), made.groups)
+            made.collective(name, layers, waiting, scattered_bytes(own, f.active, token, 1.0), links.spread)
     if somewhere(shape.copies > 1):  # both halves of every expert's sum meet between paired chips
         with scope("expert all-reduce"):
             size, pair = message_bytes(own, made.model.hidden, machine.activation_size), Group(shape.copies, shape.copies, 1)
-            time = made.waited(choose(reach(machine.links, pair), "all-reduce", size), machine.collective_wait, shape.copies)
-            made.collective("expert all-reduce", layers, only_if_shared(time, shape.copies), size, machine.links.crossing)
+            waited = made.waited(made.took("all-reduce", pair, size)[0], "collective_wait", shape.copies)
+            made.collective("expert all-reduce", layers, only_if_shared(waited, shape.copies), size, machine.links.crossing)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tco.fabric.algorithms import choose, reach
 from tco.fabric.links import Group, group_of
 from tco.foundation.formula import select
 from tco.foundation.trace import scope
@@ -22,9 +21,9 @@ def reduce(made: Pass, layers: int) -> None:
         near = group_of(machine.links, ranks)
         domains = select(shape.crossing > 0, shape.domains, near.domains)
         group = Group(ranks, domains, ranks / domains)
-        met = reach(machine.links, group)
-        time = made.waited(choose(met, "all-reduce", size), machine.collective_wait, ranks)
-        made.collective("all-reduce", layers * (1.0 + (made.groups <= 1.001)), only_if_shared(time, ranks), size, met.links.inside)
+        time, links = made.took("all-reduce", group, size)
+        waited = made.waited(time, "collective_wait", ranks)
+        made.collective("all-reduce", layers * (1.0 + (made.groups <= 1.001)), only_if_shared(waited, ranks), size, links.inside)
 
 
 def forward_pass(made: Pass, logits_tokens: Any) -> list[Operator]:

@@ -6,6 +6,7 @@ by the kernel model that kernels and training share. Axes of the plan (tokens, t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -13,7 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.fabric.algorithms import choose, reach
-from tco.fabric.links import Group
+from tco.fabric.experts import Tokens
+from tco.fabric.links import Group, Links
+from tco.fabric.paces import Paces, evenly, paces_of, quickest
+from tco.fabric.timing import Reach
 from tco.foundation.errors import DataError
 from tco.foundation.formula import in_use, somewhere, total
 from tco.foundation.trace import scope
@@ -33,7 +37,7 @@ from tco.performance.chip.messages import (
     wait_beyond,
 )
 from tco.performance.chip.moe import engine_factor, experts_start_time
-from tco.performance.chip.products import Operands, Product, Sides, products
+from tco.performance.chip.products import Operands, Sides, products, together
 from tco.performance.chip.roofline import repeated
 
 ATTENTION, DENSE, EXPERTS, HEAD = range(4)  # places of operands in a machine
@@ -125,6 +129,13 @@ class Kinds:
         return value[self.back] if self.first is not None and self.differs(value) else value
 
 
+def asked(shape: Shape) -> int:
+    """Return how many plans and batches a pass is of."""
+    sizes = [one.shape for one in (shape.tensor_parallel, shape.tokens) if isinstance(one, np.ndarray)]
+    return math.prod(np.broadcast_shapes(*sizes)) if sizes else 1
+
+
+FEW = 2**10  # plans and batches that cost less than to tell their kinds
 NO_KINDS = Kinds((), ())  # every plan is one of its own
 WAITING = Operator("", 0.0, 0, None, None, None, None, 0.0)  # stands where products wait
 
@@ -149,7 +160,7 @@ class Pass:
         self.machine, self.model, self.shape = machine, model, shape
         self.groups = shape.group / shape.attention_chips
         axes, work = (shape.tensor_parallel, shape.context_parallel, shape.parts), (shape.tokens, shape.keys, shape.sequences, shape.read)
-        self.alike = Kinds(axes, work)  # to all but experts and collectives
+        self.alike = Kinds(axes, work) if asked(shape) > FEW else NO_KINDS  # to all but experts and collectives
         self.operators: list[Operator] = []
         self.waiting: list[Weights] = []
         self.kernels: list[Any] = []
@@ -187,34 +198,31 @@ class Pass:
         self.operators.append(WAITING)
 
     def take_products(self) -> None:
-        """Take the products that wait, all of a format in one call; while a trace is recorded those of each part in its own place."""
-        apart, together = in_use() is not None, dict[Any, list[Weights]]()
+        """Take the products that wait, all that are alike in one call; while a trace is recorded those of each part in its own place."""
+        apart, alike, rests = in_use() is not None, dict[Any, list[Weights]](), self.machine.operands
         for one in self.waiting:
-            key = one.at if apart else one.place if one.place == HEAD else self.machine.formats[one.place]
-            together.setdefault(key, []).append(one)
-        for parts in together.values():
-            made, end = self.machine.operands[parts[0].place], 0
+            alike.setdefault(one.at if apart else together(rests[one.place]), []).append(one)
+        for parts in alike.values():
             with scope(parts[0].name):
-                found = products(made, [sides for one in parts for sides in one.sides])
+                found = products([rests[one.place] for one in parts for _ in one.sides], [sides for one in parts for sides in one.sides])
+                end, for_all = 0, self.alike.for_all
                 for one in parts:
                     start, end = end, end + len(one.sides)
-                    taken = Product(*(field[start:end] for field in found))
-                    time = self.alike.for_all(total(one.name, taken.time))
-                    self.operators[one.at] = self.summed(one.name, one.layers, time, taken, made, one.kernels, self.alike)
+                    time, flops, moved = (for_all(total(one.name, field[start:end])) for field in (found.time, found.flops, found.bytes))
+                    self.operators[one.at] = self.summed(one.name, one.layers, time, flops, moved, rests[one.place], one.kernels)
 
     def grouped(self, name: str, layers: Any, sides: Collection[Side], tokens: Any, reached: Any, kernels: str) -> None:
         """Add the products of experts: so many reached, so many tokens each."""
         made = self.machine.operands[EXPERTS]
         started = self.count(kernels, layers)
-        found = products(made, [Sides(tokens, outer, inner) for inner, outer in sides], reached)
+        found = products([made] * len(sides), [Sides(tokens, outer, inner) for inner, outer in sides], reached)
         one = engine_factor(total(name, found.time), self.machine.expert_factor)
         if self.machine.expert_start is not None and self.shape.decode:
             one = total("experts one after the other", [one, experts_start_time(reached, self.machine.expert_start)])
-        self.operators.append(self.summed(name, layers, one, found, made, started, NO_KINDS))
+        self.operators.append(self.summed(name, layers, one, total(name, found.flops), total(name, found.bytes), made, started))
 
-    def summed(self, name: str, layers: Any, one: Any, found: Product, made: Operands, kernels: Any, kinds: Kinds) -> Operator:
+    def summed(self, name: str, layers: Any, one: Any, flops: Any, moved: Any, made: Operands, kernels: Any) -> Operator:
         """Return the operator of several products that take some time a layer."""
-        flops, moved = (kinds.for_all(total(name, terms)) for terms in (found.flops, found.bytes))
         return Operator(name, repeated(one, layers), layers, flops, moved, made.rate, made.stream, 0.0, kernels=kernels)
 
     def casts(self, place: int) -> bool:
@@ -259,15 +267,39 @@ class Pass:
         latency = self.machine.links.latencies.start
         self.operators.append(Operator(name, repeated(time, layers), layers, None, size, None, rate, latency, True))
 
-    def waited(self, time: Any, wait: Any, ranks: Any) -> Any:
+    def took(self, operation: str, group: Group, amount: Any, tokens: Tokens | None = None) -> tuple[Any, Links]:
+        """Return how long a group takes for some bytes, or that many tokens of a rank, and the links it meets.
+
+        Where many sizes are asked for, what the algorithms take whatever is sent is found once for a group.
+        """
+        links = self.machine.links
+
+        def met() -> tuple[Reach, Paces]:
+            at = reach(links, group)
+            return at, paces_of(at, operation, 1.0 if tokens is None else tokens._replace(count=1.0))
+
+        if isinstance(amount, np.ndarray) and evenly(links, operation):
+            rests = (*group, *(() if tokens is None else (tokens.bytes, tokens.active)))
+            found = self.machine.known.of(("paces", operation), rests, met)
+            if found is not None:
+                return quickest(found[1], amount), found[0].links
+        at = reach(links, group)
+        return choose(at, operation, amount if tokens is None else tokens._replace(count=amount)), at.links
+
+    def waited(self, time: Any, name: str, ranks: Any) -> Any:
         """Return the time of a collective with what its ranks wait for each other, and longer where they reach beyond their world."""
         machine = self.machine
-        beyond = ranks > machine.links.world
-        time = added_latency(time, rank_wait(wait, ranks))
-        return wait_beyond(time, machine.network_wait, 1.0 * beyond) if somewhere(beyond) else time
+
+        def waiting(time: Any) -> Any:
+            beyond = ranks > machine.links.world
+            time = added_latency(time, rank_wait(getattr(machine, name), ranks))
+            return wait_beyond(time, machine.network_wait, 1.0 * beyond) if somewhere(beyond) else time
+
+        found = machine.known.of((name,), (ranks,), lambda: waiting(0.0))
+        return waiting(time) if found is None else added_latency(time, found)
 
     def gather(self, name: str, layers: Any, group: Group, size: Any) -> None:
         """Add an all-gather of `size` bytes over some chips."""
-        met = reach(self.machine.links, group)
-        time = self.waited(choose(met, "all-gather", size), self.machine.collective_wait, group.ranks)
-        self.collective(name, layers, only_if_shared(time, group.ranks), size, met.links.inside)
+        time, links = self.took("all-gather", group, size)
+        waited = self.waited(time, "collective_wait", group.ranks)
+        self.collective(name, layers, only_if_shared(waited, group.ranks), size, links.inside)

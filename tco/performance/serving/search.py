@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,14 +12,17 @@ from tco.foundation.trace import plain
 from tco.foundation.values import Readable
 from tco.models.architecture import Architecture
 from tco.performance.chip.machine import Machine
+from tco.performance.serving.batches import EXACTLY, SLOWEST, Bracket, largest_within, solved
 from tco.performance.serving.operators import Operator
 from tco.performance.serving.phases import PassResult, decode, decode_rate, full_context, prefill, prefill_rate, reading_time, tokens_per_user
 from tco.performance.serving.plans import SEQUENCES, DecodePlan, PrefillPlan, ServingPlan, attention_chips, decoding, describe, plan_axes, reading
 from tco.performance.serving.requests import Request
-from tco.performance.serving.target import solved
 
 if TYPE_CHECKING:
     from tco.performance.serving.loaded import Loaded
+
+
+Place = tuple[int, int]  # of a plan among the rows and columns of a search
 
 
 class Choice(NamedTuple):
@@ -32,10 +36,11 @@ class Choice(NamedTuple):
     reason: str = ""  # why none fits
     best: Any = None  # best rate of each row of plans
     axes: Any = None  # the plans
+    place: Place = (0, 0)  # of the chosen one among them
 
-
-SLOWEST = 1e-9  # tokens a second that stand for a target of none
-Place = tuple[int, int]  # of a plan among the rows and columns of a search
+    def with_pass(self, result: PassResult) -> Choice:
+        """Return the choice with the chosen plan's pass out of those of all."""
+        return self._replace(made=pass_at(result, self.place))
 
 
 def at(quantity: Any, place: Place) -> Any:
@@ -53,7 +58,7 @@ def pass_at(result: PassResult, place: Place) -> PassResult:
     return PassResult(time, memory, operators, per_token, per_prompt)
 
 
-def choose_best(score: Any, fits: Any, meets: Any, axes: Any, result: PassResult) -> Choice:
+def choose_best(score: Any, fits: Any, meets: Any, axes: Any) -> Choice:
     """Return the plan with the best score among those that fit memory and meet the target."""
     score, fits, meets = np.broadcast_arrays(score, fits, meets)
     feasible = fits & meets
@@ -69,7 +74,7 @@ def choose_best(score: Any, fits: Any, meets: Any, axes: Any, result: PassResult
         margin = float(ranked[best] / second - 1)
     place = divmod(best, score.shape[1])
     plan = axes._make(float(at(axis, place)) for axis in axes)
-    return Choice(plan, score.size, count, margin, pass_at(result, place), best=grid.max(axis=1), axes=axes)
+    return Choice(plan, score.size, count, margin, best=grid.max(axis=1), axes=axes, place=place)
 
 
 def decode_axes(machine: Machine, model: Architecture, request: Request) -> PrefillPlan:
@@ -85,33 +90,41 @@ def choose_decode(
     result = decode(machine, model, plan, request)
     fits, fast = result.memory <= machine.memory, tokens_per_user(result.per_token) >= interactivity
     rate = decode_rate(plan.sequences, attention_chips(plan), result.per_token)
-    choice = choose_best(rate, fits, fast, plan, result)
+    choice = choose_best(rate, fits, fast, plan)
     if choice.plan is None:
         return choice._replace(reason=too_slow(plan, result, fits, interactivity, machine) if somewhere(fits) else shortfall(result.memory, machine))
-    return choice if sequences is not None else at_the_target(machine, model, request, interactivity, plan, result, fits & fast, choice)
+    if sequences is not None:
+        return choice.with_pass(result)
+    return at_the_target(machine, model, request, interactivity, plan, result, fits & fast, choice)
 
 
 def at_the_target(
     machine: Machine, model: Architecture, request: Request, interactivity: float, plan: Any, result: PassResult, meets: Any, choice: Choice
 ) -> Choice:
     """Return the best plan with the batch that just meets the target, or fills the memory, between those of the search."""
-    shape = np.broadcast_shapes(np.shape(meets), np.shape(plan.sequences))
-    found = solved(machine, model, request, plan, result, 1 / max(interactivity, SLOWEST), np.broadcast_to(meets, shape))
-    if found is None:
-        return choice
-    rows, some = found
-    made = decode(machine, model, some, request)
-    rate = np.ravel(decode_rate(some.sequences, attention_chips(some), made.per_token))
+    shape, allowed = np.broadcast_shapes(np.shape(meets), np.shape(plan.sequences)), 1 / max(interactivity, SLOWEST)
+    found = solved(machine, model, request, plan, result, allowed, np.broadcast_to(meets, shape))
+    if found is None or found.rate.max() < choice.best.max():
+        return choice.with_pass(result)
+    place = int(found.rate.argmax())
+    row, passes = int(found.rows[place]), dict[float, PassResult]()
+    one = DecodePlan(*(float(at(axis, (row, 0))) for axis in plan))
+
+    def time_of(batch: Any, _: Any) -> Any:
+        made = passes[float(batch)] = decode(machine, model, one._replace(sequences=float(batch)), request)
+        return made.per_token
+
+    low, high, quick, slow, first = (float(side[place]) for side in (*found.batches, *found.times, found.batch))
+    known = Bracket(quick, slow, first) if math.isfinite(slow) else None
+    batch = low if low == high else float(largest_within(time_of, allowed, low, high, known, EXACTLY, EXACTLY))
+    one = one._replace(sequences=batch)
+    made = passes.get(batch) or decode(machine, model, one, request)
     best = choice.best.copy()
-    best[rows] = np.maximum(best[rows], rate)
-    place = int(rate.argmax())
-    if rate[place] < best.max():
-        return choice
-    others = np.delete(best, rows[place])
-    margin = float(rate[place] / others.max() - 1) if len(others) and others.max() > 0 else choice.margin
-    chosen = (place, 0)
-    one = DecodePlan(*(float(at(axis, chosen)) for axis in some))
-    return choice._replace(plan=one, made=pass_at(made, chosen), best=best, margin=margin)
+    best[found.rows] = np.maximum(best[found.rows], found.rate)
+    others, rate = np.delete(best, row), float(decode_rate(one.sequences, attention_chips(one), made.per_token))
+    best[row] = rate
+    margin = max(rate / float(others.max()) - 1, 0.0) if len(others) and others.max() > 0 else choice.margin
+    return choice._replace(plan=one, made=made, best=best, margin=margin)
 
 
 def choose_prefill(machine: Machine, model: Architecture, request: Request, ttft: float, axes: PrefillPlan | None = None) -> Choice:
@@ -119,11 +132,11 @@ def choose_prefill(machine: Machine, model: Architecture, request: Request, ttft
     plan = axes or plan_axes(model, machine.links, request.prompt)
     result = prefill(machine, model, plan, request)
     fits, soon = result.memory <= machine.memory, reading_time(result.time, result.per_prompt) <= (ttft or np.inf)
-    choice = choose_best(prefill_rate(request.prompt, attention_chips(plan), result.per_prompt), fits, soon, plan, result)
+    choice = choose_best(prefill_rate(request.prompt, attention_chips(plan), result.per_prompt), fits, soon, plan)
     if choice.plan is None:
         late = f"the quickest prefill takes {float(np.min(result.time)):.3g} s, more than the {ttft:g} s allowed"
         return choice._replace(reason=late if somewhere(fits) else shortfall(result.memory, machine))
-    return choice
+    return choice.with_pass(result)
 
 
 def choose_under_load(
@@ -144,7 +157,7 @@ def choose_under_load(
     alone = len(axes.chips) == 1  # nothing is left to choose: whatever it gives is the answer
     shape = (len(axes.chips), 1)
     rate, fits, meets = (np.broadcast_to(one, shape) for one in (found.rates["output_tokens_per_s_per_chip"], found.fits, (soon & quick) | alone))
-    choice = choose_best(rate, fits, meets, decoding(axes, np.ones(shape)), found.decode)
+    choice = choose_best(rate, fits, meets, decoding(axes, np.ones(shape)))
     if choice.plan is None:
         best, flight = float(np.max(np.where(fits, found.rates["tokens_per_s_per_user"], 0))), plain(values["workload.concurrency"])
         reason = (

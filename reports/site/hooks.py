@@ -1,0 +1,163 @@
+"""What the site of docs generates while it is built: the pages that README, registry, catalogue and command line hold already."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import json
+import pkgutil
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+import tco
+from tco.chain.metrics import METRICS, MORE_IS_BETTER, NEITHER
+from tco.cli import app
+from tco.foundation.formula import REGISTRY, Formula
+from tco.outputs.mathematics import mathml
+
+sys.path.insert(0, str(Path(__file__).parent))
+from literate import filled  # the site loads this file alone
+
+ROOT = Path(__file__).parents[2]
+ROOMS = {
+    "hardware": "From parts to bills, watts, wires and networks.",
+    "fabric": "From lanes to hops, bandwidths, collectives.",
+    "performance": "From operators to times: chip, serving, training.",
+    "economics": "From flows of money to a chip-hour.",
+    "chain": "What joins cost and performance.",
+}
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the generated pages."""
+    for path, text in pages():
+        files.append(File.generated(config, path, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Run what a tutorial says to type."""
+    return filled(markdown) if page.file.src_uri.startswith("tutorials/") else markdown
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """Yield every generated page: its path and its Markdown."""
+    yield "index.md", linked("README.md")
+    yield "contributing.md", linked("CONTRIBUTING.md")
+    yield "changes.md", linked("CHANGELOG.md")
+    yield "reference/commands.md", commands()
+    yield "reference/inputs.md", inputs()
+    yield "reference/metrics.md", metrics()
+    yield "reference/sources.md", sources()
+    for found in pkgutil.walk_packages(tco.__path__, "tco."):
+        if found.name != "tco.__main__":
+            importlib.import_module(found.name)
+    for room in ROOMS:
+        yield f"method/{room}.md", method(room)
+
+
+def linked(name: str) -> str:
+    """Return a document of the project, its links to others turned into links of the site."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    return text.replace("(CONTRIBUTING.md)", "(contributing.md)").replace("(CHANGELOG.md)", "(changes.md)").replace("(README.md)", "(index.md)")
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [header, ["---"] * len(header), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def method(room: str) -> str:
+    """Return the page of a room's formulas, module by module: what each gives, its equation, parameters, source and a value to check."""
+    checks = golden()
+    by_module: dict[str, list[Formula]] = defaultdict(list)
+    for formula in REGISTRY.values():
+        if (module := formula.function.__module__).split(".")[1] == room:
+            by_module[module].append(formula)
+    parts = [f"# {room.capitalize()}", f"{ROOMS[room]} Every equation is the code's own, read from it."]
+    for module, formulas in sorted(by_module.items()):
+        opening = (importlib.import_module(module).__doc__ or "").strip().partition("\n")[0]
+        parts += [f"## {module.removeprefix('tco.')}", opening]
+        parts += [part for formula in formulas for part in entry(formula, checks)]
+    return "\n\n".join(parts) + "\n"
+
+
+def entry(formula: Formula, checks: dict[str, dict[str, str]]) -> list[str]:
+    """Return the paragraphs on one formula."""
+    parameters = ", ".join(
+        f"`{name}`" + (f" ({unit})" if unit else "") + (f" = {formula.defaults[name]:g}" if name in formula.defaults else "")
+        for name, unit in formula.parameters.items()
+    )
+    check = checks[formula.name]
+    given = ", ".join(f"{name} = {value if isinstance(value, str) else f'{value:,.12g}'}" for name, value in json.loads(check["inputs"]).items())
+    return [
+        f"### {formula.name}",
+        " ".join(formula.text.split("\n\n")[0].split()),
+        *(" ".join(more.split()) for more in formula.text.split("\n\n")[1:]),
+        f'<div class="equation" markdown="0" tabindex="0">{mathml(formula)}</div>',
+        f"in {formula.unit or 'a pure number'}, of {parameters}. Source: [{formula.source}](../reference/sources.md#{formula.source}).",
+        f"For {given}: {float(check['expected']):,.12g} {check['unit']} ({check['source']}).",
+    ]
+
+
+def golden() -> dict[str, dict[str, str]]:
+    """Return the first value each formula is held to in the tests, by its name."""
+    with (ROOT / "tests/golden/formulas.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    return {row["formula"]: row for row in reversed(rows)}
+
+
+def commands() -> str:
+    """Return the help of every command."""
+    root = typer.main.get_command(app)
+    return "\n\n".join(["# Commands", *(f"## {name}\n\n```text\n{text}\n```" for name, text in helps(root, typer.Context(root, info_name="tco")))])
+
+
+def helps(command: Any, context: typer.Context) -> Iterator[tuple[str, str]]:
+    """Yield the words and the help of a command and of those below it."""
+    yield context.command_path, command.get_help(context)
+    for name in command.list_commands(context) if hasattr(command, "list_commands") else ():
+        below = command.get_command(context, name)
+        yield from helps(below, typer.Context(below, info_name=name, parent=context))
+
+
+def inputs() -> str:
+    """Return what `--set` takes of documents and parts: every attribute with its unit and bounds."""
+    with (ROOT / "data/attributes.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    parts = ["# Inputs", "What `--set` and data files take, with units and bounds. Any unit of the same dimension may be written."]
+    for group in dict.fromkeys(row["group"] for row in rows):
+        inside = [(f"`{row['attribute']}`", row["unit"], row["minimum"], row["maximum"], row["description"]) for row in rows if row["group"] == group]
+        parts += [f"## {group}", table(("attribute", "unit", "least", "most", "what"), inside)]
+    return "\n\n".join(parts) + "\n"
+
+
+def metrics() -> str:
+    """Return what results carry."""
+    sense = dict.fromkeys(MORE_IS_BETTER, "more is better") | dict.fromkeys(NEITHER, "")
+    rows = [(f"`{name}`", metric.unit, metric.label, sense.get(name, "less is better")) for name, metric in METRICS.items()]
+    return "# Metrics\n\n" + table(("metric", "unit", "what", "sense"), rows) + "\n"
+
+
+def sources() -> str:
+    """Return every source of the catalogue and the formulas."""
+    with (ROOT / "data/sources.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    found = [(f'<a id="{row["id"]}"></a>`{row["id"]}`', linked_title(row["title"], row["url"]), row["date"]) for row in rows]
+    return "# Sources\n\n" + table(("id", "title", "date"), found) + "\n"
+
+
+def linked_title(title: str, url: str) -> str:
+    """Return a title, linked where its source can be followed."""
+    plain = re.sub(r"([\[\]<>*_])", r"\\\1", title)
+    return f"[{plain}]({url})" if url.startswith("http") else plain

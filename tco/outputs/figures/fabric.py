@@ -1,0 +1,80 @@
+"""What scale-up fabrics give, scope by scope: bandwidth of a chip into its fabric and to all others, and the hops on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tco.fabric.scopes import Scope
+from tco.outputs.fabrics import scope_cells
+from tco.outputs.figures import WIDE
+from tco.outputs.figures.scales import Linear, tick_words
+from tco.outputs.figures.style import BODY, SMALL
+from tco.outputs.figures.svg import Drawing
+from tco.outputs.figures.words import fitted, width_of
+from tco.outputs.table import significant
+
+BAR, ROW, GAP = 12.0, 40.0, 26.0  # pixels
+INJECTION, ALL = "fill-8", "fill-1"
+Row = tuple[str, Sequence[float]]  # name; chips, injection, mean hops, worst, bisection, all-to-all
+
+
+def rows_of(found: Sequence[tuple[str, Sequence[Scope]]]) -> list[Row]:
+    """Return a row for each scope of each system, scopes that are alike together."""
+    rows: list[Row] = []
+    for system, scopes in found:
+        cells = [scope_cells(scope) for scope in scopes]
+        alike = len({tuple(one[1:]) for one in cells}) == 1
+        for scope, *numbers in cells[:1] if alike else cells:
+            rows.append((f"{system}: {'' if alike else f'{scope}, '}{numbers[0]:g} chips", numbers))
+    return rows
+
+
+def fabric_figure(found: Sequence[tuple[str, Sequence[Scope]]], width: float = WIDE) -> str:
+    """Return a row for each scope of some named systems: on the left its bandwidths, on the right its hops."""
+    rows = rows_of(found)
+    said = "; ".join(
+        f"{name}: injection {significant(one[1], 3)} GB/s, all-to-all {significant(one[5], 3)} GB/s, hops {significant(one[2], 3)} on average, "
+        f"{significant(one[3], 3)} at worst"
+        for name, one in rows
+    )
+    drawing = Drawing("Scale-up fabrics", f"GB/s of a chip and direction, and hops: {said}.", width)
+    drawing.paragraph("Left: GB/s of a chip, each way, when all send to all, of what it puts in. Right: intermediate devices between two chips.")
+    drawing.legend(
+        [(INJECTION, "injection"), (ALL, "all-to-all"), ("dot-2", "hops, mean"), ("hollow", "hops, worst")], ("square", "square", "circle", "circle")
+    )
+    room = width_of("0,000 of 0,000", SMALL) + 6
+    middle = drawing.left + (drawing.right - drawing.left) * 0.6
+    left = Linear.over([0.0, *(one[1] for _, one in rows)], drawing.left, middle - GAP - room)
+    right = Linear.over([0.0, *(one[3] for _, one in rows), 4.0], middle, drawing.right - 8)
+    top = drawing.bottom + 4
+    foot = top + ROW * len(rows)
+    for scale, words, apart in ((left, "GB/s", 56), (right, "hops", 24)):
+        for value in scale.ticks(min(max(int((scale.end - scale.start) / apart), 2), 6)):
+            drawing.line((scale.at(value), top), (scale.at(value), foot), "grid")
+            drawing.text((scale.at(value), foot + 14), tick_words(value), "muted", SMALL, "middle" if value else "start")
+        drawing.text(((scale.start + scale.end) / 2, foot + 30), words, "muted", BODY, "middle")
+    for at, (name, one) in enumerate(rows):
+        y = top + ROW * at
+        drawing.text((drawing.left, y + 14), fitted(name, drawing.right - drawing.left, BODY), halo=True)
+        draw_bandwidths(drawing, left, y + 20, name, one)
+        draw_hops(drawing, right, y + 20 + BAR / 2, name, one)
+    drawing.bottom = foot + 36
+    return drawing.svg()
+
+
+def draw_bandwidths(drawing: Drawing, scale: Linear, y: float, name: str, one: Sequence[float]) -> None:
+    """Draw what a chip puts in, and on it what reaches all others."""
+    _, injection, _, _, _, all_to_all = one
+    drawing.rectangle(scale.at(0), y, scale.at(injection) - scale.at(0), BAR, INJECTION, f"{name}: injection {significant(injection)} GB/s")
+    inner = scale.at(all_to_all) - scale.at(0)
+    drawing.rectangle(scale.at(0), y + BAR / 4, inner, BAR / 2, ALL, f"{name}: all-to-all {significant(all_to_all)} GB/s")
+    words = f"{significant(all_to_all, 3)} of {significant(injection, 3)}"
+    drawing.text((scale.at(injection) + 4, y + BAR - 2), words, size=SMALL, halo=True)
+
+
+def draw_hops(drawing: Drawing, scale: Linear, y: float, name: str, one: Sequence[float]) -> None:
+    """Draw the hops: the mean, and how far the worst lies."""
+    _, _, mean, worst, _, _ = one
+    drawing.line((scale.at(mean), y), (scale.at(worst), y), "axis")
+    drawing.mark((scale.at(worst), y), 5, "hollow", f"{name}: {significant(worst)} hops at worst")
+    drawing.mark((scale.at(mean), y), 4, "dot-2", f"{name}: {significant(mean, 3)} hops on average")

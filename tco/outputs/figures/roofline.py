@@ -1,0 +1,96 @@
+"""The operators of a plan under the roofs of a chip: what they compute a second against what they compute a byte moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tco.chain.result import Result
+from tco.foundation.errors import DataError
+from tco.outputs.comparison import workload_words
+from tco.outputs.figures import WIDE
+from tco.outputs.figures.labels import Labels
+from tco.outputs.figures.plot import Plot
+from tco.outputs.figures.scales import Log
+from tco.outputs.figures.style import series
+from tco.outputs.figures.svg import SHAPES, Drawing
+from tco.outputs.performance import operator_rows
+from tco.outputs.table import significant
+
+TERA = 1e12
+FORMATS = ("bf16", "fp8", "fp4")
+LARGEST = 13.0  # pixels: radius of an operator that takes all of its phase
+SMALLEST = 3.0
+NAMED = 0.01  # share of its phase from which on an operator has its name written
+
+
+class Dot(NamedTuple):
+    """An operator that computes: its phase, where it lies, and the share of the phase it takes."""
+
+    phase: str
+    name: str
+    intensity: float  # FLOP/byte
+    rate: float  # TFLOP/s
+    share: float
+    bound: str
+
+
+def dots_of(result: Result) -> Iterator[Dot]:
+    """Yield the operators that compute and move; collectives and launches do not."""
+    for phase, name, microseconds, share, bound, _, _, flops, moved, *_ in operator_rows(result):
+        if flops and moved and microseconds:
+            yield Dot(phase, name, flops / moved, flops / microseconds * 1e6 / TERA, share, bound)
+
+
+def roofs_of(result: Result) -> dict[str, float]:
+    """Return the dense peaks in TFLOP/s of the formats that the workload computes in, the highest first; all of the chip where it names others."""
+    peaks = {form: peak / TERA for form in FORMATS if (peak := result.metrics[f"peak_{form}_flop_per_s"])}
+    named = {text for path, text in result.texts.items() if path.startswith("workload.")}
+    return dict(sorted(((form, peaks[form]) for form in peaks if form in named or not named & peaks.keys()), key=lambda item: -item[1]))
+
+
+def roofline_figure(result: Result, width: float = WIDE) -> str:
+    """Return the roofs, and every operator as a point whose area is its share of its phase's time."""
+    dots, roofs = list(dots_of(result)), roofs_of(result)
+    if not (dots and roofs):
+        raise DataError(f"{result.scenario}: no operator of its plan both computes and moves data, so there is nothing to draw under a roof")
+    slope = result.metrics["hbm_byte_per_s"] / TERA  # TFLOP/s for each FLOP/byte
+    said = ", ".join(f"{dot.phase} {dot.name} {significant(dot.rate, 3)} TFLOP/s at {significant(dot.intensity, 3)} FLOP/byte" for dot in dots)
+    drawing = Drawing(f"Roofline of {result.title}", f"Operators of the plan under the roofs of a chip: {said}.", width)
+    drawing.paragraph(f"{workload_words(result)}; area of a point: its share of the time of its phase")
+    phases = list(dict.fromkeys(dot.phase for dot in dots))
+    drawing.legend([(f"dot-{series(at)}", phase) for at, phase in enumerate(phases)], SHAPES)
+    top = drawing.bottom + 26
+    ridge = max(roofs.values()) / slope
+    plot = Plot(
+        drawing,
+        Log.over([dot.intensity for dot in dots] + [ridge * 3, ridge / 30], drawing.left + 46, drawing.right - 4),
+        Log.over([dot.rate for dot in dots] + [max(roofs.values()) * 1.3, max(roofs.values()) / 30], top + min(width * 0.6, 380), top),
+    )
+    plot.axes("FLOP for each byte moved", "TFLOP/s a chip")
+    labels = Labels(drawing, (plot.x.start, plot.y.end, plot.x.end, plot.y.start))
+    draw_roofs(plot, labels, roofs, slope)
+    radii = [max(SMALLEST, LARGEST * dot.share**0.5) for dot in dots]
+    for dot, radius in zip(dots, radii, strict=True):
+        phase = phases.index(dot.phase)
+        tip = f"{dot.phase}, {dot.name}: {significant(dot.rate, 3)} TFLOP/s at {significant(dot.intensity, 3)} FLOP/byte, "
+        tip += f"{dot.share * 100:.1f} % of the time, bound by {dot.bound}"
+        drawing.mark(plot.at(dot.intensity, dot.rate), radius, f"dot-{series(phase)}", tip, SHAPES[phase % len(SHAPES)])
+        labels.keep_clear(plot.at(dot.intensity, dot.rate), radius)
+    for dot, radius in sorted(zip(dots, radii, strict=True), key=lambda pair: -pair[0].share):
+        if dot.share >= NAMED:
+            labels.name(plot.at(dot.intensity, dot.rate), radius, dot.name)
+    drawing.paragraph(f"Roofs are dense peaks and the peak of HBM. {result.standing.text[0].upper()}{result.standing.text[1:]}.")
+    return drawing.svg()
+
+
+def draw_roofs(plot: Plot, labels: Labels, roofs: dict[str, float], slope: float) -> None:
+    """Draw the bandwidth of memory as the slope, and every peak as a flat roof from where it meets it."""
+    drawing, highest = plot.drawing, max(roofs.values())
+    foot = max(plot.x.low, plot.y.low / slope)
+    drawing.path([plot.at(foot, foot * slope), plot.at(highest / slope, highest)], "rule")
+    for form, peak in roofs.items():
+        drawing.path([plot.at(peak / slope, peak), plot.at(plot.x.high, peak)], "rule")
+        labels.write((plot.x.end - 3, plot.y.at(peak) - 5), f"{form.upper()} {significant(peak, 3)}", anchor="end")
+    x, y = plot.at(foot * (highest / slope / foot) ** 0.7, foot * slope * (highest / slope / foot) ** 0.7)
+    labels.write((x - 8, y), f"HBM {significant(slope, 3)} TB/s", anchor="end")

@@ -1,0 +1,68 @@
+"""What drives a metric: a bar for each input, from its low to its high, all others at their values."""
+
+from __future__ import annotations
+
+from tco.chain.metrics import METRICS
+from tco.outputs.comparison import marked
+from tco.outputs.figures import WIDE
+from tco.outputs.figures.scales import Linear, tick_words
+from tco.outputs.figures.style import BODY, SMALL
+from tco.outputs.figures.svg import TAIL, Drawing
+from tco.outputs.figures.words import fitted, width_of
+from tco.outputs.sensitivities import end_words, plan_words, range_words
+from tco.outputs.table import significant
+from tco.studies.sensitivity import Sensitivity, Swing
+
+SHOWN = 12  # inputs
+BAR, ROW = 11.0, 34.0  # pixels
+LOW, HIGH = "fill-2", "fill-1"
+
+
+def tornado_figure(found: Sensitivity, width: float = WIDE) -> str:
+    """Return the bars of the inputs that move the metric most, the strongest first."""
+    metric = METRICS[found.metric]
+    moving = [one for one in found.swings if one.swing != 0]
+    shown = moving[:SHOWN]
+    said = "; ".join(f"{one.given.path} {end_words(one.at_low, one.meets_low)} to {end_words(one.at_high, one.meets_high)}" for one in shown)
+    centre = marked(found.sides[0].centre, found.metric, significant(found.centre))
+    now = f"{metric.label}: {centre} {metric.unit}".rstrip()
+    drawing = Drawing(f"What drives {found.sides[0].centre.title}", f"{now} at the centre; from low to high of each input: {said}.", width)
+    drawing.paragraph(f"{now} with every input at its value")
+    drawing.paragraph(f"Each input alone at its P5 and P95, the plan {plan_words(found)}; ~ an estimate")
+    drawing.legend([(LOW, "input at its low"), (HIGH, "input at its high")])
+    room = width_of("000,000", SMALL) + 6
+    ends = [end for one in shown for end in (one.at_low, one.at_high) if end is not None]
+    scale = Linear.over([found.centre, *ends], drawing.left + room, drawing.right - room)
+    top = drawing.bottom + 4
+    foot = top + ROW * len(shown)
+    for value in scale.ticks(max(int((scale.end - scale.start) / 62), 2)):
+        drawing.line((scale.at(value), top), (scale.at(value), foot), "grid")
+        drawing.text((scale.at(value), foot + 15), tick_words(value), "muted", SMALL, "middle")
+    for at, one in enumerate(shown):
+        draw_swing(drawing, scale, top + ROW * at, one, found.centre)
+    drawing.text(((scale.start + scale.end) / 2, foot + 32), f"{metric.label}, {metric.unit}".rstrip(", "), "muted", BODY, "middle")
+    drawing.bottom = foot + 40
+    if len(moving) > len(shown):
+        drawing.paragraph(f"{len(moving) - len(shown)} more inputs move it less.")
+    if not all(one.meets_low and one.meets_high for one in shown):
+        drawing.paragraph("! the workload's targets are not met there.")
+    return drawing.svg()
+
+
+def draw_swing(drawing: Drawing, scale: Linear, top: float, one: Swing, centre: float) -> None:
+    """Draw an input: its name and range, and below them how far either end moves the metric."""
+    name, y, words = one.given.path, top + 17, range_words(one.given)
+    room = drawing.right - drawing.left - width_of(words, SMALL) - TAIL
+    drawing.text((drawing.left, top + 12), fitted(name, room, BODY, bold=True), bold=True, halo=True, tail=words)
+    ends = [(one.at_low, LOW, "low", one.meets_low), (one.at_high, HIGH, "high", one.meets_high)]
+    for end, look, side, meets in sorted(ends, key=lambda part: -abs((centre if part[0] is None else part[0]) - centre)):
+        if end is not None and end != centre:
+            start, stop = sorted((scale.at(centre), scale.at(end)))
+            drawing.rectangle(start, y, stop - start, BAR, look, f"{name} at its {side}: {end_words(end, meets)}")
+    drawing.line((scale.at(centre), y - 2), (scale.at(centre), y + BAR + 2), "rule")
+    for end, _, _, meets in ends:
+        if end is not None and end != centre:
+            right = end > centre
+            others = [other for other, *_ in ends if other is not None and (other > centre) == right and abs(other - centre) > abs(end - centre)]
+            if not others:  # both ends on one side: the farther is named
+                drawing.text((scale.at(end) + (4 if right else -4), y + BAR - 2), end_words(end, meets), "ink", SMALL, "start" if right else "end")

@@ -1,0 +1,124 @@
+"""`tco plot`: every kind as a file, the mistakes one makes, and own values that stay one's own."""
+
+from __future__ import annotations
+
+import struct
+import sys
+from xml.etree import ElementTree as ET
+
+import pytest
+import typer
+
+from tco.cli import app, plot
+from tco.outputs.figures import WIDE
+from tests.cli import tco
+
+KINDS = {
+    "bom": ("gb200-nvl72",),
+    "cost": ("gb200-nvl72", "trn3-nl72x2"),
+    "errors": (),
+    "fabric": ("gb200-nvl72", "trn2-nl32x2-3d"),
+    "frontier": ("gb200-nvl72",),
+    "map": ("gb200-nvl72", "trn3-nl72x2", "--vary", "terms.life", "--vary", "site.electricity_price", "--from", "3", "--to", "6", "--steps", "3"),
+    "money": ("gb200-nvl72", "--set", "money.rent=3 USD/chip/h"),
+    "operators": ("gb200-nvl72",),
+    "range": ("gb200-nvl72", "--samples", "64"),
+    "roofline": ("gb200-nvl72", "--plan", "tp=4,ep=1"),
+    "tornado": ("gb200-nvl72", "--metric", "tco_usd_per_chip_hour"),
+}
+
+
+def test_every_kind_is_tried():
+    assert set(KINDS) == set(typer.main.get_command(app).get_command(None, "plot").commands)
+
+
+def test_what_is_not_asked_for_is_as_wide_as_a_screen():
+    assert plot.WIDE == WIDE
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_is_drawn_into_a_file_and_says_nothing_on_stdout(kind, tmp_path):
+    done = tco("plot", kind, *KINDS[kind], "-o", tmp_path / "figure.svg", "--width", "400")
+    assert (done.exit_code, done.stdout) == (0, "")
+    root = ET.parse(tmp_path / "figure.svg").getroot()
+    assert root.get("width") == "400"
+    assert all(line.startswith("note: ") for line in done.stderr.splitlines())
+
+
+def test_a_picture_of_points_is_twice_as_wide_and_has_ink(tmp_path):
+    assert tco("plot", "bom", "gb200-nvl72", "-o", tmp_path / "figure.PNG", "--width", "400").exit_code == 0
+    data = (tmp_path / "figure.PNG").read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    assert struct.unpack(">I", data[16:20]) == (800,)
+    import matplotlib.image
+
+    picture = matplotlib.image.imread(tmp_path / "figure.PNG")
+    shown = {tuple((pixel[:3] * 255).round().astype(int)) for row in picture[::5] for pixel in row[::5]}
+    assert (0x13, 0x7E, 0xEA) in shown  # the first series
+    title = picture[20:50, 16:400, :3]
+    assert title.min() < 0.2  # there are letters
+
+
+def test_without_what_draws_points_one_is_told_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "resvg_py", None)
+    done = tco("plot", "bom", "gb200-nvl72", "-o", tmp_path / "figure.png")
+    assert done.exit_code == 3
+    assert "pip install 'tco[report]'" in done.stderr
+    assert not (tmp_path / "figure.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("bom", "gb200-nvl72", "-o", "figure.pdf"), 2, "unknown ending '.pdf', expected one of .svg, .png"),
+        (("bom", "gb200-nvl72", "-o", "figure"), 2, "unknown ending ''"),
+        (("bom", "gb200-nvl72"), 2, "'--output'"),
+        (("bon", "gb200-nvl72", "-o", "figure.svg"), 2, "Did you mean 'bom'?"),
+        (("bom", "gb200-nvl7", "-o", "figure.svg"), 3, "did you mean 'gb200-nvl72'?"),
+        (("bom", "gb200-nvl72", "-o", "nowhere/figure.svg"), 2, "cannot be written"),
+        (("tornado", "gb200-nvl72", "-o", "figure.svg", "--metric", "cost"), 3, "cost"),
+        (("frontier", "gb200-nvl72", "-o", "figure.svg", "--against", "time"), 2, "time"),
+        (("roofline", "gb200-nvl72", "-o", "figure.svg", "--set", "workload.interactivity=100000 token/s"), 3, "gb200-nvl72"),
+        (("map", "gb200-nvl72", "-o", "figure.svg", "--vary", "terms.life"), 2, "a map moves two inputs"),
+        (("map", "gb200-nvl72", "-o", "figure.svg", "--vary", "terms.life", *("--from", "1") * 3), 2, "expected one for each of two inputs"),
+        (("range", "gb200-nvl72", "-o", "figure.svg", "--samples", "1"), 3, "expected 2 or more"),
+    ],
+)
+def test_a_mistake_is_told_and_leaves_no_file(words, code, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = tco("plot", *words)
+    assert done.exit_code == code, done.stderr
+    assert said in " ".join(done.stderr.split())
+    assert not list(tmp_path.iterdir())
+
+
+# ---------------------------------------------------------------- own values
+OWN = "nitro-v6-400g,price,12345.67,USD,12345.67,12345.67,2025-11,vendor,own-quote,,"
+
+
+@pytest.fixture
+def folder(own):
+    own.parts(OWN)
+    own.write("sources.csv", "id,title,url,date\nown-quote,a friend,,2025-11\n")
+    return own.folder
+
+
+@pytest.mark.parametrize("kind", ["bom", "cost", "frontier", "map", "money", "range", "tornado"])
+def test_a_figure_that_tells_of_own_values_is_refused(kind, folder, tmp_path):
+    words = ("plot", kind, "trn3-nl72x2", *KINDS[kind][1:], "--data", folder, "-o", tmp_path / "figure.svg")
+    if kind == "cost":
+        words = ("plot", kind, "trn3-nl72x2", "--data", folder, "-o", tmp_path / "figure.svg")
+    done = tco(*words, "--redact")
+    assert done.exit_code == 2, done.stderr
+    assert "a mark tells its value by its place" in done.stderr
+    assert "12345" not in done.stderr
+    assert not (tmp_path / "figure.svg").exists()
+    assert tco(*words).exit_code == 0
+
+
+@pytest.mark.parametrize("kind", ["fabric", "operators", "errors"])
+def test_a_figure_that_tells_nothing_of_own_values_is_drawn_the_same(kind, folder, tmp_path):
+    words = ("plot", kind, *(() if kind == "errors" else ("trn3-nl72x2",)), "--data", folder, "-o")
+    assert tco(*words, tmp_path / "plain.svg").exit_code == 0
+    assert tco(*words, tmp_path / "kept.svg", "--redact").exit_code == 0
+    assert (tmp_path / "kept.svg").read_bytes() == (tmp_path / "plain.svg").read_bytes()

@@ -1,0 +1,49 @@
+"""The long run, on all cores: `python -m tests.fuzz --arguments 100000 --files 10000`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from tests.fuzz.run import Failure, bounded, run
+
+BLOCK = 100
+
+
+def main() -> int:
+    """Run both fuzzers, and write what came."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--arguments", type=int, default=1000)
+    parser.add_argument("--files", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--output", type=Path)
+    asked = parser.parse_args()
+    lines = ["| what | cases | exit 0 | 1 | 2 | 3 | tracebacks, hangs, other codes |", "|---|---:|---:|---:|---:|---:|---:|"]
+    found: list[Failure] = []
+    with ProcessPoolExecutor(asked.workers, max_tasks_per_child=20, initializer=bounded) as pool:
+        for kind, count in (("arguments", asked.arguments), ("files", asked.files)):
+            blocks = [range(first, min(first + BLOCK, count)) for first in range(0, count, BLOCK)]
+            codes: Counter[int] = Counter()
+            failures: list[Failure] = []
+            for done, (some, wrong) in enumerate(pool.map(run, [kind] * len(blocks), blocks, [asked.seed] * len(blocks)), start=1):
+                codes += some
+                failures += wrong
+                for one in wrong:
+                    print(f"{kind} {one.number}: {one.words}\n{one.what}\n", flush=True)
+                print(f"{kind}: {min(done * BLOCK, count):,} of {count:,}, {len(failures)} failed", file=sys.stderr, flush=True)
+            cells = [kind, f"{count:,}", *(f"{codes[code]:,}" for code in range(4)), str(len(failures))]
+            lines.append(f"| {' | '.join(cells)} |")
+            found += failures
+    text = "\n".join(lines) + "\n"
+    print(text)
+    if asked.output:
+        asked.output.write_text(text, encoding="utf-8")
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

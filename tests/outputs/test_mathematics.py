@@ -1,0 +1,98 @@
+"""Typeset equations: read back as mathematics they give what the formulas give."""
+
+from __future__ import annotations
+
+import math
+from xml.etree import ElementTree
+
+import pytest
+
+from tco.foundation.equation import Symbol
+from tco.outputs import mathematics
+from tco.outputs.mathematics import mathml
+from tests.registry import FORMULAS, IDS, ROWS
+
+OPERATORS = {
+    "+": "+",
+    "−": "-",
+    "⋅": "*",
+    "<": "<",
+    ">": ">",
+    "≤": "<=",
+    "≥": ">=",
+    "(": "(",
+    ")": ")",
+    ",": ",",
+    "⌈": "ceil(",
+    "⌉": ")",
+    "⌊": "floor(",
+    "⌋": ")",
+}
+FUNCTIONS = {"ln": "log", "max": "max", "min": "min", "Φ": "phi"}
+
+
+def spelled(element):
+    """Return an element as an expression of Python, reading nothing but what a reader sees."""
+    inside = [spelled(child) for child in element]
+    match element.tag:
+        case "mfrac":
+            return f"(({inside[0]})/({inside[1]}))"
+        case "msup":
+            base = element[0]
+            while base.tag == "mrow" and len(base) == 1:
+                (base,) = base
+            assert base.tag != "mfrac", "a fraction under a power reads as a power of its numerator"
+            return f"{inside[0]}**({inside[1]})"
+        case "msqrt":
+            return f"sqrt({''.join(inside)})"
+        case "msub":
+            return "log2"
+        case "mtable":
+            (yes, condition), (no, _) = ([spelled(cell) for cell in row] for row in element)
+            return f"(({yes}) if ({condition}) else ({no}))"
+        case "mn":
+            return element.text
+        case "mo":
+            return "" if element.text == "{" else OPERATORS[element.text]
+        case "mtext":
+            return ""
+        case "mi":
+            return FUNCTIONS.get(element.text) or ("e" if element.text == "e" else "v_" + element.text.replace(" ", "_"))
+        case _:
+            return "".join(inside)
+
+
+KNOWN = {"sqrt": math.sqrt, "log": math.log, "log2": math.log2, "ceil": math.ceil, "floor": math.floor, "max": max, "min": min, "e": math.e}
+KNOWN["phi"] = lambda x: math.erfc(-x / math.sqrt(2)) / 2
+
+
+@pytest.mark.parametrize("row", ROWS, ids=IDS)
+def test_an_equation_reads_back_as_its_formula(row):
+    left, right = spelled(ElementTree.fromstring(mathml(row.formula).replace("<mo>=</mo>", "<mo>,</mo>", 1))).split(",", 1)
+    assert left == f"v_{row.formula.name}"
+    names = {f"v_{name}": value for name, value in row.inputs.items()}
+    found = eval(right, {**KNOWN, **names})
+    assert found == pytest.approx(row.formula.function(**row.inputs), rel=1e-9, abs=1e-300)
+
+
+def test_every_formula_is_an_element():
+    assert all(ElementTree.fromstring(mathml(formula)).tag == "math" for formula in FORMULAS)
+
+
+A, B, C = (Symbol("name", name) for name in "abc")
+
+
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        (A - (B - C), "v_a-(v_b-v_c)"),
+        ((A + B) * C, "(v_a+v_b)*v_c"),
+        ((A**B) ** C, "(v_a**(v_b))**(v_c)"),
+        (-(A + B), "-(v_a+v_b)"),
+        ((A / B) ** C, "(((v_a)/(v_b)))**(v_c)"),
+        (A * 1e-9, "v_a*10**(-9)"),
+        (A * 2.5e12, "v_a*2.5*10**(12)"),
+    ],
+)
+def test_brackets_stand_where_they_are_needed(made, text):
+    assert spelled(ElementTree.fromstring(mathematics._row(made))) == text

@@ -1,0 +1,84 @@
+"""Collectives asked for many sizes on one group: as if each size was asked alone, and what is known once is not found again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from tco.chain.connections import links_of_system
+from tco.chain.inputs import system_inputs
+from tco.chain.scenario import evaluate
+from tco.fabric.algorithms import choose, reach
+from tco.fabric.experts import Tokens
+from tco.fabric.links import group_of
+from tco.fabric.paces import Paces, evenly, known_of, paces_of, quickest, unbeaten
+from tco.foundation.formula import MANY
+from tco.foundation.known import Known
+from tco.foundation.trace import recording
+from tco.foundation.values import as_number
+
+SYSTEMS = ["h100-hgx8", "gb200-nvl72", "trn2-nl32x2-3d", "trn3-nl72x2", "mi450x-ualoe72", "tpuv7-cube64"]
+RANKS = np.array([[2.0], [4.0], [8.0], [72.0], [144.0]])
+
+
+def links_on(catalogue, system, moved=None):
+    inputs = system_inputs(catalogue, system, moved or {}, {})
+    return links_of_system(inputs, inputs.values(as_number))
+
+
+@pytest.mark.parametrize("many", [40, MANY], ids=["few", "many"])
+@pytest.mark.parametrize("operation", ["all-reduce", "all-gather", "dispatch", "combine"])
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_sizes_asked_together_take_as_long_as_each_asked_alone(catalogue, system, operation, many):
+    links, amounts = links_on(catalogue, system), np.geomspace(1, 1e9, many)
+    at, tokens = reach(links, group_of(links, RANKS)), Tokens(1.0, 7168.0, 8.0)
+    assert evenly(links, operation)
+    expert = operation in ("dispatch", "combine")
+    found = quickest(paces_of(at, operation, tokens if expert else 1.0), amounts[None])
+    alone = choose(at, operation, tokens._replace(count=amounts[None]) if expert else amounts[None])
+    assert found.shape == (len(RANKS), many)
+    assert found == pytest.approx(alone, rel=1e-12)
+
+
+@settings(max_examples=40)
+@given(arrays(np.int8, (3, 5, 4), elements=st.integers(0, 8)), st.integers(0, 1000))
+def test_what_is_left_out_is_never_the_quickest(table, amount):
+    paces = Paces(*table.astype(float))
+    kept = unbeaten(paces)
+    assert 0 < len(kept) <= 5
+    assert np.array_equal(quickest(Paces(*(field[kept] for field in paces)), amount), quickest(paces, amount))
+
+
+def test_links_of_equal_numbers_are_known_already(catalogue):
+    one, same = (known_of(links_on(catalogue, "gb200-nvl72"), 1e-6) for _ in range(2))
+    assert one is same
+    assert known_of(links_on(catalogue, "gb200-nvl72"), 2e-6) is not one
+    slower = links_on(catalogue, "gb200-nvl72", {"parts.gb200-gpu.scale_up_bandwidth": "800 GB/s"})
+    assert known_of(slower, 1e-6) is not one
+    assert known_of(slower._replace(inside=np.ones(3)), 1e-6) is not known_of(slower._replace(inside=np.ones(3)), 1e-6)
+
+
+def test_equal_numbers_are_computed_once_and_large_arrays_and_traces_are_not_kept():
+    known, calls = Known(), []
+
+    def compute():
+        calls.append(1)
+        return "found"
+
+    assert [known.of(("a",), (2.0, np.ones(3)), compute) for _ in range(3)] == ["found"] * 3
+    assert len(calls) == 1
+    assert known.of(("a",), (2.0, np.ones((3, 1))), compute) == known.of(("b",), (2.0, np.ones(3)), compute) == "found"
+    assert len(calls) == 3
+    assert known.of(("a",), (np.ones(MANY + 1),), compute) is None
+    with recording():
+        assert known.of(("a",), (2.0,), compute) is None
+    assert len(calls) == 3
+
+
+def test_what_is_known_of_other_inputs_changes_no_answer(catalogue):
+    first = evaluate("gb200-nvl72", catalogue=catalogue).metrics
+    evaluate("gb200-nvl72", {"parts.gb200-gpu.scale_up_bandwidth": "700 GB/s", "performance.nvidia.collective_wait": "9 us"}, catalogue=catalogue)
+    assert evaluate("gb200-nvl72", catalogue=catalogue).metrics == first
