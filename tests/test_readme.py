@@ -1,4 +1,4 @@
-"""What the README states is what the program finds: of accuracy, and of the two views of whose cost it is."""
+"""What the README states is what the program says: the headline, its accuracy, and the two views of whose cost it is."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tco.chain.scenario import compare
-from tests.chain import HEADLINE, again, result
+from tests.chain import HEADLINE, again
+from tests.cli import tco
 
 ROOT = Path(__file__).parents[1]
 KINDS = {"kernels": "kernels", "collectives": "collectives", "training": "training steps", "inference": "serving points"}
@@ -28,6 +29,11 @@ def test_the_table_of_errors_is_that_of_the_last_calibration(kind):
     medians = [f"{float(found[name]['median_ape']) * 100:.1f} %" if name in found else "-" for name in ("nothing", "accelerator", "model", "source")]
     rows, tail, rank = f"{int(whole['n']):,}", f"{float(whole['p90_ape']) * 100:.0f} %", f"{float(whole['spearman']):.3f}"
     assert stated(KINDS[kind]) == [rows, medians[0], tail, rank, *medians[1:]]
+
+
+def test_the_headline_is_what_the_program_prints():
+    printed = "".join(f"    {line}".rstrip() + "\n" for line in tco("compare").stdout.splitlines())
+    assert printed in (ROOT / "README.md").read_text()
 
 
 # ---------------------------------------------------------------- whose cost it is
@@ -49,7 +55,7 @@ def views():
         rows = {}
         for name in HEADLINE:
             if view == "own":
-                rows[name] = result(name)
+                rows[name] = again(name)
                 continue
             rows[name] = again(name, terms__perspective="renter")
             rent = next(given for path, given in rows[name].inputs.items() if path.endswith(".rent"))

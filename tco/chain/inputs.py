@@ -481,10 +481,15 @@ class Inputs:
 
 
 def system_inputs(catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]) -> Inputs:  # noqa: A002
-    """Return the inputs of a system by its id, on the headline's site and terms; an unknown id or variant raises `DataError`."""
-    if not is_bare_chip(catalogue, name):
-        load_system(catalogue, name, variant)
-    return Inputs(catalogue, of_system(name, name, {}), dict(set), dict(variant))
+    """Return the inputs of a system by its id, on the headline's site and terms; an unknown id or variant raises `DataError`.
+
+    `ID@key=value,...` names variants, as it does of a scenario; those of `variant` win over them.
+    """
+    system, _, variants = name.partition("@")
+    chosen = {**variants_of(variants, name), **variant}
+    if not is_bare_chip(catalogue, system):
+        load_system(catalogue, system, chosen)
+    return Inputs(catalogue, of_system(system, system, {}), dict(set), chosen)
 
 
 def plain_inputs(catalogue: Catalogue, set: Mapping[str, str]) -> Inputs:  # noqa: A002

@@ -94,6 +94,7 @@ TRAINING = frozenset(
     ("step_s", "mfu", "train_tokens_per_s", "exposed_communication", "pipeline_bubble", "host_floor", "train_usd_per_trillion_tokens")
 )
 PERFORMANCE = frozenset(name for name in METRICS if "token" in name or name in ("ttft_s", "tpot_s")) | RATIOS | TRAINING  # rest on the workload
+PRICED = ("usd_per_million_output_tokens", "train_usd_per_trillion_tokens")  # what the work of a scenario costs: the one it has
 AGAINST_BASELINE = {"perf_per_tco_vs_baseline": "usd_per_million_output_tokens"}  # a ratio to another scenario -> the cost it is of
 
 

@@ -21,6 +21,7 @@ from tco.catalog.systems import System, load_system
 from tco.chain import metrics as joined
 from tco.chain.ages import Ages, ages_of
 from tco.chain.carbon import add_carbon
+from tco.chain.comparable import apart
 from tco.chain.connections import design_network
 from tco.chain.inputs import HEADLINE_SYSTEM, Inputs, Scenario, load_scenario, system_inputs
 from tco.chain.metrics import METRICS
@@ -343,14 +344,18 @@ def usual_baseline(names: Sequence[str]) -> str:
 
 
 def compare(results: list[Result], baseline: str | None = None) -> str:
-    """Fill in `perf_per_tco_vs_baseline` of every result and return the name of the baseline."""
+    """Fill in `perf_per_tco_vs_baseline` of every result that may be held against the baseline, and return the baseline's name."""
     names = [result.scenario for result in results]
     rated = [result.scenario for result in results if result.metrics["usd_per_million_output_tokens"] is not None]
     chosen = baseline or usual_baseline(rated or names)
     if chosen not in names:
         raise DataError(f"--baseline {chosen}: not among the compared scenarios ({', '.join(names)})")
-    base = costs_of_tokens(next(result for result in results if result.scenario == chosen))
+    other = next(result for result in results if result.scenario == chosen)
+    base = costs_of_tokens(other)
     for result in results:
+        if (why := apart(result, other)) is not None:
+            result.notes.append(f"performance per cost says nothing here: {why}")
+            continue
         for metric, reference, own in zip(("perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"), base, costs_of_tokens(result), strict=True):
             if reference is not None and own is not None:
                 result.metrics[metric] = float(joined.perf_per_tco(reference, own))

@@ -168,7 +168,7 @@ def compared(results: Sequence[Result], baseline: str | None = None) -> Comparis
 
     if not results:
         raise DataError("nothing to compare: name a scenario")
-    own = [replace(result, metrics=dict(result.metrics)) for result in results]
+    own = [replace(result, metrics=dict(result.metrics), notes=list(result.notes)) for result in results]
     return Comparison(scenario.compare(own, baseline), own)
 
 

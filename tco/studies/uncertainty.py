@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.chain import metrics as joined
+from tco.chain.comparable import apart
 from tco.chain.draws import CELLS, Draws, evaluate_draws
 from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS
 from tco.foundation.errors import DataError
@@ -85,9 +86,10 @@ def uncertainty(
         results = compared([one.result for one in asked], asked[-1].result.scenario).results
         asked = [one._replace(result=result) for one, result in zip(asked, results, strict=True)]
     own, other = asked[0], None if baseline is None else asked[-1]
+    alike = None if other is None or apart(own.result, other.result) else other
     for one in asked:
         refuse_undrawable(one)
-    parts = [drawn(own, other, dice, replan) for dice in pieces(own, seed, samples)]
+    parts = [drawn(own, alike, dice, replan) for dice in pieces(own, seed, samples)]
     ranges = {path: found for one in asked for path, found in ranges_of(one.result).items()}
     return Uncertainty(own, other, seed, dict(sorted(ranges.items())), joint(parts), replan)
 

@@ -18,6 +18,7 @@ def folder(tmp_path, monkeypatch):
 
 def test_init_makes_a_folder_that_works(folder):
     assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()) == [
+        ".gitignore",
         "data/parts/mine.csv",
         "data/sources.csv",
         "mine.toml",

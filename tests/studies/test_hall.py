@@ -89,7 +89,7 @@ def test_what_does_not_fit_stays_in_the_table():
 def test_the_table_of_a_site():
     done = tco("compare", "trn3-nl32x2", "gb200-nvl72", "--set", "site=us-air-hall", "--hall", "20 MW", "--set", "money.rent=2 USD/chip/h")
     assert done.exit_code == 0
-    for words in ("site: racks", "site: chips", "site: margin a MW and year"):
+    for words in ("THE SITE FILLED", "~ racks", "~ chips", "~ margin a MW and year"):
         assert words in done.stdout
     assert "site: racks" not in tco("compare", "gb200-nvl72").stdout
 
