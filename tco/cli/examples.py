@@ -37,8 +37,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "metrics list": ("tco metrics list", "tco metrics list -o metrics.csv"),
     "inputs": ("tco inputs gb200-nvl72 price gpu", "tco inputs trn3-nl72x2 terms --format csv"),
     "fleet": (
-        "tco fleet gb200-nvl72:2026-03 trn3-nl72x2:2026-09 --power '100 MW'",
-        "tco fleet gb200-nvl72:40%:2026-03 trn3-nl72x2:60%:2026-09 --power '100 MW'",
+        "tco fleet 'gb200-nvl72:40 MW:2026-03' 'trn3-nl72x2:60 MW:2026-09'",
+        "tco fleet 'trn3-nl32x2:500 MW' 'trn3-nl72x2:1.5 GW:2026-09' --power '2.2 GW'",
     ),
     "report": ("tco report -o report.html", "tco report gb200-nvl72 trn3-nl72x2 --baseline gb200-nvl72 -o two.html"),
     "sweep": ("tco sweep switch-generations -o out", "tco sweep memory-prices -o out --workers 2"),

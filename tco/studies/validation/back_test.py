@@ -142,8 +142,10 @@ class Question:
 def held(target: Array, draws: Array, alone: Array) -> Array:
     """Return for every row whether it lies inside, below and above its range, how wide that is, and whether it were inside with parameters alone.
 
-    A draw in which the plan does not fit memory says nothing.
+    A draw in which the plan does not fit memory says nothing; a row whose plan fits in none has no range, and is left out.
     """
+    fits = np.isfinite(draws).any(axis=1) & np.isfinite(alone).any(axis=1)
+    target, draws, alone = target[fits], draws[fits], alone[fits]
     low, high = np.nanquantile(draws, (P10, P90), axis=1)
     narrow = np.nanquantile(alone, (P10, P90), axis=1)
     flags = [(low <= target) & (target <= high), target < low, target > high, high / low, (narrow[0] <= target) & (target <= narrow[1])]
