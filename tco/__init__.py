@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from tco.chain.saved import load_result
     from tco.chain.scenario import evaluate
     from tco.studies.asking import compare, diff, frontier
+    from tco.studies.maps import map_of
+    from tco.studies.sensitivity import sensitivity
+    from tco.studies.solve import solve
+    from tco.studies.sweep.run import sweep
     from tco.studies.uncertainty import uncertainty
 
 __version__ = "0.1.0"
@@ -25,6 +29,10 @@ __all__ = [
     "frontier",
     "load_catalogue",
     "load_result",
+    "map_of",
+    "sensitivity",
+    "solve",
+    "sweep",
     "uncertainty",
 ]
 
@@ -38,6 +46,10 @@ _HOMES = {
     "compare": "tco.studies.asking",
     "diff": "tco.studies.asking",
     "frontier": "tco.studies.asking",
+    "map_of": "tco.studies.maps",
+    "sensitivity": "tco.studies.sensitivity",
+    "solve": "tco.studies.solve",
+    "sweep": "tco.studies.sweep.run",
     "uncertainty": "tco.studies.uncertainty",
 }
 

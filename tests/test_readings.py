@@ -38,6 +38,7 @@ OTHER = {
     "J": "kWh",
     "USD": "kUSD",
     "mm": "cm",
+    "g": "kg",
 }
 ALONE = {"chip", "rack", "share", ""}
 

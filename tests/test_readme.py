@@ -1,11 +1,16 @@
-"""What the README states of accuracy is what the last calibration found."""
+"""What the README states is what the program says: the headline, its accuracy, and the two views of whose cost it is."""
 
 from __future__ import annotations
 
 import csv
+from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tco.chain.scenario import compare
+from tests.chain import HEADLINE, again
+from tests.cli import tco
 
 ROOT = Path(__file__).parents[1]
 KINDS = {"kernels": "kernels", "collectives": "collectives", "training": "training steps", "inference": "serving points"}
@@ -24,3 +29,50 @@ def test_the_table_of_errors_is_that_of_the_last_calibration(kind):
     medians = [f"{float(found[name]['median_ape']) * 100:.1f} %" if name in found else "-" for name in ("nothing", "accelerator", "model", "source")]
     rows, tail, rank = f"{int(whole['n']):,}", f"{float(whole['p90_ape']) * 100:.0f} %", f"{float(whole['spearman']):.3f}"
     assert stated(KINDS[kind]) == [rows, medians[0], tail, rank, *medians[1:]]
+
+
+def test_the_headline_is_what_the_program_prints():
+    printed = "".join(f"    {line}".rstrip() + "\n" for line in tco("compare").stdout.splitlines())
+    assert printed in (ROOT / "README.md").read_text()
+
+
+# ---------------------------------------------------------------- whose cost it is
+BASE = "gb200-nvl72"
+RATIOS = ("perf_per_tco_gross_vs_baseline", "perf_per_tco_vs_baseline")
+
+
+def row(label):
+    text = (ROOT / "README.md").read_text()
+    line = next(line for line in text[text.index("Whose cost it is moves the answer") :].splitlines() if line.startswith(f"| {label} | "))
+    return dict(zip(HEADLINE, (cell.strip() for cell in line.strip("|").split("|")[1:]), strict=True))
+
+
+@cache
+def views():
+    """The four racks at their owner's cost, and rented at the rent and at the ends of its range; the baseline's rent is a published one."""
+    found = {}
+    for view in ("own", "value", "low", "high"):
+        rows = {}
+        for name in HEADLINE:
+            if view == "own":
+                rows[name] = again(name)
+                continue
+            rows[name] = again(name, terms__perspective="renter")
+            rent = next(given for path, given in rows[name].inputs.items() if path.endswith(".rent"))
+            if view != "value" and name != BASE:
+                rows[name] = again(name, terms__perspective="renter", **{rent.path.replace(".", "__"): f"{getattr(rent, view)!r} {rent.unit}"})
+        compare(list(rows.values()), BASE)
+        found[view] = {name: one.metrics for name, one in rows.items()}
+    return found
+
+
+@pytest.mark.parametrize("name", HEADLINE)
+def test_the_two_views_are_those_the_program_finds(name):
+    own, rent, low, high = (views()[view][name] for view in ("own", "value", "low", "high"))
+    hour = "tco_usd_per_chip_hour"
+    assert row("AWS's own cost a chip-hour, USD")[name] == f"~{own[hour]:.2f}"
+    ranged = name != BASE
+    assert row("rent a chip-hour, USD")[name] == (f"~{rent[hour]:.2f} ({low[hour]:.2f} to {high[hour]:.2f})" if ranged else f"{rent[hour]:.2f}")
+    assert row("performance per cost, gross / net")[name] == (" / ".join(f"~{own[one]:.2f}" for one in RATIOS) if ranged else "1")
+    each = [one["perf_per_tco_vs_baseline"] for one in (rent, high, low)]
+    assert row("performance per rent")[name] == ("~{:.2f} ({:.2f} to {:.2f})".format(*each) if ranged else "1")

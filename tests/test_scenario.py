@@ -123,7 +123,7 @@ def test_metrics_are_finite_and_whole(name):
 @each
 def test_one_hour_used_is_dearer_than_one_installed(name):
     metrics = result(name).metrics
-    expected = metrics["tco_usd_per_chip_hour"] / (result(name).inputs["terms.availability"].value * result(name).inputs["terms.utilisation"].value)
+    expected = metrics["tco_usd_per_chip_hour"] / (metrics["goodput"] * result(name).inputs["terms.utilisation"].value)
     assert close(metrics["tco_usd_per_used_chip_hour"], expected)
 
 

@@ -104,6 +104,15 @@ def test_a_structure_gives_the_answer_it_was_decided_for(name, tmp_path):
     assert ask(name, {}, kept).metrics == base.metrics
 
 
+def test_a_structure_of_native_formats_is_taken_back():
+    own = {"workload.formats": "native", "workload.model": "gpt-oss-120b"}
+    base = tco.evaluate(NAME, own, catalogue=CATALOGUE)
+    assert base.structure.texts["workload.expert_format"] == "w4a8"
+    assert tco.evaluate(NAME, own, structure=base.structure, catalogue=CATALOGUE).metrics == base.metrics
+    with pytest.raises(DataError, match="was 'w4a8' when the structure was decided"):
+        tco.evaluate(NAME, own | {"workload.expert_format": "fp8"}, structure=base.structure, catalogue=CATALOGUE)
+
+
 def test_what_was_read_to_decide_is_known():
     found = answer(NAME).structure
     assert found.readings["cluster.chips"] == 16384

@@ -132,9 +132,17 @@ class Catalogue:
                 if part not in self.parts:
                     raise unknown("part", part, self.parts)
                 attribute("parts", name, f"parts.{part}")
-                raise DataError(f"parts.{part}.{name} is missing in {self.folders[-1] / 'parts'}; a missing value is never taken as zero")
+                where, others = self.folders[-1] / "parts", self.also_missing(part, name)
+                raise DataError(f"parts.{part}.{name} is missing in {where}; a missing value is never taken as zero{others}")
             found = self._inputs[key] = self.chosen(rows, attribute("parts", name, rows[0].where), key[0], date)
         return found
+
+    def also_missing(self, part: str, name: str) -> str:
+        """Return what else a part lacks that every part with some attribute has, so that all of it can be given at once."""
+        known = self.parts
+        alike = [set(names) for other, names in known.items() if name in names and other != part]
+        lacking = sorted(set.intersection(*alike) - set(known[part]) - {name}) if alike else []
+        return f"; every part that has it has these too, and {part} has not: {', '.join(lacking)}" if lacking else ""
 
     def has_part_value(self, part: str, name: str) -> bool:
         """Say whether the catalogue holds this attribute of this part."""

@@ -74,6 +74,7 @@ class SystemSchema(BaseModel):
     rebates: list[str] = []
     assemblies: dict[str, dict[str, float]]
     alternatives: dict[str, dict[str, float]] = {}
+    spares: dict[str, float] = {}
     variants: dict[str, dict[str, Any]] = {}
     fabric: dict[str, Any]
     network: dict[str, Any] = {}
@@ -185,9 +186,9 @@ def check_documents(catalogue: Catalogue, folder_name: str, group: str) -> list[
 
 
 def expect_system(path: Path, document: dict[str, Any]) -> None:
-    """Raise `DataError` with the first thing wrong with a system's file by itself; its alternatives are judged where they are placed."""
+    """Raise `DataError` with the first thing wrong with a system's file by itself; its alternatives and spares are judged where they are placed."""
     try:
-        SystemSchema.model_validate({key: value for key, value in document.items() if key != "alternatives"})
+        SystemSchema.model_validate({key: value for key, value in document.items() if key not in ("alternatives", "spares")})
     except ValidationError as error:
         raise DataError(next(problems(str(path), error))) from None
 

@@ -25,6 +25,7 @@ SYSTEM_KEYS = {
     "network",
     "rebates",
     "alternatives",
+    "spares",
 }
 
 
@@ -60,6 +61,8 @@ class System:
     leaves: list[Leaf] = field(default_factory=list)
     quantity: dict[str, float] = field(default_factory=dict)
     builder: str = ""  # who builds it for his own use; none of what is sold
+    spares: dict[str, float] = field(default_factory=dict)  # part -> how many of a holder's may fail before chips stop
+    stops: dict[str, tuple[float, float]] = field(default_factory=dict)  # place -> chips that stop with a part of it, and its holders; found once
     bare: bool = False  # the chips of a scale-up domain alone, without anything around them that has a price
     known: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)  # what follows from the tree alone
 
@@ -158,6 +161,7 @@ def read_system(catalogue: Catalogue, name: str, variant: Mapping[str, str], par
         where,
         alternatives,
         builder=builder_of(document, where),
+        spares=dict(document.get("spares", {})),
     )
     system.leaves = list(expand(contains, where))
     for leaf in system.leaves:
@@ -165,6 +169,11 @@ def read_system(catalogue: Catalogue, name: str, variant: Mapping[str, str], par
     for part in (*system.quantity, *(part for candidates in alternatives.values() for part in candidates)):
         if part not in catalogue.parts:
             raise unknown("part", part, catalogue.parts, where)
+    for part, count in system.spares.items():
+        if part not in catalogue.parts:
+            raise unknown("part", part, catalogue.parts, f"{where}: spares")
+        if not is_count(count):
+            raise DataError(f"{where}: spares.{part} is {count!r}, expected how many of a holder's may fail before chips stop")
     if not system.quantity.get(system.chip):
         raise DataError(f"{where}: the tree holds no {system.chip!r}, which `chip` names")
     return system

@@ -23,6 +23,7 @@ from tco.foundation.provenance import KEPT, Given, Input
 from tco.foundation.values import Reader, Rule, Values, as_number
 from tco.hardware.bill import offers
 from tco.hardware.nics import from_the_tree
+from tco.hardware.silicon import USUAL_YIELD, YIELDS
 from tco.hardware.wires import refuse_bad_wires, refuse_unjoined
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "terms.perspective": "perspective",
     "terms.owner": "owner",
     "terms.annuity": "annuity",
+    "terms.yield": "yield",
     "site.tenure": "tenure",
     "site.cooling": "cooling",
     "site.ready": "ready",
@@ -75,6 +77,7 @@ CORE = "workload.attention_core_format"
 IMPLIED = ("workload.attention_format", "workload.expert_format", CORE)  # texts that the model's checkpoint or the chip's engine may say
 USUAL = {  # texts that are taken so where nothing says otherwise
     "terms.annuity": "yearly",
+    "terms.yield": USUAL_YIELD,
     "workload.formats": "given",
     "cluster.network": "rdma",
     **dict.fromkeys(
@@ -224,32 +227,35 @@ class Inputs:
 
             self.found |= practised(self.catalogue, self.system.chip, self.text("workload.practice"))
         if self.structure is not None:
-            self.structure.check(self.system, self.text)
             self.readings = dict(self.structure.readings)
         values = self.values(as_number)
         if self.system.bare:
             chip = f"parts.{scenario.system}"
             self.system = bare_system(self.catalogue, scenario.system, values.structure(f"{chip}.{DOMAIN}"), values.exists(f"{chip}.point_to_point"))
             refuse_unjoined(self.system, self.catalogue, values)
-            if self.texts.get("workload.formats"):
-                self.take_formats(values, wanted)
+            self.take_formats(values, wanted)
             self.judged = set(values.inputs)
             return
         if self.system.alternatives:
             self.alternatives = self.cheapest(values) if self.structure is None else dict(self.structure.alternatives)
             self.system = load_system(self.catalogue, scenario.system, variant, self.alternatives)
-        if self.texts.get("workload.formats"):
-            self.take_formats(values, wanted)
+        self.take_formats(values, wanted)
         refuse_bad_wires(self.system, self.catalogue, values)
         refuse_unjoined(self.system, self.catalogue, values)
         self.judged = set(values.inputs)
 
     def take_formats(self, values: Values, wanted: Mapping[str, Given]) -> None:
-        """Take the formats that the chip computes itself where they are asked for, but for those that somebody sets."""
-        from tco.chain.formats import formats_named, native  # most scenarios state theirs
+        """Take the formats that the chip computes itself where they are asked for, but for those that somebody sets.
 
-        if formats_named(self.text("workload.formats")):
-            self.texts |= {path: text for path, text in native(values, self.system.chip).items() if path not in wanted}
+        Then all texts are known, and a structure that was given can be told from that of others.
+        """
+        if self.texts.get("workload.formats"):
+            from tco.chain.formats import formats_named, native  # most scenarios state theirs
+
+            if formats_named(self.text("workload.formats")):
+                self.texts |= {path: text for path, text in native(values, self.system.chip).items() if path not in wanted}
+        if self.structure is not None:
+            self.structure.check(self.system, self.text)
 
     def system_of(self, variant: dict[str, str]) -> System:
         """Return the system a scenario names, or the domain of a chip alone, whose size and links settings may still change."""
@@ -367,6 +373,14 @@ class Inputs:
         return annuity
 
     @property
+    def dies(self) -> str:
+        """The model of the yield of the dies that are built up from their wafer."""
+        model = self.text("terms.yield")
+        if model not in YIELDS:
+            raise unknown("model of yield", model, YIELDS, "terms.yield")
+        return model
+
+    @property
     def cooling(self) -> str:
         """What takes the heat out of the site's halls."""
         cooling = self.text("site.cooling")
@@ -470,10 +484,15 @@ def texts_of(group: str, document: Mapping[str, Any]) -> dict[str, str]:
 
 
 def system_inputs(catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]) -> Inputs:  # noqa: A002
-    """Return the inputs of a system by its id, on the headline's site and terms; an unknown id or variant raises `DataError`."""
-    if not is_bare_chip(catalogue, name):
-        load_system(catalogue, name, variant)
-    return Inputs(catalogue, of_system(name, name, {}), dict(set), dict(variant))
+    """Return the inputs of a system by its id, on the headline's site and terms; an unknown id or variant raises `DataError`.
+
+    `ID@key=value,...` names variants, as it does of a scenario; those of `variant` win over them.
+    """
+    system, _, variants = name.partition("@")
+    chosen = {**variants_of(variants, name), **variant}
+    if not is_bare_chip(catalogue, system):
+        load_system(catalogue, system, chosen)
+    return Inputs(catalogue, of_system(system, system, {}), dict(set), chosen)
 
 
 def plain_inputs(catalogue: Catalogue, set: Mapping[str, str]) -> Inputs:  # noqa: A002

@@ -72,7 +72,10 @@ METRICS: dict[str, Metric] = {
     "usd_per_million_tokens": Metric("USD/Mtoken", "whole cost per million tokens, in and out"),
     "tokens_per_s_per_facility_mw": Metric("token/s/MW", "output tokens per second and MW of site power"),
     "train_usd_per_trillion_tokens": Metric("USD/Ttoken", "cost of training on a trillion tokens"),
-    "goodput": Metric("", "share of the time that failures leave; what is charged is terms.availability"),
+    "grid_co2e_g_per_chip_hour": Metric("g/chip/h", "greenhouse gas of the grid per chip-hour"),
+    "embodied_co2e_g_per_chip_hour": Metric("g/chip/h", "greenhouse gas of making a chip with its share of the rack, per hour of its life"),
+    "co2e_g_per_million_output_tokens": Metric("g/Mtoken", "greenhouse gas of both per million output tokens"),
+    "goodput": Metric("", "share of the hours paid for that failures leave to make progress"),
     "perf_per_tco_vs_baseline": Metric("", "baseline's cost per output token over this one's"),
     "perf_per_tco_gross_vs_baseline": Metric("", "the same before rebates"),
 }
@@ -91,6 +94,7 @@ TRAINING = frozenset(
     ("step_s", "mfu", "train_tokens_per_s", "exposed_communication", "pipeline_bubble", "host_floor", "train_usd_per_trillion_tokens")
 )
 PERFORMANCE = frozenset(name for name in METRICS if "token" in name or name in ("ttft_s", "tpot_s")) | RATIOS | TRAINING  # rest on the workload
+PRICED = ("usd_per_million_output_tokens", "train_usd_per_trillion_tokens")  # what the work of a scenario costs: the one it has
 AGAINST_BASELINE = {"perf_per_tco_vs_baseline": "usd_per_million_output_tokens"}  # a ratio to another scenario -> the cost it is of
 
 

@@ -6,29 +6,45 @@ from typing import Any
 
 from tco.chain.inputs import Inputs
 from tco.chain.placement import SIDECAR, needs_sidecar
-from tco.economics.cost import Cost, cost_of_world
+from tco.economics.cost import FLASH_CAPACITY, OBJECT_CAPACITY, REPAIRS, Cost, cost_of_world
+from tco.economics.goodput import AVAILABILITY, RATE, Failing, failing, goodput
 from tco.economics.ownership import Holding
 from tco.economics.perspective import BUILT_UP
 from tco.economics.rebates import Agreement, Rebate, in_force_for, load_agreement, rebate_of
 from tco.foundation.errors import DataError
-from tco.foundation.trace import plain
+from tco.foundation.trace import plain, scope
 from tco.foundation.values import Values
 from tco.hardware.bill import Bill
 from tco.hardware.network import Network
 from tco.hardware.nics import network_parts
 
-LIQUID, BACKUP = "site.liquid_premium", "site.backup_usd_per_mw"
+LIQUID, BACKUP, DEMAND = "site.liquid_premium", "site.backup_usd_per_mw", "site.demand_charge"
 BATTERY = "backup_time"  # what a part that holds the power of a rack states
 
 
 def cost_of(inputs: Inputs, values: Values, bill: Bill, network: Network, rebates: list[Rebate]) -> Cost:
     """Return the cost of a scenario's world to its owner, or to who rents it."""
     system, sidecar = inputs.system, SIDECAR if needs_sidecar(inputs) else None
+    found, left = failures_of(inputs, values)
     if inputs.perspective.rents:
         from tco.economics.rent import cost_of_rent  # most scenarios own what they run
 
-        return cost_of_rent(values, bill, network, system.chip, system.chips)
-    return cost_of_world(values, bill, network, rebates, system.chips, inputs.tenure, sidecar, holding_of(inputs, values))
+        return cost_of_rent(values, bill, network, system.chip, system.chips, left)
+    broken = found if inputs.states(REPAIRS, values) else []
+    return cost_of_world(values, bill, network, rebates, system.chips, inputs.tenure, left, sidecar, holding_of(inputs, values), broken)
+
+
+def failures_of(inputs: Inputs, values: Values) -> tuple[list[Failing], Any]:
+    """Return the parts that fail, and what failures leave of the hours; what they leave of availability may be stated instead."""
+    system, catalogue = inputs.system, inputs.catalogue
+
+    def states(part: str) -> bool:
+        return catalogue.has_part_value(part, RATE) or values.has(f"parts.{part}.{RATE}")
+
+    with scope("failures"):
+        found = failing(values, system, states)
+        trains, stated = inputs.kind == "training", inputs.states(AVAILABILITY, values)
+        return found, values.derived("metrics.goodput", "", lambda: goodput(values, system, found, trains, stated))
 
 
 def holding_of(inputs: Inputs, values: Values) -> Holding:
@@ -37,7 +53,9 @@ def holding_of(inputs: Inputs, values: Values) -> Holding:
     liquid = system.cooling == inputs.cooling == "liquid" and inputs.states(LIQUID, values)
     battery = any(catalogue.has_part_value(part, BATTERY) for part, quantity in system.quantity.items() if quantity)
     design = system.chip if system.owner_pays == BUILT_UP else None
-    return Holding(design, network_parts(system), liquid, battery and inputs.states(BACKUP, values), inputs.annuity)
+    backup, demand = battery and inputs.states(BACKUP, values), inputs.states(DEMAND, values)
+    flash, objects = (inputs.states(path, values) for path in (FLASH_CAPACITY, OBJECT_CAPACITY))
+    return Holding(design, network_parts(system), liquid, backup, demand, (flash, objects), inputs.annuity)
 
 
 def agreements_of(inputs: Inputs) -> list[Agreement]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from tco.chain.inputs import Inputs
 from tco.foundation.dates import period
 from tco.foundation.errors import DataError
-from tco.foundation.values import as_number
+from tco.foundation.values import Values, as_number
 from tco.hardware.bill import Bill
 
 SITE_POWER = "site.power"  # what the grid gives a site that is to be filled
@@ -66,6 +67,13 @@ def not_ready(inputs: Inputs) -> list[str]:
     if ready is None or period(ready, "site.ready").first <= period(inputs.date).last:
         return []
     return [f"{inputs.scenario.documents['site']} is ready from {ready}, after the date of the prices, {inputs.date}"]
+
+
+def beyond_a_position(values: Values, bill: Bill, racks: float) -> Any:
+    """Say whether a rack draws more than a position of the site takes, of worlds that share a rack if a single one does: as `place` refuses it."""
+    most = values.number("site.rack_kw_max")
+    over = bill.power / racks > most * (1 + 1e-9)
+    return over & (most / bill.power * (1 + 1e-9) < 1) if racks < 1 else over
 
 
 def worlds_in_a_rack(most: float, power: float, racks: float) -> int:

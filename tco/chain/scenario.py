@@ -20,6 +20,8 @@ from tco.catalog.accuracy import STATED, order_of, standing
 from tco.catalog.systems import System, load_system
 from tco.chain import metrics as joined
 from tco.chain.ages import Ages, ages_of
+from tco.chain.carbon import add_carbon
+from tco.chain.comparable import apart
 from tco.chain.connections import design_network
 from tco.chain.inputs import HEADLINE_SYSTEM, Inputs, Scenario, load_scenario, system_inputs
 from tco.chain.metrics import METRICS
@@ -32,7 +34,6 @@ from tco.chain.structure import Structure, structure_of
 from tco.chain.workloads import WORKLOADS, unasked, without_plan
 from tco.economics.cost import Cost, power_per_chip, shares_by_kind
 from tco.economics.rebates import Rebate
-from tco.economics.reliability import RATE, goodput
 from tco.economics.site import facility_power
 from tco.foundation.errors import DataError
 from tco.foundation.trace import Node, Trace, recording, scope, walk
@@ -227,7 +228,7 @@ def run(inputs: Inputs, values: Values, plan: Any = None, found: ServingResult |
         with scope(inputs.kind):
             workload = found or WORKLOADS[inputs.kind](inputs, values, plan)
         return Chain(system, None, None, [], None, workload, collect(values, system, None, workload))
-    bill = bill_of_materials(system, values, catalogue)
+    bill = bill_of_materials(system, values, catalogue, inputs.dies)
     network = design_network(inputs, values)
     refuse_strangers(inputs, values, bill, network)
     rebates = rebates_of(inputs, values, bill)
@@ -235,22 +236,8 @@ def run(inputs: Inputs, values: Values, plan: Any = None, found: ServingResult |
     with scope(inputs.kind):
         workload = found or WORKLOADS[inputs.kind](inputs, values, plan)
     metrics = collect(values, system, cost, workload)
-    name_goodput(inputs, values, metrics)
+    add_carbon(inputs, values, cost, metrics)
     return Chain(system, bill, network, rebates, cost, workload, metrics)
-
-
-def name_goodput(inputs: Inputs, values: Values, found: dict[str, Any]) -> None:
-    """Name what failures leave of the time; of parts for which nobody states how often they fail, none does."""
-    system = inputs.system
-
-    def states(part: str) -> bool:
-        return inputs.catalogue.has_part_value(part, RATE) or values.has(f"parts.{part}.{RATE}")
-
-    if any(map(states, system.quantity)):
-        with scope("metrics", "goodput"):
-            found["goodput"] = values.derived(
-                "metrics.goodput", METRICS["goodput"].unit, lambda: goodput(values, system, states, inputs.kind == "training")
-            )
 
 
 class SystemBill(NamedTuple):
@@ -269,7 +256,7 @@ def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], vari
     if inputs.system.bare:
         raise without_bill(catalogue, name)
     values = inputs.values(as_number)
-    bill = bill_of_materials(inputs.system, values, catalogue)
+    bill = bill_of_materials(inputs.system, values, catalogue, inputs.dies)
     rebates = rebates_of(inputs, values, bill)
     notes = [*inputs.notes, *(f"{path} is set, but this bill does not rest on it" for path in inputs.unused(values))]
     return SystemBill(inputs.system, bill, rebates, inputs.date, notes)
@@ -292,6 +279,7 @@ def collect(values: Values, system: System, cost: Cost | None, workload: Serving
         return found[metric]
 
     if cost is not None:
+        found["goodput"] = cost.goodput
         cost_metrics(values, system, cost, name)
     for metric, attribute in (
         ("peak_bf16_flop_per_s", "peak_bf16"),
@@ -356,14 +344,18 @@ def usual_baseline(names: Sequence[str]) -> str:
 
 
 def compare(results: list[Result], baseline: str | None = None) -> str:
-    """Fill in `perf_per_tco_vs_baseline` of every result and return the name of the baseline."""
+    """Fill in `perf_per_tco_vs_baseline` of every result that may be held against the baseline, and return the baseline's name."""
     names = [result.scenario for result in results]
     rated = [result.scenario for result in results if result.metrics["usd_per_million_output_tokens"] is not None]
     chosen = baseline or usual_baseline(rated or names)
     if chosen not in names:
         raise DataError(f"--baseline {chosen}: not among the compared scenarios ({', '.join(names)})")
-    base = costs_of_tokens(next(result for result in results if result.scenario == chosen))
+    other = next(result for result in results if result.scenario == chosen)
+    base = costs_of_tokens(other)
     for result in results:
+        if (why := apart(result, other)) is not None:
+            result.notes.append(f"performance per cost says nothing here: {why}")
+            continue
         for metric, reference, own in zip(("perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"), base, costs_of_tokens(result), strict=True):
             if reference is not None and own is not None:
                 result.metrics[metric] = float(joined.perf_per_tco(reference, own))

@@ -39,11 +39,16 @@ def serving_of(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
 
 def server_of(inputs: Inputs, values: Values) -> tuple[Machine, Architecture]:
     """Return what serves the scenario's workload: a chip on its links, and the model."""
-    model = load_model(inputs.catalogue, inputs.text("workload.model"))
+    model = model_of(inputs, values)
     refuse_beyond_context(model, values, ("workload.input_tokens", "workload.output_tokens"))
     refuse_no_requests(values)
     months = months_after(inputs.text("workload.software"), values, inputs.system.chip)
     return machine_of(inputs, values, inputs.text, months), model
+
+
+def model_of(inputs: Inputs, values: Values) -> Architecture:
+    """Return the scenario's model, one of a given size in the size the workload asks for."""
+    return load_model(inputs.catalogue, inputs.text("workload.model"), lambda: values.structure("workload.total_parameters"))
 
 
 def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], months: Any = None) -> Machine:
@@ -101,7 +106,7 @@ def job_on(inputs: Inputs, values: Values) -> tuple[Job, Practice, Passes]:
 
     catalogue, chip = inputs.catalogue, inputs.system.chip
     family, precision = family_of(catalogue, chip), inputs.text("workload.precision")
-    model = load_model(catalogue, inputs.text("workload.model"))
+    model = model_of(inputs, values)
     software = software_of(catalogue, {path: inputs.text(path) for path in (*CHOICES, *DATED)}, family, facts_of(model, precision))
     formats = passes_of(values, chip, precision, inputs.text("workload.backward_precision"))
     reached = practice(chip, family, values, formats, links_of_system(inputs, values), traits_of(catalogue, chip), software.compiled)

@@ -8,31 +8,22 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 from typer.main import get_group
 
 from tco import __version__
+from tco.cli.help import Listing, place
 
 ALONE = (
-    *("baseline", "bom", "calibrate", "claims", "collective", "compare", "diff", "explain", "export", "fabric", "frontier", "init", "kernel"),
-    *("measure", "network", "perf", "plot", "price", "sensitivity", "solve", "uncertainty", "validate"),
+    *("baseline", "bom", "calibrate", "claims", "collective", "compare", "diff", "explain", "export", "fabric", "fleet", "frontier", "init"),
+    *("inputs", "kernel", "measure", "metrics", "network", "perf", "plot", "price", "report", "sensitivity", "solve", "sweep", "uncertainty"),
+    "validate",
 )
 SHELVES = ("parts", "systems", "models", "scenarios", "sources", "rebates")
 DOCUMENTS = ("sites", "terms", "workloads", "clusters", "perspectives")
 # Command -> the module that registers it on `app`.
-MODULES = {name: name for name in ALONE} | dict.fromkeys(SHELVES, "shelves") | dict.fromkeys(DOCUMENTS, "documents")
+MODULES = {name: name for name in ALONE} | dict.fromkeys(SHELVES, "drafts") | dict.fromkeys(DOCUMENTS, "documents")
 
 FAULT = 70  # the exit code of a defect of the program
-
-
-class Listing(TyperGroup):
-    """A group whose help says all of what each command does, not the beginning of it that fits the line."""
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write a paragraph for each command, under one heading."""
-        helps = [(name, command.help or "") for name in self.list_commands(ctx) if (command := self.get_command(ctx, name))]
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text.partition("\n\n")[0]) for name, text in helps])
 
 
 class Commands(Listing):
@@ -49,7 +40,7 @@ class Commands(Listing):
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands, in one order whichever were read before."""
         self.load(MODULES.values())
-        return sorted(super().list_commands(ctx), key=list(MODULES).index)
+        return sorted(super().list_commands(ctx), key=place)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command by name; an unknown one makes all names known, for the nearest."""
@@ -107,7 +98,7 @@ def version(wanted: bool) -> None:
 
 @app.callback()
 def main(
-    show_version: Annotated[bool, typer.Option("--version", callback=version, is_eager=True, help="Print the version.")] = False,
+    show_version: Annotated[bool, typer.Option("--version", "-V", callback=version, is_eager=True, help="Print the version.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the whole trace of a fault of the program.")] = False,
 ) -> None:
     """What a unit of AI work costs on a rack, and why."""

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from tco.cli import Listing, app
+from tco.cli import app
+from tco.cli.help import Listing
 from tco.cli.options import Given, command
 
 group = typer.Typer(cls=Listing, no_args_is_help=True, help="Cost regression: keep results, and say what moved since and why.")
@@ -30,7 +31,7 @@ class CheckForm(StrEnum):
 def save(
     given: Given,
     name: Name,
-    scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="None: the four headline racks.")] = None,
+    scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Left out: the four headline racks.")] = None,
 ) -> None:
     """Keep the results of scenarios under a name; those it already keeps of others stay."""
     from tco.chain.ages import newest_price

@@ -21,7 +21,7 @@ def calibrate(
         Path | None, typer.Option(metavar="FOLDER", help="Also write the errors of the fit and of what was left out, as data/accuracy holds them.")
     ] = None,
     fit_name: Annotated[
-        str | None, typer.Option("--fit", metavar="NAME", help="Take what may move from fits/NAME.csv; none: from that of each kind.")
+        str | None, typer.Option("--fit", metavar="NAME", help="Take what may move from fits/NAME.csv; left out: from that of each kind.")
     ] = None,
     date: Annotated[str, typer.Option(help="Date the rows carry: year and month.")] = "2026-11",
 ) -> None:

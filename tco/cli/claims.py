@@ -15,6 +15,8 @@ class Verdict(StrEnum):
     """What a claim comes to."""
 
     holds = "holds"
+    arithmetic = "arithmetic"
+    not_shown = "not-shown"
     off = "off"
     contradicts = "contradicts"
     not_derivable = "not-derivable"

@@ -19,17 +19,19 @@ def collective(
     ] = "all-reduce",
     size: Annotated[str, typer.Option(help="The whole buffer, as nccl-tests counts it: 64KiB, 1MiB, 1GB.")] = "1MiB",
     largest: Annotated[str | None, typer.Option("--to", help="Also every doubling up to this size, each by its best algorithm.")] = None,
-    ranks: Annotated[int | None, typer.Option(min=2, help="Chips that take part; none: one scale-up world.")] = None,
-    per_domain: Annotated[int | None, typer.Option(min=1, help="Chips of each scale-up domain that take part; none: as many as it holds.")] = None,
+    ranks: Annotated[int | None, typer.Option(min=2, help="Chips that take part; left out: one scale-up world.")] = None,
+    per_domain: Annotated[
+        int | None, typer.Option(min=1, help="Chips of each scale-up domain that take part; left out: as many as it holds.")
+    ] = None,
     library: Annotated[
-        str | None, typer.Option(help="The library whose algorithms are open: nccl, rccl, deepep, best, ...; none: the family's.")
+        str | None, typer.Option(help="The library whose algorithms are open: nccl, rccl, deepep, best, ...; left out: the family's.")
     ] = None,
     algorithm: Annotated[str | None, typer.Option(help="Take this algorithm of the library, not its quickest.")] = None,
     tokens: Annotated[float, typer.Option(min=0, help="Tokens of a rank, of dispatch and combine.")] = 128,
     hidden: Annotated[float, typer.Option(min=1, help="Elements of a token.")] = 7168,
     topk: Annotated[float, typer.Option(min=1, help="Experts of a token.")] = 8,
     precision: Annotated[str, typer.Option(help="Format of the tokens on the wire: fp8 or bf16.")] = "bf16",
-    sms: Annotated[float | None, typer.Option(min=1, help="Cores that copy tokens; none: as many as the library takes.")] = None,
+    sms: Annotated[float | None, typer.Option(min=1, help="Cores that copy tokens; left out: as many as the library takes.")] = None,
     groups: Annotated[str | None, typer.Option(metavar="D/G", help="Routing limited to D of G groups of experts, such as 4/8.")] = None,
 ) -> None:
     """Time a collective on a system by every algorithm its fabric allows.

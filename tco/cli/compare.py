@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Given, command
+from tco.cli.options import Given, command, pairs
 
 if TYPE_CHECKING:
     from tco.chain.result import Result
@@ -39,11 +39,15 @@ def ranges_of(asked: Sequence[Asked], baseline: str, wanted: bool) -> list[Suren
 @command(app, "set")
 def compare(
     given: Given,
-    scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; none: the four headline racks.")] = None,
+    scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; left out: the four headline racks.")] = None,
     baseline: Annotated[str | None, typer.Option(metavar="NAME", help="The scenario the others are held against.")] = None,
     hall: Annotated[str | None, typer.Option(metavar="POWER", help="Fill a site with each system, such as '20 MW' from the grid.")] = None,
     practice: Annotated[
-        str | None, typer.Option(metavar="FAMILY", help="Put all chips under the practice of one family, such as nvidia; none: each its own.")
+        str | None, typer.Option(metavar="FAMILY", help="Put all chips under the practice of one family, such as nvidia; left out: each its own.")
+    ] = None,
+    what_if: Annotated[
+        list[str] | None,
+        typer.Option("--what-if", metavar="PATH=VALUE", help="Replace an input as --set does, with plans and all choices held. Repeatable."),
     ] = None,
     ranges: Annotated[bool, typer.Option("--range/--no-range", help="Draw the inputs within their ranges: how sure the answer is.")] = True,
 ) -> None:
@@ -51,25 +55,37 @@ def compare(
     from tco.chain.metrics import METRICS
     from tco.chain.placement import SITE_POWER
     from tco.cli.emit import Answer
-    from tco.outputs.comparison import CONTEXT, comparison_document, comparison_rows, comparison_table, hall_rows
+    from tco.outputs.columns import comparison_table
+    from tco.outputs.comparison import CONTEXT, comparison_document, comparison_rows
     from tco.outputs.document import document
     from tco.outputs.ranges import range_keys, range_lines, range_rows
+    from tco.outputs.table import Table
+    from tco.outputs.verdicts import verdict_document, verdict_words
     from tco.studies.asking import HEADLINE, catalogue_of, compared, evaluate_each
+    from tco.studies.verdict import verdict_of
 
     wanted = given.settings | ({SITE_POWER: hall} if hall else {}) | ({} if practice is None else {"workload.practice": practice})
-    asked = evaluate_each(scenarios or HEADLINE, given.data, wanted, refuse=False)
+    held = pairs(what_if, "--what-if")
+    asked = evaluate_each(scenarios or HEADLINE, given.data, wanted, refuse=False, what_if=held)
     base, results = compared([one.result for one in asked], baseline)
     halls, sure = halls_of(results), ranges_of(asked, base, ranges)
-    names = [one.name for one in asked]
+    names, verdict = [one.name for one in asked], verdict_of(results, base, sure)
     given.emit(
         Answer(
             lambda: document(
-                "compare", catalogue_of(asked, given.data), comparison_document(results, base, halls, [range_keys(one) for one in sure])
+                "compare",
+                catalogue_of(asked, given.data),
+                comparison_document(results, base, halls, [range_keys(one) for one in sure], verdict_document(verdict))
+                | ({"what_if": list(held)} if held else {}),
             ),
-            lambda: [comparison_table(results, base, hall_rows(halls), range_rows(sure, base) if sure else (), range_lines(names, sure))],
+            lambda: [
+                Table((), [], above=[verdict_words(verdict)]),
+                comparison_table(results, base, halls, range_rows(sure), range_lines(names, sure)),
+            ],
             ("scenario", "system", *METRICS, *CONTEXT),
             comparison_rows(results),
             [
+                *([f"plans and choices are those without {', '.join(held)}"] if held else []),
                 *(f"{result.scenario}: {note}" for result in results for note in (*result.notes, *result.ages.notes)),
                 *(f"{name}: no range, {one.reason}" for name, one in zip(names, sure, strict=bool(sure)) if one.reason),
             ],

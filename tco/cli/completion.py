@@ -27,6 +27,13 @@ def chips() -> Iterable[str]:
     return [part for part in catalogue.parts if catalogue.has_part_value(part, "hbm_bandwidth")]
 
 
+def studies() -> Iterable[str]:
+    """Return the studies that come with the program."""
+    from tco.studies.sweep.study import shipped_studies
+
+    return shipped_studies()
+
+
 def metrics() -> Iterable[str]:
     """Return the names of the metrics."""
     from tco.chain.metrics import METRICS

@@ -14,18 +14,25 @@ from tco.cli.options import Given, command
 def diff(
     given: Given,
     a: Annotated[str, typer.Argument(metavar="A", help="A scenario, a saved result, or the JSON of `tco price`.")],
-    b: Annotated[str, typer.Argument(metavar="B", help="Another one.")],
+    b: Annotated[str | None, typer.Argument(metavar="B", help="Another one, or A again with --set.", show_default=False)] = None,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit 1 if they differ.")] = False,
     metrics: Annotated[list[str] | None, typer.Option("--metric", metavar="METRIC", help="Show the steps of this metric. Repeatable.")] = None,
 ) -> None:
     """Show what changed between two scenarios or results, and why, step by step. --set applies to B only."""
+    from tco.chain.metrics import METRICS
     from tco.cli.emit import Answer
     from tco.cli.load import catalogue_for
+    from tco.foundation.errors import UsageError
     from tco.outputs.document import document
     from tco.outputs.drift import DIFF_HEADER, diff_document, diff_rows, diff_table
-    from tco.studies.asking import between, state_at
+    from tco.studies.asking import HEADLINE, between, state_at
     from tco.studies.baseline import known_metrics
 
+    if b is None:
+        raise UsageError(f"B is missing: tco diff {a} {HEADLINE[-1]}, or what a setting changes: tco diff {a} {a} --set PATH=VALUE")
+    if a in METRICS or b in METRICS:
+        metric, other = (a, b) if a in METRICS else (b, a)
+        raise UsageError(f"{metric} is a metric: tco diff {other} {HEADLINE[-1]} --metric {metric}")
     wanted = known_metrics(metrics) if metrics else ()
     before, after = state_at(a, given.data), state_at(b, given.data, given.settings)
     found = between(before, after, catalogue_for(a, given.data))

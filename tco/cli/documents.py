@@ -41,7 +41,8 @@ def judge_site(catalogue: Catalogue, name: str) -> None:
 
 def judge_terms(catalogue: Catalogue, name: str) -> None:
     """Read the date, the perspective and how often is paid."""
-    _ = inputs_with(catalogue, "terms", name).annuity
+    found = inputs_with(catalogue, "terms", name)
+    _ = found.annuity, found.dies
 
 
 def judge_workload(catalogue: Catalogue, name: str) -> None:

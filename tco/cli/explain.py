@@ -15,8 +15,11 @@ def explain(
     given: Given,
     scenario: Annotated[str, typer.Argument(help="A scenario's name or file.")],
     metric: Annotated[
-        str, typer.Argument(help="A metric's name, such as tco_usd_per_chip_hour, or that of a cell that an explanation shows, or of an input.")
-    ],
+        str | None,
+        typer.Argument(
+            help="A metric that `tco metrics list` shows, or the name of a cell that an explanation shows, or of an input.", show_default=False
+        ),
+    ] = None,
     depth: Annotated[int | None, typer.Option(min=1, help="How many levels of the tree to open; the table form opens three.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Open the whole tree.")] = False,
 ) -> None:
@@ -32,18 +35,24 @@ def explain(
     from tco.outputs.structure import structure_document, structure_text
     from tco.outputs.table import Table
 
+    if metric is None:
+        raise UsageError(f"METRIC is missing: tco explain {scenario} tco_usd_per_chip_hour; `tco metrics list` shows what there is to explain")
+    if scenario in METRICS:
+        raise UsageError(f"{scenario} is a metric, and the scenario stands first: tco explain {metric} {scenario}")
     if everything and depth is not None:
         raise UsageError(f"--depth {depth} and --all exclude each other")
     catalogue = catalogue_for(scenario, given.data)
     result = evaluate(scenario, given.settings, given.plan, catalogue=catalogue, variant=given.variant, trace=True)
     root = result.nodes.get(metric) or cells_of(result.nodes.values()).get(metric)
     if root is None and metric not in METRICS:
-        raise unknown("metric or cell", metric, [*METRICS, *cells_of(result.nodes.values())])
+        wrong = unknown("metric or cell", metric, [*METRICS, *cells_of(result.nodes.values())])
+        raise DataError(f"{wrong}; `tco metrics list` shows the metrics")
     if root is None and (counted := result.metrics.get(metric)) is not None:
         raise DataError(f"{metric} is {counted:g} for {scenario}: counted in the tree of its system, not computed; `tco systems show` opens that")
     if root is None:
         raise DataError(f"{metric} has no value for {scenario}: {'; '.join(result.notes) or 'it belongs to another kind of workload'}")
-    view = View(catalogue, depth, {path: found.as_of for path, found in result.inputs.items()})
+    own = frozenset(path for path, found in result.inputs.items() if found.overlay)
+    view = View(catalogue, depth, {path: found.as_of for path, found in result.inputs.items()}, own)
     short = view._replace(depth=SHALLOW) if depth is None and not everything else view
     decided = {"structure": structure_document(result.structure)}
     title = f"{result.title}: {METRICS[metric].label if metric in METRICS else metric}"

@@ -39,7 +39,7 @@ def export(
         str,
         typer.Option("--output", "-o", metavar="FILE", help="Where to: FILE.xlsx, .csv, .json or .parquet, or FOLDER/ for a data package."),
     ],
-    scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; none: the four headline racks.")] = None,
+    scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; left out: the four headline racks.")] = None,
     baseline: Annotated[str | None, typer.Option(metavar="NAME", help="The scenario the others are held against.")] = None,
 ) -> None:
     """Write scenarios side by side to a workbook whose formulas recalculate, or as tables for other programs."""

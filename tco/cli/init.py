@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tco.cli import app
+from tco.cli.help import Taught
 
 SCENARIO = """\
 # A scenario of your own. Run it: tco price mine.toml
@@ -33,9 +34,14 @@ SOURCES = """\
 id,title,url,date
 my-quote,A quote of mine,,2025-12
 """
+IGNORED = """\
+# Prices of your own stay out of a shared history, and what rests on them. What is saved with --redact may be shared.
+data/
+reports/
+"""
 
 
-@app.command()
+@app.command(cls=Taught)
 def init(folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to make.")]) -> None:
     """Make a folder of your own, with an editable scenario and prices laid over the shipped ones."""
     from tco.foundation.errors import UsageError
@@ -43,7 +49,7 @@ def init(folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder 
 
     if is_there(folder) and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder}: exists and is not an empty folder")
-    files = {"mine.toml": SCENARIO, "data/parts/mine.csv": PARTS, "data/sources.csv": SOURCES}
+    files = {"mine.toml": SCENARIO, "data/parts/mine.csv": PARTS, "data/sources.csv": SOURCES, ".gitignore": IGNORED}
     try:
         for name, text in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from tco.foundation.errors import TcoError, UsageError
 from tco.foundation.moved import DOWN, UP, own_values_moved
-from tco.outputs.redaction import NOTE, alike, alike_rows, alike_table
+from tco.outputs.redaction import NOTE, WITHHELD, alike, alike_rows, alike_table
 from tco.outputs.table import Table
 
 if TYPE_CHECKING:
     from tco.cli.emit import Answer
+    from tco.outputs.page.page import Page, Section
 
 NOTHING: tuple[Any, ...] = ({}, [], [], [], [])  # what stands beside an answer that has no other making
 
@@ -110,3 +111,34 @@ def alike_part(one: Any, other: Any) -> Any:
     if isinstance(one, dict) or all(isinstance(entry, str) for entry in one):
         return alike(one, other)
     return alike_rows(one, other)
+
+
+def page_without_own_values(page: Page) -> Page:
+    """Return a page without what tells of own values: its words and tables as all others, figures and the what-if whole or not at all."""
+    if _making.get():
+        raise Made(page)
+    other: Any = _other.get()
+    if other is NOTHING:  # there is no other making: nothing is known to be safe
+        return page._replace(verdict=WITHHELD, premises=[], sections=[], what_if=None, notes=[NOTE])
+    sections = [alike_section(section, next((one for one in other.sections if one.id == section.id), None)) for section in page.sections]
+    kept = page._replace(
+        title=alike(page.title, other.title),
+        verdict=alike(page.verdict, other.verdict),
+        premises=alike(list(page.premises), list(other.premises)),
+        sections=sections,
+        what_if=page.what_if if page.what_if == other.what_if else None,
+        notes=alike(list(page.notes), list(other.notes)),
+    )
+    return kept if kept == page else kept._replace(notes=[*kept.notes, NOTE])
+
+
+def alike_section(one: Section, other: Section | None) -> Section:
+    """Return a section without what differs from its other making."""
+    if other is None:
+        return one._replace(words=[WITHHELD], figures=[], tables=[], folded=[], below=[])
+    tables, folded = (
+        [alike_table(*pair) for pair in zip(mine, its, strict=False)] for mine, its in ((one.tables, other.tables), (one.folded, other.folded))
+    )
+    words, below = (alike(list(mine), list(its)) for mine, its in ((one.words, other.words), (one.below, other.below)))
+    figures = [figure for figure, its in zip(one.figures, other.figures, strict=False) if figure == its]
+    return one._replace(words=words, figures=figures, tables=tables, folded=folded, below=below)

@@ -39,8 +39,8 @@ def kernel(
     width: Annotated[float | None, side("Numbers of a row of an elementwise kernel.")] = None,
     passes: Annotated[float | None, side("Times an elementwise kernel reads or writes a row.")] = None,
     flat: Annotated[bool, typer.Option("--flat", help="An elementwise kernel that knows no rows, as sums.")] = False,
-    cores: Annotated[float | None, side("Cores of the chip that a product has to itself; none: all.")] = None,
-    library: Annotated[str | None, typer.Option(help="Time it as this library's layer runs it, with its casts; none: the bare kernel.")] = None,
+    cores: Annotated[float | None, side("Cores of the chip that a product has to itself; left out: all.")] = None,
+    library: Annotated[str | None, typer.Option(help="Time it as this library's layer runs it, with its casts; left out: the bare kernel.")] = None,
 ) -> None:
     """Time a product, attention or a pass over memory on one chip, and show the bound that binds."""
     from tco.chain.inputs import plain_inputs

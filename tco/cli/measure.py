@@ -32,9 +32,9 @@ def measure(
     given: Given,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE.csv", help="Where the rows go.")],
     kind: Annotated[Kind, typer.Option(help="Products, attention and memory of one device, or collectives among several.")] = Kind.kernels,
-    device: Annotated[Device | None, typer.Option(help="cpu or cuda; none: the GPU if there is one.")] = None,
+    device: Annotated[Device | None, typer.Option(help="cpu or cuda; left out: the GPU if there is one.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A few small shapes, in seconds: shows that it works, not what the machine can do.")] = False,
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="Accelerator the rows name; none: what its driver calls it.")] = None,
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="Accelerator the rows name; left out: what its driver calls it.")] = None,
 ) -> None:
     """Measure kernels or collectives on this machine with PyTorch, as rows for `tco validate` and `tco calibrate`."""
     from datetime import datetime

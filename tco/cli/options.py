@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tco.cli.help import Taught
+
 if TYPE_CHECKING:
     from tco.cli.emit import Answer
 
@@ -40,9 +42,10 @@ def completed(kind: str) -> Callable[[str], list[str]]:
     return complete
 
 
+WHAT_IF, HOW = "What if", "How the answer is given"  # headings of the shared options
 COMPLETED = {  # name of a command's own argument -> what completes it
     **dict.fromkeys(("scenario", "scenarios", "a", "b"), "scenarios"),
-    **{"system": "systems", "systems": "systems", "chip": "chips", "metric": "metrics"},
+    **{"system": "systems", "systems": "systems", "chip": "chips", "metric": "metrics", "study": "studies"},
 }
 # Name of an option in Python -> its type with its declaration, and its default, in the order of the help.
 SHARED: dict[str, tuple[Any, Any]] = {
@@ -53,6 +56,7 @@ SHARED: dict[str, tuple[Any, Any]] = {
                 "--plan",
                 metavar="AXIS=N,...",
                 help="Fix axes of the plan, such as tp=8,ep=1,batch=64; the others are searched. Or take a saved result's plan.",
+                rich_help_panel=WHAT_IF,
             ),
         ],
         None,
@@ -65,22 +69,44 @@ SHARED: dict[str, tuple[Any, Any]] = {
                 metavar="PATH=VALUE",
                 help="Replace an input, such as 'site.electricity_price=0.09 USD/kWh'. Repeatable.",
                 autocompletion=completed("settings"),
+                rich_help_panel=WHAT_IF,
             ),
         ],
         None,
     ),
     "variant": (
         Annotated[
-            list[str] | None, typer.Option("--variant", metavar="KEY=VALUE", help="Choose a variant of the system, such as switch=gen2. Repeatable.")
+            list[str] | None,
+            typer.Option(
+                "--variant", metavar="KEY=VALUE", help="Choose a variant of the system, such as switch=gen2. Repeatable.", rich_help_panel=WHAT_IF
+            ),
         ],
         None,
     ),
-    "data": (Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Your own data folder, laid over the shipped one.")], None),
-    "form": (Annotated[Form, typer.Option("--format", help="How the answer is printed.")], Form.table),
-    "output": (Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file, in the form of its ending.")], None),
-    "quiet": (Annotated[bool, typer.Option("--quiet", help="No notes on stderr.")], False),
+    "data": (
+        Annotated[
+            Path | None,
+            typer.Option(
+                "--data", metavar="DIR", help="Your own data folder, laid over the shipped one; ./data is taken anyway.", rich_help_panel=HOW
+            ),
+        ],
+        None,
+    ),
+    "form": (Annotated[Form, typer.Option("--format", help="How the answer is printed.", rich_help_panel=HOW)], Form.table),
+    "output": (
+        Annotated[
+            Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file, in the form of its ending.", rich_help_panel=HOW)
+        ],
+        None,
+    ),
+    "quiet": (Annotated[bool, typer.Option("--quiet", help="No notes on stderr.", rich_help_panel=HOW)], False),
     "redact": (
-        Annotated[bool, typer.Option("--redact", envvar="TCO_REDACT", show_envvar=False, help="Withhold whatever rests on values of your own.")],
+        Annotated[
+            bool,
+            typer.Option(
+                "--redact", envvar="TCO_REDACT", show_envvar=False, help="Withhold whatever rests on values of your own.", rich_help_panel=HOW
+            ),
+        ],
         False,
     ),
 }
@@ -170,7 +196,7 @@ def command(
         run.__name__, run.__doc__, run.__module__ = function.__name__, function.__doc__, function.__module__
         run.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
         run.__annotations__ = {one.name: one.annotation for one in (*own, *shared)}
-        group.command(name)(run)
+        group.command(name, cls=Taught)(run)
         return function
 
     return register

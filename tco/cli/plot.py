@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from tco.cli import Listing, app
+from tco.cli import app
+from tco.cli.help import Listing
 from tco.cli.options import Given, command
 
 SVG, PNG = ".svg", ".png"
@@ -83,7 +84,7 @@ def of_two(texts: list[str] | None, option: str) -> list[str | None]:
 def cost(
     given: Given,
     output: Output,
-    scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; none: the four headline racks.")] = None,
+    scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; left out: the four headline racks.")] = None,
     width: Width = WIDE,
 ) -> None:
     """Draw what a chip-hour costs, system beside system, by what is paid for."""
@@ -181,7 +182,7 @@ def drawn_map(
     given: Given,
     output: Output,
     vary: Annotated[list[str], typer.Option("--vary", metavar="PATH", help="An input to move; named twice, for the two axes.")],
-    scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; none: the four headline racks.")] = None,
+    scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; left out: the four headline racks.")] = None,
     metric: Annotated[str, typer.Option(metavar="METRIC", help="The metric by which one wins.")] = METRIC,
     start: Annotated[list[str] | None, typer.Option("--from", metavar="X", help="Where an input begins, in the order of --vary.")] = None,
     end: Annotated[list[str] | None, typer.Option("--to", metavar="Y", help="Where it ends; three times today's unless given.")] = None,

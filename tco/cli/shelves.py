@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tco.cli import Listing, app
+from tco.cli import app
+from tco.cli.help import Listing
 from tco.cli.options import Given, command
 
 if TYPE_CHECKING:
@@ -279,6 +280,7 @@ def show_scenario(given: Given, scenario: Id) -> None:
     """Show every input a scenario rests on, with its range and source."""
     from tco.chain.scenario import evaluate
     from tco.cli.load import catalogue_for
+    from tco.outputs.given import given_rows, given_table
 
     catalogue = catalogue_for(scenario, given.data)
     result = evaluate(scenario, catalogue=catalogue)
@@ -286,7 +288,8 @@ def show_scenario(given: Given, scenario: Id) -> None:
     rows: list[list[Any]] = [[path, text, "", None, None, "", "", ""] for path, text in sorted(result.texts.items())]
     rows += [[g.path, g.value, g.unit, g.low, g.high, g.as_of, g.kind, g.source] for _, g in sorted(result.inputs.items())]
     content = {"scenario": result.scenario, "title": result.title, "inputs": [dict(zip(header, row, strict=True)) for row in rows]}
-    send(given, "scenarios-show", catalogue, content, header, [["" if c is None else c for c in row] for row in rows], result.title)
+    cells = [["" if c is None else c for c in row] for row in rows]
+    send(given, "scenarios-show", catalogue, content, header, cells, result.title, given_table(result, given_rows(result)))
 
 
 # ---------------------------------------------------------------- sources

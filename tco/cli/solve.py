@@ -14,25 +14,43 @@ from tco.cli.options import Given, command
 def solve(
     given: Given,
     scenario: Annotated[str, typer.Argument(help="A scenario's name or file.")],
-    vary: Annotated[str, typer.Option("--vary", metavar="PATH", help="The input to move.")],
+    vary: Annotated[list[str], typer.Option("--vary", metavar="PATH", help="The input to move; of two, a map says who wins where.")],
     until: Annotated[
-        str, typer.Option("--until", metavar="METRIC=VALUE", help="The target: METRIC=VALUE, METRIC=+10%, or METRIC=SCENARIO for that scenario's.")
+        str,
+        typer.Option(
+            "--until",
+            metavar="METRIC=VALUE",
+            help="The target: METRIC=VALUE, METRIC=+10%, or METRIC=SCENARIO for that scenario's; of a map METRIC=SCENARIO,...",
+        ),
     ],
-    start: Annotated[str | None, typer.Option("--from", metavar="X", help="Where to begin to look; a thirtieth of today's unless given.")] = None,
-    end: Annotated[str | None, typer.Option("--to", metavar="Y", help="Where to end; thirty times today's unless given.")] = None,
+    start: Annotated[
+        list[str] | None, typer.Option("--from", metavar="X", help="Where to begin to look, for each input; a thirtieth of today's unless given.")
+    ] = None,
+    end: Annotated[list[str] | None, typer.Option("--to", metavar="Y", help="Where to end, for each; thirty times today's unless given.")] = None,
     baseline: Annotated[
         str | None, typer.Option("--baseline", metavar="SCENARIO", help="What a ratio is held against, gb200-nvl72 unless named.")
     ] = None,
     hold: Annotated[bool, typer.Option("--hold", help="Hold today's plan; it is chosen anew otherwise.")] = False,
 ) -> None:
-    """Find the value of an input at which a metric reaches a target: the break-even."""
+    """Find the value of an input at which a metric reaches a target: the break-even. Of two inputs, map who wins where."""
     from tco.cli.emit import Answer
+    from tco.foundation.errors import UsageError
+
+    for option, some in (("--from", start), ("--to", end)):
+        if some and len(some) != len(vary):
+            raise UsageError(f"{option} is given {len(some)} times and --vary {len(vary)}, expected one for each or none")
+    ends = [(start[at] if start else None, end[at] if end else None) for at in range(len(vary))]
+    if len(vary) > 1:
+        if baseline or hold:
+            raise UsageError("--baseline and --hold go with one --vary: a map compares scenarios, each with its own best plan")
+        mapped(scenario, vary, until, ends, given)
+        return
     from tco.cli.load import catalogue_for
     from tco.outputs.document import document
     from tco.outputs.solutions import HEADER, solution_document, solution_rows, solution_table
     from tco.studies.solve import solve as asked
 
-    found = asked(scenario, vary, until, (start, end), given.data, given.settings, given.variant, baseline=baseline, hold=hold)
+    found = asked(scenario, vary[0], until, ends[0], given.data, given.settings, given.variant, baseline=baseline, hold=hold)
     given.emit(
         Answer(
             lambda: document("solve", catalogue_for(scenario, given.data), solution_document(found)),
@@ -40,5 +58,32 @@ def solve(
             HEADER,
             solution_rows(found),
             found.notes,
+        )
+    )
+
+
+def mapped(scenario: str, vary: list[str], until: str, ends: list[tuple[str | None, str | None]], given: Given) -> None:
+    """Print who wins where over two inputs."""
+    from tco.cli.emit import Answer
+    from tco.cli.load import catalogue_for
+    from tco.foundation.errors import UsageError
+    from tco.outputs.document import document
+    from tco.outputs.maps import header, map_document, map_rows, map_table
+    from tco.studies.maps import map_of
+    from tco.studies.solve import is_number, target_of
+
+    if len(vary) > 2:
+        raise UsageError(f"--vary is given {len(vary)} times, expected one input or two")
+    metric, words = target_of(until)
+    if is_number(words):
+        raise UsageError(f"--until {until}: of two inputs a map says which scenario wins: expected METRIC=SCENARIO,...")
+    names = list(dict.fromkeys([scenario, *(one.strip() for one in words.split(","))]))
+    found = map_of(names, vary, metric, ends, given.settings, given.data, given.variant)
+    given.emit(
+        Answer(
+            lambda: document("solve-map", catalogue_for(scenario, given.data), map_document(found)),
+            lambda: [map_table(found)],
+            header(found),
+            map_rows(found),
         )
     )

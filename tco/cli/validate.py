@@ -19,13 +19,16 @@ if TYPE_CHECKING:
 def validate(
     given: Given,
     file: Annotated[Path, typer.Argument(metavar="FILE.csv", help="Measured kernels, collectives, training or serving.")],
-    kind: Annotated[str | None, typer.Option(help="kernels, collectives, training or inference; none: guessed from the header.")] = None,
+    kind: Annotated[str | None, typer.Option(help="kernels, collectives, training or inference; left out: guessed from the header.")] = None,
     against: Annotated[str | None, typer.Option(metavar="COLUMN", help="Score only the rows predicted as this column.")] = None,
     max_error: Annotated[float | None, typer.Option(min=0, help="Exit 1 if the median error (a fraction) is larger.")] = None,
     alias: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="What names in the rows mean: name,part or name,model.")] = None,
     rows: Annotated[bool, typer.Option("--rows", help="Also give every row: in JSON as rows, in CSV instead of the scores.")] = False,
     envelopes: Annotated[
         bool, typer.Option("--envelopes", help="Hold the best plan against the published runs of each chip, model, formats and lengths instead.")
+    ] = False,
+    back_test: Annotated[
+        bool, typer.Option("--back-test", help="Hold the rows against the P10 to P90 each chip would have been given had nobody measured it.")
     ] = False,
     report: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Also write KIND.csv, KIND.md and a scatter KIND.png there.")] = None,
 ) -> None:
@@ -44,6 +47,9 @@ def validate(
     catalogue = catalogue_for(None, given.data)
     inputs = plain_inputs(catalogue, given.settings)
     values = inputs.values(as_number)
+    if back_test:
+        held_against_ranges(file, catalogue, given)
+        return
     if envelopes:
         held_against_runs(file, catalogue, values, given)
         return
@@ -71,20 +77,38 @@ def held_against_runs(file: Path, catalogue: Catalogue, values: Values, given: G
     from tco.cli.emit import Answer
     from tco.foundation.errors import UsageError
     from tco.outputs.document import document
-    from tco.outputs.envelopes import COLUMNS, envelope_document, envelope_rows, envelope_table
-    from tco.studies.validation.envelopes import envelopes_of, summary
+    from tco.outputs.envelopes import COLUMNS, RUN_COLUMNS, envelope_document, envelope_rows, envelope_table
+    from tco.studies.validation.envelopes import envelopes_of, pairs, summary
     from tco.studies.validation.measured import read_measured
 
     kind, table = read_measured(file)
     if kind != "inference":
         raise UsageError(f"--envelopes: {file} holds {kind}, expected serving runs")
     found = [(one, summary(one.runs)) for one in envelopes_of(table, catalogue, values)]
-    whole = summary([run for one, _ in found for run in one.runs])
+    whole = summary([run for one, _ in found for run in one.runs]) | {"ratio_of_two": pairs([one for one, _ in found])}
     given.emit(
         Answer(
             lambda: document("validate", catalogue, envelope_document(str(file), found, whole)),
             lambda: [envelope_table(found, whole)],
-            (*COLUMNS, "tokens_per_s_per_user", "measured_tokens_per_s_per_chip", "best_tokens_per_s_per_chip", "ratio"),
+            (*COLUMNS, *RUN_COLUMNS),
             envelope_rows(found),
+        ),
+    )
+
+
+def held_against_ranges(file: Path, catalogue: Catalogue, given: Given) -> None:
+    """Print what share of a file's rows lies inside the ranges that other chips would have given them."""
+    from tco.cli.emit import Answer
+    from tco.outputs.back_tests import COLUMNS, back_test_document, back_test_rows, back_test_table
+    from tco.outputs.document import document
+    from tco.studies.validation.back_test import back_test
+
+    found = back_test(file, catalogue, given.settings)
+    given.emit(
+        Answer(
+            lambda: document("validate", catalogue, back_test_document(str(file), found)),
+            lambda: [back_test_table(file.name, found)],
+            COLUMNS,
+            back_test_rows(found),
         ),
     )

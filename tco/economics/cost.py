@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from tco.economics.finance import yearly_upkeep
 from tco.economics.flows import Flow, Terms, chip_hour
+from tco.economics.goodput import Failing
 from tco.economics.ownership import Holding, design_share, seller_margin, tax_on_purchase
 from tco.economics.rebates import Rebate
+from tco.economics.reliability import yearly_repairs
 from tco.economics.site import (
     building_price,
     liquid_building_rate,
     rate_without_backup,
     sidecar_price,
+    yearly_demand,
     yearly_energy,
     yearly_rent,
     yearly_staff,
 )
+from tco.economics.storage import stored_price, world_bytes, yearly_stored
 from tco.foundation.formula import formula, total
 from tco.foundation.provenance import SOURCED, worst
 from tco.foundation.trace import scope
@@ -63,12 +67,21 @@ def power_per_chip(power: Watt, chips: Chip) -> Any:
     return power / chips
 
 
+@formula(unit="USD", source="tco-model")
+def price_of_each(price: USD, count: Pure) -> Any:
+    """Price of one of some equal parts, or its share in the price of what holds them: c = C / n."""
+    return price / count
+
+
 @formula(unit="USD/chip/h", source="tco-model")
-def used_chip_hour(calendar: USDPerChipHour, availability: Pure, utilisation: Pure) -> Any:
-    """Cost of a chip-hour that is available and used: calendar cost / (availability x utilisation)."""
-    return calendar / (availability * utilisation)
+def used_chip_hour(calendar: USDPerChipHour, goodput: Pure, utilisation: Pure) -> Any:
+    """Cost of a chip-hour that makes progress and is used: calendar cost / (goodput x utilisation)."""
+    return calendar / (goodput * utilisation)
 
 
+REPAIRS = "terms.repairs"  # share of the parts that fail which the owner buys anew
+FLASH, OBJECTS = "parts.flash-storage.price_per_byte", "parts.object-storage.rent_per_byte"
+FLASH_CAPACITY, OBJECT_CAPACITY = "cluster.flash_capacity", "cluster.object_capacity"
 HARDWARE = ("servers", "network", "storage", "rent")  # classes whose price is that of the hardware; the others rest on terms
 
 
@@ -122,12 +135,12 @@ class Cost(NamedTuple):
     energy: Any  # per chip-hour
     per_chip_hour: Any
     gross_per_chip_hour: Any
-    availability: Any
+    goodput: Any  # share of the hours that failures leave
     utilisation: Any
 
     def used(self, per_chip_hour: Any) -> Any:
         """Return the cost of a used chip-hour for a cost per calendar hour."""
-        return used_chip_hour(per_chip_hour, self.availability, self.utilisation)
+        return used_chip_hour(per_chip_hour, self.goodput, self.utilisation)
 
 
 class Ledger:
@@ -172,20 +185,31 @@ def cost_of_world(
     rebates: list[Rebate],
     chips: float,
     tenure: str,
+    goodput: Any,
     sidecar: str | None = None,
     holding: Holding = Holding(),  # noqa: B008 - a constant
+    broken: Sequence[Failing] = (),
 ) -> Cost:
     """Return every cost line of a world of `chips` and their sums.
 
     `tenure` is 'own' or 'colocation'; `sidecar` is the part that cools liquid-cooled racks where the site cannot; `holding` says
-    what else of owner and racks decides which lines there are.
+    what else of owner and racks decides which lines there are; `broken` is what fails and the owner buys anew.
     """
     with scope("cost"):
-        return lines_and_sums(values, bill, network, rebates, chips, tenure, sidecar, holding)
+        return lines_and_sums(values, bill, network, rebates, chips, tenure, goodput, sidecar, holding, broken)
 
 
 def lines_and_sums(
-    values: Values, bill: Bill, network: Network, rebates: list[Rebate], chips: float, tenure: str, sidecar: str | None, holding: Holding
+    values: Values,
+    bill: Bill,
+    network: Network,
+    rebates: list[Rebate],
+    chips: float,
+    tenure: str,
+    goodput: Any,
+    sidecar: str | None,
+    holding: Holding,
+    broken: Sequence[Failing],
 ) -> Cost:
     """Return the cost of a world, its cells named in the place that is open."""
     ledger = Ledger(values, chips, holding.annuity)
@@ -197,9 +221,7 @@ def lines_and_sums(
         ledger.capital(f"network/{part.name}", "network", in_common[-1], part.kind, part.sources, part.inputs)
     network_price = total("network_share", in_common)
     all_network = total("scale_out_network", [*in_racks, network_price]) if in_racks else network_price
-    kinds = [line.kind for line in bill.lines if line.extended is not None]
-    storage = storage_price(bill.price, values["cluster.storage_share"])
-    ledger.priced("storage", "storage", storage, "cluster.storage_share", kinds=kinds)
+    storage = add_storage(ledger, values, bill, chips, holding.tiers)
     capex = total("capex", [bill.price, network_price, storage, *add_surcharges(ledger, values, bill, network_price, storage)])
     network_power = world_power_share(network.power, chips, values["cluster.chips"])
     it_power = total("it_power", [bill.power, network_power])
@@ -214,6 +236,7 @@ def lines_and_sums(
         ledger.priced("site/sidecar", "cooling", cooler, path)
         ledger.yearly("upkeep/sidecar", "upkeep", yearly_upkeep, cooler, "terms.maintenance")
     ledger.yearly("upkeep/equipment", "upkeep", yearly_upkeep, capex, "terms.maintenance")
+    add_repairs(ledger, values, bill, broken)
     gross = total("gross_cost_per_chip_hour", [line.usd_per_chip_hour for line in ledger.lines])
     for rebate in rebates:
         path = rebate.path.replace(".", "/")
@@ -233,9 +256,29 @@ def lines_and_sums(
         energy,
         calendar,
         gross,
-        values["terms.availability"],
+        goodput,
         values["terms.utilisation"],
     )
+
+
+def add_storage(ledger: Ledger, values: Values, bill: Bill, chips: float, tiers: tuple[bool, bool]) -> Any:
+    """Add storage as a share of the servers, or the tiers a cluster states instead: flash it buys, objects it rents; return what is bought."""
+    flash, objects = tiers
+    if not flash and not objects:
+        kinds = [line.kind for line in bill.lines if line.extended is not None]
+        storage = storage_price(bill.price, values["cluster.storage_share"])
+        ledger.priced("storage", "storage", storage, "cluster.storage_share", kinds=kinds)
+        return storage
+    bought: Any = 0.0
+    if flash:
+        with scope("storage", "flash"):
+            bought = stored_price(world_bytes(values[FLASH_CAPACITY], chips, values["cluster.chips"]), values[FLASH])
+        ledger.priced("storage/flash", "storage", bought, FLASH, FLASH_CAPACITY)
+    if objects:
+        with scope("storage", "objects"):
+            held = world_bytes(values[OBJECT_CAPACITY], chips, values["cluster.chips"])
+        ledger.yearly("storage/objects", "upkeep", yearly_stored, held, OBJECTS)
+    return bought
 
 
 def add_servers(ledger: Ledger, values: Values, bill: Bill, network: frozenset[str]) -> list[Any]:
@@ -271,6 +314,27 @@ def add_surcharges(ledger: Ledger, values: Values, bill: Bill, network: Any, sto
     return found
 
 
+def add_repairs(ledger: Ledger, values: Values, bill: Bill, broken: Sequence[Failing]) -> None:
+    """Add the parts bought anew for those that fail: their owner pays for a share, the rest a reset mends or the vendor replaces.
+
+    A part counts with what it contains, and for its share of what it is sold in.
+    """
+    if not broken:
+        return
+    found, paths = [], [REPAIRS]
+    for one in broken:
+        place = one.leaf.path
+        held = [line for line in bill.lines if line.extended is not None and (line.path == place or line.path.startswith(f"{place}/"))]
+        held = held or [line for line in bill.lines if line.extended is not None and place.startswith(f"{line.path}/")]
+        with scope("upkeep/repairs", place):
+            each = price_of_each(total("price", [line.extended for line in held]), one.leaf.quantity)
+            found.append(yearly_repairs(each, one.failures, values[REPAIRS]))
+        paths.append(one.path)
+    with scope("upkeep/repairs"):
+        whole = total("all_repairs", found)
+        ledger.add(ledger.terms.recurring("upkeep/repairs", "upkeep", whole, tuple(dict.fromkeys(paths))))
+
+
 def per_chip(share: Callable[..., Any], name: str, whole: Any, chips: float) -> Any:
     """Return a price or a power of the world per chip, in a place of its own."""
     with scope(name):
@@ -293,6 +357,8 @@ def add_site(ledger: Ledger, values: Values, it_power: Any, tenure: str, holding
         ledger.yearly("site/staff", "staff", yearly_staff, it_power, "site.staff")
     else:
         ledger.yearly("site/colocation", "building", yearly_rent, it_power, "site.colo_usd_per_kw_month")
+    if holding.demand_charge:
+        ledger.yearly("site/demand", "energy", yearly_demand, it_power, "site.pue_peak", "site.demand_charge")
     return ledger.yearly("site/energy", "energy", yearly_energy, it_power, "site.load_factor", "site.pue", "site.electricity_price")
 
 

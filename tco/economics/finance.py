@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tco.foundation.formula import formula, select
-from tco.foundation.units import USD, Chip, HourPerYear, Month, MonthPerYear, PerYear, Pure, USDPerYear, Year
+from tco.foundation.units import USD, Chip, HourPerYear, Month, MonthPerYear, PerYear, Pure, USDPerChipHour, USDPerYear, Year
 
 
 @formula(unit="1/year", source="nrel-atb")
@@ -80,3 +80,9 @@ def yearly_upkeep(price: USD, share: Pure, period: Year = 1) -> Any:
 def per_chip_hour(yearly_cost: USDPerYear, chips: Chip, hours_per_year: HourPerYear = 8760) -> Any:
     """A yearly cost of a world per installed chip and calendar hour: c = Y / (chips x 8,760 h)."""
     return yearly_cost / (chips * hours_per_year)
+
+
+@formula(unit="USD/year", source="tco-model")
+def chips_cost(hour: USDPerChipHour, chips: Chip, hours_per_year: HourPerYear = 8760) -> Any:
+    """What some chips cost in a year: Y = c x chips x 8,760 h."""
+    return hour * chips * hours_per_year

@@ -30,6 +30,18 @@ def ramped_share(time: Month, ramp: Month, least: Month = 1) -> Any:
 
 
 @formula(unit="", source="tco-model")
+def matured_share(time: Month, start: Pure, months: Month, least: Month = 1) -> Any:
+    """Share of the rate of mature software some months after the first revenue: e = s + (1 - s) min(1, t / max(T, 1 month))."""
+    return start + (1 - start) * np.minimum(time / np.maximum(months, least), 1)
+
+
+@formula(unit="", source="tco-model")
+def share_after_stop(stop: Hour, month: Hour = 730) -> Any:
+    """Share of a month that a stop leaves: 1 - t / 730 h."""
+    return np.maximum(1 - stop / month, 0)
+
+
+@formula(unit="", source="tco-model")
 def price_path(fall: Pure, time: Month, year: Month = 12) -> Any:
     """What is left of a price that falls by the same share every year: f = (1 - d)^(t/12)."""
     return (1 - fall) ** (time / year)

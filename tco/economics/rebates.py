@@ -113,6 +113,9 @@ def read_agreement(catalogue: Catalogue, name: str) -> Agreement:
     for key in ("supplier", "holder", "kind", "parts", "company", "from", "until"):
         if key not in document:
             raise DataError(f"{path}: the key {key!r} is missing")
+        texts = document[key] if key == "parts" else [document[key]]
+        if not isinstance(texts, list) or any(not isinstance(text, str) or not text for text in texts):
+            raise DataError(f"{path}: {key} is {document[key]!r}, expected {'a list of texts' if key == 'parts' else 'a text'}")
     if document["kind"] not in KINDS:
         raise unknown("kind of rebate", str(document["kind"]), KINDS, str(path))
     for key in ("from", "until"):

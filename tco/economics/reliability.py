@@ -1,21 +1,13 @@
-"""What failures leave of the time: how often parts fail, how many chips stop with one, and what a job loses by starting again."""
+"""The formulas of failures: hours that parts take down, lanes that are left, and what a job loses by starting again."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tco.catalog.systems import Leaf, System
-from tco.foundation.formula import formula, total
-from tco.foundation.trace import scope
-from tco.foundation.units import Hour, HourPerYear, PerYear, Pure, Second, SecondPerHour
-from tco.foundation.values import Values
-
-RATE = "failure_rate"  # attribute of parts that fail often enough to count
+from tco.foundation.formula import formula
+from tco.foundation.units import USD, Hour, HourPerYear, PerYear, Pure, Second, SecondPerHour
 
 
 @formula(unit="1/year", source="tco-model")
@@ -28,6 +20,67 @@ def failures_per_year(rate: PerYear, parts: Pure) -> Any:
 def stopped_share(failures: PerYear, stopped: Pure, chips: Pure, repair: Hour, hours_per_year: HourPerYear = 8760) -> Any:
     """Hours of chips lost for each that works: x = f x (chips a failure stops / chips) x repair / 8,760 h."""
     return failures * stopped / chips * (repair / hours_per_year)
+
+
+@formula(unit="", source="tco-model")
+def share_down(rate: PerYear, repair: Hour, hours_per_year: HourPerYear = 8760) -> Any:
+    """Share of the time that one part waits for repair: p = x / (1 + x), x = rate x repair / 8,760 h."""
+    waits = rate * (repair / hours_per_year)
+    return waits / (1 + waits)
+
+
+@formula(unit="", source="tco-model")
+def chance_down(down: Pure, ways: Pure, failed: Pure, left: Pure) -> Any:
+    """Chance that just so many of some equal parts are down: C(n, k) p^k (1 - p)^(n - k), the parts failing one by one."""
+    return ways * down**failed * (1 - down) ** left
+
+
+@formula(unit="", source="tco-model")
+def shortfall(chance: Pure, missing: Pure, needed: Pure) -> Any:
+    """Share of a bandwidth that is missing where some of the parts it needs are: s = P x missing / needed."""
+    return chance * missing / needed
+
+
+@formula(unit="", source="tco-model")
+def slowest_of(missing: Pure, groups: Pure, world: Pure, cluster: Pure) -> Any:
+    """Share that is missing where the slowest group of all worlds of a cluster sets the pace: 1 - (1 - s)^(groups x cluster / world)."""
+    return 1 - (1 - missing) ** (groups * cluster / world)
+
+
+@formula(unit="", source="tco-model")
+def stopped_chips(chance: Pure, holders: Pure, stopped: Pure, chips: Pure) -> Any:
+    """Hours of chips lost for each that works where a holder has lost more parts than it can spare: x = P x holders x chips each / chips."""
+    return chance * holders * stopped / chips
+
+
+@formula(unit="", source="tco-model")
+def time_lost(failures: PerYear, time: Second, seconds_per_hour: SecondPerHour = 3600, hours_per_year: HourPerYear = 8760) -> Any:
+    """Share of the time that goes with an event that stops all chips: x = f t / 8,760 h."""
+    return failures * (time / seconds_per_hour) / hours_per_year
+
+
+@formula(unit="1/year", source="tco-model")
+def events_of_cluster(rate: PerYear, parts: Pure, world: Pure, cluster: Pure) -> Any:
+    """Events of a year in a cluster of worlds: f = rate x parts of a world x cluster / world."""
+    return rate * parts * cluster / world
+
+
+@formula(unit="1/year", source="tco-model")
+def missed_events(events: PerYear, detected: Pure) -> Any:
+    """Events of a year that checks do not see: f (1 - d)."""
+    return events * (1 - detected)
+
+
+@formula(unit="", source="tco-model")
+def rest_of(share: Pure) -> Any:
+    """What a share leaves: 1 - s."""
+    return 1 - share
+
+
+@formula(unit="USD/year", source="tco-model")
+def yearly_repairs(price: USD, failures: PerYear, bought: Pure) -> Any:
+    """Parts that an owner buys anew for those that fail: R = f C x share he pays for."""
+    return price * failures * bought
 
 
 @formula(unit="", source="tco-model")
@@ -58,45 +111,24 @@ def daly_interval(stall: Second, between: Second) -> Any:
 
 
 @formula(unit="", source="daly2006")
-def share_kept(stall: Second, interval: Second, restart: Second, between: Second) -> Any:
-    """Share of its time a job keeps between checkpoints and failures: g = 1 - C / tau - (tau / 2 + R) / M, never below nothing."""
-    return np.maximum(1 - stall / interval - (interval / 2 + restart) / between, 0)
+def restart_loss(stall: Second, interval: Second, restart: Second, between: Second) -> Any:
+    """Share of its time a job loses between checkpoints and failures: x = C / tau + (tau / 2 + R) / M."""
+    return stall / interval + (interval / 2 + restart) / between
+
+
+@formula(unit="s", source="tco-model")
+def between_such(between: Second, share: Pure) -> Any:
+    """Mean time between failures of one kind, a share of all: M / s; of none, so long that nothing is lost."""
+    return between / np.maximum(share, 1e-12)
+
+
+@formula(unit="", source="tco-model")
+def progress(up: Pure, lost: Pure, straggling: Pure) -> Any:
+    """Share of the time in which a job that starts again after failures makes progress: g = a (1 - losses) (1 - stragglers), never below nothing."""
+    return up * np.maximum(1 - lost, 0) * (1 - straggling)
 
 
 @formula(unit="", source="tco-model")
 def share_of_progress(up: Pure, kept: Pure) -> Any:
-    """Share of the time in which a job that starts again after failures makes progress: g = a k."""
+    """Share of the time in which chips that are up make progress: g = a k."""
     return up * kept
-
-
-def chips_stopped(system: System, leaf: Leaf) -> float:
-    """Return the chips that stop with one part: a torus without optical switches loses its world, a switched rack what shares its tray."""
-    chips = system.chips
-    if system.fabric.get("kind") == "torus":
-        return min(chips, float(math.prod(system.fabric.get("block", (chips,)))))
-    holders = sum(other.quantity for other in system.leaves if other.path == leaf.parent) or 1.0
-    below = sum(other.quantity for other in system.leaves if other.part == system.chip and other.path.startswith(f"{leaf.parent}/"))
-    return max(below / holders, 1.0)
-
-
-def goodput(values: Values, system: System, states: Callable[[str], bool], trains: bool) -> Any:
-    """Return the share of the time that makes progress, as far as failures go; `states` says whether a part has a rate of failure.
-
-    A serving world goes on without the chips that wait for repair; a job that trains starts again from its last checkpoint.
-    """
-    chips, lost, often = system.chips, [], []
-    for leaf in system.leaves:
-        if states(leaf.part):
-            with scope(leaf.path):
-                failures = failures_per_year(values[f"parts.{leaf.part}.{RATE}"], leaf.quantity)
-                often.append(failures)
-                stopped = system.once(("stopped", leaf.path), partial(chips_stopped, system, leaf))
-                lost.append(stopped_share(failures, stopped, chips, values["failures.repair_time"]))
-    if not often:
-        return None
-    up = share_up(total("stopped", lost))
-    if not trains:
-        return up
-    stall = values["failures.checkpoint_stall"]
-    between = time_between_failures(total("failures", often), chips, values["cluster.chips"])
-    return share_of_progress(up, share_kept(stall, daly_interval(stall, between), values["failures.restart_time"], between))

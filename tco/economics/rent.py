@@ -19,7 +19,7 @@ def yearly_chip_rent(chips: Chip, rent: USDPerChipHour, hours_per_year: HourPerY
     return chips * rent * hours_per_year
 
 
-def cost_of_rent(values: Values, bill: Bill, network: Network, chip: str, chips: float) -> Cost:
+def cost_of_rent(values: Values, bill: Bill, network: Network, chip: str, chips: float, goodput: Any) -> Cost:
     """Return the cost of a world to a renter; racks and network draw their power all the same, and the rent pays for it."""
     with scope("cost"):
         ledger = Ledger(values, chips)
@@ -27,5 +27,4 @@ def cost_of_rent(values: Values, bill: Bill, network: Network, chip: str, chips:
         network_power = world_power_share(network.power, chips, values["cluster.chips"])
         it_power = total("it_power", [bill.power, network_power])
         power = per_chip(power_per_chip, "it_power", it_power, chips)
-        terms = values["terms.availability"], values["terms.utilisation"]
-        return Cost(ledger.lines, 0.0, 0.0, 0.0, 0.0, it_power, power, 0.0, hour, hour, *terms)
+        return Cost(ledger.lines, 0.0, 0.0, 0.0, 0.0, it_power, power, 0.0, hour, hour, goodput, values["terms.utilisation"])

@@ -58,6 +58,12 @@ def yearly_energy(it_power: Watt, load_factor: Pure, pue: Pure, price: USDPerWat
 
 
 @formula(unit="USD/year", source="tco-model")
+def yearly_demand(it_power: Watt, pue_peak: Pure, charge: USDPerWattMonth, months_per_year: MonthPerYear = 12) -> Any:
+    """What a utility charges for the highest draw of each month beside its energy: D = P x PUE_peak x charge x 12."""
+    return it_power * pue_peak * charge * months_per_year
+
+
+@formula(unit="USD/year", source="tco-model")
 def yearly_staff(it_power: Watt, staff: USDPerWattYear) -> Any:
     """Operating staff: S = P x cost per watt and year."""
     return it_power * staff

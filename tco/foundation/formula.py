@@ -227,8 +227,11 @@ _TAIL_UNDER = (
 
 def normal_cdf(x: Any) -> Any:
     """Cumulative distribution of the standard normal, to 1e-14: Hart's rational form, a continued fraction beyond 7.07."""
-    if hasattr(x, "select"):  # a symbol
-        return x.apply("normal_cdf")
+    return x.apply("normal_cdf") if hasattr(x, "select") else normal_form(x)  # an equation names it
+
+
+def normal_form(x: Any) -> Any:
+    """The form that `normal_cdf` is computed in, of a symbol too: for what has no such function."""
     z = np.maximum(x, -x)
     near = np.minimum(z, 7.07)
     over: Any = 0.0

@@ -61,7 +61,8 @@ def bounded(given: Input, minimum: float, maximum: float) -> Input:
     for name, number in (("value", given.value), ("low", given.low), ("high", given.high)):
         if number is not None and not (math.isfinite(number) and minimum <= number <= maximum):
             unit = given.unit or "1"
-            raise DataError(f"{given.where}: {given.path}: {name} {number:g} {unit} is outside {minimum:g} to {maximum:g} {unit}")
+            hint = f"; per cent are written '{number:g}%'" if unit == "ratio" and maximum < number <= 100 * maximum <= 100 else ""
+            raise DataError(f"{given.where}: {given.path}: {name} {number:g} {unit} is outside {minimum:g} to {maximum:g} {unit}{hint}")
     if given.low is not None and given.low > given.value:
         raise DataError(f"{given.where}: {given.path}: low {given.low:g} is above the value {given.value:g}")
     if given.high is not None and given.high < given.value:

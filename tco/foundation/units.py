@@ -8,6 +8,7 @@ the two equal. pint itself is imported only for a unit text the table lacks, and
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
@@ -62,6 +63,12 @@ USDPerWattYear = Annotated[Any, "USD/W/year"]
 USDPerChipHour = Annotated[Any, "USD/chip/h"]
 USDPerWattHour = Annotated[Any, "USD/Wh"]
 USDPerWatt = Annotated[Any, "USD/W"]
+USDPerByte = Annotated[Any, "USD/byte"]
+USDPerByteMonth = Annotated[Any, "USD/byte/month"]
+Gram = Annotated[Any, "g"]
+GramPerWattHour = Annotated[Any, "g/Wh"]
+GramPerChipHour = Annotated[Any, "g/chip/h"]
+GramPerMillionTokens = Annotated[Any, "g/Mtoken"]
 USDPerWattMonth = Annotated[Any, "USD/W/month"]
 MonthPerYear = Annotated[Any, "month/year"]
 USDPerMillionTokens = Annotated[Any, "USD/Mtoken"]
@@ -85,6 +92,9 @@ def unit_table() -> dict[str, Unit]:
     """Return the committed table: unit text -> factor and dimension."""
     rows = read_csv(data_directory() / "units.csv", ("unit", "factor", "dimension"))
     return {row["unit"]: Unit(float(row["factor"]), row["dimension"]) for _, row in rows}
+
+
+WRITTEN = {"USD/Wh": "USD/kWh", "byte": "GB", "byte/s": "GB/s", "FLOP/s": "TFLOP/s"}  # unit of a formula -> the one people write
 
 
 @cache
@@ -159,10 +169,21 @@ def parse_quantity(text: str, target: str) -> float:
     try:
         value = float(number)
     except ValueError:
-        raise DataError(f"{text!r} does not begin with a number; expected a value like '1.5 {target}'".rstrip(" '") + "'") from None
+        raise DataError(f"{text!r} does not begin with a number; expected a value like '{meant(text, target)}'") from None
     if not math.isfinite(value):
         raise DataError(f"{text!r} is not a finite number")
+    if not unit_text and unit(target).dimension != "dimensionless":
+        raise DataError(
+            f"{text!r} has none: unit '1' is dimensionless, expected {target!r} ({unit(target).dimension}), such as '{meant(text, target)}'"
+        )
     return convert(value, unit_text.strip(), target)
+
+
+def meant(text: str, target: str) -> str:
+    """Return how what was probably meant is written: without a sign of currency, and without marks between thousands."""
+    plain = re.sub(r"(?<=\d),(?=\d{3})", "", text.strip().lstrip("$\N{EURO SIGN}").strip())
+    number = re.match(r"[-+]?\d+(\.\d+)?", plain)
+    return f"{number[0] if number else '1.5'} {WRITTEN.get(target, target)}".rstrip()
 
 
 def table_rows() -> list[tuple[str, float, str]]:

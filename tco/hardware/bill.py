@@ -18,8 +18,7 @@ from tco.foundation.provenance import worst
 from tco.foundation.trace import scope
 from tco.foundation.units import USD, Pure, Watt
 from tco.foundation.values import Values
-from tco.hardware.silicon import INPUTS as SILICON_INPUTS
-from tco.hardware.silicon import built_up_price
+from tco.hardware.silicon import USUAL_YIELD, built_up_price, inputs_of_silicon
 
 
 @formula(unit="USD", source="tco-model")
@@ -74,9 +73,10 @@ class Bill(NamedTuple):
 class Pricing:
     """Prices parts once each, remembering kind and sources of what the price rests on."""
 
-    def __init__(self, values: Values, catalogue: Catalogue) -> None:
+    def __init__(self, values: Values, catalogue: Catalogue, dies: str = USUAL_YIELD) -> None:
         self.values = values
         self.catalogue = catalogue
+        self.dies = dies  # the model of their yield
         self.found: dict[str, tuple[Any, bool, tuple[str, ...]]] = {}
 
     def of(self, part: str) -> tuple[Any, bool, tuple[str, ...]]:
@@ -93,8 +93,8 @@ class Pricing:
             return values[own], False, (own,)
         if self.catalogue.has_part_value(part, "die_area"):
             with scope("parts", part):
-                price = values.derived(own, "USD", lambda: built_up_price(values, part))
-            return price, False, (own,) if values.has(own) else tuple(f"parts.{part}.{name}" for name in SILICON_INPUTS)
+                price = values.derived(own, "USD", lambda: built_up_price(values, part, self.dies))
+            return price, False, (own,) if values.has(own) else inputs_of_silicon(part, self.dies)
         return values[whole], True, (whole,)  # raises: the price is missing
 
 
@@ -139,9 +139,9 @@ def places_of(system: System, catalogue: Catalogue) -> list[Place]:
     return found
 
 
-def bill_of_materials(system: System, values: Values, catalogue: Catalogue) -> Bill:
-    """Price and power of every place of the tree; a missing price or power raises `DataError`."""
-    pricing = Pricing(values, catalogue)
+def bill_of_materials(system: System, values: Values, catalogue: Catalogue, dies: str = USUAL_YIELD) -> Bill:
+    """Price and power of every place of the tree, with one model of the yield of dies; a missing price or power raises `DataError`."""
+    pricing = Pricing(values, catalogue, dies)
     lines: list[BillLine] = []
     included: dict[str, str] = {}  # path -> the path whose price holds it
     assembly: Leaf | None = None

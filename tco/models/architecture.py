@@ -5,6 +5,7 @@ An architecture is structure: whole numbers that say which operators exist and h
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -85,13 +86,19 @@ READERS = {
 }
 
 
+SIZE = "total_parameters"  # key of a config whose other figures follow from it
+
+
 def is_stated(name: str) -> bool:
     """Say whether the name of a model is a list of figures."""
     return "=" in name and "/" not in name and not name.endswith(".json")
 
 
-def load_model(catalogue: Catalogue, name: str) -> Architecture:
-    """Return the architecture of a model of the catalogue, of figures stated in its place, or of a `config.json` a path leads to."""
+def load_model(catalogue: Catalogue, name: str, size: Callable[[], float] | None = None) -> Architecture:
+    """Return the architecture of a model of the catalogue, of figures stated in its place, or of a `config.json` a path leads to.
+
+    A model of a given size may be asked for in another: `size` says how many parameters, zero as many as its config says.
+    """
     if is_stated(name):
         from tco.models.stated import stated_model
 
@@ -101,10 +108,17 @@ def load_model(catalogue: Catalogue, name: str) -> Architecture:
         path = Path(name) / "config.json" if is_folder(Path(name)) else Path(name)
         if path.suffix != ".json":
             raise unknown("model", name, catalogue.models)
-        return architecture(read_config(path), path.resolve().parent.name, str(path))
+        return architecture(of_size(read_config(path), size), path.resolve().parent.name, str(path))
     path = catalogue.models[name]
-    found: Architecture = catalogue.once(path, lambda: architecture(read_config(path), name, str(path)))
+    content = of_size(catalogue.once(("config", path), lambda: read_config(path)), size)
+    found: Architecture = catalogue.once((path, content.get(SIZE)), lambda: architecture(content, name, str(path)))
     return found
+
+
+def of_size(content: dict[str, Any], size: Callable[[], float] | None) -> dict[str, Any]:
+    """Return the config of a model, in another size if it is one of a given size and another is asked for."""
+    wanted = round(size()) if size is not None and SIZE in content else 0
+    return content | {SIZE: wanted} if wanted else content
 
 
 def refusal(kind: str, where: str) -> DataError:

@@ -24,9 +24,14 @@ def up_and_down(f: FeedForward, hidden: int, width: Any) -> tuple[Side, Side]:
 
 
 def projections(a: Attention, hidden: int, tensor_parallel: Any) -> dict[str, Side]:
-    """Return one chip's projections by name: per-head ones split over the group, MLA's latent ones whole on every rank."""
+    """Return one chip's projections by name: per-head ones split over the group, latent and compressed ones whole on every rank."""
     heads = a.heads / tensor_parallel
     out = {"attention out": (heads * a.v_dim, hidden)}
+    if a.out_rank:  # heads leave in groups, each through a low rank
+        out = {"out down": (heads * a.v_dim, a.out_rank), "attention out": (a.out_groups * a.out_rank / tensor_parallel, hidden)}
+    if a.shared_key_value:
+        pooled = {"compressor": (hidden, 2 * a.qk_dim * (2 if a.top_tokens else 1))} if a.compression else {}
+        return {"attention down": (hidden, a.q_rank + a.cached), **pooled, "query up": (a.q_rank or hidden, heads * a.qk_dim), **out}
     if not a.latent:
         queries = heads * a.qk_dim * (2 if a.gated else 1)  # a gate is as wide as its query
         return {"query key value": (hidden, queries + keys_and_values(a, tensor_parallel)), **out}

@@ -52,7 +52,7 @@ def bill_document(system: System, bill: Bill, rebates: Sequence[Rebate]) -> dict
     """Return the content of the JSON document."""
     lines = []
     for line in bill.lines:
-        cells = dict(zip(HEADER, bill_cells(line), strict=True))
+        cells = dict(zip(HEADER, bill_cells(line), strict=True)) | {"own": line.overlay}
         for name in ("quantity", "unit_price_usd", "extended_usd", "power_w"):
             cells[name] = number(cells[name])
         lines.append(cells)

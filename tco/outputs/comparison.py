@@ -1,46 +1,58 @@
-"""Scenarios side by side: the table, the rows and the document of `tco compare`."""
+"""Scenarios side by side: what `tco compare` says of each in words, its rows and its document."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS, TRAINING
 from tco.chain.result import Result
 from tco.outputs.document import number
-from tco.outputs.table import Table, significant
+from tco.outputs.table import significant
 
-# What the table prints, in readable units: metric -> (label, unit shown, size of that unit in the metric's own)
-SHOWN: tuple[tuple[str, str, str, float], ...] = (
-    ("chips", "chips in the scale-up world", "", 1),
-    ("capex_usd_per_chip", "IT price a chip", "USD", 1),
-    ("rebate_usd_per_chip", "supplier rebates a chip", "USD", 1),
-    ("network_usd_per_chip", "of it network, NIC to spine", "USD", 1),
-    ("it_power_w_per_chip", "IT power a chip", "W", 1),
-    ("tco_gross_usd_per_chip_hour", "cost a chip-hour, gross", "USD", 1),
-    ("tco_usd_per_chip_hour", "cost a chip-hour, net", "USD", 1),
-    ("tco_usd_per_used_chip_hour", "cost a used chip-hour", "USD", 1),
-    ("peak_fp8_flop_per_s", "dense FP8 peak", "PFLOP/s", 1e15),
-    ("hbm_bytes", "HBM", "GB", 1e9),
-    ("hbm_byte_per_s", "HBM bandwidth", "TB/s", 1e12),
-    ("scale_up_byte_per_s", "scale-up, each way", "GB/s", 1e9),
-    ("usd_per_peak_fp8_pflop_hour", "cost an FP8 PFLOP/s-hour", "USD", 1),
-    ("output_tokens_per_s_per_chip", "output tokens/s a chip", "", 1),
-    ("tokens_per_s_per_user", "tokens/s a user", "", 1),
-    ("tokens_per_s_per_facility_mw", "output tokens/s a site MW", "", 1),
-    ("usd_per_million_output_tokens", "cost / million output tokens", "USD", 1),
-    ("usd_per_million_tokens", "cost / million tokens, all", "USD", 1),
-    ("perf_per_tco_gross_vs_baseline", "performance per cost, gross", "x", 1),
-    ("perf_per_tco_vs_baseline", "performance per cost, net", "x", 1),
-    ("step_s", "training step", "s", 1),
-    ("mfu", "model FLOPs utilisation", "%", 0.01),
-    ("exposed_communication", "of a step waits for links", "%", 0.01),
-    ("pipeline_bubble", "of a step pipeline stages idle", "%", 0.01),
-    ("train_usd_per_trillion_tokens", "cost / trillion training tokens", "million USD", 1e6),
-)
+# What tables print, in readable units: heading -> metric -> (label, unit shown, size of that unit in the metric's own)
+GROUPS: dict[str, dict[str, tuple[str, str, float]]] = {
+    "performance per cost, more is better": {
+        "perf_per_tco_vs_baseline": ("performance per cost", "x", 1),
+        "perf_per_tco_gross_vs_baseline": ("performance per cost, gross", "x", 1),
+    },
+    "cost, less is better": {
+        "usd_per_million_output_tokens": ("cost of a million output tokens", "USD", 1),
+        "usd_per_million_tokens": ("cost of a million tokens, all", "USD", 1),
+        "train_usd_per_trillion_tokens": ("cost of a trillion training tokens", "million USD", 1e6),
+        "tco_usd_per_used_chip_hour": ("cost of a used chip-hour", "USD", 1),
+        "tco_usd_per_chip_hour": ("cost of a chip-hour", "USD", 1),
+        "tco_gross_usd_per_chip_hour": ("cost of a chip-hour, gross", "USD", 1),
+        "usd_per_peak_fp8_pflop_hour": ("cost of an FP8 PFLOP/s-hour", "USD", 1),
+        "capex_usd_per_chip": ("IT price a chip", "USD", 1),
+        "network_usd_per_chip": ("of it network", "USD", 1),
+        "rebate_usd_per_chip": ("rebates a chip", "USD", 1),
+    },
+    "speed": {
+        "output_tokens_per_s_per_chip": ("output tokens/s a chip", "", 1),
+        "tokens_per_s_per_user": ("tokens/s a user", "", 1),
+        "tokens_per_s_per_facility_mw": ("tokens/s a site MW", "", 1),
+        "step_s": ("training step", "s", 1),
+        "mfu": ("model FLOPs utilisation", "%", 0.01),
+        "exposed_communication": ("of a step links waited for", "%", 0.01),
+        "pipeline_bubble": ("of a step stages idle", "%", 0.01),
+    },
+    "what they rest on": {
+        "chips": ("chips in one world", "", 1),
+        "it_power_w_per_chip": ("IT power a chip", "W", 1),
+        "grid_co2e_g_per_chip_hour": ("grid CO2e a chip-hour", "g", 1),
+        "embodied_co2e_g_per_chip_hour": ("embodied CO2e a chip-hour", "g", 1),
+        "peak_fp8_flop_per_s": ("dense FP8 peak", "PFLOP/s", 1e15),
+        "hbm_bytes": ("HBM", "GB", 1e9),
+        "hbm_byte_per_s": ("HBM bandwidth", "TB/s", 1e12),
+        "scale_up_byte_per_s": ("scale-up each way", "GB/s", 1e9),
+    },
+}
+SHOWN = [(metric, *how) for group in GROUPS.values() for metric, how in group.items()]
+COSTS = {name for name in METRICS if any(word in name for word in ("usd", "power", "co2e"))} | RATIOS
+SEVERAL = "several workloads"
 PHASES = ("decode", "prefill", "step")
-COSTS = {name for name in METRICS if "usd" in name or "power" in name} | RATIOS
 
 
 def kinds_of(metric: str) -> frozenset[str]:
@@ -50,16 +62,39 @@ def kinds_of(metric: str) -> frozenset[str]:
     return frozenset({"serving", "stated"}) if metric in PERFORMANCE else frozenset({"serving", "training", "stated"})
 
 
+def is_estimated(result: Result, metric: str) -> bool:
+    """Say whether a metric rests on an estimate, an assumption or a prior."""
+    firm = bool(result.shares) and all(kinds.get("sourced", 1.0) >= 0.9995 for kinds in result.shares.values())
+    return (metric in COSTS and not firm) or metric in PERFORMANCE
+
+
+def marked(result: Result, metric: str, text: str) -> str:
+    """Return a number with a tilde before it where it rests on an estimate, an assumption or a prior."""
+    return (f"~{text}" if is_estimated(result, metric) else text) if text else "-"
+
+
 def premises(results: Sequence[Result]) -> list[str]:
-    """Return the lines that state perspective, date, life, rate and utilisation: one line if they are common to all."""
-    lines = [premise(result) for result in results]
-    if len(set(lines)) == 1:
-        return [lines[0]]
-    return [f"{result.scenario}: {line}" for result, line in zip(results, lines, strict=True)]
+    """Return the lines that state perspective, date, life, rate, utilisation and site."""
+    return by_words(results, premise) if results else []
+
+
+def workloads(results: Sequence[Result]) -> list[str]:
+    """Return the lines that say who does what, where the title could not."""
+    return by_words(results, workload_words) if workload_line(results) == SEVERAL else []
+
+
+def by_words(results: Sequence[Result], words: Callable[[Result], str]) -> list[str]:
+    """Return what is said of results: one line if it is common to all, else a line for each that differs, and one for most of them."""
+    lines = [words(result) for result in results]
+    most = max(lines, key=lines.count)
+    if lines.count(most) == len(lines):
+        return [most]
+    rest = [f"{result.scenario}: {line}" for result, line in zip(results, lines, strict=True) if line != most or lines.count(most) == 1]
+    return rest if lines.count(most) == 1 else [*rest, f"the others: {most}"]
 
 
 def premise(result: Result) -> str:
-    """Return the terms a result rests on, in one line: a renter has no rate, and a contract in place of a life."""
+    """Return the terms and the site a result rests on, in one line: a renter has no rate, no site, and a contract in place of a life."""
     inputs, texts = result.inputs, result.texts
     terms = {name: inputs[f"terms.{name}"].value for name in ("life", "rate", "utilisation") if f"terms.{name}" in inputs}
     owner = texts.get("terms.owner")
@@ -69,79 +104,19 @@ def premise(result: Result) -> str:
         f"life {terms['life']:g} years" if "rate" in terms else f"contract of {terms['life']:g} years",
         *([f"rate {terms['rate'] * 100:g} %"] if "rate" in terms else []),
         f"utilisation {terms['utilisation'] * 100:g} %",
+        *site_words(result),
     ]
     return " | ".join(parts)
 
 
-def marked(result: Result, metric: str, text: str) -> str:
-    """Return a number with a tilde before it where it rests on an estimate, an assumption or a prior."""
-    if not text:
-        return "-"
-    firm = bool(result.shares) and all(kinds.get("sourced", 1.0) >= 0.9995 for kinds in result.shares.values())
-    estimated = (metric in COSTS and not firm) or metric in PERFORMANCE
-    return f"~{text}" if estimated else text
-
-
-# What a filled site comes to: key -> (label, unit shown, size of that unit in the key's own)
-HALL: tuple[tuple[str, str, str, float], ...] = (
-    ("racks", "site: racks", "", 1),
-    ("chips", "site: chips", "", 1),
-    ("it_power_w", "site: IT power used", "MW", 1e6),
-    ("capex_usd", "site: IT price", "million USD", 1e6),
-    ("output_tokens_per_s", "site: output tokens/s", "", 1),
-    ("margin_usd_per_mw_year", "site: margin a MW and year", "million USD", 1e6),
-)
-Hall = Mapping[str, float | None] | None
-
-
-def hall_rows(halls: Sequence[Hall]) -> list[Sequence[str]]:
-    """Return the rows of the table that say what each system makes of the site's power; none where no site is filled."""
-    rows: list[Sequence[str]] = []
-    for key, label, unit, size in HALL if halls else ():
-        values = [None if hall is None else hall[key] for hall in halls]
-        if any(value is not None for value in values):
-            cells = ["-" if value is None else f"~{significant(value / size)}" for value in values]
-            rows.append((f"{label}, {unit}" if unit else label, *cells))
-    return rows
-
-
-def comparison_table(
-    results: Sequence[Result],
-    baseline: str,
-    more: Sequence[Sequence[str]] = (),
-    ranges: Sequence[Sequence[str]] = (),
-    drivers: Sequence[str] = (),
-) -> Table:
-    """Return the table of `tco compare`: a row for each metric, a column for each scenario.
-
-    The rows of ranges stand under the metric they are of, and the lines of drivers below the table.
-    """
-    rows: list[Sequence[str]] = []
-    kinds = {result.texts["workload.kind"] for result in results}
-    for metric, label, unit, size in SHOWN:
-        if kinds.isdisjoint(kinds_of(metric)):
-            continue
-        cells = []
-        for result in results:
-            value = result.metrics[metric]
-            cells.append(marked(result, metric, significant(None if value is None else value / size)))
-        rows.append((f"{label}, {unit}" if unit and unit != "x" else label, *cells))
-        if metric == "perf_per_tco_vs_baseline":
-            rows += ranges
-    rows += [*(() if not kinds.isdisjoint(kinds_of("perf_per_tco_vs_baseline")) else ranges), *more]
-    rows += [(f"{phase} bound by", *(binding(result, phase) for result in results)) for phase in PHASES if any(phase in r.bounds for r in results)]
-    for name, of in (("hardware", "hardware price"), ("terms", "terms and site")):
-        rows.append((f"{of}: sourced/estimated/assumed", *(kinds_in_words(result, name) for result in results)))
-    rows += formats_rows(results)
-    rows.append(("performance anchored on", *(result.standing.short for result in results)))
-    below = [
-        "~ rests on an estimate, an assumption or a prior; prior: no measurement of this kind is public "
-        f"of this chip or of those it shares its practice with. Baseline: {baseline}."
-    ]
-    if "serving" in kinds:
-        below.append(f"Performance: {practice_words(results)}.")
-    below += [*dict.fromkeys(result.order for result in results if result.order), *drivers]
-    return Table(("", *(result.scenario for result in results)), rows, title_of(results), premises(results), below)
+def site_words(result: Result) -> list[str]:
+    """Return the site in words, with the price of its electricity; nothing where the answer rests on none."""
+    price = result.inputs.get("site.electricity_price")
+    if price is None:
+        return []
+    value, unit = price.shown or (price.value, price.unit)
+    name = result.origin.documents.get("site") if result.origin else None
+    return [f"{name or 'electricity'} at {significant(value)} {unit}"]
 
 
 def kinds_in_words(result: Result, name: str) -> str:
@@ -164,16 +139,24 @@ def workload_line(results: Sequence[Result]) -> str:
         lines = {words(result) for result in results}
         if len(lines) == 1:
             return lines.pop()
-    return "several workloads"
+    return SEVERAL
 
 
+def is_one_workload(results: Sequence[Result]) -> bool:
+    """Say whether all results are of one workload, so that their costs may be held against each other."""
+    return workload_line(results) != SEVERAL
+
+
+SEVERAL = "several workloads"
 PARTS = {"precision": "weights", "attention_format": "attention", "expert_format": "experts", "attention_core_format": "attention core"}
 
 
 def formats_of(result: Result) -> dict[str, str]:
     """Return the format of the weights, and of the parts of a model that have another."""
     texts = result.texts
-    whole = texts["workload.precision"]
+    whole = texts.get("workload.precision")  # no model, no format
+    if whole is None:
+        return {}
     found = {words: texts.get(f"workload.{name}", whole) for name, words in PARTS.items()}
     return {words: form for words, form in found.items() if form != whole or words == PARTS["precision"]}
 
@@ -195,7 +178,7 @@ def formats_rows(results: Sequence[Result]) -> list[Sequence[str]]:
     """Return a row for each part whose format differs between results."""
     shared, found = common_formats(results), [formats_of(result) for result in results]
     names = [words for words in PARTS.values() if words not in shared and any(words in one for one in found)]
-    return [(f"format of {words}", *(one.get(words, one[PARTS["precision"]]).upper() for one in found)) for words in names]
+    return [(f"format of {words}", *(one.get(words, one.get(PARTS["precision"], "-")).upper() for one in found)) for words in names]
 
 
 def practice_words(results: Sequence[Result]) -> str:
@@ -219,7 +202,8 @@ def workload_words(result: Result, formats: Mapping[str, str] | None = None) -> 
         return f"{texts['workload.model']} training, {step}, {texts['workload.precision'].upper()}, {values['chips']:,.0f} chips"
     tokens = f"{values['input_tokens']:,.0f} tokens in, {values['output_tokens']:,.0f} out"
     words = formats_words(formats_of(result) if formats is None else formats)
-    return f"{texts['workload.model']}, {tokens}, {words}{', ' if words else ''}at least {values['interactivity']:g} tokens/s a user"
+    target = [f"at least {values['interactivity']:g} tokens/s a user"] if "interactivity" in values else []  # of a plan that is held there is none
+    return ", ".join([texts["workload.model"], tokens, *filter(None, [words]), *target])
 
 
 def binding(result: Result, phase: str) -> str:
@@ -250,7 +234,11 @@ def validation(result: Result) -> dict[str, Any]:
 
 
 def comparison_document(
-    results: Sequence[Result], baseline: str, halls: Sequence[Hall] = (), ranges: Sequence[Mapping[str, Any]] = ()
+    results: Sequence[Result],
+    baseline: str,
+    halls: Sequence[Mapping[str, float | None] | None] = (),
+    ranges: Sequence[Mapping[str, Any]] = (),
+    verdict: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the content of the JSON document; `ranges` are what each row says of its ranges."""
     rows: list[dict[str, Any]] = [
@@ -262,6 +250,7 @@ def comparison_document(
             "bounds": result.bounds,
             "perspective": result.perspective,
             "shares": result.shares,
+            "own_values": sum(given.overlay for given in result.inputs.values()),
             "validated": validation(result),
             "bill_dates": bill_dates(result),
             "notes": [*missing_notes(result), *result.notes, *result.ages.notes, result.standing.text],
@@ -273,7 +262,7 @@ def comparison_document(
     for row, some in zip(rows, ranges, strict=bool(ranges)):
         row.update(some)
     given = {path: text for result in results for path, text in set_of(result).items()}
-    return {"baseline": baseline, "inputs": inputs_of(results), "set": given, "rows": rows}
+    return {"verdict": verdict, "baseline": baseline, "inputs": inputs_of(results), "set": given, "rows": rows}
 
 
 NAMED = ("terms.date", "workload.model", "workload.practice", "workload.software", "workload.engine")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tco.chain.result import Result
+from tco.economics.cost import CostLine
 from tco.foundation.provenance import SOURCED
 from tco.outputs.comparison import bill_dates, kinds_in_words, missing_notes, premise
 from tco.outputs.document import number
@@ -15,25 +16,35 @@ HEADER = ("path", "asset", "usd", "usd_per_chip_hour", "kind", "sources")
 
 
 def cost_table(result: Result) -> Table:
-    """Return the cost lines of one scenario, the largest first within each class of asset."""
+    """Return the cost lines of one scenario by class of asset with its sum and its share, the largest line first within each."""
     rows: list[Sequence[str]] = []
+    whole = float(result.metrics["tco_usd_per_chip_hour"])
     order = list(dict.fromkeys(line.asset for line in result.lines))
     for asset in order:
         lines = sorted((line for line in result.lines if line.asset == asset), key=lambda line: -abs(float(line.usd_per_chip_hour)))
-        subtotal = sum(float(line.usd_per_chip_hour) for line in lines)
-        rows.append((asset.upper(), "", significant(subtotal), "", ""))
+        rows.append((asset.upper(), *sums(lines, whole), "", ""))
         for line in lines:
-            hourly = ("" if line.kind in SOURCED else "~") + significant(line.usd_per_chip_hour)
             own = " (own)" if line.overlay else ""
-            rows.append((f"  {line.path.partition('/')[2] or line.path}", significant(line.usd), hourly, line.kind + own, ", ".join(line.sources)))
-    rows.append(("COST A CHIP-HOUR", "", significant(result.metrics["tco_usd_per_chip_hour"], 5), "", ""))
+            rows.append((f"  {line.path.partition('/')[2] or line.path}", *sums([line], whole), line.kind + own, ", ".join(line.sources)))
+    _, hourly, share = sums(result.lines, whole, 5)
+    rows.append(("COST A CHIP-HOUR", "", hourly, share, "", ""))
+    mark = "~" if hourly.startswith("~") else ""
     gross, used = result.metrics["tco_gross_usd_per_chip_hour"], result.metrics["tco_usd_per_used_chip_hour"]
     below = [
-        f"Before rebates {significant(gross)}; a used chip-hour costs {significant(used)}. USD of one world of {result.metrics['chips']:g} chips.",
+        f"Before rebates {mark}{significant(gross)}; a used chip-hour costs {mark}{significant(used)}. "
+        f"USD of one world of {result.metrics['chips']:g} chips.",
         f"Sourced/estimated/assumed: hardware price {kinds_in_words(result, 'hardware')}, terms and site {kinds_in_words(result, 'terms')}. "
         "~ rests on an estimate or an assumption.",
     ]
-    return Table(("", "USD", "USD/chip-hour", "kind", "source"), rows, result.title, [premise(result)], below, "lrrll")
+    return Table(("", "USD", "USD/chip-hour", "%", "kind", "source"), rows, result.title, [premise(result)], below, "lrrrll")
+
+
+def sums(lines: Sequence[CostLine], whole: float, digits: int = 4) -> tuple[str, str, str]:
+    """Return what some lines come to: the purchase, a chip-hour, marked where any of them rests on an estimate, and its share in per cent."""
+    hourly = sum(float(line.usd_per_chip_hour) for line in lines)
+    bought = [float(line.usd) for line in lines if line.usd is not None]
+    mark = "" if all(line.kind in SOURCED for line in lines) else "~"
+    return (significant(sum(bought)) if bought else ""), mark + significant(hourly, digits), f"{hourly / whole * 100:.1f}" if whole else ""
 
 
 def cost_rows(result: Result) -> list[list[Any]]:
@@ -61,6 +72,7 @@ def cost_document(result: Result) -> dict[str, Any]:
             "usd_per_chip_hour": number(line.usd_per_chip_hour),
             "kind": line.kind,
             "sources": list(line.sources),
+            "own": line.overlay,
         }
         for line in result.lines
     ]

@@ -5,7 +5,7 @@ A node is known by its id, which no other node has and which does not move with 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
@@ -36,6 +36,7 @@ class View(NamedTuple):
     catalogue: Catalogue
     depth: int | None = None
     dates: Mapping[str, str] = {}  # of inputs, by path
+    own: Collection[str] = ()  # inputs that are a person's own, by path
 
     def ends(self, level: int) -> bool:
         """Say whether nothing below a level is shown."""
@@ -72,6 +73,8 @@ def explanation_document(metric: str, root: Node, view: View) -> dict[str, Any]:
             made["kind"] = node.kind
             if date := view.dates.get(node.path or ""):
                 made["as_of"] = date
+            if node.path in view.own:
+                made["own"] = True
             if node.note:
                 made["note"] = node.note
         elif view.ends(level):
@@ -93,7 +96,8 @@ def origin(node: Node, view: View) -> str:
     if node.source == STRUCTURE:
         return STRUCTURE
     date = view.dates.get(node.path or "")
-    return f"{node.kind}{f' {date}' if date else ''}; {source_text(node, view.catalogue)}"
+    own = " (own)" if node.path in view.own else ""
+    return f"{node.kind}{own}{f' {date}' if date else ''}; {source_text(node, view.catalogue)}"
 
 
 def explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:

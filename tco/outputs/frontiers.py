@@ -57,8 +57,8 @@ def frontier_document(frontiers: Sequence[Frontier]) -> dict[str, Any]:
         rows.append(
             {
                 **dict(zip(HEADER[:4], names(frontier), strict=True)),
-                "tco_usd_per_used_chip_hour": decode.metric("tco_usd_per_used_chip_hour"),
-                "prefill_tco_usd_per_used_chip_hour": prefill.metric("tco_usd_per_used_chip_hour"),
+                "tco_usd_per_used_chip_hour": decode.result.metrics["tco_usd_per_used_chip_hour"],
+                "prefill_tco_usd_per_used_chip_hour": prefill.result.metrics["tco_usd_per_used_chip_hour"],
                 "interactivity_tokens_per_s": number(decode.values["workload.interactivity"]),
                 "plans": frontier.plans,
                 "feasible": frontier.feasible,

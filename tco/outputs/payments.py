@@ -32,6 +32,8 @@ def payment_document(money: Money) -> dict[str, Any]:
         "break_even_usd_per_million_output_tokens": money.break_even_tokens,
         "break_even_utilisation": money.break_even_utilisation,
         "delay_usd_per_rack_month": money.delay_cost,
+        "working_capital_usd": money.tied_up,
+        "carrying_usd": money.carrying,
     }
     books = [{"year": book.year, "straight_line_usd": book.straight_line, "declining_usd": book.declining} for book in money.books]
     return {"cash_flow": paid, "money": {name: number(value) for name, value in found.items()}, "books": books, "money_notes": money.notes}
@@ -74,3 +76,6 @@ def lines_below(result: Result, money: Money) -> Iterator[str]:
         yield f"At the rent stated, owning pays from a utilisation of {money.break_even_utilisation * 100:.0f} %."
     if money.delay_cost is not None:
         yield f"A month's delay costs {significant(money.delay_cost)} USD a rack."
+    if money.carrying > 0:
+        interest = significant(money.carrying)
+        yield f"{significant(money.tied_up)} USD are paid before the first month of operation; interest on it until then is {interest}."

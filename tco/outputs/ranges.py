@@ -16,17 +16,17 @@ MILLION = 1e6
 DIGITS = 2  # of a range
 
 
-def range_rows(found: Sequence[Sureness], baseline: str) -> list[Sequence[str]]:
+def range_rows(found: Sequence[Sureness]) -> list[tuple[str, ...]]:
     """Return the rows of the table under the answer: its range, and the chance to beat the baseline; of training the range of its cost."""
-    rows: list[Sequence[str]] = []
-    for metric, label, size in ((RATIO, "P10 to P90 of it", 1.0), (TRAINING_COST, "P10 to P90 of training cost, million USD", MILLION)):
+    rows: list[tuple[str, ...]] = []
+    for metric, label, size in ((RATIO, "P10 to P90", 1.0), (TRAINING_COST, "P10 to P90 of a trillion training tokens, million USD", MILLION)):
         cells = [between(one, metric, size) for one in found]
         if any(cell != "-" for cell in cells):
             rows.append((label, *cells))
     if any(one.drivers for one in found):
-        rows.append((f"chance to be better than {baseline}", *(percent(one.probability if one.drivers else None) for one in found)))
+        rows.append(("chance to be better", *(percent(one.probability if one.drivers else None) for one in found)))
     if any(one.meets is not None for one in found):
-        rows.append(("draws that meet the target", *(percent(one.meets) for one in found)))
+        rows.append(("draws on target", *(percent(one.meets) for one in found)))
     return rows
 
 
@@ -50,9 +50,14 @@ def range_lines(names: Sequence[str], found: Sequence[Sureness]) -> list[str]:
     """Return what drives each answer and what would flip it, and how the ranges were found."""
     driven = [(name, of.drivers) for name, of in zip(names, found, strict=bool(found)) if of.drivers]
     lines = [f"{name} is moved most by {'; '.join(map(driver_words, drivers))}." for name, drivers in driven]
+    return [*lines, *drawn_words(found)]
+
+
+def drawn_words(found: Sequence[Sureness]) -> list[str]:
+    """Return how the ranges were found, if there are any."""
     draws = max((of.draws for of in found), default=0)
     said = f"Ranges: {draws} draws of every input within its low and high, plan and structure held; ratio and chance count draws that both meet."
-    return [*lines, said] if draws else lines
+    return [said] if draws else []
 
 
 def driver_words(one: Driver) -> str:

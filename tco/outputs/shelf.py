@@ -105,8 +105,9 @@ def figures_document(figures: Figures) -> dict[str, Any]:
 
 def system_item(name: str, document: dict[str, Any]) -> dict[str, Any]:
     """Return a system's entry in the list."""
-    options = {key: [o for o in branches if o != "default"] for key, branches in document.get("variants", {}).items()}
-    return {"id": name, "name": document["name"], "chip": document["chip"], "cooling": document["cooling"], "variants": options}
+    variants = document.get("variants", {})
+    options = {key: [o for o in branches if o != "default"] for key, branches in (variants.items() if isinstance(variants, dict) else ())}
+    return {"id": name, **{key: document.get(key, "") for key in ("name", "chip", "cooling")}, "variants": options}  # `check` names what is missing
 
 
 def system_document(system: System) -> dict[str, Any]:

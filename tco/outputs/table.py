@@ -34,6 +34,11 @@ class Table(NamedTuple):
         return "left" if self.align[column : column + 1] == "l" else "right"
 
 
+def is_heading(row: Sequence[str]) -> bool:
+    """Say whether a row is the heading of those below it: it has a name and nothing else, and may be wider than its column."""
+    return len(row) > 1 and bool(row[0]) and not any(row[1:])
+
+
 def significant(value: Any, digits: int = 4) -> str:
     """Return a number with some significant digits and thousands separators; nothing for None, a dash for what is no finite number."""
     if value is None:
@@ -60,7 +65,7 @@ def to_text(table: Table, width: int | None) -> str:
     lines = [plain(line) for line in (*([table.title] if table.title else []), *table.above)]
     if table.columns:
         grid = [[plain(cell) for cell in row] for row in (table.columns, *table.rows)]
-        widths = [max(len(row[column]) for row in grid) for column in range(len(table.columns))]
+        widths = [max(len(row[column]) for row in grid if not is_heading(row)) for column in range(len(table.columns))]
         lines += [laid_out(row, widths, table) for row in grid]
         lines.insert(len(lines) - len(table.rows), "─" * (sum(widths) + len(GAP) * (len(widths) - 1)))
     lines += [plain(line) for line in table.below]

@@ -1,30 +1,118 @@
-"""Tables for a terminal: cells are folded to its width, never cut."""
+"""Tables for a terminal: folded to its width between words, never cut; columns that find no room beside the others stand below them."""
 
 from __future__ import annotations
 
-import io
+import re
+from collections.abc import Iterator, Sequence
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table as Grid
-from rich.text import Text
+from tco.outputs.table import Table, is_heading, plain
 
-from tco.outputs.table import Table, plain
+GAP = 2  # blanks between columns
+WHOLE = 13  # characters up to which a number or a range stays on one line
+LONG = 12  # characters from which a word is a path or an id, and may end a line inside
+WORDS = re.compile(r" +|[^ ]+")
+INSIDE = re.compile(r"(?<=[^\W\d_][/-])(?=.)|(?<=\w[/-])(?=[^\W\d_])|(?<=,)(?=[^\W\d])")
 
 
 def drawn(table: Table, width: int) -> str:
     """Return a table folded to some width."""
-    stream = io.StringIO()
-    console = Console(file=stream, width=width, no_color=True, highlight=False)
-    for line in (*([table.title] if table.title else []), *table.above):
-        console.print(plain(line), markup=False)
-    if table.columns:
-        grid = Grid(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-        for position, name in enumerate(table.columns):
-            grid.add_column(Text(name), justify="left" if table.side(position) == "left" else "right", overflow="fold")
-        for row in table.rows:
-            grid.add_row(*(Text(plain(cell)) for cell in row))
-        console.print(grid)
-    for line in table.below:
-        console.print(plain(line), markup=False)
-    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+    lines = [line for text in (*([table.title] if table.title else []), *table.above) for line in folded(plain(text), width)]
+    lines += grid(table, width) if table.columns else []
+    lines += [line for text in table.below for line in folded(plain(text), width)]
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def grid(table: Table, width: int) -> list[str]:
+    """Return the rows of a table, in as many blocks of columns as the width asks for, the first column before each."""
+    cells = [[plain(cell) for cell in row] for row in (table.columns, *table.rows)]
+    columns = list(zip(*(row for row in cells if not is_heading(row)), strict=True))
+    least = [max(narrowest(column[0]), *(room_of(cell, table.side(at)) for cell in column[1:]), 0) for at, column in enumerate(columns)]
+    lines: list[str] = []
+    for block in blocks(least, width):
+        sides = [table.side(at) for at in block]
+        rooms = fitted([max(map(len, columns[at])) for at in block], [least[at] for at in block], sides, width)
+        drawn_rows = [
+            line for row in cells for line in (folded(row[0], width) if is_heading(row) else row_lines([row[at] for at in block], rooms, sides))
+        ]
+        head = len(list(row_lines([table.columns[at] for at in block], rooms, sides)))
+        drawn_rows.insert(head, "─" * (sum(rooms) + GAP * (len(rooms) - 1)))
+        lines += ["", *drawn_rows] if lines else drawn_rows
+    return lines
+
+
+def room_of(cell: str, side: str) -> int:
+    """Return the least room of a cell: a short number stays whole, a text may be folded between its words."""
+    return len(cell) if side == "right" and len(cell) <= WHOLE and cell[:1] not in ("", " ") and any(map(str.isdigit, cell)) else narrowest(cell)
+
+
+def narrowest(text: str) -> int:
+    """Return the length of the longest piece of a text that no line breaks, with what it is indented by."""
+    return indent_of(text) + max((len(piece) for _, piece in pieces(text)), default=0)
+
+
+def indent_of(text: str) -> int:
+    """Return how many blanks a text begins with."""
+    return len(text) - len(text.lstrip(" "))
+
+
+def pieces(text: str) -> Iterator[tuple[str, str]]:
+    """Yield what a line may end after, each with the blanks before it."""
+    gap = ""
+    for word in WORDS.findall(text.strip(" ")):
+        if word.startswith(" "):
+            gap = word
+            continue
+        for piece in INSIDE.split(word) if len(word) > LONG else [word]:
+            yield gap, piece
+            gap = ""
+
+
+def folded(text: str, width: int) -> list[str]:
+    """Return the lines of a text that keep to some width, its own indent before each; a piece longer than the width is broken."""
+    indent = min(indent_of(text), max(width - 1, 0))
+    lines, line = [], " " * indent
+    for gap, piece in pieces(text):
+        whole = line + (gap if line.strip() else "") + piece
+        if len(whole) > width and line.strip():
+            lines.append(line)
+            whole = " " * indent + piece
+        while len(whole) > width:
+            lines.append(whole[:width])
+            whole = " " * indent + whole[width:]
+        line = whole
+    return [*lines, line]
+
+
+def blocks(least: Sequence[int], width: int) -> list[list[int]]:
+    """Return which columns stand beside each other: as many as have the least room they need."""
+    found: list[list[int]] = [[0]]
+    for at in range(1, len(least)):
+        together = [*found[-1], at]
+        if len(found[-1]) > 1 and sum(least[one] + GAP for one in together) - GAP > width:
+            found.append([0, at])
+        else:
+            found[-1] = together
+    return found
+
+
+def fitted(rooms: list[int], least: list[int], sides: Sequence[str], width: int) -> list[int]:
+    """Return the rooms of columns that fill no more than the width.
+
+    The widest gives way first: of numbers, then of texts, and below what they need only where nothing else helps.
+    """
+    space = width - GAP * (len(rooms) - 1)
+    while sum(rooms) > space:
+        wide = [at for at, room in enumerate(rooms) if room > least[at]]
+        wide = [at for at in wide if sides[at] == "right"] or wide or [at for at, room in enumerate(rooms) if room > 1]
+        if not wide:
+            break
+        rooms[max(wide, key=lambda at: rooms[at])] -= 1
+    return rooms
+
+
+def row_lines(cells: Sequence[str], rooms: Sequence[int], sides: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of a row, its cells folded and beside each other."""
+    columns = [folded(cell, room) for cell, room in zip(cells, rooms, strict=True)]
+    for at in range(max(map(len, columns))):
+        parts = [column[at] if at < len(column) else "" for column in columns]
+        yield (" " * GAP).join(part.ljust(room) if side == "left" else part.rjust(room) for part, room, side in zip(parts, rooms, sides, strict=True))

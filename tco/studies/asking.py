@@ -59,11 +59,12 @@ def evaluate_each(
     refuse: bool = True,
     workload: bool = True,
     trace: bool = False,
+    what_if: Mapping[str, str] | None = None,
 ) -> list[Asked]:
     """Evaluate some scenarios; those without own data share one catalogue.
 
     A chip alone has no bill, and is refused where the answer is one (`priced`); racks that do not fit their site are unless `refuse` is false.
-    Without `workload` no plan is searched: only what the chips cost is asked for.
+    Without `workload` no plan is searched: only what the chips cost is asked for. `what_if` replaces inputs with all that was decided held.
     """
     from tco.chain.result import Result
     from tco.chain.scenario import evaluate, without_bill
@@ -71,18 +72,21 @@ def evaluate_each(
     shared = catalogue_for(None, data)
     asked: list[Asked] = []
     for name in names:
-        catalogue, saved, asks = shared, False, settings
+        catalogue, saved, asks, called = shared, False, settings, str(name)
         if isinstance(name, Result) or str(name).endswith(SAVED):
-            if settings or variant or plan:
+            if settings or variant or plan or what_if:
                 raise UsageError(f"{name if not isinstance(name, Result) else name.scenario}: a saved result cannot be changed; name its scenario")
             result = name if isinstance(name, Result) else kept_result(Path(name), shared)
-            saved, asks = not is_of_today(result, shared), asked_of(result)
+            saved, asks, called = not is_of_today(result, shared), asked_of(result), result.scenario
         else:
             catalogue = catalogue_for(str(name), data) if isfile(name) else shared
             result = evaluate(name, settings, plan, catalogue=catalogue, variant=variant, refuse=refuse, workload=workload, trace=trace)
+            if what_if:
+                asks = {**settings, **what_if}
+                result = evaluate(name, asks, structure=result.structure, catalogue=catalogue, refuse=refuse, workload=workload, trace=trace)
         if priced and result.bill is None:
             raise without_bill(catalogue, result.system)
-        asked.append(Asked(result.scenario if asks is not settings else str(name), asks, catalogue, result, saved))
+        asked.append(Asked(called, asks, catalogue, result, saved))
     return asked
 
 
@@ -164,7 +168,7 @@ def compared(results: Sequence[Result], baseline: str | None = None) -> Comparis
 
     if not results:
         raise DataError("nothing to compare: name a scenario")
-    own = [replace(result, metrics=dict(result.metrics)) for result in results]
+    own = [replace(result, metrics=dict(result.metrics), notes=list(result.notes)) for result in results]
     return Comparison(scenario.compare(own, baseline), own)
 
 
@@ -217,7 +221,12 @@ def frontier(
     set: Mapping[str, str] | None = None,  # noqa: A002
     data: Path | None = None,
 ) -> list[Frontier]:
-    """Return what interactivity costs on every system, or on every pair of pools with systems that `prefill`."""
+    """Return what interactivity costs on every system, or on every pair of pools with systems that `prefill`.
+
+    >>> (found,) = frontier(["gb200-nvl72"])
+    >>> found.chosen.tokens_per_s_per_user >= 50
+    True
+    """
     from tco.studies.frontier import frontiers_of
 
     shared = catalogue_for(None, data)

@@ -90,7 +90,10 @@ def save(path: Path, states: Mapping[str, Mapping[str, Any]]) -> list[str]:
     A value a line, so that a change shows as a small diff. A file that is no baseline is left as it is, and raises `DataError`.
     """
     kept = load(path) if is_there(path) else {}
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{path.parent}: cannot be made ({error.strerror})") from None
     text = json.dumps({"schema": SCHEMA, "scenarios": {**kept, **states}}, indent=1, ensure_ascii=False, allow_nan=False)
     write_atomically(path, text + "\n")
     return [name for name in kept if name not in states]

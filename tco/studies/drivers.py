@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -14,6 +14,8 @@ PLACES = np.array([-P95, -P75, 0.0, P75, P95])  # where an input is looked at: P
 CENTRE = 2
 BESIDE = np.delete(PLACES, CENTRE)
 NAMED = 3  # inputs an answer names
+FINE = 17  # places between two, once the ratio is known to pass one there
+Closer = Callable[[str, Array], Array]  # an input and places of it -> the ratio there
 
 
 def one_at_a_time(paths: Sequence[str]) -> dict[str, Array]:
@@ -30,7 +32,7 @@ def ways(paths: Sequence[str], costs: Array) -> dict[str, Array]:
     return dict(zip(paths, np.insert(beside, CENTRE, costs[0], axis=1), strict=True))
 
 
-def drivers_of(ranges: Mapping[str, Range], own: Mapping[str, Array], baseline: Mapping[str, Array]) -> list[Driver]:
+def drivers_of(ranges: Mapping[str, Range], own: Mapping[str, Array], baseline: Mapping[str, Array], closer: Closer | None = None) -> list[Driver]:
     """Return the inputs that move the performance per cost most.
 
     An input that only one of the two rests on leaves the other where it is. A place that misses the target has no cost, and the swing
@@ -45,21 +47,33 @@ def drivers_of(ranges: Mapping[str, Range], own: Mapping[str, Array], baseline: 
             found[path] = (float(known[-1] - known[0]), ratios)
     most = sorted(found.items(), key=lambda item: (-abs(item[1][0]), item[0]))[:NAMED]
     return [
-        Driver(path, swing, flip(ranges[path], ratios), ranges[path].unit, ranges[path].value, ranges[path].shown) for path, (swing, ratios) in most
+        Driver(path, swing, flip(ranges[path], ratios, closer), ranges[path].unit, ranges[path].value, ranges[path].shown)
+        for path, (swing, ratios) in most
     ]
 
 
-def flip(one: Range, ratios: Array) -> float | None:
+def flip(one: Range, ratios: Array, closer: Closer | None = None) -> float | None:
     """Return where a ratio passes one, nearest to the input's value.
 
-    Between two places its logarithm is taken to be a line: at the place that is returned the ratio is one to a few per cent.
+    Between two places its logarithm is taken to be a line, which near a target that is just met it is not: there it is looked at `closer`.
     """
     sides = []
     for step in (-1, 1):
         for near in (CENTRE, CENTRE + step):
             far = near + step
             if np.isfinite(ratios[[near, far]]).all() and (ratios[far] > 1) != (ratios[near] > 1):
-                above, below = np.log(ratios[near]), np.log(ratios[far])
-                sides.append(PLACES[far] if one.steps else PLACES[near] + above / (above - below) * (PLACES[far] - PLACES[near]))
+                sides.append(PLACES[far] if one.steps else passed(PLACES[[near, far]], ratios[[near, far]], one.path, closer))
                 break
     return float(one.at(np.array(min(sides, key=abs)))) if sides else None
+
+
+def passed(ends: Array, ratios: Array, path: str, closer: Closer | None) -> float:
+    """Return the place between two ends at which a ratio passes one."""
+    if closer is not None:
+        between = np.linspace(ends[0], ends[1], FINE)
+        found = closer(path, between)
+        if np.isfinite(found).all():
+            first = int(np.argmax((found > 1) != (found[0] > 1)))
+            ends, ratios = between[[first - 1, first]], found[[first - 1, first]]
+    above, below = np.log(ratios)
+    return float(ends[0] + above / (above - below) * (ends[1] - ends[0]))

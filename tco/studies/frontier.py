@@ -151,6 +151,8 @@ def undominated(speed: Array, cost: Array) -> Array:
 
 def frontier_of(decode: Pool, prefill: Pool, separate: bool) -> Frontier:
     """Return the frontier of one system, or of a decode and a prefill pool."""
+    if reason := decode.misfit or prefill.misfit:
+        return Frontier(decode, prefill, separate, reason=reason)
     grid = grid_of(decode, prefill, separate)
     made = Frontier(decode, prefill, separate, [], grid.cost.size, int(np.count_nonzero(np.isfinite(grid.cost))), grid.reason)
     if grid.reason:

@@ -52,7 +52,7 @@ def margin(result: Result, chips: float, power: float) -> float | None:
     rent, price = (inputs[path].value if path in inputs else 0.0 for path in ("money.rent", "money.token_price"))
     if not rent and not (price and rate):
         return None
-    used = inputs["terms.availability"].value * inputs["terms.utilisation"].value
+    used = float(result.metrics["goodput"] or 0) * inputs["terms.utilisation"].value
     month = float(rent_income(rent, 1.0, used)) + (float(token_income(price, rate, 1.0, used)) if rate else 0.0)
     cost = float(result.metrics["tco_usd_per_chip_hour"] or 0)
     return float(yearly_margin(month / HOURS_PER_MONTH, cost, chips, power)) * WATTS_PER_MEGAWATT

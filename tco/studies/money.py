@@ -18,13 +18,17 @@ from tco.economics.income import (
     charged_share,
     declining_book,
     left_over,
+    matured_share,
     price_path,
     ramped_share,
     rent_income,
+    share_after_stop,
     straight_line_book,
     token_income,
 )
+from tco.foundation.errors import DataError
 from tco.foundation.values import Values
+from tco.studies.swap import bought
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
@@ -56,27 +60,40 @@ class Money(NamedTuple):
     break_even_tokens: float | None  # the same of a million output tokens
     break_even_utilisation: float | None  # at the price that is stated
     delay_cost: float | None  # of one more month to the first revenue, a rack
+    tied_up: float  # paid before the first month of operation
+    carrying: float  # interest on it until then
     books: list[Book]
     notes: list[str]
 
 
-def money_of(result: Result, catalogue: Catalogue) -> Money:
-    """Return the money of a result by month."""
+def money_of(result: Result, catalogue: Catalogue, after: Result | None = None, swap: int = 0) -> Money:
+    """Return the money of a result by month; from a month of operation on it may run as another variant of its system."""
     defaults = catalogue.document_inputs("defaults", "money", "money", "money")
-    return Project(result, Values(lambda path: result.inputs.get(path) or defaults[path])).money()
+    return Project(result, Values(lambda path: result.inputs.get(path) or defaults[path]), after, swap).money()
 
 
 class Project:
     """One world that is bought, run for the life of its equipment, and let or sold by the hour or the token."""
 
-    def __init__(self, result: Result, values: Values) -> None:
+    def __init__(self, result: Result, values: Values, after: Result | None = None, swap: int = 0) -> None:
         self.result, self.values = result, values
+        self.after, self.swap = after, swap
         self.flows = [line.flow for line in result.lines]
         self.chips, self.rate = result.metrics["chips"], values["terms.rate"]
-        self.tokens = result.metrics.get("output_tokens_per_s_per_chip")
         self.months = months(values[OPERATION])
+        if after is not None and swap >= self.months:
+            raise DataError(f"--swap: month {swap} lies beyond the {self.months} months the world is run (terms.life)")
+        self.time = np.arange(1.0, self.months + 1)
+        self.tokens = self.by_variant("output_tokens_per_s_per_chip")
         self.lead, self.ramp = round(values["money.lead_time"]), values["money.ramp"]
-        self.used = values["terms.availability"] * values["terms.utilisation"]
+        self.up = self.by_variant("goodput")
+        self.used = self.up * values["terms.utilisation"]
+
+    def by_variant(self, metric: str) -> Any:
+        """Return a metric in every month, before and after a swap; None where either has none."""
+        old = self.result.metrics.get(metric)
+        new = old if self.after is None else self.after.metrics.get(metric)
+        return None if old is None or new is None else np.where(self.time > self.swap, new, old)
 
     def money(self) -> Money:
         """Return payments and everything that follows from them."""
@@ -98,17 +115,29 @@ class Project:
         utilisation = float(break_even_utilisation(hour * self.values["terms.utilisation"], rent)) if linear else None
         books = list(self.books())
         ordered = sorted([*costs, *income, *loan], key=lambda one: one.month)
-        return Money(ordered, npv, irr, equity, back, hour, tokens, utilisation, delay, books, notes)
+        ahead = [one._replace(month=one.month - self.lead) for one in costs if one.month <= self.lead]
+        tied = float(sum(one.usd for one in ahead))
+        return Money(ordered, npv, irr, equity, back, hour, tokens, utilisation, delay, tied, worth(ahead, self.rate) - tied, books, notes)
 
     # ---------------------------------------------------------------- what goes out
     def costs(self, lead: int) -> Iterator[Payment]:
         """Yield what is paid: things when they are bought, what recurs from the first month of operation, and what is left at its end."""
         for flow in self.flows:
+            if not flow.recurs:
+                yield from self.purchases(flow, lead)
+        last = self.months if self.after is None else self.swap
+        yield from self.recurring(self.flows, lead, 1, last)
+        if self.after is not None:
+            yield from bought(self.result, self.after, lead + self.swap)
+            yield from self.recurring([line.flow for line in self.after.lines], lead, self.swap + 1, self.months)
+
+    def recurring(self, flows: Iterable[Flow], lead: int, first: int, last: int) -> Iterator[Payment]:
+        """Yield what recurs from one month of operation to another."""
+        for flow in flows:
             if flow.recurs:
                 each = payment(flow.amount, flow.recurrence)
-                yield from (Payment(lead + month, each, flow.path) for month in range(flow.first_month, self.months + 1, flow.recurrence))
-            else:
-                yield from self.purchases(flow, lead)
+                months = range(flow.first_month, last + 1, flow.recurrence)
+                yield from (Payment(lead + month, each, flow.path) for month in months if month >= first)
 
     def purchases(self, flow: Flow, lead: int) -> Iterator[Payment]:
         """Yield what a thing costs, as often as it is bought while the world runs, and what comes back."""
@@ -149,7 +178,8 @@ class Project:
         if rent > 0:
             amounts = amounts + rent_income(rent, self.chips, share) * left
         if price > 0 and self.tokens is not None:
-            amounts = amounts + token_income(price, self.tokens, self.chips, share) * left
+            mature = matured_share(self.time, self.values["money.maturity_start"], self.values["money.maturity_time"])
+            amounts = amounts + token_income(price, self.tokens, self.chips, share) * left * mature
         ahead = self.values["money.prepayment"] * amounts[:fixed]
         amounts[:fixed] -= ahead
         paid = [Payment(lead, -float(ahead.sum()), INCOME)] if fixed and ahead.any() else []
@@ -157,11 +187,12 @@ class Project:
 
     def shares(self, lead: int) -> tuple[Any, Any, int]:
         """Return the share of the hours that is paid for and what is left of the price in every month, and the months of the contract."""
-        time = np.arange(1.0, self.months + 1)
-        share, left = self.used * ramped_share(time, self.ramp), price_path(self.values["money.price_fall"], time + lead)
+        share, left = self.used * ramped_share(self.time, self.ramp), price_path(self.values["money.price_fall"], self.time + lead)
         fixed = min(months(self.values["money.contract"]), self.months)
-        least = self.values["terms.availability"] * self.values["money.take_or_pay"]
-        share[:fixed], left[:fixed] = charged_share(share[:fixed], least), 1.0
+        least = self.up * self.values["money.take_or_pay"]
+        share[:fixed], left[:fixed] = charged_share(share[:fixed], least[:fixed]), 1.0
+        if self.after is not None:
+            share[self.swap] = share[self.swap] * share_after_stop(self.values["money.swap_stop"])
         return share, left, fixed
 
     # ---------------------------------------------------------------- what follows

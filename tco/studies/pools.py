@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from tco.catalog import Catalogue
-from tco.chain.inputs import HEADLINE_DOCUMENTS, Inputs, Scenario, load_scenario
+from tco.chain.inputs import Inputs, Scenario, load_scenario
 from tco.chain.result import Result
 from tco.chain.scenario import evaluate
 from tco.chain.workloads import server_of
+from tco.foundation.dates import period
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.values import Values, as_number
 from tco.models.architecture import Architecture
@@ -34,10 +36,18 @@ class Pool:
         return float(value)
 
     @property
-    def workload(self) -> tuple[str, str, float, float]:
-        """What is served: only answers to one workload are held against each other."""
+    def misfit(self) -> str:
+        """Why its racks have no cost at its site; empty where they have."""
+        if self.result.metrics["tco_usd_per_used_chip_hour"] is not None:
+            return ""
+        return "; ".join(self.result.notes) or "it does not fit its site"
+
+    @property
+    def workload(self) -> tuple[Any, ...]:
+        """What is served, when and for whom: only answers to one workload, of one date and one owner are held against each other."""
         texts, values = self.result.texts, self.values
-        return (texts["workload.model"], texts["workload.precision"], values["workload.input_tokens"], values["workload.output_tokens"])
+        asked = (texts["workload.model"], texts["workload.precision"], values["workload.input_tokens"], values["workload.output_tokens"])
+        return (*asked, period(texts["terms.date"]).last, self.result.perspective, texts.get("terms.owner"))
 
 
 def scenario_named(catalogue: Catalogue, name: str) -> Scenario:
@@ -45,9 +55,9 @@ def scenario_named(catalogue: Catalogue, name: str) -> Scenario:
     systems = catalogue.ids("systems")
     if name in catalogue.scenarios or name.endswith(".toml"):
         return load_scenario(catalogue, name)
-    if name not in systems:
+    if name.partition("@")[0] not in systems:
         raise unknown("scenario or system", name, sorted({*catalogue.scenarios, *systems}))
-    return Scenario(name, name, name, dict(HEADLINE_DOCUMENTS), None, {}, {}, "--set")
+    return load_scenario(catalogue, name)
 
 
 def pool_of(catalogue: Catalogue, name: str, settings: Mapping[str, str], serving: Scenario | None = None) -> Pool:
@@ -65,4 +75,4 @@ def pool_of(catalogue: Catalogue, name: str, settings: Mapping[str, str], servin
         raise DataError(f"{name}: workload.offline is set; a frontier goes over every batch, leave it at zero")
     if values.input("workload.concurrency").value > 0:
         raise DataError(f"{name}: workload.concurrency is set; a frontier goes over every batch, leave it at zero")
-    return Pool(evaluate(scenario, settings, catalogue=catalogue), scenario, *server_of(inputs, values), values)
+    return Pool(evaluate(scenario, settings, catalogue=catalogue, refuse=False), scenario, *server_of(inputs, values), values)

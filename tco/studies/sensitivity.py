@@ -103,7 +103,12 @@ def sensitivity(
     sobol: int | None = None,
     seed: int = 0,
 ) -> Sensitivity:
-    """Return what drives a metric of a scenario; `sobol` is the size of a sample, a power of two, from which Sobol indices are taken."""
+    """Return what drives a metric of a scenario; `sobol` is the size of a sample, a power of two, from which Sobol indices are taken.
+
+    >>> found = sensitivity("gb200-nvl72", "tco_usd_per_chip_hour")
+    >>> found.swings[0].given.path
+    'terms.life'
+    """
     if sobol is not None and replan:
         raise UsageError("Sobol indices hold the plan: ask for them without replanning")
     read, sides = sides_of(scenario, metric, data, set or {}, variant or {}, baseline)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tco.catalog import Catalogue
+from tco.chain.comparable import apart
 from tco.chain.inputs import HEADLINE_SYSTEM, Scenario, load_scenario
 from tco.chain.metrics import AGAINST_BASELINE, METRICS, perf_per_tco
 from tco.chain.result import Result
@@ -63,7 +64,10 @@ def sides_of(
         if baseline is not None:
             raise DataError(f"--baseline {baseline}: {metric} is held against none; {', '.join(AGAINST_BASELINE)} is")
         return metric, [own]
-    return AGAINST_BASELINE[metric], [own, side_of(baseline or HEADLINE_SYSTEM, data, settings, {})]
+    other = side_of(baseline or HEADLINE_SYSTEM, data, settings, {})
+    if (why := apart(own.centre, other.centre)) is not None:
+        raise DataError(f"{metric} of {name} says nothing: {why}; --baseline names another")
+    return AGAINST_BASELINE[metric], [own, other]
 
 
 def joined(values: Sequence[Any]) -> Any:

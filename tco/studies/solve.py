@@ -105,6 +105,12 @@ def solve(
     """Return where a metric of a scenario reaches a target as one input moves, such as `tco_usd_per_chip_hour=+10%`.
 
     With `hold` the plans of today are held.
+
+    >>> found = solve("gb200-nvl72", "terms.rate", "tco_usd_per_chip_hour=+10%")
+    >>> round(found.breaks[0].metric / found.centre, 9)
+    1.1
+    >>> found.today.text(found.breaks[0].value)[:3]
+    '0.1'
     """
     metric, words = target_of(until)
     read, sides = sides_of(scenario, metric, data, set or {}, variant or {}, baseline)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tco.studies.asking import Asked
@@ -20,6 +20,15 @@ class Driver(NamedTuple):
     shown: tuple[float, str] | None  # value and unit as the catalogue writes them
 
 
+class Lead(NamedTuple):
+    """How the performance per cost of a scenario stands to another's, in the draws that both meet."""
+
+    p10: float
+    p50: float
+    p90: float
+    probability: float  # that it is the greater
+
+
 class Sureness(NamedTuple):
     """How sure the figures of one scenario are."""
 
@@ -29,6 +38,7 @@ class Sureness(NamedTuple):
     drivers: list[Driver]
     reason: str | None = None  # why nothing is known
     draws: int = 0
+    leads: Mapping[str, Lead] = {}  # against each of the others, by name
 
     def range(self, metric: str) -> dict[str, float] | None:
         """P10, P50 and P90 of a metric; None where it has none."""
@@ -44,7 +54,12 @@ def sureness_of(asked: Sequence[Asked], baseline: str) -> list[Sureness]:
         return drawn_anew(asked, baseline)
     name = "-".join(["sureness", *(one.name for one in asked), baseline])
     plain = kept(name, lambda: [one._asdict() for one in drawn_anew(asked, baseline)])
-    return [Sureness(**{**one, "drivers": [Driver(*each) for each in one["drivers"]]}) for one in plain]
+    return [
+        Sureness(
+            **{**one, "drivers": [Driver(*each) for each in one["drivers"]], "leads": {other: Lead(*lead) for other, lead in one["leads"].items()}}
+        )
+        for one in plain
+    ]
 
 
 def drawn_anew(asked: Sequence[Asked], baseline: str) -> list[Sureness]:

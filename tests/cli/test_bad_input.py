@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from tests.cli import HEADLINE, tco
+from tests.cli import HEADLINE, document, tco
 from tests.shipped import CATALOGUE
 
 NAME = "trn3-nl72x2"
@@ -264,3 +264,72 @@ def test_a_model_that_is_not_read_keeps_its_line(own):
     assert "model_type 'bert' is not read: an encoder" in items.pop("encoder")["not_read"]
     assert items.keys() == CATALOGUE.models.keys()
     assert all(item["parameters"] > 0 and "not_read" not in item for item in items.values())
+
+
+DIGITS = "9" * 5000  # more digits than Python reads as a number
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "arguments", "message"),
+    [
+        ("models/m/config.json", f'{{"model_type": "llama", "hidden_size": {DIGITS}}}', ("models", "show", "m"), "config.json: Exceeds the limit"),
+        (
+            "rebates/astera-2022.toml",
+            'supplier = "A"\nholder = "Amazon"\nkind = "warrant"\nparts = [["x"]]\ncompany = "astera"\n',
+            ("rebates", "list"),
+            "parts",
+        ),
+        ("rebates/astera-2022.toml", "supplier = 5\n", ("price", "trn3-nl72x2"), "supplier"),
+    ],
+)
+def test_a_file_of_ones_own_that_cannot_be_read_is_named(own, name, content, arguments, message):
+    own.write(name, content)
+    done = tco(*arguments, "--data", own.folder)
+    assert (done.exit_code, done.stdout) == (3, "")
+    assert message in done.stderr
+
+
+def test_a_list_goes_on_past_a_system_that_lacks_its_name(own):
+    own.write("systems/odd.toml", 'chip = "b200-sxm"\n')
+    assert any(item["id"] == "odd" for item in document("systems", "list", "--data", own.folder)["items"])
+    assert any("name" in finding for finding in document("systems", "check", "--data", own.folder, code=1)["findings"])
+
+
+def test_a_folder_that_is_a_file_holds_no_baseline(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "reports").write_text("")
+    done = tco("baseline", "save", "main", "gb200-nvl72")
+    assert done.exit_code == 2
+    assert "reports/baselines: cannot be made" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "form"),
+    [
+        ("parts.trn3.price", "9,000 USD", "'9000 USD'"),
+        ("parts.trn3.price", "$9000", "'9000 USD'"),
+        ("parts.trn3.price", "9000", "'9000 USD'"),
+        ("site.electricity_price", "0.083", "'0.083 USD/kWh'"),
+        ("terms.utilisation", "80", "'80%'"),
+    ],
+)
+def test_a_value_is_refused_with_the_form_that_works(path, text, form):
+    done = tco("price", "trn3-nl72x2", "--set", f"{path}={text}")
+    assert done.exit_code == 3
+    assert form in done.stderr
+    assert tco("price", "trn3-nl72x2", "--set", f"{path}={form.strip(chr(39))}").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("explain", "trn3-nl72x2"), "METRIC is missing: tco explain trn3-nl72x2 tco_usd_per_chip_hour"),
+        (("explain", "capex_usd", "trn3-nl72x2"), "the scenario stands first: tco explain trn3-nl72x2 capex_usd"),
+        (("diff", "trn3-nl72x2"), "B is missing: tco diff trn3-nl72x2 "),
+        (("diff", "trn3-nl72x2", "capex_usd"), "--metric capex_usd"),
+    ],
+)
+def test_arguments_that_are_missing_or_swapped_are_answered_with_those_that_work(arguments, message):
+    done = tco(*arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert message in done.stderr

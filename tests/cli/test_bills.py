@@ -32,14 +32,24 @@ def test_a_clos(file_regression):
     file_regression.check(kept(tco("network", "--switch", "12.8T", "--port", "100G", "--tiers", "3")), basename="network-12t8-3")
 
 
-def test_compare_has_its_premises_first_and_every_row_labelled():
-    lines = kept(tco("compare")).splitlines()
+def test_compare_has_its_verdict_and_its_premises_first_and_every_row_labelled():
+    verdict, blank, *lines = kept(tco("compare")).splitlines()
+    assert verdict.startswith("Too close to call at this workload: mi450x-ualoe72 gives ~1.5 times the output tokens per dollar of gb200-nvl72")
+    assert blank == ""
     assert lines[0].startswith("deepseek-v3, 8,192 tokens in, 1,024 out, FP8")
-    assert all(word in lines[1] for word in ("hyperscaler", "prices of 2025-12", "life", "rate", "utilisation"))
+    assert all(word in lines[1] for word in ("hyperscaler", "prices of 2025-12", "life", "rate", "utilisation", "us-hyperscale at 0.0861 USD/kWh"))
     assert [name for name in HEADLINE if name not in lines[2]] == []
-    labels = [line[:30].strip() for line in lines[4:]]
-    for label in ("cost a chip-hour, net", "output tokens/s a chip", "cost / million output tokens", "performance per cost"):
-        assert any(text.startswith(label) for text in labels), label
+    labels = [line[:34].strip() for line in lines[4:]]
+    order = [
+        "PERFORMANCE PER COST, MORE IS BETTER",
+        "~ performance per cost",
+        "COST, LESS IS BETTER",
+        "~ million output tokens, USD",
+        "~ chip-hour, USD",
+    ]
+    order += ["SPEED", "~ output tokens/s a chip", "WHAT THEY REST ON", "dense FP8 peak, PFLOP/s"]
+    places = [next(at for at, text in enumerate(labels) if text.startswith(label[:34])) for label in order]
+    assert places == sorted(places)
     (anchored,) = (line for line in lines if line.startswith("performance anchored on"))
     assert "33 rows of trn2" in anchored
     assert "159 rows, 8 %" in anchored
@@ -51,9 +61,12 @@ def test_price_shows_its_premises_and_a_total(name):
     lines = kept(tco("price", name)).splitlines()
     assert all(word in lines[1] for word in ("life", "rate", "utilisation"))
     (total,) = (line for line in lines if line.startswith("COST A CHIP-HOUR"))
-    subtotals = [float(found[1]) for line in lines if (found := re.fullmatch(r"[A-Z]+ +(-?[\d.]+)", line))]
+    subtotals = [found for line in lines if (found := re.fullmatch(r"[A-Z]+(?: {2,}-?[\d,.]+)? +~?(-?[\d.]+) +(-?[\d.]+)", line))]
     assert len(subtotals) >= 5
-    assert sum(subtotals) == pytest.approx(float(total.split()[-1]), abs=0.002)
+    hourly, share = total.removeprefix("COST A CHIP-HOUR").replace("~", "").split()
+    assert sum(float(found[1]) for found in subtotals) == pytest.approx(float(hourly), abs=0.002)
+    assert share == "100.0"
+    assert sum(float(found[2]) for found in subtotals) == pytest.approx(100, abs=0.5)
 
 
 def test_an_estimate_is_marked():

@@ -18,6 +18,7 @@ def folder(tmp_path, monkeypatch):
 
 def test_init_makes_a_folder_that_works(folder):
     assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()) == [
+        ".gitignore",
         "data/parts/mine.csv",
         "data/sources.csv",
         "mine.toml",
@@ -88,6 +89,7 @@ def test_a_tolerated_increase_passes_and_what_gets_better_too(folder):
     dearer_drift = document("baseline", "check", "main", "--max-increase", "0.005", "--set", dearer, code=1)["drift"]
     assert {row["metric"] for row in dearer_drift} == {
         *("facility_power_w_per_chip", "energy_usd_per_chip_hour", "tokens_per_s_per_facility_mw"),
+        *("grid_co2e_g_per_chip_hour", "co2e_g_per_million_output_tokens"),
     }
     assert all(row["worse"] for row in dearer_drift)
     assert document("baseline", "check", "main", "--max-increase", "0", "--set", cheaper)["drift"] == []

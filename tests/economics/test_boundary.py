@@ -7,6 +7,7 @@ import pytest
 from tco.chain.connections import design_network
 from tco.chain.inputs import Inputs, load_scenario, system_inputs
 from tco.chain.scenario import bill_of_system, evaluate
+from tco.foundation.errors import DataError
 from tco.foundation.values import as_number
 from tests.chain import HEADLINE, again, result
 
@@ -143,3 +144,18 @@ def test_the_price_of_hardware_rests_on_sources(name, least):
 def test_morgan_stanleys_gb200_rack_comes_out():
     """3,329,523 USD; what is left open are its boards and other parts, 11 %, of which ours are estimates."""
     assert result("gb200-nvl72").bill.price == pytest.approx(3_329_523, rel=0.05)
+
+
+# ---------------------------------------------------------------- storage by tier
+def test_tiers_that_are_stated_stand_in_place_of_the_share(catalogue):
+    """40 PB of flash and 500 PB of objects for 16,384 chips, each world its share."""
+    tiers = {"cluster.flash_capacity": "40 PB", "cluster.object_capacity": "500 PB"}
+    plain = evaluate("gb200-nvl72", {"workload": "stated"}, catalogue=catalogue)
+    found = {line.path: line.flow.amount for line in evaluate("gb200-nvl72", {"workload": "stated", **tiers}, catalogue=catalogue).lines}
+    share = 72 / plain.inputs["cluster.chips"].value
+    assert found["storage/flash"] == pytest.approx(40e15 * share * 250e-12)
+    assert found["storage/objects"] == pytest.approx(500e15 * share * 0.021e-9 * 12)
+    assert "storage" not in found
+    assert "storage" in {line.path for line in plain.lines}
+    with pytest.raises(DataError, match=r"cluster\.flash_capacity"):
+        evaluate("gb200-nvl72", {"workload": "stated", "cluster.flash_capacity": "40"}, catalogue=catalogue)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from tco.chain.scenario import evaluate
 from tco.foundation.errors import DataError
 from tests.chain import HEADLINE, result
 from tests.economics.test_perspectives import FITS
+from tests.shipped import CATALOGUE
 
 VIEWS = [
     *((name, {"terms.perspective": view}) for view, names in FITS.items() for name in names),
@@ -28,7 +31,15 @@ DEARER = [  # path, the range it is drawn from; a larger value never makes a chi
     ("site.electricity_price", 0.01, 0.5, "USD/kWh"),
     ("site.usd_per_mw", 1.0, 40.0, "USD/W"),
     ("parts.optic-800g-dr8.price", 100, 3000, "USD"),
+    ("terms.repairs", 0.0, 1.0, ""),
+    ("site.demand_charge", 0.0, 0.05, "USD/W/month"),
 ]
+LOSING = [  # the same of a used chip-hour
+    ("failures.repair_time", 0.0, 500.0, "h"),
+    ("failures.planned_share", 0.0, 0.3, ""),
+    ("failures.restart_time", 0.0, 1e5, "s"),
+]
+USED = "tco_usd_per_used_chip_hour"
 
 
 def net(catalogue, name, view, **more):
@@ -77,6 +88,49 @@ def test_no_site_changes_what_comes_back(catalogue, name):
         assert len(rebates) == 1
 
 
+# ---------------------------------------------------------------- every system, whoever can own it
+def owners(catalogue, name):
+    """Yield the perspectives that fit a system and for which its cost is known, with nothing computed beyond it."""
+    for view in sorted(FITS):
+        asked = {"workload": "stated", "terms.perspective": view}
+        with suppress(DataError):
+            yield asked, evaluate(name, asked, catalogue=catalogue)
+
+
+@pytest.mark.parametrize("name", CATALOGUE.ids("systems"))
+def test_no_system_gets_cheaper_by_what_costs_more(catalogue, name):
+    """Dearer terms never lower an hour's net cost; what fails more or stands longer never that of a used one; and no rent moves with them."""
+    seen = 0
+    for asked, base in owners(catalogue, name):
+        seen += 1
+        rates = [(path, given.value * 3, given.value * 9, "1/year") for path, given in base.inputs.items() if path.endswith(".failure_rate")][:3]
+        for metric, rows in ((HOUR, [row for row in DEARER if not row[0].startswith("parts.")]), (USED, [*LOSING, *rates])):
+            for path, low, high, unit in rows:
+                values = [asked | {path: f"{value!r} {unit}".strip()} for value in (low + (high - low) / 3, high)]
+                less, more = (evaluate(name, one, catalogue=catalogue, variant=base.structure.variant).metrics[metric] for one in values)
+                assert more >= less * (1 - 1e-12), (asked["terms.perspective"], path)
+        spent = [rebate for rebate in base.rebates if rebate.spend is not None and rebate.value > rebate.spend]
+        assert bool(spent) == any("USD come back of" in note for note in base.notes)
+    assert seen
+
+
+@pytest.mark.parametrize("name", HEADLINE)
+def test_no_unit_changes_a_cost(catalogue, name):
+    """The same terms in other units: percent, megawatts, months, kilodollars."""
+    rows = (
+        ("terms.rate", "0.11", "11%"),
+        ("terms.life", "4 year", "48 month"),
+        ("site.electricity_price", "0.09 USD/kWh", "90 USD/MWh"),
+        ("site.usd_per_mw", "12 USD/W", "12 MUSD/MW"),
+        ("site.staff", "0.07 USD/W/year", "70 USD/kW/year"),
+        ("failures.repair_time", "24 h", "1 day"),
+    )
+    ways = [{"workload": "stated"} | {row[0]: row[one] for row in rows} for one in (1, 2)]
+    costs = [evaluate(name, way, catalogue=catalogue).metrics for way in ways]
+    for metric in (HOUR, USED, "tco_gross_usd_per_chip_hour", "energy_usd_per_chip_hour"):
+        assert costs[0][metric] == pytest.approx(costs[1][metric], rel=1e-12)
+
+
 # ---------------------------------------------------------------- what is refused, with the reason
 @pytest.mark.parametrize(
     ("path", "value", "message"),
@@ -92,6 +146,12 @@ def test_no_site_changes_what_comes_back(catalogue, name):
         ("terms.perspective", "rentier", "unknown perspective 'rentier'; did you mean 'renter'"),
         ("terms.perspective", "owner-builder", "gb200-nvl72 is sold at its vendor's price"),
         ("terms.purchase_tax", "2", "outside 0 to 1"),
+        ("terms.life_building", "0 year", "outside"),
+        ("terms.repairs", "1.1", "outside 0 to 1"),
+        ("terms.date", "someday", "is no date"),
+        ("failures.repair_time", "-1 h", "outside"),
+        ("failures.planned_share", "1", "outside 0 to 0.9"),
+        ("site.pue_peak", "0.5", "outside 1 to"),
     ],
 )
 def test_bad_terms_are_refused_with_the_reason(catalogue, path, value, message):

@@ -175,10 +175,13 @@ def test_compare_prints_gross_and_net():
     assert own["perf_per_tco_gross_vs_baseline"] < own["perf_per_tco_vs_baseline"]
 
 
-def test_two_perspectives_in_one_table_say_so_on_the_first_line(tmp_path):
+def test_two_perspectives_in_one_table_say_so_before_it(tmp_path):
     text = 'system = "gb200-nvl72"\nsite = "us-hyperscale"\nterms = "hyperscaler-2025-12"\nworkload = "deepseek-v3-8k-1k"\ncluster = "tor-100g-16k"\n'
     rented = tmp_path / "rented.toml"
     rented.write_text(text + '[set]\n"terms.perspective" = "renter"\n')
-    first = tco("compare", "gb200-nvl72", str(rented)).stdout.splitlines()[0]
+    done = tco("compare", "gb200-nvl72", str(rented))
+    verdict, _, first = done.stdout.splitlines()[:3]
+    assert "rented is not rated: its terms.perspective is renter, that of gb200-nvl72 hyperscaler." in verdict
+    assert "rented: performance per cost says nothing here: its terms.perspective is renter" in done.stderr
     assert first.startswith("different perspectives: gb200-nvl72 hyperscaler, rented renter | deepseek-v3")
-    assert not tco("compare", "gb200-nvl72").stdout.startswith("different")
+    assert "different" not in tco("compare", "gb200-nvl72").stdout

@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import nbinom
 
-from tco.hardware.silicon import chip_cost, die_cost, die_yield, gross_dies_per_wafer
+from tco.chain.scenario import evaluate
+from tco.foundation.errors import DataError
+from tco.hardware.silicon import chip_cost, die_cost, gross_dies_per_wafer, murphy_yield, negative_binomial_yield, poisson_yield, usable_dies
+from tests.chain import result
+
+
+def die_yield(area, density, clustering, recovered):
+    return usable_dies(negative_binomial_yield(area, density, clustering), recovered)
 
 
 def counted(side: float, diameter: float) -> float:
@@ -43,7 +50,17 @@ def test_yield_is_the_chance_of_no_defect(area, density, clustering):
 
 @given(st.floats(10, 900), st.floats(0.0001, 0.01))
 def test_without_clustering_it_is_poisson(area, density):
-    assert die_yield(area, density, 1e9, 0.0) == pytest.approx(math.exp(-density * area), rel=1e-5)
+    assert poisson_yield(area, density) == pytest.approx(math.exp(-density * area), rel=1e-12)
+    assert negative_binomial_yield(area, density, 1e9) == pytest.approx(poisson_yield(area, density), rel=1e-5)
+
+
+@given(st.floats(10, 900), st.floats(0.0001, 0.01))
+def test_murphys_yield_is_poissons_over_a_triangle_of_densities(area, density):
+    weights, nodes = np.linspace(0, 2, 4001), np.linspace(0, 2 * density, 4001)
+    triangle = np.minimum(weights, 2 - weights)
+    mean = np.trapezoid(triangle * np.exp(-nodes * area), weights)
+    assert murphy_yield(area, density) == pytest.approx(mean, rel=1e-4)
+    assert poisson_yield(area, density) <= murphy_yield(area, density) * (1 + 1e-12)
 
 
 @given(st.floats(10, 900), st.floats(0.0001, 0.01), st.floats(0, 1))
@@ -67,4 +84,54 @@ def test_the_published_build(area, wafer, density, recovered, gross, usable, two
 
 
 def test_margin_is_charged_on_everything():
-    assert chip_cost(100, 2, 30, 20, 10, 40, 0.5) == 450
+    assert chip_cost(100, 2, 30, 20, 10, 40, 0.5, 1) == 450
+
+
+def test_who_buys_his_own_wafers_pays_margin_on_the_rest():
+    assert chip_cost(100, 2, 30, 20, 10, 40, 0.5, 0) == 350
+
+
+def chip_price(settings=(), **variant):
+    found = evaluate("trn3-nl72x2", {"workload": "stated", **dict(settings)}, variant=variant)
+    return next(line.unit_price for line in found.bill.lines if line.part == "trn3")
+
+
+def test_a_model_of_yield_is_asked_for_by_name():
+    """Poisson has the fewest good dies of the three, Murphy the next."""
+    prices = [chip_price({"terms.yield": model}) for model in ("poisson", "murphy", "negative-binomial")]
+    assert prices == sorted(prices, reverse=True)
+    assert prices[2] == chip_price() == next(line.unit_price for line in result("trn3-nl72x2").bill.lines if line.part == "trn3")
+    assert prices[0] / prices[2] == pytest.approx(1.02, abs=0.02)
+    found = evaluate("trn3-nl72x2", {"workload": "stated", "terms.yield": "poisson"})
+    assert "parts.trn3.defect_clustering" not in found.inputs
+    with pytest.raises(DataError, match="unknown model of yield 'murphi'; did you mean 'murphy'"):
+        chip_price({"terms.yield": "murphi"})
+
+
+def test_who_buys_the_silicon():
+    blend, partner, direct = (chip_price(procurement=name) for name in ("blend", "partner", "direct"))
+    assert blend < partner
+    assert direct < partner
+    dies = gross_dies_per_wafer(680, 300) * die_yield(680, 0.0012, 3, 0.25)
+    assert partner - direct == pytest.approx(0.26 * 2 * die_cost(21000, dies, 1), rel=0.02)
+
+
+# ---------------------------------------------------------------- prices move on both sides
+HOLDS = {"gb200-nvl72": "gb200-gpu", "gb300-nvl72": "gb300-gpu", "mi450x-ualoe72": "mi450x", "vr-nvl144": "vr200-gpu", "b300-hgx8": "b300-sxm"}
+
+
+@pytest.mark.parametrize("name", HOLDS)
+def test_dearer_memory_reaches_chips_that_are_sold_whole(name, catalogue):
+    """What the stacks of a chip rise by from 2026 to 2027 its price does too, as it does for chips that are built up."""
+
+    def at(path, date):
+        part, attribute = path.split(".")
+        return catalogue.part_input(part, attribute, date).value
+
+    found = evaluate(name, {"workload": "stated"}, catalogue=catalogue)
+    chip = HOLDS[name]
+    stacks = [line for line in found.bill.lines if line.part.startswith("hbm") and f"/{chip}/" in line.path]
+    rises = [line.quantity * (at(f"{line.part}.price", "2027-01") - at(f"{line.part}.price", "2026-09")) for line in stacks]
+    rise = sum(rises) / found.metrics["chips"]
+    assert rise > 2000
+    assert at(f"{chip}.price", "2027-01") - at(f"{chip}.price", "2026-09") == pytest.approx(rise, rel=0.01)

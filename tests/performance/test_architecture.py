@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tco.foundation.errors import DataError
 from tco.models.architecture import load_model
 from tests.shipped import CATALOGUE
 
@@ -120,3 +121,22 @@ def test_parametric_width_follows_the_target(tmp_path):
     assert (small.blocks[0].feed_forward.experts, small.blocks[0].feed_forward.active) == (512, 64)
     assert large.blocks[0].feed_forward.width % 16 == 0
     assert large.parameters / small.parameters == pytest.approx(2, rel=4e-3)
+
+
+def test_a_model_of_a_given_size_takes_another_one():
+    own, other = load_model(CATALOGUE, "sparse-3t"), load_model(CATALOGUE, "sparse-3t", lambda: 2e12)
+    assert own.parameters == pytest.approx(3e12, rel=0.005)
+    assert other.parameters == pytest.approx(2e12, rel=0.005)
+    assert (other.hidden, other.layers, other.blocks[0].feed_forward.experts) == (own.hidden, own.layers, own.blocks[0].feed_forward.experts)
+    assert load_model(CATALOGUE, "sparse-3t", lambda: 0.0) is own  # zero: as its config says
+    assert load_model(CATALOGUE, "deepseek-v3", lambda: 1 / 0) is load_model(CATALOGUE, "deepseek-v3")  # others are not asked for one
+    with pytest.raises(DataError, match=r"more than the .* weights beside the experts"):
+        load_model(CATALOGUE, "sparse-3t", lambda: 1e9)
+
+
+def test_sparse_models_pass_eight_of_their_experts():
+    for name, active in (("sparse-2t", 50e9), ("sparse-3t", 70e9), ("sparse-5t", 111e9), ("sparse-8t", 169e9)):
+        model = load_model(CATALOGUE, name)
+        part = model.blocks[0].feed_forward
+        assert (part.experts, part.active) == (512, 8)
+        assert model.active_parameters == pytest.approx(active, rel=0.02)

@@ -26,6 +26,8 @@ from tco.performance.serving.plans import (
     decoding,
     describe,
     divisors,
+    engines_of_world,
+    filling,
     layout_of,
     plan_axes,
     plans_of,
@@ -82,10 +84,10 @@ def test_a_dense_model_is_one_attention_group_a_stage(fabric):
         assert plan.cut == EXPERTS
 
 
-def test_stages_are_parts_of_a_world_or_worlds_up_to_the_widest_published():
+def test_stages_are_parts_of_a_world_powers_of_two_in_it_or_worlds_up_to_the_widest_published():
     assert stages_of(8) == [1, 2, 4, 8, 16, 32, 64, 128]
-    assert stages_of(144) == divisors(144)
-    assert stages_of(72) == [*divisors(72), 144]
+    assert stages_of(144) == sorted([*divisors(144), 32, 64, 128])
+    assert stages_of(72) == sorted([*divisors(72), 16, 32, 64, 144])
     pipelines = {(plan.chips, plan.pipeline_parallel) for plan in rows("server", True, WHOLE) if plan.pipeline_parallel > 1}
     assert pipelines == {(8 * depth, depth) for depth in STAGES}
     assert {plan.chips for plan in rows("one rack", True, WHOLE) if plan.pipeline_parallel > 1} == {144}
@@ -93,14 +95,21 @@ def test_stages_are_parts_of_a_world_or_worlds_up_to_the_widest_published():
 
 def test_plans_of_two_racks_counted_by_hand():
     """Chips 1, 2, ... 144 of which a tensor-parallel group is a divisor; beyond one rack, the racks joined by experts or by halves of groups."""
-    flat = {(chips, tensor) for chips in divisors(144) for tensor in TENSOR_PARALLEL if chips % tensor == 0}
+    flat = {(chips, tensor) for chips in (*divisors(144), 32, 64, 128) for tensor in TENSOR_PARALLEL if chips % tensor == 0}
     found = rows("two racks of 72", True, WHOLE)
     assert {(plan.chips, plan.tensor_parallel) for plan in found if plan.cut == EXPERTS} == flat
-    assert [plan[:5] for plan in found if plan.cut == TENSOR] == [(144, tensor, 1, 1, TENSOR) for tensor in (2, 4, 8, 16)]
+    assert [plan[:5] for plan in found if plan.cut == TENSOR] == [(chips, tensor, 1, 1, TENSOR) for chips in (128, 144) for tensor in (2, 4, 8, 16)]
     # sequences too short to be split are split in two over the racks, and only there
     assert [plan[:5] for plan in found if plan.context_parallel > 1] == [
-        (144, tensor, 2, 1, CONTEXT) for tensor in TENSOR_PARALLEL if 144 % (2 * tensor) == 0
+        (chips, tensor, 2, 1, CONTEXT) for chips in (128, 144) for tensor in TENSOR_PARALLEL if chips % (2 * tensor) == 0
     ]
+
+
+def test_engines_that_share_a_world_are_whole_ones():
+    links = server(TWO_RACKS).machine.links
+    assert [float(engines_of_world(links, chips)) for chips in (8, 72, 64, 128, 144, 288)] == [18, 2, 2, 1, 1, 1]
+    kept = filling(plan_axes(server(TWO_RACKS).model, links, 0), links)
+    assert set(np.ravel(kept.chips)) == set(divisors(144))
 
 
 @pytest.mark.parametrize(
@@ -183,7 +192,8 @@ def test_two_stages_hold_half_the_weights_and_the_same_caches():
     one, two = DecodePlan(8.0, 4.0, 1.0, 1.0, 0.0, 6.0), DecodePlan(16.0, 4.0, 1.0, 2.0, 0.0, 6.0)
     assert kept(two, made) == pytest.approx(kept(one, made) / 2, rel=1e-12)
     caches = [held(plan, made) - kept(plan, made) for plan in (one, two)]
-    assert caches[0] == pytest.approx(6 * (8192 + 1024) * 576 * 61, rel=1e-9)
+    # TensorRT-LLM gives caches nine tenths of what the weights leave free
+    assert caches[0] == pytest.approx(6 * (8192 + 1024) * 576 * 61 / 0.9, rel=1e-9)
     assert caches[1] == pytest.approx(caches[0], rel=1e-9)
 
 

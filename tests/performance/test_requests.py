@@ -73,7 +73,7 @@ def test_offloading_frees_memory_and_takes_the_host_link():
     plain, half = fixed().serving.decode, fixed(kv_offload="0.5").serving.decode
     plan = result(NAME).plan.decode
     whole = 2 * (plain.memory - half.memory)
-    assert whole == pytest.approx(plan.sequences * (8192 + 1024) * 576 * 61, rel=1e-9)
+    assert whole == pytest.approx(plan.sequences * (8192 + 1024) * 576 * 61 / 0.9, rel=1e-9)  # TensorRT-LLM gives caches so much of what is free
     host = next(operator for operator in half.operators if operator.name == "cache from host")
     assert host.bytes == pytest.approx(0.5 * plan.sequences * (8192 + 512) * 576 * 61, rel=1e-9)
     assert half.time == pytest.approx(max(host.bytes / 25e9, plain.time), rel=1e-9)
@@ -106,9 +106,12 @@ def test_requests_beyond_memory_wait_before_the_engine():
     assert many[RATE] * chips / 1024 / steady * stays == pytest.approx(100000, rel=0.05)
 
 
-@pytest.mark.parametrize(("key", "text", "words"), [("ttft", "10 s", "first token within 10 s"), ("interactivity", "200 token/s", "get at most")])
-def test_too_many_in_flight(key, text, words):
-    assert any(words in note for note in served(concurrency="100000", **{key: text}).notes)
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [({"ttft": "10 s", "interactivity": "1 token/s"}, "first token within 10 s"), ({"interactivity": "200 token/s"}, "get at most")],
+)
+def test_too_many_in_flight(asked, words):
+    assert any(words in note for note in served(concurrency="100000", **asked).notes)
 
 
 @pytest.mark.parametrize("system", ["trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72"])

@@ -126,7 +126,7 @@ def test_an_amount_must_fit_the_metric_that_is_named():
 def test_every_metric_has_a_sense():
     assert METRICS.keys() >= MORE_IS_BETTER | NEITHER
     less = METRICS.keys() - MORE_IS_BETTER - NEITHER
-    costs = {name for name, metric in METRICS.items() if metric.unit.startswith(("USD", "W"))} - {"rebate_usd_per_chip"}
+    costs = {name for name, metric in METRICS.items() if metric.unit.startswith(("USD", "W", "g/"))} - {"rebate_usd_per_chip"}
     assert costs <= less
     assert less - costs == {"ttft_s", "tpot_s", "step_s", "exposed_communication", "pipeline_bubble", "host_floor"}
     assert (is_worse("capex_usd", 1.0), is_worse("mfu", 1.0), is_worse("chips", 1.0)) == (True, False, None)

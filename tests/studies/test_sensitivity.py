@@ -103,12 +103,12 @@ def test_shares_of_groups_come_to_one():
 
 
 def test_first_order_indices_of_a_price_that_is_nearly_a_sum_come_to_one():
-    found = sensitivity(GB200, HOUR, sobol=512)
+    found = sensitivity(GB200, HOUR, sobol=1024)
     moving = {one.given.path for one in found.swings if one.swing and one.given.path not in ("cluster.chips", "cluster.oversubscription")}
     assert set(found.drivers) == moving
     assert sum(one.first for one in found.drivers.values()) == pytest.approx(1, abs=0.06)
     assert sum(one.total for one in found.drivers.values()) == pytest.approx(1, abs=0.06)
-    assert found.drivers == sensitivity(GB200, HOUR, sobol=512).drivers
+    assert found.drivers == sensitivity(GB200, HOUR, sobol=1024).drivers
     assert max(found.drivers, key=lambda path: found.drivers[path].total) in ("terms.life", "terms.rate")
 
 

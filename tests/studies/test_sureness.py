@@ -77,8 +77,8 @@ def test_each_input_moves_alone():
 def test_the_table_says_how_sure_it_is_and_what_would_flip_it():
     text = command("compare").stdout
     lines = {line.split("   ")[0]: line for line in text.splitlines()}
-    assert lines["P10 to P90 of it"].count(" to ") == 4  # the name has one
-    assert "%" in lines[f"chance to be better than {GB200}"]
+    assert lines["P10 to P90"].count(" to ") == 4  # the name has one
+    assert "%" in lines["chance to be better"]
     assert "flips" in text
     assert "P10" not in command("compare", "--no-range").stdout
 

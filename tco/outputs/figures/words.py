@@ -37,8 +37,9 @@ def fitted(text: str, room: float, size: float, bold: bool = False) -> str:
 
 
 def distinct(titles: Sequence[str], names: Sequence[str]) -> Sequence[str]:
-    """Return titles, or where two are alike the names that tell apart what they stand for."""
-    return titles if len(set(titles)) == len(titles) else names
+    """Return titles, or where two are alike or one is another's name, the names that tell apart what they stand for."""
+    mistaken = any(title in names and title != name for title, name in zip(titles, names, strict=True))
+    return names if mistaken or len(set(titles)) < len(titles) else titles
 
 
 def wrapped(text: str, room: float, size: float, bold: bool = False) -> list[str]:

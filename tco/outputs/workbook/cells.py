@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from tco.chain.result import Result
 from tco.foundation.provenance import Input
 from tco.foundation.trace import Node
+from tco.outputs.cells import identity, ordered, valued
 from tco.outputs.workbook.excel import LONGEST, MOST
 
 SPLIT = min(MOST, LONGEST // 64) // 2  # terms of one sum: no reference to a cell is as long as 64 characters
@@ -64,9 +65,9 @@ def content_of(results: Sequence[Result]) -> Content:
     rows: dict[tuple[str, str, str], Row] = {}
     names: set[str] = set()
     for at, result in enumerate(results):
-        for node in split(ordered(node for name, node in result.nodes.items() if result.metrics.get(name) is not None)):
+        for node in split(ordered(valued(result).values())):
             if (given := node.given) is not None:
-                key = (node.id, node.value, node.unit, node.shown, node.source, given.low, given.high, given.where)
+                key = identity(node)
                 if key not in leaves:
                     leaves[key] = Leaf(excel_name(node.id, names), node, given, [])
                 leaves[key].scenarios.append(at)
@@ -94,27 +95,6 @@ def excel_name(text: str, taken: set[str]) -> str:
         name = f"{wanted}_{number}"
     taken.add(name.lower())
     return name
-
-
-def ordered(roots: Iterable[Node]) -> list[Node]:
-    """Return every node below some roots once, inputs before what is computed from them."""
-    seen: set[int] = set()
-    found: list[Node] = []
-    for root in roots:
-        stack: list[tuple[Node, Iterator[tuple[str, Node]]]] = []
-        if id(root) not in seen:
-            seen.add(id(root))
-            stack.append((root, iter(root.inputs)))
-        while stack:
-            node, below = stack[-1]
-            inner = next((inner for _, inner in below if id(inner) not in seen), None)
-            if inner is None:
-                found.append(node)
-                stack.pop()
-            else:
-                seen.add(id(inner))
-                stack.append((inner, iter(inner.inputs)))
-    return found
 
 
 def split(nodes: Iterable[Node]) -> Iterator[Node]:

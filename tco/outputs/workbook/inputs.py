@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
-from tco.foundation.units import convert, unit
+from tco.foundation.units import convert
+from tco.outputs.cells import decides, own_unit, place_of
 from tco.outputs.workbook.book import Book
 from tco.outputs.workbook.cells import Leaf
 from tco.outputs.workbook.looks import number_format, page
@@ -14,7 +13,6 @@ HEADS = (
     *(("input", 44), ("value", 14), ("unit", 12), ("in base units", 16), ("base unit", 12), ("low", 12), ("high", 12), ("kind", 11)),
     *(("as of", 11), ("source", 46), ("own", 7), ("decides structure", 11), ("read by", 30), ("note", 60)),
 )
-FIRST = ("site", "terms", "workload", "cluster")  # what is changed most stands on top
 TOP = 2  # rows above the head
 NUMBERS = {"value", "in base units", "low", "high"}
 VALUE, BASE = 1, 3  # columns
@@ -43,27 +41,10 @@ def write(book: Book) -> None:
     page(sheet, last, len(HEADS) - 2, TOP + 1, 1, book.footer)
 
 
-def place_of(path: str) -> tuple[int, str]:
-    """Return where an input stands among the others."""
-    group = path.partition(".")[0]
-    return (FIRST.index(group) if group in FIRST else len(FIRST), path)
-
-
-def own_unit(leaf: Leaf) -> tuple[float, str, float]:
-    """Return value and unit of an input as its file writes it, and what takes it to base units."""
-    node = leaf.node
-    if node.shown is not None:
-        value, name = node.shown
-        factor = unit(name).factor / unit(node.unit).factor
-        if math.isclose(value * factor, node.value, rel_tol=1e-12, abs_tol=0):
-            return value, name, factor
-    return node.value, node.unit, 1.0
-
-
 def write_row(book: Book, row: int, leaf: Leaf) -> None:
     """Write one input."""
     node, given = leaf.node, leaf.given
-    value, name, factor = own_unit(leaf)
+    value, name, factor = own_unit(node)
     book.text(SHEET, row, 0, node.id)
     book.number(SHEET, row, VALUE, value, "own" if given.overlay else "input", number_format(name, value) if value else "0")
     book.text(SHEET, row, 2, name, "weak")
@@ -78,8 +59,8 @@ def write_row(book: Book, row: int, leaf: Leaf) -> None:
             own = convert(bound, node.unit, name)
             book.number(SHEET, row, column, own, "weak-number", number_format(name, own))
     read_by = [book.results[at].scenario for at in leaf.scenarios]
-    decides = any(decided is not None and node.path in decided.readings for decided in (book.results[at].structure for at in leaf.scenarios))
-    texts = (given.kind, given.as_of, book.catalogue.source_title(given.source), "own" if given.overlay else "", "yes" if decides else "")
+    held = any(decides(book.results[at], node.id) for at in leaf.scenarios)
+    texts = (given.kind, given.as_of, book.catalogue.source_title(given.source), "own" if given.overlay else "", "yes" if held else "")
     everybody = len(read_by) == len(book.results)
     for column, text in enumerate((*texts, "all" if everybody else ", ".join(read_by), given.note), 7):
         if text:

@@ -6,6 +6,7 @@ from typing import Any
 
 from tco.chain.metrics import METRICS, gross_token_cost, perf_per_tco
 from tco.foundation.formula import REGISTRY
+from tco.outputs.cells import GROSS, GROSS_HOUR, HOUR, RATIOS, TOKENS
 from tco.outputs.comparison import SHOWN, premises, title_of
 from tco.outputs.workbook import excel
 from tco.outputs.workbook.book import Book
@@ -14,9 +15,6 @@ from tco.outputs.workbook.looks import number_format, page
 
 SHEET = "Summary"
 VALUES = 2  # first column of values, after label and unit
-TOKENS, GROSS = "usd_per_million_output_tokens", "usd_per_million_output_tokens_gross"
-HOUR, GROSS_HOUR = "tco_usd_per_chip_hour", "tco_gross_usd_per_chip_hour"
-RATIOS = {"perf_per_tco_vs_baseline": TOKENS, "perf_per_tco_gross_vs_baseline": GROSS}  # what is held against the baseline -> by which cost
 CHART_ROWS = 18
 COLOURS = ("#1F2A44", "#2F6DB5", "#5BA3CF", "#9CC9E0", "#E0A458", "#C8553D", "#6B9080", "#8E7DBE", "#4D4D4D")  # told apart without red and green
 

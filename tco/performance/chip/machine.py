@@ -92,6 +92,7 @@ class Machine(NamedTuple):
     bucket: Any  # tokens that prompts are padded to a multiple of; None where each has a program of its length
     expert_start: Any  # gap before the weights of one expert arrive; None where kernels fetch them themselves
     exchange_overlap: Any  # share of a prompt's exchanges that compute hides; none where it hides none
+    unexplained: Any  # of a pass's time, beyond all that the model knows; none where none is asked for
     links: Links
     values: Readable  # counts and habits that single operators ask for
     known: Known  # of groups on these links that wait as long for each other; with other links it is another
@@ -182,6 +183,7 @@ def machine(chip: str, links: Links, values: Readable, family: str, stored: Stor
         bucket=values[f"{own}.prompt_bucket"] if values.structure(f"{own}.prompt_bucket") > 1 else None,
         expert_start=expert,
         exchange_overlap=values.unless_zero(f"{prior}.exchange_overlap"),
+        unexplained=values.unless_zero(f"{prior}.unexplained_serving"),
         links=links,
         values=values,
         known=known_of(links, *waits[2:]),

@@ -30,3 +30,9 @@ def usable_memory(hbm_capacity: Byte, memory_reserve: Pure) -> Any:
 def memory_in_use(weights: Byte, cache: Byte) -> Any:
     """HBM in use: weights + cache."""
     return weights + cache
+
+
+@formula(unit="byte", source="tensorrt-llm-caches")
+def room_for_caches(cache: Byte, share: Pure) -> Any:
+    """HBM that weights must leave free so that an engine, which gives caches a share s of it, holds them: C / s."""
+    return cache / share

@@ -50,6 +50,12 @@ def repeated(time: Second, layers: Pure) -> Any:
     return time * layers
 
 
+@formula(unit="s", source="tco-model")
+def with_unexplained(time: Second, unexplained: Pure) -> Any:
+    """Time with what runs take beyond all that the model knows: t (1 + x). Most likely nothing; single runs lie off on either side."""
+    return time * (1 + unexplained)
+
+
 @formula(unit="FLOP/byte", source="williams2009")
 def machine_balance(peak: FLOPPerSecond, bandwidth: BytePerSecond) -> Any:
     """Intensity at which computing takes as long as moving: I = P / B."""

@@ -13,6 +13,7 @@ from tco.models.attention import Attention
 from tco.models.layers import StateMixer
 from tco.models.products import keys_and_values, projections
 from tco.performance.chip import kernels_attention as kernel
+from tco.performance.chip.flops import entries_of
 from tco.performance.chip.machine import share_of_rate
 from tco.performance.chip.messages import attended_keys, message_bytes, per_rank, stream_time
 from tco.performance.chip.roofline import attention_bytes, attention_flops, attention_scores, computing_time, passing_flops, smooth_maximum
@@ -28,24 +29,39 @@ OVERLAP = 4  # sharpness of the smooth maximum, as the kernel file has it
 def attention(made: Pass, layers: int, a: Attention) -> None:
     """Add projections, core and, for sparse attention, the indexer."""
     shape = made.shape
-    kind = "sparse" if a.top_tokens else "latent" if a.latent else "grouped"
+    kind = "sparse" if a.top_tokens else "latent" if a.latent or a.compression else "grouped"
     sides = projections(a, made.model.hidden, shape.tensor_parallel)
     made.products("attention projections", layers, sides.values(), shape.tokens, ATTENTION, kind)
-    width = a.heads / shape.tensor_parallel * a.qk_dim + (a.cached if a.latent else keys_and_values(a, shape.tensor_parallel))
+    whole = a.latent or a.shared_key_value
+    width = a.heads / shape.tensor_parallel * a.qk_dim + (a.cached if whole else keys_and_values(a, shape.tensor_parallel))
     made.elementwise(layers * width * ROTARY_PASSES)
     kinds = made.kinds
-    reach = min(filter(None, (a.window, a.top_tokens)), default=0)
-    keys = attended_keys(kinds.keys, reach) if reach else kinds.keys
+    keys = keys_attended(a, kinds.keys)
     if splits_context(made):
         keys = per_rank(keys, kinds.context_parallel)
-    read = keys
+    read = scanned = keys
     if not kinds.decode:
-        read = per_rank(kinds.tokens, kinds.sequences) if kinds.read is None else kinds.read
+        prompt = per_rank(kinds.tokens, kinds.sequences) if kinds.read is None else kinds.read
+        read, scanned = keys_held(a, prompt), entries_of(a, prompt)
     attention_core(made, kinds, layers, a, keys, read)
     if a.top_tokens:
-        index_keys(made, kinds, layers, a, read)
+        index_keys(made, kinds._replace(keys=entries_of(a, kinds.keys)), layers, a, scanned)
     if splits_context(made):
         join_context(made, layers, a)
+
+
+def keys_attended(a: Attention, keys: Any) -> Any:
+    """Return the keys a query attends to among some: those in its window, the best of an indexer, or entries that stand for several each."""
+    if a.compression:
+        entries = entries_of(a, keys)
+        return total("keys", [attended_keys(entries, a.top_tokens) if a.top_tokens else entries, attended_keys(keys, a.window)])
+    reach = min(filter(None, (a.window, a.top_tokens)), default=0)
+    return attended_keys(keys, reach) if reach else keys
+
+
+def keys_held(a: Attention, prompt: Any) -> Any:
+    """Return the keys of a prompt that its queries read: of its tokens, and of the entries that stand for several."""
+    return total("read", [entries_of(a, prompt), prompt]) if a.compression else prompt
 
 
 def index_keys(made: Pass, shape: Shape, layers: int, a: Attention, read: Any) -> None:
@@ -120,6 +136,8 @@ def gather_keys(made: Pass, ranks: Any, crossing: Any, prompt: Any) -> None:
     for a, layers in made.model.attentions.items():
         with scope("context gather"):
             tokens = attended_keys(prompt, a.window) if a.window else prompt
+            if a.compression:
+                tokens = total("keys", [entries_of(a, prompt), tokens])
             made.gather("context gather", layers, group, message_bytes(tokens, core_widths(made.shape, a)[1], made.machine.cache_size))
 
 

@@ -12,7 +12,7 @@ from tco.performance.chip.machine import Machine
 from tco.performance.serving.answer import ServingResult
 from tco.performance.serving.batches import time_allowed, with_batch
 from tco.performance.serving.phases import PassResult, decode, decode_rate, prefill, prefill_rate, reading_time
-from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan, attention_chips, decoding, reading
+from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan, attention_chips, decoding, engines_of_world, reading
 from tco.performance.serving.requests import Request, request_of
 from tco.performance.serving.search import Choice
 
@@ -58,13 +58,13 @@ def loaded_of_each(machine: Machine, model: Architecture, values: Readable, plan
     from tco.performance.serving.loaded import under_load  # most workloads have pools of their own
 
     axes = plans.prefill
-    every = ServingPlan(decoding(axes, np.ones(np.shape(axes.chips))), axes, np.maximum(machine.links.world / axes.chips, 1))
+    every = ServingPlan(decoding(axes, np.ones(np.shape(axes.chips))), axes, engines_of_world(machine.links, axes.chips))
     made = under_load(machine, model, every, request, values)
     soon = request.offline | (made.rates["ttft_s"] <= longest_wait(values))
     quick = request.offline | (made.rates["tokens_per_s_per_user"] * (1 + 1e-9) >= values["workload.interactivity"])
     score, slow = made.rates["output_tokens_per_s_per_chip"], made.rates["tpot_s"]
     one: DecodePlan = best_of(every.decode, score, slow, soon & quick, made.fits)
-    return ServingPlan(one, reading(one), np.maximum(machine.links.world / one.chips, 1))
+    return ServingPlan(one, reading(one), engines_of_world(machine.links, one.chips))
 
 
 def longest_wait(values: Readable) -> Any:

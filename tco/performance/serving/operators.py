@@ -18,7 +18,6 @@ from tco.fabric.experts import Tokens
 from tco.fabric.links import Group, Links
 from tco.fabric.paces import Paces, evenly, paces_of, quickest
 from tco.fabric.timing import Reach
-from tco.foundation.errors import DataError
 from tco.foundation.formula import in_use, somewhere, total
 from tco.foundation.trace import scope
 from tco.models.model import Architecture
@@ -155,8 +154,6 @@ class Pass:
     """Collects the operators of one forward pass on one chip."""
 
     def __init__(self, machine: Machine, model: Architecture, shape: Shape) -> None:
-        if any(a.compression for a in model.attentions):
-            raise DataError(f"{model.id}: serving is not modelled for attention over a compressed cache")
         self.machine, self.model, self.shape = machine, model, shape
         self.groups = shape.group / shape.attention_chips
         axes, work = (shape.tensor_parallel, shape.context_parallel, shape.parts), (shape.tokens, shape.keys, shape.sequences, shape.read)

@@ -17,9 +17,9 @@ from tco.foundation.units import Pure, Second, Token, TokenPerChip, TokenPerSeco
 from tco.models.architecture import Architecture
 from tco.models.products import numbers_of, projections
 from tco.performance.chip.machine import Machine
-from tco.performance.chip.memory import cache_bytes, memory_in_use, weight_bytes
+from tco.performance.chip.memory import cache_bytes, memory_in_use, room_for_caches, weight_bytes
 from tco.performance.chip.messages import exposed_exchange, exposed_time, message_bytes, per_rank, stream_time
-from tco.performance.chip.roofline import repeated
+from tco.performance.chip.roofline import repeated, with_unexplained
 from tco.performance.serving import requests as asked
 from tco.performance.serving.attention_operators import gather_keys
 from tco.performance.serving.forward import forward_pass
@@ -124,7 +124,10 @@ def cached_numbers(model: Architecture, tensor_parallel: Any, context_parallel: 
         # the latent cache is held whole by every tensor-parallel rank; key-value heads are split
         split = context_parallel * (1 if attention.latent else minimum(tensor_parallel, attention.kv_heads))
         numbers = layers * (attention.cached + attention.index_dim) / split
-        if attention.window:
+        if attention.compression:  # an entry stands for several tokens; the last ones are kept beside them
+            growing = growing + numbers / attention.compression
+            kept = kept + layers * attention.cached / split * attention.window
+        elif attention.window:
             kept = kept + numbers * attention.window
         else:
             growing = growing + numbers
@@ -161,8 +164,12 @@ def held_in_memory(machine: Machine, model: Architecture, shape: Shape, context:
     weights = weight_bytes(
         shared, experts * share, shape.tensor_parallel * stages, shape.expert_chips * stages, machine.attention_size, machine.expert_size
     )
-    cache = caches_of(machine, model, shape, context)
-    return memory_in_use(weights, cache if offload is None else asked.cache_in_hbm(cache, offload))
+    return memory_in_use(weights, room_of(machine, caches_of(machine, model, shape, context), offload))
+
+
+def room_of(machine: Machine, cache: Any, offload: Any) -> Any:
+    """Return the HBM beside the weights that caches take as the engine admits them, the share `offload` of them kept in host memory."""
+    return room_for_caches(cache if offload is None else asked.cache_in_hbm(cache, offload), machine.habit("cache_share"))
 
 
 def layout_on(machine: Machine, plan: DecodePlan | PrefillPlan) -> Layout:
@@ -201,7 +208,7 @@ def sequence_memory(machine: Machine, model: Architecture, plan: DecodePlan, req
     """Return the HBM a decoding chip needs for one sequence of its group, as its engine admits them."""
     shape = decode_shape(machine, plan._replace(sequences=1.0), request)
     cache = caches_of(machine, model, shape, reserved_context(request.prompt, request.answer, machine.habit("answer_reserved")))
-    return cache if request.offload is None else asked.cache_in_hbm(cache, request.offload)
+    return room_of(machine, cache, request.offload)
 
 
 def decode(machine: Machine, model: Architecture, plan: DecodePlan, request: Request) -> PassResult:
@@ -215,7 +222,7 @@ def decode_step(machine: Machine, model: Architecture, plan: DecodePlan, request
     shape = decode_shape(machine, plan, request)
     tokens = shape.tokens
     operators = staged(machine, model, plan, tokens, forward_pass(Pass(machine, model, shape), tokens))
-    time = per_token = total("decode_step_time", [*(operator.time for operator in operators), machine.overhead])
+    time = per_token = whole_pass(machine, "decode_step_time", operators)
     if request.drafts is not None:
         with scope("drafting"):
             drafting = asked.drafting_time(time, request.drafts, request.draft_cost)
@@ -231,6 +238,12 @@ def decode_step(machine: Machine, model: Architecture, plan: DecodePlan, request
     context = full_context(request.prompt, request.answer)
     memory = held_in_memory(machine, model, shape, context, request.offload, plan.pipeline_parallel)
     return PassResult(time, memory, operators, per_token)
+
+
+def whole_pass(machine: Machine, name: str, operators: list[Operator]) -> Any:
+    """Return the time of a pass: its operators, what the host adds, and what neither explains."""
+    time = total(name, [*(operator.time for operator in operators), machine.overhead])
+    return time if machine.unexplained is None else with_unexplained(time, machine.unexplained)
 
 
 def prefill_shape(machine: Machine, plan: PrefillPlan, request: Request, prompts: Any) -> Shape:
@@ -292,7 +305,7 @@ def prefill_pass(machine: Machine, model: Architecture, plan: PrefillPlan, reque
     if somewhere(plan.context_parallel > 1):
         gather_keys(made, plan.context_parallel, layout_on(machine, plan).crossing, request.prompt)
     operators = beside_compute(machine, staged(machine, model, plan, shape.tokens, forward_pass(made, prompts)))
-    time = total("prefill_time", [*(operator.time for operator in operators), machine.overhead])
+    time = whole_pass(machine, "prefill_time", operators)
     memory = prompts_in_memory(machine, model, plan, request, shape)
     return PassResult(time, memory, operators, per_prompt=asked.prompt_time(time, prompts))
 

@@ -20,6 +20,7 @@ TENSOR_PARALLEL = (1, 2, 4, 8, 16)
 CONTEXT_PARALLEL = (2, 4, 8)
 LEAST_CONTEXT = 16384  # tokens a rank holds at least: below, splitting a sequence is not worth its collectives
 STAGES = (2, 4, 8)
+POWERS = (8, 16, 32, 64, 128)  # chips of an engine that need not divide a world: other engines read prompts on what is left
 LARGEST = 144  # chips of an engine that spans worlds: the widest published decode unit
 CUTS = ("experts", "tensor", "context")  # what lies across the domains: experts flat over all, or a set (or part) of them in each
 
@@ -87,6 +88,17 @@ def decoding(axes: PrefillPlan, sequences: Any) -> DecodePlan:
     return DecodePlan(axes.chips, axes.tensor_parallel, axes.context_parallel, axes.pipeline_parallel, axes.cut, sequences, axes.expert_parallel)
 
 
+def engines_of_world(links: Links, chips: Any) -> Any:
+    """Return how many whole engines a world has room for; one that spans worlds is one."""
+    return np.maximum(np.floor(links.world / chips + 1e-9), 1)
+
+
+def filling(axes: PrefillPlan, links: Links) -> PrefillPlan:
+    """Return those plans whose engines leave no chip of a world unused."""
+    kept = np.ravel((links.world % axes.chips == 0) | (axes.chips > links.world))
+    return PrefillPlan(*(axis[kept] for axis in axes))
+
+
 def reading(plan: DecodePlan) -> PrefillPlan:
     """Return the same engine reading prompts."""
     return PrefillPlan(plan.chips, plan.tensor_parallel, plan.context_parallel, plan.pipeline_parallel, plan.cut, plan.expert_parallel)
@@ -99,12 +111,13 @@ def divisors(number: int) -> list[int]:
 
 
 def stages_of(world: int) -> list[int]:
-    """Chips a pipeline stage may have: parts of a world, or two, four and more worlds joined by the network."""
+    """Chips a pipeline stage may have: parts of a world, powers of two in it, or two, four and more worlds joined by the network."""
     sizes, wider = divisors(world), 2 * world
+    sizes += [size for size in POWERS if size < world and size not in sizes]
     while wider <= LARGEST:
         sizes.append(wider)
         wider *= 2
-    return sizes
+    return sorted(sizes)
 
 
 @lru_cache(maxsize=256)

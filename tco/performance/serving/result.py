@@ -12,7 +12,7 @@ from tco.performance.chip.machine import Machine, notes_on
 from tco.performance.serving import phases
 from tco.performance.serving.answer import ServingResult
 from tco.performance.serving.phases import PassResult
-from tco.performance.serving.plans import ServingPlan, attention_chips, plan_axes
+from tco.performance.serving.plans import ServingPlan, attention_chips, filling, plan_axes
 from tco.performance.serving.requests import Request, notes_on_request, request_of
 from tco.performance.serving.search import Choice, choose_decode, choose_prefill, choose_under_load
 
@@ -39,7 +39,8 @@ def serve(machine: Machine, model: Architecture, values: Readable, plan: Serving
 def searched(machine: Machine, model: Architecture, request: Request, values: Readable, axes: AxesGiven | None) -> ServingResult:
     """Search the plans of some axes, or all, under the workload's targets."""
     if request.offline or values.exists("workload.concurrency"):
-        every = plan_axes(model, machine.links, 0) if axes is None or axes.decode is None else axes.decode
+        given = None if axes is None else axes.decode
+        every = filling(plan_axes(model, machine.links, 0), machine.links) if given is None else given
         before, counts = None, (None, None) if axes is None else (axes.engines, axes.readers)
         if axes is not None and axes.readers is not None:
             ready = choose_prefill(machine, model, request, values["workload.ttft"], axes.prefill)

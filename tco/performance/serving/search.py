@@ -15,7 +15,18 @@ from tco.performance.chip.machine import Machine
 from tco.performance.serving.batches import EXACTLY, SLOWEST, Bracket, largest_within, solved
 from tco.performance.serving.operators import Operator
 from tco.performance.serving.phases import PassResult, decode, decode_rate, full_context, prefill, prefill_rate, reading_time, tokens_per_user
-from tco.performance.serving.plans import SEQUENCES, DecodePlan, PrefillPlan, ServingPlan, attention_chips, decoding, describe, plan_axes, reading
+from tco.performance.serving.plans import (
+    SEQUENCES,
+    DecodePlan,
+    PrefillPlan,
+    ServingPlan,
+    attention_chips,
+    decoding,
+    describe,
+    engines_of_world,
+    plan_axes,
+    reading,
+)
 from tco.performance.serving.requests import Request
 
 if TYPE_CHECKING:
@@ -148,7 +159,7 @@ def choose_under_load(
     """
     from tco.performance.serving.loaded import plan_under_load, under_load  # pools in balance start without it
 
-    engines = counts[0] if counts[0] is not None else np.maximum(machine.links.world / axes.chips, 1)
+    engines = counts[0] if counts[0] is not None else engines_of_world(machine.links, axes.chips)
     plans = ServingPlan(decoding(axes, 1.0), axes if prefill is None else prefill, engines, counts[1])
     found = under_load(machine, model, plans, request, values)
     # nobody waits for what runs offline
@@ -169,7 +180,7 @@ def choose_under_load(
         )
         return choice._replace(reason=reason), None, None
     one = ServingPlan(choice.plan, reading(choice.plan) if prefill is None else prefill, 1.0, counts[1])
-    one = one._replace(engines=float(np.maximum(machine.links.world / choice.plan.chips, 1)) if counts[0] is None else counts[0])
+    one = one._replace(engines=float(engines_of_world(machine.links, choice.plan.chips)) if counts[0] is None else counts[0])
     made = under_load(machine, model, one, request, values)
     return choice, plan_under_load(one, made), made
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from tco.fabric.links import Links
 from tco.foundation.errors import unknown
+from tco.foundation.values import Readable
 from tco.performance.chip.clock import sustained_clock
 from tco.performance.chip.formats import Computed, Structured, computed_on
 from tco.performance.chip.kernel_times import Traits, kernels_on
@@ -88,6 +89,7 @@ class Practice:
     host_factor: Any
     communication_cores: Any  # share of the compute cores a collective beside compute takes
     traffic_classes: Any  # one where links let the collectives a chip waits for go before the others
+    unexplained: Any = None  # of a step's time, beyond all that the model knows
     dereferences: Any = 0.0  # one where engines read tokens through their indices
 
 
@@ -109,7 +111,7 @@ def products(chip: Chip, found: Passed, clock: Any, values: Mapping[str, Any]) -
     return Products(found, chip.part(found.form.peak), made, conversion)
 
 
-def practice(chip: str, family: str, values: Mapping[str, Any], found: Passes, links: Links, traits: Traits, compiled: bool = False) -> Practice:
+def practice(chip: str, family: str, values: Readable, found: Passes, links: Links, traits: Traits, compiled: bool = False) -> Practice:
     """Return what the chip and its links reach in training with the formats of both passes; compiled programs know the memory they need."""
     kernels = kernels_on(values, chip, family, traits)
     clock, reserve = clock_of(kernels, values), "compiled_reserve" if compiled else "memory_reserve"
@@ -128,4 +130,5 @@ def practice(chip: str, family: str, values: Mapping[str, Any], found: Passes, l
         host_factor=kernels.practice("host_factor"),
         communication_cores=kernels.practice("communication_cores"),
         traffic_classes=kernels.part("traffic_classes"),
+        unexplained=values.unless_zero(f"performance.{family}.unexplained_training"),
     )

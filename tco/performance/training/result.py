@@ -224,7 +224,8 @@ def step_lines(job: Job, practice: Practice, plan: Plan, made: Step, pipe: Pipe,
         Line("sharded weights and gradients", beyond_pipe, "link"),
         Line("gradients and weights at the end", float(made.parts.get("gradients", 0.0)), "link"),
         Line("optimizer", float(made.parts.get("optimizer", 0.0)), "host" if plan.offload else "memory"),
-        Line("stragglers among domains", float(made.time) - whole, "latency"),
+        Line("stragglers among domains", float(made.known) - whole, "latency"),
+        Line("unexplained", float(made.time) - float(made.known), "latency"),
     ]
     return [line for line in [*found.values(), *sums] if abs(line.time) > 1e-9 * float(made.time)]
 

@@ -11,7 +11,7 @@ from tco.foundation.formula import greatest, select, total
 from tco.foundation.trace import plain, scope
 from tco.models.architecture import Architecture
 from tco.performance.chip.messages import exposed_time
-from tco.performance.chip.roofline import smooth_maximum
+from tco.performance.chip.roofline import smooth_maximum, with_unexplained
 from tco.performance.training import memory, schedule
 from tco.performance.training.items import TIERS, Shape, Work
 from tco.performance.training.job import Job
@@ -74,6 +74,7 @@ class Step(NamedTuple):
     parts: dict[str, Any]
     memory: dict[str, Any]
     held: Any
+    known: Any  # of its time, all but what nothing explains
 
 
 def shape_of(plan: Plan) -> Shape:
@@ -261,9 +262,10 @@ def step(job: Job, practice: Practice, plan: Plan, micro: MicroBatch, pipe: Pipe
     if not job.software.adapters:
         parts["optimizer"] = total("optimizer", [*updates, *hosts])
     summed = total("step_without_loss", list(parts.values()))
-    time = schedule.scaled_step(summed, np.maximum(job.chips / links.domain, 1.0), job.value("scale_loss"))
+    known = schedule.scaled_step(summed, np.maximum(job.chips / links.domain, 1.0), job.value("scale_loss"))
+    time = known if practice.unexplained is None else with_unexplained(known, practice.unexplained)
     used = memory_of(job, plan, micro, pipe, groups)
-    return Step(time, parts, used, total("memory_in_use", list(used.values())))
+    return Step(time, parts, used, total("memory_in_use", list(used.values())), known)
 
 
 def memory_of(job: Job, plan: Plan, micro: MicroBatch, pipe: Pipe, groups: list[Shard]) -> dict[str, Any]:

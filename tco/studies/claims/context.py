@@ -37,7 +37,9 @@ class Claim(NamedTuple):
     tolerance: float  # relative: how exactly the source states it
     relation: str  # what the computed value must be to the claimed one: equal, at-most, at-least
     given: dict[str, float]  # premises the claim itself states, in base units
+    holding: str  # the verdict where it holds: arithmetic where what it rests on was typed from it
     failing: str  # the verdict where it does not hold
+    error: float  # relative: how far off the model may be in such a figure
     against: str  # the source it contradicts
     verdict: str  # the expected one
     note: str

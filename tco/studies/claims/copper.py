@@ -68,6 +68,34 @@ def nl72_cables_per_chip(c: Context) -> float:
     return c.count("trn3-nl72x2", LANE) / c.chips("trn3-nl72x2")
 
 
+CABLES = ("aec-pcie5-x16", "dac-pcie5-x16", "y-dac-400g", "cpu-dac-200g")  # beside the backplane
+
+
+def cables_per_chip(c: Context, system: str) -> float:
+    """Return what a chip's share of connectors and cables costs by the bill."""
+    return sum(c.count(system, part) * c.part(part, "price") for part in (PAIR, *CABLES)) / c.chips(system)
+
+
+@computes("C120", "USD")
+def ultraserver_cables_price(c: Context) -> float:
+    """Backplanes, active cables and those of cards and CPUs, a chip."""
+    return cables_per_chip(c, "trn2-nl32x2-3d")
+
+
+@computes("C121", "USD")
+def server_cables_price(c: Context) -> float:
+    """Backplane and cables of cards and CPUs, a chip."""
+    return cables_per_chip(c, "trn2-nl16")
+
+
+@computes("C125")
+def optics_over_copper(c: Context) -> float:
+    """Two modules and their fibre over passive copper, each by its bandwidth."""
+    optics = (2 * c.part("optic-800g-dr8", "price") + c.part("fibre-link", "price")) / c.part("optic-800g-dr8", "port_bandwidth")
+    lanes = c.part("dac-pcie6-x16", "lanes") * c.part("dac-pcie6-x16", "lane_bandwidth")
+    return optics / (c.part("dac-pcie6-x16", "price") / lanes)
+
+
 @computes("C122")
 def link_lives(c: Context) -> float:
     """Copper against the shortest-lived optics."""

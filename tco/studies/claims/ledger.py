@@ -15,9 +15,11 @@ from tco.foundation.units import unit
 from tco.foundation.values import as_number
 from tco.studies.claims.context import COMPUTED, Claim, Context, Underived
 
-HOLDS, OFF, CONTRADICTS, NOT_DERIVABLE = VERDICTS = ("holds", "off", "contradicts", "not-derivable")
+VERDICTS = ("holds", "arithmetic", "not-shown", "off", "contradicts", "not-derivable")
+HOLDS, ARITHMETIC, NOT_SHOWN, OFF, CONTRADICTS, NOT_DERIVABLE = VERDICTS
+MAY = {"holding": (HOLDS, ARITHMETIC), "failing": (OFF, CONTRADICTS, NOT_SHOWN), "verdict": VERDICTS}  # what a row may expect
 RELATIONS = ("equal", "at-most", "at-least")
-COLUMNS = ("id", "source", "claim", "claimed", "unit", "tolerance", "relation", "given", "failing", "against", "verdict", "note")
+COLUMNS = ("id", "source", "claim", "claimed", "unit", "tolerance", "relation", "given", "holding", "failing", "error", "against", "verdict", "note")
 
 
 class Finding(NamedTuple):
@@ -67,11 +69,16 @@ def finding(claim: Claim, context: Context) -> Finding:
 
 
 def verdict(claim: Claim, computed: float) -> str:
-    """Return whether a computed value bears a claim out, within the exactness the source states it with."""
+    """Return whether a computed value bears a claim out, within the exactness the source states it with.
+
+    A bound that lies within the error of the model is shown by neither side of it. What rests on nothing but the claim is arithmetic.
+    """
     excess = computed / claim.claimed - 1
     slack = claim.tolerance + 1e-12
+    if claim.error and claim.relation != "equal" and abs(excess) <= claim.error:
+        return NOT_SHOWN
     holds = {"equal": abs(excess) <= slack, "at-most": excess <= slack, "at-least": excess >= -slack}[claim.relation]
-    return HOLDS if holds else claim.failing
+    return claim.holding if holds else claim.failing
 
 
 def read_ledger(catalogue: Catalogue) -> dict[str, Claim]:
@@ -86,15 +93,15 @@ def read_ledger(catalogue: Catalogue) -> dict[str, Claim]:
 
 def to_claim(row: Mapping[str, str], where: str) -> Claim:
     """Return a row as a claim; a broken one raises `DataError`."""
-    for column, known in (("relation", RELATIONS), ("failing", (OFF, CONTRADICTS)), ("verdict", VERDICTS)):
+    for column, known in {"relation": RELATIONS, **MAY}.items():
         if row[column] not in known:
             raise unknown(column, row[column], known, where)
-    claimed, tolerance = (number(row[column], column, where) for column in ("claimed", "tolerance"))
-    if claimed <= 0 or tolerance < 0:
-        raise DataError(f"{where}: claimed {claimed:g} and tolerance {tolerance:g}: expected a number above zero and one not below")
+    claimed, tolerance, error = (number(row[column], column, where) for column in ("claimed", "tolerance", "error"))
+    if claimed <= 0 or tolerance < 0 or error < 0:
+        raise DataError(f"{where}: claimed {claimed:g}, tolerance {tolerance:g} and error {error:g}: expected a number above zero and two not below")
     given = premises(row["given"], where)
-    texts = (row[column] for column in ("failing", "against", "verdict", "note"))
-    return Claim(row["id"], row["source"], row["claim"], claimed, row["unit"], tolerance, row["relation"], given, *texts)
+    before, after = (row["holding"], row["failing"]), (row["against"], row["verdict"], row["note"])
+    return Claim(row["id"], row["source"], row["claim"], claimed, row["unit"], tolerance, row["relation"], given, *before, error, *after)
 
 
 def premises(text: str, where: str) -> dict[str, float]:

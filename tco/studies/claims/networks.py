@@ -167,9 +167,3 @@ def parallel_planes(c: Context) -> float:
 def million_chips(c: Context) -> float:
     """Three tiers of 12.8T at 100G."""
     return reach(c, "tor-12t8", c.given("port"), 3)
-
-
-@computes("C185", "GB/s")
-def cache_transfer(c: Context) -> float:
-    """The scale-out bandwidth a chip sends its cache over."""
-    return c.chip("trn3-nl72x2", "scale_out_bandwidth")

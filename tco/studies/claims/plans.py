@@ -16,8 +16,9 @@ from tco.fabric.algorithms import cheapest
 from tco.fabric.links import Links
 from tco.foundation.values import Values
 from tco.performance.chip.formats import computed_on
+from tco.performance.chip.memory import cache_bytes
 from tco.performance.serving.answer import ServingResult
-from tco.performance.serving.phases import decode, decode_rate
+from tco.performance.serving.phases import cached_numbers, decode, decode_rate
 from tco.performance.serving.plans import PrefillPlan, attention_chips, layout_of
 from tco.performance.serving.requests import request_of
 from tco.performance.serving.search import choose_decode, decode_axes
@@ -87,16 +88,72 @@ def hand_written_sparse(c: Context) -> float:
 
 
 # ---------------------------------------------------------------- serving
-def gain(c: Context, model: str) -> float:
-    """Return the output tokens a dollar buys on the larger world over the smaller one."""
-    large, small = (c.walked(f"moe-3t-decode-{system}", {"workload.model": model}, priced) for system in (LARGE, SMALL))
-    return small / large
+def gain(c: Context, one: str, other: str, **settings: str) -> float:
+    """Return the output tokens a dollar buys on one system over another."""
+    found, against = (c.walked(system, {f"workload.{name}": text for name, text in settings.items()}, priced) for system in (one, other))
+    return against / found
+
+
+def sparse(c: Context, one: str, other: str, model: str) -> float:
+    """Return the same for a model of which a token passes 8 of 512 experts."""
+    found, against = (c.walked(system, {"workload": "sparse-decode", "workload.model": model}, priced) for system in (one, other))
+    return against / found
 
 
 @computes("C186")
 def worlds_enough(c: Context) -> float:
     """The lesser of what the larger world gains with 5 T parameters and what it loses with 3 T."""
-    return min(gain(c, "moe-5t"), 1 / gain(c, "moe-3t"))
+    return min(sparse(c, LARGE, SMALL, "sparse-5t"), 1 / sparse(c, LARGE, SMALL, "sparse-3t"))
+
+
+@computes("P006")
+def switched_for_experts(c: Context) -> float:
+    """Tokens a dollar of the switched world over the torus of as many chips, with 3 T parameters."""
+    return sparse(c, SMALL, TORUS, "sparse-3t")
+
+
+@computes("P007")
+def switched_for_dense(c: Context) -> float:
+    """The same with a dense model of 405 B, at 20 tokens a second and user."""
+    return gain(c, SMALL, TORUS, model="llama-3.1-405b", interactivity="20 token/s")
+
+
+def at_speed(c: Context) -> str:
+    """Return the speed a user gets that the claim is asked at."""
+    return f"{c.given('speed'):g} token/s"
+
+
+def open_model(c: Context, metric: str) -> float:
+    """Return a metric of the larger Trainium3 world over Trainium2's, both serving an open mixture of experts."""
+    settings = {"workload.model": "gpt-oss-120b", "workload.interactivity": at_speed(c)}
+    new, old = (c.walked(system, settings, served_and_rated) for system in (LARGE, "trn2-nl32x2-3d"))
+    return new[metric] / old[metric]
+
+
+def served_and_rated(inputs: Inputs, values: Values) -> dict[str, float]:
+    """Return the metrics of a scenario that a plan serves."""
+    chain = run(inputs, values)
+    if chain.serving.reason:
+        raise Underived(chain.serving.reason)
+    return {name: float(value) for name, value in chain.metrics.items() if value is not None}
+
+
+@computes("C032")
+def faster_than_trainium2(c: Context) -> float:
+    """Output tokens a second and chip."""
+    return open_model(c, "output_tokens_per_s_per_chip")
+
+
+@computes("C036")
+def tokens_a_megawatt(c: Context) -> float:
+    """Output tokens a second and megawatt of the site."""
+    return open_model(c, "tokens_per_s_per_facility_mw")
+
+
+@computes("C128")
+def wide_against_narrow(c: Context) -> float:
+    """Cost of a token on servers of eight H100 over that on GB200, DeepSeek-V3."""
+    return gain(c, "gb200-nvl72", "h100-hgx8", interactivity=at_speed(c))
 
 
 def pools(c: Context, system: str, **settings: str) -> tuple[float, float]:
@@ -104,6 +161,18 @@ def pools(c: Context, system: str, **settings: str) -> tuple[float, float]:
     found = c.walked(system, settings, served)
     read, made = found.rates["input_tokens_per_s_per_chip"], found.rates["output_tokens_per_s_per_chip"]
     return float(read / found.prefill_share), float(made / (1 - found.prefill_share))
+
+
+@computes("C185", "GB/s")
+def cache_transfer(c: Context) -> float:
+    """The cache of the prompts a chip reads by its best plan, in the workload of the headline."""
+    return pools(c, LARGE)[0] * c.walked(LARGE, {}, cache_of_a_token)
+
+
+def cache_of_a_token(inputs: Inputs, values: Values) -> float:
+    """Return the bytes a sequence of a workload caches for each token."""
+    machine, model = server_of(inputs, values)
+    return float(cache_bytes(1, 1, *cached_numbers(model, 1), machine.cache_size))
 
 
 @computes("P001")

@@ -104,3 +104,32 @@ def nl32_host_trays(c: Context) -> float:
 def scale_up_world(c: Context) -> float:
     """Chips the switched fabric joins."""
     return c.chips("trn3-nl72x2")
+
+
+def power_per_chip(c: Context, system: str) -> float:
+    """Return the power of one chip's share of its world, by the bill."""
+    return c.power(system) / c.chips(system)
+
+
+@computes("C130", "kW")
+def server_rack_power(c: Context) -> float:
+    """The bill's power of a rack of servers."""
+    return c.power("trn2-nl16") / c.racks("trn2-nl16")
+
+
+@computes("C140")
+def small_retimers(c: Context) -> float:
+    """Retimers of the world over its trays of chips."""
+    return c.count("trn3-nl32x2", "retimer-pcie6-x16") / c.count("trn3-nl32x2", "jbog-tray")
+
+
+@computes("C141")
+def large_retimers(c: Context) -> float:
+    """Retimers of the world over its trays of chips."""
+    return c.count("trn3-nl72x2", "retimer-pcie6-x16") / c.count("trn3-nl72x2", "compute-tray")
+
+
+@computes("C150")
+def power_alike(c: Context) -> float:
+    """Power of a chip in the smaller world over that in the larger."""
+    return power_per_chip(c, "trn3-nl32x2") / power_per_chip(c, "trn3-nl72x2")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tco.chain.inputs import Inputs
+from tco.foundation.values import Values
 from tco.studies.claims.context import Context, computes
 
 ULTRA = "trn2-nl32x2-3d"
@@ -37,8 +39,13 @@ def both_phases(c: Context) -> float:
 
 @computes("C133")
 def campus_pue(c: Context) -> float:
-    """The peak the other source states for AWS's air-cooled halls."""
-    return c.part("aws-air-hall", "peak_pue")
+    """What the headline's site takes over a year."""
+    return c.walked("trn3-nl72x2", {}, pue_of)
+
+
+def pue_of(_: Inputs, values: Values) -> float:
+    """Return the PUE of a scenario's site."""
+    return float(values["site.pue"])
 
 
 @computes("C134", "%")

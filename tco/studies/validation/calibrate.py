@@ -20,6 +20,7 @@ from tco.catalog import Catalogue
 from tco.catalog.rows import attribute
 from tco.foundation.provenance import LEADER
 from tco.foundation.values import Values
+from tco.performance.chip.families import families_of
 from tco.studies.validation import fit as fitting
 from tco.studies.validation.free import NORMAL_P95, Free, paths_of, read_free
 from tco.studies.validation.measured import texts, tiers
@@ -27,9 +28,11 @@ from tco.studies.validation.order import order
 from tco.studies.validation.run import PREDICTORS
 from tco.studies.validation.score import Prediction, scores
 from tco.studies.validation.specifications import Specifications
+from tco.studies.validation.unexplained import unexplained_rows
 
 KINDS = ("kernels", "collectives", "training", "inference")  # in the order in which one holds what the others rest on
 LEFT_OUT = {"accelerator": "accelerator", "model": "model", "source": "source_id"}  # what is left out, and the column that names it
+LEAST_SPREAD = 0.02  # of a fitted value, in logarithm, either way
 LEAST_GROUP = 20  # rows below which a group left out says nothing; of a small file a twentieth of its rows
 HELD_BACK = ("B", "C")  # tiers of rows that software holds back: scored, and never fitted
 COLUMNS = ("family", "attribute", "value", "unit", "low", "high", "as_of", "kind", "source", "note", "use", "residual")
@@ -130,6 +133,8 @@ def calibrate(
         if parts:
             accuracy[name] = scores(np.concatenate([made.target[one.rows] for one in parts]), np.concatenate([one.predicted for one in parts]))
     rows = list(rows_of(values, free, found, refits, int(accuracy["nothing"]["n"] or 0), rounded(accuracy["nothing"]["median_ape"]), date))
+    if not fit_name:  # of a fit of some chips alone there are too few rows to say how far single ones lie off
+        rows += unexplained_rows(kind, made, set(families_of(catalogue).values()), date)
     blind = unseen(made, refits)
     return Calibration(
         fit_name or kind, found, refits, rows, accuracy, chips_of(task.chips, made, blind), order(table, blind) if kind == "inference" else {}
@@ -165,17 +170,18 @@ def chips_of(chips: Specifications, made: Prediction, blind: Prediction) -> dict
 def rows_of(
     values: Values, free: Free, found: fitting.Fit, refits: Sequence[Refit], count: int, residual: float, date: str
 ) -> Iterator[dict[str, Any]]:
-    """Yield the catalogue rows of a fit: ranges cover its own spread and whatever leaving groups out moved."""
+    """Yield the catalogue rows of a fit: ranges cover its own spread either way, and the values that leaving groups out found."""
     followed = {f.path: f.followed for f in free.followers}
     for path in paths_of(free):
         _, family, name = path.split(".")
         value, base = float(values[path]), followed.get(path, path)
         while base in followed:
             base = followed[base]
-        moved = max((abs(math.log(one.values[path] / value)) for one in refits), default=0.0)
-        half = max(NORMAL_P95 * min(found.spread.get(base, 0.0), 1.0), moved, 0.02)
+        moved = [math.log(one.values[path] / value) for one in refits]
+        half = max(NORMAL_P95 * min(found.spread.get(base, 0.0), 1.0), LEAST_SPREAD)
         wanted = attribute("performance", name, path)
-        low, high = max(value * math.exp(-half), wanted.minimum), min(value * math.exp(half), wanted.maximum)
+        low, high = (value * math.exp(end([way, *moved])) for end, way in ((min, -half), (max, half)))
+        low, high = max(low, wanted.minimum), min(high, wanted.maximum)
         note = f"fitted on {count:,} rows" if path in found.spread else f"{LEADER}{followed[path].removeprefix('performance.')}"
         cells = (family, name, rounded(value), wanted.unit, rounded(low), rounded(high), date, "derived", "tco-calibration", note, "", residual)
         yield dict(zip(COLUMNS, cells, strict=True))

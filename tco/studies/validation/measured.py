@@ -36,6 +36,7 @@ TARGETS = {
     "training": ("step_time_s", "tokens_s_per_accelerator", "model_tflops_per_accelerator", "hw_tflops_per_accelerator"),
     "inference": ("total_tput_tok_s_per_gpu", "output_tput_tok_s_per_gpu", "system_tput_tok_s", "tpot_ms_median", "tpot_ms_mean"),
 }
+TIMES = ("time_us", "step_time_s", "tpot_ms_mean", "tpot_ms_median")  # of these: of which less is better
 WORDS = {"concurrency": {"offline": np.inf, "unlimited": np.inf}}  # words that a column of numbers may hold
 SUFFIXES = {"_us": "microseconds", "_ms": "milliseconds", "_s": "seconds", "_gb_s": "GB/s", "_bytes": "bytes"}
 

@@ -167,9 +167,7 @@ class Points:
         drafted = ~np.isin(texts(self.table, "spec_decoding").astype(str), ("", "none", "mtp"))
         mark(drafted, "unstated acceptance of drafts")
         known = set(self.models) - {""}
-        compressed = {m: any(a.compression for a in self.model(m).attentions) for m in known}
         context = {m: self.model(m).context for m in known}
-        mark(np.array([compressed.get(m, False) for m in self.models]), "unsupported attention")
         beyond = np.nan_to_num(self.prompt + self.answer) > np.array([context.get(m, np.inf) for m in self.models])
         mark(beyond, "unsupported: longer than the model's context")
         return np.array(reasons, dtype=object)

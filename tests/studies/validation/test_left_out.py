@@ -83,3 +83,23 @@ def test_a_refit_run_again_finds_the_same(kind):
     assert set(held) == set(again.values)
     for path, value in again.values.items():
         assert held[path] == pytest.approx(value, rel=1e-3), path
+
+
+@pytest.mark.parametrize("kind", ["kernels", "collectives", "inference"])
+def test_a_fitted_range_reaches_the_values_that_refits_found(kind):
+    found = {}
+    for row in stated("left_out"):
+        if row["kind"] == kind:
+            found.setdefault(row["path"], []).append(float(row["value"]))
+    fitted = list(csv.DictReader((ROOT / f"data/calibration/{kind}.csv").read_text().splitlines()))
+    for row in fitted:
+        values = found[f"performance.{row['family']}.{row['attribute']}"]
+        assert float(row["low"]) <= min(values) * 1.001, row
+        assert float(row["high"]) >= max(values) * 0.999, row
+
+
+def test_a_refit_that_finds_little_does_not_raise_the_other_end():
+    """Without its largest model the wait before an exchange of experts comes out at a tenth: nothing says that it may be ten times as long."""
+    rows = {row["attribute"]: row for row in csv.DictReader((ROOT / "data/calibration/inference.csv").read_text().splitlines())}
+    wait = rows["exchange_wait"]
+    assert float(wait["high"]) / float(wait["value"]) < 2 < float(wait["value"]) / float(wait["low"])

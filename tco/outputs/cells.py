@@ -1,0 +1,94 @@
+"""The cells of a trace as a live output lays them out: in the order they are computed, inputs told apart, in the units people write.
+
+The workbook and the page both write one cell for each call of a formula; what they share stands here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from tco.chain.metrics import gross_token_cost, perf_per_tco
+from tco.chain.result import Result
+from tco.foundation.trace import Node, Traced, recording
+from tco.foundation.units import unit
+
+FIRST = ("site", "terms", "workload", "cluster")  # what is changed most stands on top
+TOKENS, GROSS = "usd_per_million_output_tokens", "usd_per_million_output_tokens_gross"
+HOUR, GROSS_HOUR = "tco_usd_per_chip_hour", "tco_gross_usd_per_chip_hour"
+RATIOS = {"perf_per_tco_vs_baseline": TOKENS, "perf_per_tco_gross_vs_baseline": GROSS}  # what is held against the baseline -> by which cost
+
+
+def ordered(roots: Iterable[Node]) -> list[Node]:
+    """Return every node below some roots once, inputs before what is computed from them."""
+    seen: set[int] = set()
+    found: list[Node] = []
+    for root in roots:
+        stack: list[tuple[Node, Iterator[tuple[str, Node]]]] = []
+        if id(root) not in seen:
+            seen.add(id(root))
+            stack.append((root, iter(root.inputs)))
+        while stack:
+            node, below = stack[-1]
+            inner = next((inner for _, inner in below if id(inner) not in seen), None)
+            if inner is None:
+                found.append(node)
+                stack.pop()
+            else:
+                seen.add(id(inner))
+                stack.append((inner, iter(inner.inputs)))
+    return found
+
+
+def valued(result: Result) -> dict[str, Node]:
+    """Return the nodes of the metrics that a result has a value of."""
+    return {name: node for name, node in result.nodes.items() if result.metrics.get(name) is not None}
+
+
+def with_ratios(results: Sequence[Result], baseline: str) -> list[dict[str, Node]]:
+    """Return the nodes of the metrics of every result, what is held against the baseline among them."""
+    found = [valued(result) for result in results]
+    with recording():
+        for nodes in found:
+            if {TOKENS, GROSS_HOUR, HOUR} <= nodes.keys():
+                nodes[GROSS] = gross_token_cost(*(traced(nodes[name]) for name in (TOKENS, GROSS_HOUR, HOUR))).node
+        base = next(nodes for result, nodes in zip(results, found, strict=True) if result.scenario == baseline)
+        for nodes in found:
+            for ratio, cost in RATIOS.items():
+                if cost in base and cost in nodes:
+                    nodes[ratio] = perf_per_tco(traced(base[cost]), traced(nodes[cost])).node
+    return found
+
+
+def traced(node: Node) -> Any:
+    """Return the value of a node as one that remembers it."""
+    return Traced(node.value, node)
+
+
+def identity(node: Node) -> tuple[Any, ...]:
+    """Return what two scenarios read alike where they read the same input."""
+    given = node.given
+    known = () if given is None else (given.low, given.high, given.where)
+    return (node.id, node.value, node.unit, node.shown, node.source, *known)
+
+
+def place_of(path: str) -> tuple[int, str]:
+    """Return where an input stands among the others: site and terms first."""
+    group = path.partition(".")[0]
+    return (FIRST.index(group) if group in FIRST else len(FIRST), path)
+
+
+def own_unit(node: Node) -> tuple[float, str, float]:
+    """Return value and unit of an input as its file writes it, and what takes it to the unit the formulas take."""
+    if node.shown is not None:
+        value, name = node.shown
+        factor = unit(name).factor / unit(node.unit).factor
+        if math.isclose(value * factor, node.value, rel_tol=1e-12, abs_tol=0):
+            return value, name, factor
+    return node.value, node.unit, 1.0
+
+
+def decides(result: Result, path: str) -> bool:
+    """Say whether an input also decided what exists, which stays as it is when the input moves."""
+    return result.structure is not None and path in result.structure.readings

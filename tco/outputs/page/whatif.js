@@ -1,0 +1,287 @@
+// The what-if: sliders and fields that move inputs, the table that follows, and the address and the command that hold what was moved.
+const DATA = JSON.parse(document.getElementById("whatif-data").textContent);
+const ENGINE = new Engine(DATA.program);
+const BASE = ENGINE.values.slice();
+const CONTROLS = new Map(DATA.controls.map(control => [control.path, control]));
+const moved = new Map(); // path -> value, in the unit of its control
+const rows = new Map(); // path -> the elements of its slider
+const shown = []; // the cells of the table
+const STEPS = 1000;
+const find = id => document.getElementById(id);
+const element = (name, text = "", look = "") => Object.assign(document.createElement(name), { textContent: text, className: look });
+
+const put = (node, text) => { if (node.textContent !== text) node.textContent = text; };
+
+// ---------------------------------------------------------------- numbers as words
+const WORDS = new Intl.NumberFormat("en-US", { maximumFractionDigits: 12 });
+function significant(value, digits = 4) {
+  if (!Number.isFinite(value)) return "–";
+  const rounded = Number(value.toPrecision(digits));
+  const size = Math.abs(rounded);
+  if (size && (size < 1e-4 || size >= 1e15)) return rounded.toExponential(digits - 1);
+  return WORDS.format(rounded);
+}
+
+function exact(value) { // short enough for its field
+  const rounded = Number(value.toPrecision(12));
+  return rounded && Math.abs(rounded) < 1e-3 ? rounded.toExponential() : String(rounded);
+}
+
+function change(now, before) {
+  const share = now / before - 1;
+  if (!Number.isFinite(share) || Math.abs(share) < 5e-5) return "";
+  const shown = Math.abs(share) < 0.0995 ? (share * 100).toFixed(1) : significant(share * 100, 3);
+  return `${share > 0 ? "+" : "−"}${shown.replace("-", "")} %`;
+}
+
+// ---------------------------------------------------------------- what inputs come to
+const metric = (values, scenario, name) => {
+  const cell = DATA.program.metrics[scenario][name];
+  return cell === undefined ? undefined : values[cell];
+};
+const baseOf = control => control.values[0];
+
+function settle() {
+  const changes = [];
+  for (const control of DATA.controls) {
+    control.cells.forEach(cell => changes.push([cell, moved.has(control.path) ? moved.get(control.path) * control.factor : BASE[cell]]));
+  }
+  ENGINE.set(changes);
+  show();
+}
+
+let waiting = false;
+function soon() { // at most once a frame, however often a slider speaks
+  if (waiting) return;
+  waiting = true;
+  requestAnimationFrame(() => { waiting = false; settle(); });
+}
+
+// ---------------------------------------------------------------- the answer
+function order(values) {
+  const known = DATA.scenarios.map((_, at) => at).filter(at => Number.isFinite(metric(values, at, DATA.rank.metric)));
+  return known.sort((one, other) => metric(values, one, DATA.rank.metric) - metric(values, other, DATA.rank.metric));
+}
+
+function say() {
+  const now = order(ENGINE.values), before = order(BASE);
+  if (!now.length || !DATA.rank.fair) return ""; // costs of several workloads are not held against each other
+  const names = now.map(at => DATA.scenarios[at]).join(", ");
+  const cost = `${significant(metric(ENGINE.values, now[0], DATA.rank.metric) / DATA.rank.size, 3)} ${DATA.rank.unit}`;
+  if (now.length === 1) return `${DATA.rank.words} about ${cost}.`;
+  const same = now.every((at, place) => at === before[place]);
+  const lead = `${DATA.rank.words} least on ${DATA.scenarios[now[0]]}, about ${cost}.`;
+  if (!moved.size) return lead;
+  return same ? `${lead} The order is as in the report.` : `${lead} The order is now ${names}.`;
+}
+
+function build() {
+  const head = element("tr");
+  head.append(element("th", "", "left"), ...DATA.scenarios.map(name => element("th", name, "right")));
+  head.firstChild.append(element("span", "metric", "unseen"));
+  [...head.children].forEach(cell => { cell.scope = "col"; });
+  find("whatif-table").tHead.append(head);
+  for (const row of DATA.rows) {
+    const line = element("tr");
+    const label = element("th", row.label, "left");
+    label.scope = "row";
+    line.append(label, ...DATA.scenarios.map((_, scenario) => {
+      const cell = element("td", "", "right");
+      Object.assign(cell.dataset, { scenario, metric: row.metric });
+      const value = element("span", "", "now"), beside = element("span", "", "change");
+      cell.append(value, beside);
+      shown.push({ value, beside, cell, row, scenario });
+      return cell;
+    }));
+    find("whatif-table").tBodies[0].append(line);
+  }
+  for (const [scenario, name] of DATA.scenarios.entries()) {
+    const bar = element("div", "", "bar");
+    bar.dataset.scenario = scenario;
+    bar.append(element("span", name, "name"), element("span", "", "room"), element("span", "", "value"));
+    bar.children[1].append(element("i", "", "before"), element("i", "", "now"));
+    find("whatif-bars").append(bar);
+  }
+}
+
+function show() {
+  for (const { value, beside, cell, row, scenario } of shown) {
+    const now = metric(ENGINE.values, scenario, row.metric), before = metric(BASE, scenario, row.metric);
+    cell.dataset.value = now ?? "";
+    if (now === undefined) { put(value, "–"); continue; }
+    const target = row.metric === DATA.target.metric ? DATA.target.values[scenario] : null;
+    const missed = target && now < target * (1 - 1e-9) ? `misses ${significant(target)}` : "";
+    const side = Math.sign(now - before) * row.better;
+    put(value, `~${significant(now / row.size)}`);
+    put(beside, [change(now, before), missed].filter(Boolean).join(", "));
+    beside.className = `change ${side > 0 ? "better" : side < 0 ? "worse" : ""}`;
+  }
+  const costs = DATA.scenarios.map((_, at) => [metric(ENGINE.values, at, DATA.rank.metric), metric(BASE, at, DATA.rank.metric)]);
+  const most = Math.max(...costs.flat().filter(Number.isFinite));
+  for (const bar of find("whatif-bars").children) {
+    const [now, before] = costs[bar.dataset.scenario], [, room, value] = bar.children;
+    room.children[0].style.width = `${100 * before / most}%`;
+    room.children[1].style.width = `${100 * now / most}%`;
+    put(value, now === undefined ? "–" : `~${significant(now / DATA.rank.size, 3)}`);
+  }
+  put(find("whatif-verdict"), say());
+  put(find("whatif-command"), command());
+  find("what-if").classList.toggle("moved", moved.size > 0);
+  for (const [path, row] of rows) row.box.classList.toggle("moved", moved.has(path));
+}
+
+// ---------------------------------------------------------------- sliders
+const share = (control, value) => control.geometric
+  ? Math.log(value / control.begin) / Math.log(control.end / control.begin)
+  : (value - control.begin) / (control.end - control.begin);
+
+function valueAt(control, place) {
+  if (place === Math.round(share(control, baseOf(control)) * STEPS)) return baseOf(control);
+  const part = place / STEPS;
+  const value = control.geometric ? control.begin * (control.end / control.begin) ** part : control.begin + (control.end - control.begin) * part;
+  return Number(value.toPrecision(4));
+}
+
+function move(path, value) { // the one way an input is moved; a value it cannot have moves nothing
+  const control = CONTROLS.get(path);
+  if (!control || !Number.isFinite(value) || value < control.least || value > control.most) return false;
+  if (control.values.every(base => base === value)) moved.delete(path);
+  else moved.set(path, value);
+  display(path);
+  soon();
+  remember();
+  return true;
+}
+
+function release(path) {
+  moved.delete(path);
+  display(path);
+  soon();
+  remember();
+}
+
+function display(path) {
+  const row = rows.get(path), control = CONTROLS.get(path);
+  if (!row) return;
+  const value = moved.has(path) ? moved.get(path) : baseOf(control);
+  row.range.value = Math.round(share(control, value) * STEPS);
+  row.range.setAttribute("aria-valuetext", `${significant(value)} ${control.unit}`.trim());
+  if (document.activeElement !== row.number) row.number.value = exact(value);
+  row.number.removeAttribute("aria-invalid");
+}
+
+function open(path) {
+  if (rows.has(path)) return rows.get(path);
+  const control = CONTROLS.get(path);
+  const box = find("slider").content.firstElementChild.cloneNode(true);
+  const range = box.querySelector("[type=range]"), number = box.querySelector("[type=number]");
+  const label = box.querySelector("label"), hint = box.querySelector(".hint");
+  range.id = `move-${path}`;
+  label.htmlFor = range.id;
+  label.textContent = control.what || path;
+  box.querySelector(".path").textContent = path;
+  number.setAttribute("aria-label", `${path}, exact value${control.unit ? ` in ${control.unit}` : ""}`);
+  box.querySelector(".back").setAttribute("aria-label", `${path}: back to the value of the report`);
+  box.querySelector(".unit").textContent = control.unit;
+  const known = control.low !== null && control.high !== null;
+  hint.textContent = [
+    known ? `P5 to P95 ${significant(control.low)} to ${significant(control.high)}` : "",
+    control.from,
+    control.readers.length ? `read by ${control.readers.join(", ")}` : "",
+    control.values.length > 1 ? "differs between scenarios: moving it makes them alike" : "",
+    control.held ? "also decides what exists, which is held here" : "",
+    control.own ? "your own value" : "",
+  ].filter(Boolean).join(" · ");
+  const belief = box.querySelector(".belief i");
+  if (known && control.high > control.low) {
+    const at = [control.low, control.high].map(end => Math.min(Math.max(share(control, end), 0), 1));
+    belief.style.left = `${100 * at[0]}%`;
+    belief.style.width = `${100 * (at[1] - at[0])}%`;
+  } else belief.remove();
+  range.addEventListener("input", () => move(path, valueAt(control, Number(range.value))));
+  number.addEventListener("input", () => {
+    const fine = number.value.trim() !== "" && move(path, Number(number.value));
+    if (!fine) number.setAttribute("aria-invalid", "true");
+  });
+  number.addEventListener("change", () => { number.blur(); display(path); });
+  box.querySelector(".back").addEventListener("click", () => release(path));
+  find("sliders").append(box);
+  const row = { box, range, number };
+  rows.set(path, row);
+  display(path);
+  return row;
+}
+
+// ---------------------------------------------------------------- search
+function search() {
+  const words = find("search").value.toLowerCase().split(/\s+/).filter(Boolean);
+  const list = find("found");
+  list.replaceChildren();
+  if (!words.length) { find("found-count").textContent = ""; return; }
+  const hits = DATA.controls.filter(control => words.every(word => `${control.path} ${control.what}`.toLowerCase().includes(word)));
+  for (const control of hits.slice(0, 8)) {
+    const button = element("button");
+    button.type = "button";
+    button.append(element("span", control.path, "path"), element("span", `${significant(baseOf(control))} ${control.unit}`.trim(), "is"));
+    button.addEventListener("click", () => {
+      const row = open(control.path);
+      find("search").value = "";
+      search();
+      row.range.focus();
+    });
+    const item = element("li");
+    item.append(button);
+    list.append(item);
+  }
+  find("found-count").textContent = hits.length > 8 ? `8 of ${hits.length}: add a word` : hits.length ? "" : "no such input";
+}
+
+// ---------------------------------------------------------------- address and command
+const quoted = text => /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`;
+const setting = ([path, value]) => `${path}=${value}${CONTROLS.get(path).unit ? ` ${CONTROLS.get(path).unit}` : ""}`;
+const inOrder = () => [...moved].sort(([one], [other]) => one < other ? -1 : 1);
+const command = () => [...DATA.command, ...inOrder().flatMap(pair => ["--what-if", setting(pair)])].map(quoted).join(" ");
+
+let remembering = 0;
+function remember() {
+  clearTimeout(remembering);
+  remembering = setTimeout(() => {
+    const state = inOrder().map(([path, value]) => `${encodeURIComponent(path)}=${value}`).join("&");
+    if (state || location.hash.includes("=")) history.replaceState(null, "", state ? `#${state}` : location.pathname + location.search);
+  }, 150);
+}
+
+function recall() {
+  if (location.hash && !location.hash.includes("=")) return; // the anchor of a section
+  const before = [...moved.keys()];
+  moved.clear();
+  before.forEach(display);
+  for (const [path, text] of new URLSearchParams(location.hash.slice(1))) {
+    if (text.trim() !== "" && move(path, Number(text))) open(path);
+  }
+  settle();
+}
+
+async function copy(text, what) {
+  try {
+    await navigator.clipboard.writeText(text);
+    find("copied").textContent = `${what} copied`;
+  } catch { // a page that was opened from a file may not write there
+    const all = document.createRange();
+    all.selectNodeContents(find("whatif-command"));
+    getSelection().removeAllRanges();
+    getSelection().addRange(all);
+    find("copied").textContent = what === "Link" ? "copy the address of the page" : "selected: copy it with the keyboard";
+  }
+}
+
+build();
+DATA.controls.filter(control => control.open).forEach(control => open(control.path));
+find("search-count").textContent = DATA.controls.length;
+find("search").addEventListener("input", search);
+find("reset").addEventListener("click", () => { const before = [...moved.keys()]; moved.clear(); before.forEach(display); soon(); remember(); });
+find("copy-command").addEventListener("click", () => copy(command(), "Command"));
+find("copy-link").addEventListener("click", () => copy(location.href, "Link"));
+addEventListener("hashchange", recall);
+find("bench").hidden = false;
+recall();

@@ -1,0 +1,77 @@
+"""Writing the page: one file that holds its style, its script and its numbers, and asks nobody for anything."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from tco.outputs.figures.style import properties, style_sheet
+from tco.outputs.page import javascript
+from tco.outputs.page.page import Page
+from tco.outputs.table import plain
+
+HERE = Path(__file__).resolve().parent
+# Whatever somebody's names and notes may hold, the page runs its own script alone and loads nothing from anywhere.
+POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; style-src 'unsafe-inline'; script-src {scripts}"
+
+
+@cache
+def environment() -> Any:
+    """Return what fills the templates; every text is escaped."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup, escape
+
+    made = Environment(loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made.filters["plain"] = lambda text: plain(str(text))
+    made.filters["breakable"] = lambda text: Markup("/<wbr>").join(map(escape, plain(str(text)).split("/")))
+    return made
+
+
+def written(page: Page) -> str:
+    """Return the file."""
+    from markupsafe import Markup
+
+    script = Markup("") if page.what_if is None else Markup(script_of(page.what_if.functions))
+    found: str = (
+        environment()
+        .get_template("page.html")
+        .render(
+            page=page,
+            policy=POLICY.format(scripts=f"'sha256-{digest(script)}'" if script else "'none'"),
+            style=Markup(colours() + style_sheet() + text_of("style.css")),
+            script=script,
+            data=Markup("" if page.what_if is None else embedded(page.what_if.document)),
+            markup=Markup,
+        )
+    )
+    return found
+
+
+def colours() -> str:
+    """Return the colours that page and figures share: light, and where a screen is asked to be dark, dark; paper is light."""
+    return f":root{{{properties(dark=False)}}}\n@media screen and (prefers-color-scheme: dark){{:root{{{properties(dark=True)}}}}}\n"
+
+
+def script_of(functions: Any) -> str:
+    """Return the script: the formulas the trace calls, and what runs them."""
+    return "\n".join(['"use strict";', javascript.script(functions), text_of("engine.js"), text_of("whatif.js")])
+
+
+def text_of(name: str) -> str:
+    """Return a file that stands beside this one."""
+    return (HERE / name).read_text(encoding="utf-8")
+
+
+def digest(script: str) -> str:
+    """Return the mark by which a browser knows the script as ours."""
+    return base64.b64encode(sha256(script.encode("utf-8")).digest()).decode("ascii")
+
+
+def embedded(document: Mapping[str, Any]) -> str:
+    """Return a document as JSON in which nothing ends the element it stands in."""
+    return json.dumps(document, ensure_ascii=True, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")

@@ -1,0 +1,124 @@
+"""What a report is made of: scenarios side by side, and each study of them that can be made; one that cannot says why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from math import log
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from tco.catalog import Catalogue
+from tco.catalog.systems import System
+from tco.chain.inputs import system_inputs
+from tco.fabric.scopes import Scope, fabric_scopes
+from tco.foundation.errors import DataError
+from tco.foundation.values import as_number
+from tco.studies.asking import Asked, catalogue_of, compared, evaluate_each
+from tco.studies.fields import Field, field_of
+from tco.studies.frontier import Frontier, frontier_of, mark_cheapest
+from tco.studies.pools import pool_of
+from tco.studies.sensitivity import Sensitivity, decides, sensitivity
+from tco.studies.sureness import Sureness, sureness_of
+
+T = TypeVar("T")
+RATIO = "perf_per_tco_vs_baseline"
+COSTS = (
+    "usd_per_million_output_tokens",
+    "train_usd_per_trillion_tokens",
+    "tco_usd_per_chip_hour",
+)  # what scenarios are ranked by: the first they have
+
+
+class Fabric(NamedTuple):
+    """A system's scale-up fabric."""
+
+    system: System
+    scopes: Sequence[Scope]
+
+
+class Material(NamedTuple):
+    """All that a report tells of."""
+
+    catalogue: Catalogue
+    asked: Sequence[Asked]  # each held against the baseline
+    baseline: str
+    sure: Sequence[Sureness]
+    tornados: Sequence[Sensitivity]
+    frontiers: Sequence[Frontier]
+    fabrics: Sequence[Fabric]
+    field: Field | None  # who is best wherever the two inputs may lie that decide the closest contest
+    notes: Sequence[str]  # what could not be made, and why
+
+
+def material_of(names: Sequence[str], baseline: str | None, data: Path | None, settings: Mapping[str, str]) -> Material:
+    """Evaluate some scenarios with their traces, and make every study of them that can be made."""
+    asked = evaluate_each(names, data, settings, refuse=False, trace=True)
+    for one in asked:
+        if not one.result.nodes:
+            raise DataError(f"{one.result.scenario}: a saved result holds no formulas, a report needs its scenario")
+    base, results = compared([one.result for one in asked], baseline)
+    asked = [one._replace(result=result) for one, result in zip(asked, results, strict=True)]
+    notes: list[str] = []
+    tornados = [tornado for one in asked if (tornado := attempted(partial(tornado_of, one, asked, base, data), one, "tornado", notes))]
+    frontiers = frontiers_of([one for one in asked if one.result.texts["workload.kind"] == "serving"], notes)
+    fabrics = {(one.result.system, str(variant_of(one))): one for one in asked}
+    scopes = [found for one in fabrics.values() if (found := attempted(partial(fabric_of, one), one, "fabric", notes))]
+    field = field_between(asked, tornados, data, settings, notes)
+    return Material(catalogue_of(asked, data), asked, base, sureness_of(asked, base), tornados, frontiers, scopes, field, notes)
+
+
+def attempted(make: Callable[[], T], asked: Asked, what: str, notes: list[str]) -> T | None:
+    """Return a study of a scenario, or a note why there is none."""
+    try:
+        return make()
+    except DataError as error:
+        notes.append(f"{asked.result.scenario}: no {what}, {error}")
+        return None
+
+
+def tornado_of(one: Asked, asked: Sequence[Asked], baseline: str, data: Path | None) -> Sensitivity:
+    """Return what drives a scenario: its ratio to the baseline, or of the baseline itself and of what has none its cost."""
+    base = next(each for each in asked if each.result.scenario == baseline)
+    if one is not base and one.result.metrics[RATIO] is not None:
+        return sensitivity(one.name, RATIO, data, one.settings, baseline=base.name)
+    metric = next((name for name in COSTS if one.result.metrics[name] is not None), COSTS[-1])
+    return sensitivity(one.name, metric, data, one.settings)
+
+
+def field_between(
+    asked: Sequence[Asked], tornados: Sequence[Sensitivity], data: Path | None, settings: Mapping[str, str], notes: list[str]
+) -> Field | None:
+    """Return who is best wherever two inputs may lie: those that move the closest contest with the baseline most; none where there is no contest."""
+    contests = [one for one in tornados if one.metric == RATIO]
+    if not contests:
+        return None
+    closest = min(contests, key=lambda one: abs(log(one.centre)))
+    ranges = [one.given for one in closest.swings if one.swing != 0 and not any(decides(side, one.given.path) for side in closest.sides)][:2]
+    if len(ranges) < 2:
+        return None
+    ends = [(f"{one.low!r} {one.unit}".rstrip(), f"{one.high!r} {one.unit}".rstrip()) for one in ranges]
+    rated = [one for one in asked if one.result.metrics[COSTS[0]] is not None]
+    make = partial(field_of, [one.name for one in rated], [one.path for one in ranges], COSTS[0], ends, data, settings)
+    return attempted(make, rated[0], "map", notes)
+
+
+def frontiers_of(asked: Sequence[Asked], notes: list[str]) -> list[Frontier]:
+    """Return what interactivity costs on every system that can be asked, held against each other."""
+    pools = [attempted(partial(pool_of, one.catalogue, one.name, one.settings), one, "frontier", notes) for one in asked]
+    found = [frontier_of(pool, pool, False) for pool in pools if pool is not None]
+    mark_cheapest(found)
+    return found
+
+
+def variant_of(one: Asked) -> Mapping[str, str]:
+    """Return the variants of the system a scenario is of."""
+    return one.result.structure.variant if one.result.structure else {}
+
+
+def fabric_of(one: Asked) -> Fabric | None:
+    """Return the fabric of the system a scenario is of; a chip alone has none."""
+    if one.result.bill is None:
+        return None
+    inputs = system_inputs(one.catalogue, one.result.system, one.settings, variant_of(one))
+    return Fabric(inputs.system, fabric_scopes(inputs.system, inputs.values(as_number)))

@@ -1,0 +1,246 @@
+"""What a scenario comes to in many cases: plans searched anew where something a case sets may change them, all else as arrays.
+
+Of the inputs that are asked as arrays, those that the search of plans reads are set one value at a time, each with a search of its own; the
+others leave the plan as it is. What else decides structure (the cheapest of alternatives, tiers, whether racks fit their site) is found for
+every case, and cases are grouped by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.catalog import Catalogue
+from tco.chain.draws import Case, Draws, decisions, evaluate_draws, held_part
+from tco.chain.inputs import Inputs, Scenario
+from tco.chain.metrics import METRICS
+from tco.chain.placement import beyond_a_position
+from tco.chain.plans import plan_for
+from tco.chain.result import Result
+from tco.chain.scenario import OF_THE_SITE, chain_of, result_of, run
+from tco.chain.structure import Structure
+from tco.chain.workloads import WORKLOADS
+from tco.foundation.values import as_number
+from tco.hardware.bill import bill_of_materials
+from tco.studies.ranges import Array, Dice, ranges_of, settings_of
+from tco.studies.sweep.axes import PLAN
+
+FITS = "fits"  # whether the racks fit the site, among what is decided
+Fixed = tuple[tuple[str, Any], ...]  # settings of one value
+Many = Mapping[str, tuple[Array, str]]  # numbers with their unit, by path
+
+
+class Asked(NamedTuple):
+    """A scenario of a study, and how its plans are chosen. Equal ones share what was searched."""
+
+    name: str
+    scenario: Scenario
+    catalogue: Catalogue
+    plan: str
+
+    def __hash__(self) -> int:
+        return hash((self.name, id(self.catalogue)))
+
+
+class Settled(NamedTuple):
+    """A scenario with one value of each of its settings: its plan, and the inputs that the search for it read."""
+
+    answer: Result
+    reads: frozenset[str]
+
+    @property
+    def fits(self) -> bool:
+        """Whether its racks fit the site."""
+        return self.answer.bill is None or self.answer.metrics["tco_usd_per_chip_hour"] is not None
+
+
+class Drawing(NamedTuple):
+    """What is drawn in every case, and where."""
+
+    paths: frozenset[str]
+    dice: Dice
+    places: Array  # of each case in the dice
+
+
+@lru_cache(maxsize=512)
+def settled(asked: Asked, fixed: Fixed) -> Settled:
+    """Evaluate a scenario at one value of each input, its plan searched."""
+    settings, axes = parted(fixed)
+    inputs = Inputs(asked.catalogue, asked.scenario, settings, {}, None)
+    values = inputs.values(as_number)
+    found = WORKLOADS[inputs.kind](inputs, values, plan_for(inputs.kind, axes or None))
+    reads = frozenset() if inputs.kind == "stated" else frozenset(values.inputs)
+    return Settled(result_of(inputs, values, run(inputs, values, None, found), 0.0, trace=False, refuse=False), reads)
+
+
+class Decided:
+    """What was decided, and axes for which it was: any for which it was do, since no plan rests on them otherwise."""
+
+    def __init__(self, key: tuple[Any, ...], axes: Fixed) -> None:
+        self.key, self.axes = key, axes
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Decided) and self.key == other.key
+
+
+@lru_cache(maxsize=512)
+def settled_as(asked: Asked, fixed: Fixed, decided: Decided) -> Settled:
+    """Evaluate a scenario on a structure that was decided, its plan searched."""
+    return settled(asked, (*fixed, *decided.axes))
+
+
+def parted(fixed: Fixed) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return settings, and the axes of the plan among them."""
+    axes = {path.removeprefix(PLAN): text for path, text in fixed if path.startswith(PLAN)}
+    return {path: value for path, value in fixed if not path.startswith(PLAN)}, axes
+
+
+def cases_of(asked: Asked, fixed: Fixed, centre: Mapping[str, Any], axes: Many, drawn: Drawing | None, count: int) -> Found:
+    """Evaluate cases of one setting; `centre` has a value of every axis at which the plan is found."""
+    answer = settled(asked, (*fixed, *centre.items()))
+    found = Found.empty(count)
+    searched = [path for path in axes if path in answer.reads] if asked.plan == "best" else []
+    if not searched:
+        for group, some in structured(asked, fixed, centre, axes, answer, count):
+            found.take(group, on_structure(asked, fixed, axes, drawn, group, some))
+        return found
+    rest = {path: many for path, many in axes.items() if path not in searched}
+    for places, values in alike({path: axes[path][0] for path in searched}):
+        own = tuple((path, (values[path], axes[path][1])) for path in searched)
+        others = {path: value for path, value in centre.items() if path not in searched}
+        dice = None if drawn is None else drawn._replace(places=drawn.places[places])
+        part = cases_of(asked, (*fixed, *own), others, {path: (many[places], unit) for path, (many, unit) in rest.items()}, dice, len(places))
+        found.take(places, part)
+    return found
+
+
+def alike(columns: Mapping[str, Array]) -> Iterator[tuple[Array, dict[str, Any]]]:
+    """Yield the places that have the same values in all columns, and these values."""
+    whole = np.stack([np.asarray(many, dtype=float) for many in columns.values()])
+    _, first, group = np.unique(whole, axis=1, return_index=True, return_inverse=True)
+    for number, place in enumerate(first):
+        yield np.flatnonzero(group.ravel() == number), {path: float(many[place]) for path, many in columns.items()}
+
+
+def structured(asked: Asked, fixed: Fixed, centre: Mapping[str, Any], axes: Many, answer: Settled, count: int) -> Iterator[tuple[Array, Settled]]:
+    """Yield cases by the structure they get."""
+    every = np.arange(count)
+    structure = answer.answer.structure
+    if not axes or structure is None:
+        yield every, answer
+        return
+    decided = decided_by(asked, fixed, axes, structure, answer)
+    if all((many == own).all() for many, own in decided.values()):
+        yield every, answer
+        return
+    for places, values in alike({name: many for name, (many, _) in decided.items()}):
+        if all(values[name] == own for name, (_, own) in decided.items()):
+            yield places, answer
+        else:
+            own = {path: (float(many[places[0]]), unit) for path, (many, unit) in axes.items()}
+            found = Decided((fixed, *centre, *values.items()), tuple({**centre, **own}.items()))
+            yield places, settled_as(asked, fixed, found)
+
+
+def decided_by(asked: Asked, fixed: Fixed, axes: Many, structure: Structure, answer: Settled) -> dict[str, tuple[Array, float]]:
+    """Return what decides structure and follows the axes, in every case and as it was decided."""
+    case = Case(asked.catalogue, asked.scenario, parted(fixed)[0], dict(axes), dict(structure.variant), 0.0)
+    inputs = case.inputs(structure, np.arange(case.count))
+    values = inputs.values(as_number)
+    found: dict[str, tuple[Array, float]] = {}
+    for name, many in decisions(case, values, inputs, structure).items():
+        if name in structure.alternatives:
+            parts = [held_part(inputs, name, place) for place in range(int(many.max()) + 1)]
+            own = float(parts.index(structure.alternatives[name])) if structure.alternatives[name] in parts else -1.0
+        else:
+            own = float(structure.readings[name])
+        found[name] = np.broadcast_to(many, case.count), own
+    if not inputs.system.bare:
+        beyond = beyond_a_position(values, bill_of_materials(inputs.system, values, asked.catalogue), inputs.system.racks)
+        if np.ndim(beyond):
+            found[FITS] = ~beyond, float(answer.fits)
+    return found
+
+
+def on_structure(asked: Asked, fixed: Fixed, axes: Many, drawn: Drawing | None, group: Array, answer: Settled) -> Found:
+    """Evaluate cases of one structure."""
+    result = answer.answer
+    settings: dict[str, Any] = parted(fixed)[0] | {path: (many[group], unit) for path, (many, unit) in axes.items()}
+    inputs: dict[str, Array] = {}
+    if drawn is not None:
+        ranges = {path: one for path, one in ranges_of(result).items() if path in drawn.paths and path not in settings}
+        thrown = settings_of(ranges, {path: drawn.dice.places(one)[drawn.places[group]] for path, one in ranges.items()})
+        settings |= thrown
+        inputs = {path: many for path, (many, _) in thrown.items()}
+    if not axes and not inputs:
+        return Found(scalars(result, len(group)), np.full(len(group), result.plan is not None or is_stated(result)), inputs)
+    if is_stated(result) or (asked.plan == "best" and drawn is None):  # nothing that the plan rests on differs: it is held with its batch
+        held = Inputs(asked.catalogue, asked.scenario, settings, variant_of(result), result.structure)
+        metrics = chain_of(held, held.values(as_number), None).metrics
+        made = {name: spread_over(metrics.get(name), len(group)) for name in METRICS}
+        meets = np.full(len(group), result.plan is not None or is_stated(result))
+    else:
+        near = asked.plan == "near" and result.plan is not None
+        structure = None if near else result.structure
+        many = evaluate_draws(asked.scenario, settings, structure=structure, replan=near, catalogue=asked.catalogue)
+        made, meets = many.metrics, many.meets & np.ones(len(group), dtype=bool)
+    if not answer.fits:
+        made = {name: None if any(word in name for word in OF_THE_SITE) else many for name, many in made.items()}
+    return Found(made, meets, inputs)
+
+
+def is_stated(result: Result) -> bool:
+    """Say whether the rates of a result are stated, and no plan is searched."""
+    return result.texts["workload.kind"] == "stated"
+
+
+def variant_of(result: Result) -> dict[str, str]:
+    """Return the variant that a result is of."""
+    return {} if result.structure is None else dict(result.structure.variant)
+
+
+def scalars(result: Result, count: int) -> dict[str, Array | None]:
+    """Return the metrics of a result for cases that are all alike."""
+    return {name: spread_over(result.metrics[name], count) for name in METRICS}
+
+
+def spread_over(value: Any, count: int) -> Array | None:
+    """Return a number, or numbers, as those of so many cases; none of none."""
+    return None if value is None else np.broadcast_to(np.asarray(value, dtype=float), count)
+
+
+class Found:
+    """What cases come to: metrics (none where no case has one, nan where one has not), whether targets are met, and what was drawn."""
+
+    def __init__(self, metrics: dict[str, Array | None], meets: Array, inputs: dict[str, Array]) -> None:
+        self.metrics, self.meets, self.inputs = metrics, meets, inputs
+
+    @classmethod
+    def empty(cls, count: int) -> Found:
+        """Return cases of which nothing is known yet."""
+        return cls(dict.fromkeys(METRICS), np.zeros(count, dtype=bool), {})
+
+    def take(self, places: Array, part: Found) -> None:
+        """Take in what some of the cases come to."""
+        if len(places) == len(self.meets):
+            self.metrics, self.meets, self.inputs = part.metrics, part.meets, part.inputs
+            return
+        self.meets[places] = part.meets
+        for own, others in ((self.metrics, part.metrics), (self.inputs, part.inputs)):
+            for name, many in others.items():
+                if many is not None:
+                    kept = own.get(name)
+                    if kept is None:
+                        kept = own[name] = np.full(len(self.meets), np.nan)
+                    kept[places] = many
+
+    @property
+    def draws(self) -> Draws:
+        """The same as an evaluation of draws returns it."""
+        return Draws(self.metrics, self.meets, None, [], np.zeros(len(self.meets), dtype=int))

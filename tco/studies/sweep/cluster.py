@@ -1,0 +1,111 @@
+"""Partitions made by the workers of a Dask cluster, or by some that are started on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import warnings
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from itertools import islice
+from typing import Any
+from uuid import uuid4
+
+from tco.foundation.errors import DataError, TcoError, UsageError
+from tco.studies.sweep.folder import Folder, name_of
+from tco.studies.sweep.job import Job
+from tco.studies.sweep.run import make, standing, why_stranger
+
+PATIENCE = 10.0  # seconds a scheduler has to answer
+ARRIVAL = 60.0  # seconds the first worker has to come
+AHEAD = 3  # partitions handed out for each thread: enough that none waits, few enough that none is forgotten
+
+
+def made_on(workers: int | None, cluster: str | None, job: Job, folder: Folder, numbers: Iterable[int]) -> Iterator[int]:
+    """Yield the numbers of partitions as workers make them."""
+    with connected(workers, cluster) as client:
+        refuse_strangers(client, job)
+        yield from handed_out(client, job, folder, iter(numbers))
+
+
+def library() -> Any:
+    """Return `distributed`, whose functions say nothing of their types."""
+    try:
+        return import_module("distributed")
+    except ImportError:
+        raise UsageError("workers need dask: pip install 'tco[cluster]'") from None
+
+
+@contextlib.contextmanager
+def connected(workers: int | None, cluster: str | None) -> Iterator[Any]:
+    """Give a client of a scheduler, or of workers of this machine that end with it."""
+    distributed = library()
+    for name in ("distributed", "distributed.worker", "distributed.scheduler", "distributed.nanny", "distributed.client", "tornado.application"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    with contextlib.ExitStack() as held, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of other versions of libraries: what counts is told by hash
+        if cluster is None:
+            own = distributed.LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=None,
+                memory_limit=None,
+                silence_logs=logging.CRITICAL,
+            )
+            address = held.enter_context(own)
+        else:
+            address = cluster
+        try:
+            client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise UsageError(f"--cluster {cluster}: no scheduler answers ({error or type(error).__name__}); expected tcp://HOST:8786") from None
+        held.enter_context(client)
+        try:
+            client.wait_for_workers(1, timeout=ARRIVAL)
+        except TimeoutError:
+            raise UsageError(f"--cluster {cluster}: no worker came within {ARRIVAL:.0f} seconds") from None
+        yield client
+
+
+def refuse_strangers(client: Any, job: Job) -> None:
+    """Refuse workers that run another program or see other data, by name."""
+    for address, found in sorted(client.run(standing, job, on_error="return").items()):
+        why = f"cannot run this program ({type(found).__name__}: {found})" if isinstance(found, BaseException) else why_stranger(job, found)
+        if why is not None:
+            raise DataError(f"the worker {address} {why}; install the same on all")
+
+
+def handed_out(client: Any, job: Job, folder: Folder, numbers: Iterator[int]) -> Iterator[int]:
+    """Hand out partitions, a few ahead of those made; one whose worker is lost goes to another."""
+    run = uuid4().hex[:8]
+
+    def ask(number: int) -> Any:
+        return client.submit(make, job, folder.place, number, key=f"tco-{run}-{number}", pure=False)
+
+    threads = max(sum(client.nthreads().values()), 1)
+    waiting = library().as_completed([ask(number) for number in islice(numbers, AHEAD * threads)], loop=client.loop)
+    try:
+        for future in waiting:
+            yield made(future, folder)
+            for number in islice(numbers, 1):
+                waiting.add(ask(number))
+    finally:
+        client.cancel(list(waiting.futures), force=True)
+
+
+def made(future: Any, folder: Folder) -> int:
+    """Return the number of a partition that a worker has made, and that is there to be seen."""
+    try:
+        number: int = future.result()
+    except TcoError:
+        raise
+    except library().KilledWorker as error:
+        raise UsageError(f"workers died again and again over one partition ({error})") from None
+    except Exception as error:
+        if type(error).__name__ in ("CancelledError", "FutureCancelledError", "CommClosedError"):
+            raise UsageError("the scheduler is lost") from None
+        raise
+    if folder.lacks(name_of(number)):
+        raise UsageError(f"{folder.place}: a worker has written where it cannot be seen from here; name a folder that all share, or a URL")
+    return number

@@ -1,0 +1,208 @@
+"""A study made ready to run: its axes in their units, how its cases are counted, and what it rests on, in a form that travels to workers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatch
+from functools import cache
+from os.path import isfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco import __version__
+from tco.catalog import Catalogue
+from tco.chain.inputs import Inputs, Scenario, load_scenario
+from tco.chain.metrics import METRICS
+from tco.chain.scenario import evaluate
+from tco.foundation.errors import DataError, unknown
+from tco.foundation.files import data_directory
+from tco.foundation.provenance import Given
+from tco.foundation.units import convert
+from tco.foundation.values import as_number
+from tco.studies.asking import SAVED, catalogue_for
+from tco.studies.ranges import Range, causes, ranges_of
+from tco.studies.sweep.axes import Axis, axis_of
+from tco.studies.sweep.cases import Asked, parted, settled
+from tco.studies.sweep.layout import Layout
+from tco.studies.sweep.study import Study
+
+
+class Source(NamedTuple):
+    """A scenario as it travels: what its file says, and the folders laid over the shipped data."""
+
+    name: str
+    scenario: Scenario
+    folders: tuple[str, ...]
+
+
+class Job(NamedTuple):
+    """All that a partition follows from, beside its number."""
+
+    study: Study
+    sources: tuple[Source, ...]
+    baseline: Source | None
+    outer: tuple[Axis, ...]  # set one value at a time
+    inner: tuple[Axis, ...]  # asked as arrays
+    drawn: tuple[tuple[str, str], ...]  # paths with their units
+    thrown: tuple[str, ...]  # names that are drawn for: inputs whose draws others share, and causes
+    program: str  # version, and hash of the code
+    data: tuple[str, ...]  # hash of the data of each scenario, then of the baseline
+
+    @property
+    def layout(self) -> Layout:
+        """How its cases are counted."""
+        draws = self.study.draw.samples if self.study.draw else 1
+        return Layout(len(self.sources), lengths(self.outer), lengths(self.inner), draws, len(self.columns))
+
+    @property
+    def axes(self) -> list[Axis]:
+        """Its axes in the order of the study's file."""
+        found = {axis.path: axis for axis in (*self.outer, *self.inner)}
+        return [found[path] for path in self.study.grid]
+
+    @property
+    def columns(self) -> list[tuple[str, str | None]]:
+        """The columns of its tables with their units; none is one of texts."""
+        axes = [(axis.path, axis.unit) for axis in self.axes]
+        return [("scenario", None), *axes, *self.drawn, *((name, METRICS[name].unit) for name in self.study.report)]
+
+    @property
+    def inputs_hash(self) -> str:
+        """A short hash of all that its cases rest on: study, scenarios, data and program."""
+        scenarios = [[one.name, *one.scenario._replace(where="")] for one in (*self.sources, *([self.baseline] if self.baseline else []))]
+        text = json.dumps([self.study.content, sorted(self.study.settings.items()), scenarios, self.data, self.program], ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def lengths(axes: tuple[Axis, ...]) -> tuple[int, ...]:
+    """Return how many values each axis has."""
+    return tuple(axis.length for axis in axes)
+
+
+@cache
+def program() -> str:
+    """Return version and hash of the program that runs: equal ones compute the same."""
+    digest = hashlib.sha256()
+    home = Path(__file__).resolve().parents[2]
+    for path in sorted(home.rglob("*.py")):
+        digest.update(path.relative_to(home).as_posix().encode() + b"\0" + path.read_bytes())
+    return f"{__version__}+{digest.hexdigest()[:12]}"
+
+
+@cache
+def catalogue_on(folders: tuple[str, ...]) -> Catalogue:
+    """Return the catalogue with some folders laid over it, read once."""
+    return Catalogue(Path(folder) for folder in folders)
+
+
+def data_hash(folders: tuple[str, ...]) -> str:
+    """Return the hash of the data that a scenario sees here."""
+    catalogue = catalogue_on(folders)
+    found: str = catalogue.once("hash", catalogue.hash)
+    return found
+
+
+def asked_of(source: Source, plan: str) -> Asked:
+    """Return a scenario as its cases are asked for."""
+    return Asked(source.name, source.scenario, catalogue_on(source.folders), plan)
+
+
+# ---------------------------------------------------------------- making one
+def job_of(study: Study, data: Path | None) -> Job:
+    """Return a study made ready to run; every path and value that it names is tried."""
+    sources = tuple(source_of(name, study, data) for name in study.scenarios)
+    named = {one.name: one for one in sources}
+    baseline = None if study.baseline is None else named.get(study.baseline) or source_of(study.baseline, study, data)
+    every = [*sources, *([baseline] if baseline is not None and baseline.name not in named else [])]
+    axes = axes_of(study, every)
+    outer = [axis for axis in axes if axis.unit is None]
+    many = [axis for axis in axes if axis.unit is not None]
+    first = tuple((axis.path, axis.setting(0)) for axis in axes)
+    ranges: dict[str, Range] = {}
+    searched: set[str] = set()
+    for one in every:
+        asked = asked_of(one, study.plan)
+        answer = settled(asked, (*study.settings.items(), *first))
+        if study.plan == "best":
+            searched |= answer.reads & {axis.path for axis in many}
+        ranges |= ranges_of(answer.answer)
+        for fixed in other_names(axes, first):
+            if study.draw is not None:
+                ranges |= ranges_of(settled(asked, (*study.settings.items(), *fixed)).answer)
+            else:
+                evaluate(one.scenario, parted((*study.settings.items(), *fixed))[0], catalogue=asked.catalogue, workload=False, refuse=False)
+    drawn = drawn_of(study, ranges)
+    outer = [axis for axis in axes if axis in outer or axis.path in searched]
+    return Job(
+        study,
+        sources,
+        baseline,
+        tuple(outer),
+        tuple(axis for axis in axes if axis not in outer),
+        tuple((path, ranges[path].unit) for path in drawn),
+        names_thrown(study, ranges, drawn, catalogue_on(sources[0].folders)),
+        program(),
+        tuple(data_hash(one.folders) for one in every),
+    )
+
+
+def source_of(name: str, study: Study, data: Path | None) -> Source:
+    """Return a scenario that a study names; a file may lie beside the study's."""
+    if name.endswith(SAVED):
+        raise DataError(f"{study.where}: {name}: a saved result cannot be asked anew; name its scenario")
+    beside = Path(study.where).parent / name
+    place = str(beside) if name.endswith(".toml") and not isfile(name) and beside.is_file() else name
+    catalogue = catalogue_for(place, data)
+    folders = tuple(str(folder.resolve()) for folder in catalogue.folders if folder != data_directory())
+    return Source(name, load_scenario(catalogue_on(folders), place), folders)
+
+
+def axes_of(study: Study, sources: list[Source]) -> list[Axis]:
+    """Return the axes of a study, each value within the bounds of its input."""
+    inputs = Inputs(catalogue_on(sources[0].folders), sources[0].scenario, dict(study.settings), {})
+    values = inputs.values(as_number)
+    found = []
+    for path, one in study.grid.items():
+        where = f"{study.where}: [grid] {path}"
+        axis = axis_of(path, one, where, inputs.unit_of)
+        if axis.unit is not None:
+            ends = np.arange(axis.length) if axis.listed else np.array([0, axis.length - 1])
+            unit = inputs.unit_of(path)
+            values.override(path, unit, Given("", many=convert(axis.at(ends), axis.unit, unit), where=where))
+        found.append(axis)
+    return found
+
+
+def other_names(axes: list[Axis], first: tuple[tuple[str, Any], ...]) -> Iterator[tuple[tuple[str, Any], ...]]:
+    """Yield the settings in which one text is another than the first."""
+    for axis in axes:
+        if axis.unit is None:
+            for place in range(1, axis.length):
+                yield tuple((path, axis.setting(place) if path == axis.path else value) for path, value in first)
+
+
+def drawn_of(study: Study, ranges: Mapping[str, Range]) -> list[str]:
+    """Return the inputs that a study draws."""
+    if study.draw is None:
+        return []
+    if study.draw.paths is None:
+        if not ranges:
+            raise DataError(f"{study.where}: [draw]: no input of these scenarios has a range to draw from")
+        return sorted(path for path in ranges if path not in study.grid)
+    for path in study.draw.paths:
+        if path not in ranges:
+            raise unknown("input with a range (a low and a high)", path, ranges, f"{study.where}: [draw] paths")
+    return list(study.draw.paths)
+
+
+def names_thrown(study: Study, ranges: Mapping[str, Range], drawn: list[str], catalogue: Catalogue) -> tuple[str, ...]:
+    """Return all names that the draws of some inputs rest on, in one order."""
+    if study.draw is None:
+        return ()
+    leaders = {ranges[path].leader for path in drawn}
+    shared = {f"cause {cause}" for cause, pattern, _ in causes(catalogue) if any(fnmatch(one, pattern) for one in leaders)}
+    return tuple(sorted(leaders | shared))

@@ -1,0 +1,169 @@
+"""A study as its file states it, checked for its shape: what it asks of which scenarios, over which values, and what it keeps."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tco.chain.metrics import METRICS, RATIOS
+from tco.foundation.errors import DataError, unknown
+from tco.foundation.files import is_there, read_toml, scenario_directory
+
+WORDS = ("title", "question", "answer")  # for people: the cases do not rest on them
+TABLES = ("set", "grid", "draw", "constraints")
+KEYS = (*WORDS, "scenarios", "report", "baseline", "plan", *TABLES)
+PLANS = ("best", "near", "held")
+METHODS = ("random", "latin-hypercube", "sobol")
+DRAW = ("samples", "seed", "method", "paths")
+LIMITS = ("min", "max")
+SEQUENCE = 2**30  # points of a Sobol sequence of as many bits as the generator has
+MOST = 2**53  # cases: beyond it their numbers are no longer whole
+
+
+class Draw(NamedTuple):
+    """How many cases are drawn at every point of the grid, and how."""
+
+    samples: int
+    seed: int
+    method: str
+    paths: tuple[str, ...] | None  # none: every input with a range
+
+
+class Study(NamedTuple):
+    """What a study asks."""
+
+    name: str
+    where: str
+    document: Mapping[str, Any]  # as it is written
+    scenarios: tuple[str, ...]
+    report: tuple[str, ...]
+    baseline: str | None  # of the ratios, where one is reported
+    plan: str
+    settings: Mapping[str, str]
+    grid: Mapping[str, Any]
+    draw: Draw | None
+    constraints: Mapping[str, tuple[float, float]]
+
+    @property
+    def content(self) -> str:
+        """What the cases rest on, as one text."""
+        return json.dumps({key: value for key, value in self.document.items() if key not in WORDS}, ensure_ascii=False, default=str)
+
+
+@cache
+def shipped_studies() -> dict[str, Path]:
+    """Return the studies that come with the program, by name."""
+    return {path.stem: path for path in sorted((scenario_directory() / "studies").glob("*.toml"))}
+
+
+def read_study(study: str | Path | Mapping[str, Any]) -> Study:
+    """Return a study that is shipped, in a file, or given as a table; whatever is wrong with it raises `DataError`."""
+    if isinstance(study, Mapping):
+        return study_of("study", "study", study)
+    path = shipped_studies().get(str(study), Path(study))
+    if not path.suffix and not is_there(path):
+        raise unknown("study", str(study), shipped_studies())
+    return study_of(path.stem, str(path), read_toml(path))
+
+
+def study_of(name: str, where: str, document: Mapping[str, Any]) -> Study:
+    """Return a study that a table states."""
+    for key in document:
+        if key not in KEYS:
+            raise unknown("key", key, KEYS, where)
+    tables = {key: table_of(document, key, where) for key in TABLES}
+    settings = {path: str(value) for path, value in tables["set"].items()}
+    report = tuple(metric_of(one, f"{where}: report") for one in names_of(document, "report", where))
+    limits = f"{where}: [constraints]"
+    constraints = {metric_of(metric, limits): limits_of(one, f"{limits} {metric}") for metric, one in tables["constraints"].items()}
+    if beside := next((path for path in tables["grid"] if path in settings), None):
+        raise DataError(f"{where}: {beside} is in [grid] and in [set], expected it in one of them")
+    scenarios = names_of(document, "scenarios", where)
+    plan = document.get("plan", PLANS[0])
+    if plan not in PLANS:
+        raise unknown("plan", str(plan), PLANS, where)
+    draw = draw_of(tables["draw"], f"{where}: [draw]", tables["grid"]) if tables["draw"] else None
+    baseline = baseline_of(document, scenarios, {*report, *constraints} & RATIOS, where)
+    return Study(name, where, document, scenarios, report, baseline, plan, settings, tables["grid"], draw, constraints)
+
+
+def table_of(document: Mapping[str, Any], key: str, where: str) -> dict[str, Any]:
+    """Return a table of a study, empty where it has none."""
+    found = document.get(key, {})
+    if not isinstance(found, Mapping):
+        raise DataError(f"{where}: {key} is no table, expected [{key}] with a line for each path or metric")
+    return dict(found)
+
+
+def names_of(document: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
+    """Return a list of names that must not be empty."""
+    found = document.get(key)
+    if not isinstance(found, list) or not found or not all(isinstance(one, str) for one in found):
+        fault = "missing" if found is None else "empty" if found == [] else "no list of names"
+        raise DataError(f"{where}: {key} is {fault}; expected {key} = [...] with one name or more")
+    if twice := next((one for place, one in enumerate(found) if one in found[:place]), None):
+        raise DataError(f"{where}: {key} names {twice} twice")
+    return tuple(found)
+
+
+def metric_of(name: str, where: str) -> str:
+    """Return the name of a metric; an unknown one raises `DataError`."""
+    if name not in METRICS:
+        raise unknown("metric", name, METRICS, where)
+    return name
+
+
+def baseline_of(document: Mapping[str, Any], scenarios: tuple[str, ...], ratios: set[str] | frozenset[str], where: str) -> str | None:
+    """Return the scenario that ratios are held against, none where none is asked for."""
+    from tco.chain.scenario import usual_baseline
+
+    found = document.get("baseline")
+    if found is not None and not isinstance(found, str):
+        raise DataError(f"{where}: baseline is {found!r}, expected the name of a scenario")
+    return None if not ratios else found or usual_baseline(scenarios)
+
+
+def limits_of(found: Any, where: str) -> tuple[float, float]:
+    """Return the lowest and the highest value that a metric may have."""
+    if not isinstance(found, Mapping) or not found:
+        raise DataError(f"{where}: expected {{ min, max }} or one of them, in the unit of the metric's name")
+    for key, value in found.items():
+        if key not in LIMITS:
+            raise unknown("key", key, LIMITS, where)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise DataError(f"{where}: {key} is {value!r}, expected a number in the unit of the metric's name")
+    low, high = float(found.get("min", -math.inf)), float(found.get("max", math.inf))
+    if low > high:
+        raise DataError(f"{where}: min {low:g} is above max {high:g}: the range is reversed")
+    return low, high
+
+
+def draw_of(found: Mapping[str, Any], where: str, grid: Mapping[str, Any]) -> Draw:
+    """Return how cases are drawn."""
+    for key in found:
+        if key not in DRAW:
+            raise unknown("key", key, DRAW, where)
+    samples, seed = whole(found, "samples", None, 1, where), whole(found, "seed", 0, 0, where)
+    method, paths = found.get("method", METHODS[0]), found.get("paths")
+    if method not in METHODS:
+        raise unknown("method", str(method), METHODS, where)
+    if method == "sobol" and samples > SEQUENCE:
+        raise DataError(f"{where}: samples is {samples:,}, expected {SEQUENCE:,} or fewer of a Sobol sequence")
+    if paths is not None:
+        if not isinstance(paths, list) or not paths or not all(isinstance(one, str) for one in paths):
+            raise DataError(f"{where}: paths is {paths!r}, expected a list of input paths, or to be left out: every input with a range")
+        if both := next((path for path in paths if path in grid), None):
+            raise DataError(f"{where}: {both} is in [grid] too, expected it in one of them")
+    return Draw(samples, seed, method, None if paths is None else tuple(dict.fromkeys(paths)))
+
+
+def whole(found: Mapping[str, Any], key: str, usual: int | None, least: int, where: str) -> int:
+    """Return a whole number of a table."""
+    value = found.get(key, usual)
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST:
+        raise DataError(f"{where}: {key} is {'missing' if value is None else value}, expected a whole number from {least} on")
+    return value

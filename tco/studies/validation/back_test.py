@@ -1,0 +1,158 @@
+"""Are the ranges right? Each chip is taken as unmeasured, and its rows are held against the range that the others alone would have given it.
+
+The parameters of practice are those of the refits without the chip, of every kind of measurements that has one, each with the range that
+the catalogue gives it; what no parameter explains is how far the rows of the other chips lie off on the same refit. All are drawn together,
+as they are for an answer; what vendors state of the chip is held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tco.catalog import Catalogue
+from tco.catalog.accuracy import table as accuracy
+from tco.chain.inputs import plain_inputs
+from tco.foundation.errors import DataError, UsageError
+from tco.foundation.values import Values, as_number
+from tco.studies.ranges import Dice, Range, range_of
+from tco.studies.validation.measured import read_measured, texts
+from tco.studies.validation.naming import part_ids
+from tco.studies.validation.run import PREDICTORS
+from tco.studies.validation.score import Prediction
+from tco.studies.validation.specifications import Specifications
+from tco.studies.validation.unexplained import PARAMETERS, time_beyond
+
+Array = np.ndarray[Any, Any]
+DRAWS, SEED = 256, 0
+P10, P90 = 0.1, 0.9
+ENDS = (0.05, 0.95)  # of a range
+
+
+class Tested(NamedTuple):
+    """The rows of some chips against the ranges they would have been given."""
+
+    rows: int
+    inside: float  # share of the rows between P10 and P90
+    below: float  # share of the rows whose measured value is less than the P10
+    above: float
+    width: float  # P90 over P10, the median of the rows
+    alone: float  # share inside were the parameters all that is uncertain
+
+
+class BackTest(NamedTuple):
+    """A file's rows against the ranges that other chips would have given them."""
+
+    kind: str
+    chips: dict[str, Tested]
+    every: Tested
+
+
+class Drawn(NamedTuple):
+    """The rows of one chip: what was measured, and the draws of what would have been said, rows by draws."""
+
+    target: Array
+    draws: Array
+    alone: Array
+
+
+def back_test(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> BackTest:
+    """Return how many rows of a file lie inside the P10 to P90 that each chip would have been given, had it been unmeasured."""
+    kind, table = read_measured(path)
+    if kind not in PARAMETERS:
+        raise UsageError(f"--back-test: {path} holds {kind}, expected {' or '.join(PARAMETERS)}: only their answers have ranges")
+    refits: dict[str, dict[str, float]] = {}
+    refitted = set()  # chips whose rows of this kind some refit never saw
+    for row in accuracy(catalogue, "left_out"):
+        if row["left_out"] == "accelerator":
+            refits.setdefault(row["member"], {})[row["path"]] = float(row["value"])
+            if row["kind"] == kind:
+                refitted.add(row["member"])
+    parts = part_ids(catalogue, texts(table, "accelerator"))
+    tried = {chip: drawn_of(kind, table, chip, parts, refits[chip], catalogue, settings) for chip in sorted(refitted & set(parts))}
+    found = {chip: drawn for chip, drawn in tried.items() if drawn is not None}
+    if not found:
+        raise DataError(f"{path}: holds no scored row of a chip that a refit was made without; there are {', '.join(sorted(refitted))}")
+    every = [held(*one) for one in found.values()]
+    return BackTest(kind, {chip: summed([one]) for chip, one in zip(found, every, strict=True)}, summed(every))
+
+
+def drawn_of(
+    kind: str, table: pd.DataFrame, chip: str, parts: Array, apart: dict[str, float], catalogue: Catalogue, settings: dict[str, str]
+) -> Drawn | None:
+    """Return the draws of the rows of a chip as one that nobody has measured; None where none of its rows is scored."""
+    others, own = (
+        Question(kind, table[rows].reset_index(drop=True), catalogue, plain_inputs(catalogue, settings).values(as_number))
+        for rows in ((parts != chip) & (parts != ""), parts == chip)
+    )
+    others.say(apart)
+    spread = np.quantile(time_beyond(others.prediction()), ENDS)
+    made = own.prediction()
+    scored = made.skip == ""
+    if not scored.any():
+        return None
+    dice = Dice(catalogue, SEED, 0, DRAWS)
+    ranges = {path: moved(one, apart[path]) if path in apart else one for path, one in own.ranges().items()}
+    (unexplained,) = (path for path in ranges if path.endswith(f".{PARAMETERS[kind]}"))
+    ranges[unexplained] = ranges[unexplained]._replace(low=min(spread[0], 0.0), high=max(spread[1], 0.0))
+    places = {path: one.at(dice.places(one)).reshape(-1, 1) for path, one in ranges.items()}
+    draws = []
+    for more in ({}, {unexplained: 0.0}):
+        own.say({**places, **more})
+        draws.append(own.prediction().predicted[:, scored].T)
+    return Drawn(made.target[scored], *draws)
+
+
+def moved(one: Range, value: float) -> Range:
+    """Return a range about another value, as wide in proportion."""
+    scale = value / one.value
+    return one._replace(low=one.low * scale, value=value, high=one.high * scale)
+
+
+class Question:
+    """Some rows that are asked with several sets of parameters."""
+
+    def __init__(self, kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values) -> None:
+        self.predict, self.table = PREDICTORS[kind], table
+        self.chips = Specifications(catalogue, values, texts(table, "accelerator"))
+
+    def say(self, parameters: Mapping[str, Any]) -> None:
+        """Set parameters."""
+        self.chips.values.update(parameters)
+        self.chips.found.clear()
+
+    def prediction(self) -> Prediction:
+        """Predict the rows with the parameters that are set."""
+        return self.predict(self.table, self.chips)
+
+    def ranges(self) -> dict[str, Range]:
+        """Return the ranges of the parameters of practice that a prediction has read, but for those that decide structure."""
+        values = self.chips.values
+        return {
+            path: range_of(given)
+            for path, given in sorted(values.inputs.items())
+            if path.startswith("performance.") and path not in values.readings and given.low is not None and given.high != given.low
+        }
+
+
+def held(target: Array, draws: Array, alone: Array) -> Array:
+    """Return for every row whether it lies inside, below and above its range, how wide that is, and whether it were inside with parameters alone.
+
+    A draw in which the plan does not fit memory says nothing; a row whose plan fits in none has no range, and is left out.
+    """
+    fits = np.isfinite(draws).any(axis=1) & np.isfinite(alone).any(axis=1)
+    target, draws, alone = target[fits], draws[fits], alone[fits]
+    low, high = np.nanquantile(draws, (P10, P90), axis=1)
+    narrow = np.nanquantile(alone, (P10, P90), axis=1)
+    flags = [(low <= target) & (target <= high), target < low, target > high, high / low, (narrow[0] <= target) & (target <= narrow[1])]
+    return np.array(flags, dtype=float)
+
+
+def summed(parts: list[Array]) -> Tested:
+    """Return what the rows of some chips come to."""
+    inside, below, above, width, alone = np.concatenate(parts, axis=1)
+    return Tested(len(inside), float(inside.mean()), float(below.mean()), float(above.mean()), float(np.nanmedian(width)), float(alone.mean()))

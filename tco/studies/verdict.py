@@ -1,0 +1,72 @@
+"""The verdict on scenarios side by side: which does the work at the least cost, by how much, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from tco.chain.comparable import apart
+from tco.chain.metrics import PRICED, perf_per_tco
+from tco.studies.sureness import Lead
+
+if TYPE_CHECKING:
+    from tco.chain.result import Result
+    from tco.studies.sureness import Sureness
+
+
+class Verdict(NamedTuple):
+    """Who does most of the work for a dollar, and how much more than the next."""
+
+    metric: str | None = None  # the cost that decides; none where no scenario has one
+    best: str | None = None
+    cost: float | None = None  # of the best
+    against: str | None = None  # the next best; none where no other can be held against it
+    ratio: float | None = None  # of the work a dollar buys, the best's over that of the next
+    lead: Lead | None = None  # the range of the ratio, and the chance that it is above one; none where nothing was drawn
+    formats: bool = False  # whether the two compute in different formats
+    unrated: Mapping[str, str] = {}  # scenario -> why it is in no order with the others
+
+    @property
+    def close(self) -> bool | None:
+        """Whether the range reaches down to one, so that either may be the better; None where there is no range."""
+        return None if self.lead is None else self.lead.p10 <= 1
+
+
+def verdict_of(results: Sequence[Result], baseline: str, found: Sequence[Sureness] = ()) -> Verdict:
+    """Return the verdict on some results; `baseline` names the one that says what the work is, `found` is how sure each of them is."""
+    reference = next(result for result in results if result.scenario == baseline)
+    metric = next((name for name in PRICED if any(result.metrics[name] is not None for result in (reference, *results))), None)
+    if metric is None:
+        return Verdict(unrated={result.scenario: why_unrated(result) for result in results})
+    unrated = {result.scenario: why for result in results if (why := apart(result, reference) or unpriced(result, metric))}
+    rated = sorted((result for result in results if result.scenario not in unrated), key=lambda result: float(result.metrics[metric]))
+    if not rated:
+        return Verdict(metric, unrated=unrated)
+    best, *others = rated
+    cost = float(best.metrics[metric])
+    if not others:
+        return Verdict(metric, best.scenario, cost, unrated=unrated)
+    other = others[0]
+    sure = dict(zip((result.scenario for result in results), found, strict=bool(found)))
+    lead = sure[best.scenario].leads.get(other.scenario) if sure else None
+    ratio = float(perf_per_tco(other.metrics[metric], cost))
+    return Verdict(metric, best.scenario, cost, other.scenario, ratio, lead, formats_of(best) != formats_of(other), unrated)
+
+
+def unpriced(result: Result, metric: str) -> str | None:
+    """Say why a result has no cost of its work, if so."""
+    return why_unrated(result) if result.metrics[metric] is None else None
+
+
+def why_unrated(result: Result) -> str:
+    """Say why nothing is known of what the work costs a scenario."""
+    if result.metrics["tco_usd_per_chip_hour"] is None:
+        return "does not fit its site"
+    if result.serving is not None and result.plan is None:
+        return f"no plan: {result.serving.reason}"
+    return "states no rate of this work"
+
+
+def formats_of(result: Result) -> dict[str, str]:
+    """Return the formats a result computes in, by path."""
+    return {path: text for path, text in result.texts.items() if path == "workload.precision" or path.endswith("_format")}

@@ -1,0 +1,45 @@
+"""The page of the four headline racks, from scenarios to text, and a frame of its what-if. Run with `--benchmark-only`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tco.outputs.page.report import page_of
+from tco.outputs.page.write import written
+from tco.studies.asking import HEADLINE
+from tco.studies.reporting import material_of
+from tests.outputs.chromium import BINARY, WIDE, Opened, browser
+
+FRAME = 16.0  # milliseconds
+FRAMES = """path => { const control = CONTROLS.get(path), times = [];
+for (let place = 0; place <= 1000; place += 10) {
+  moved.set(path, valueAt(control, place));
+  const began = performance.now();
+  settle();
+  document.body.getBoundingClientRect();
+  times.push(performance.now() - began);
+}
+moved.clear(); settle();
+return times.sort((one, other) => one - other); }"""
+
+
+def headline() -> str:
+    return written(page_of(material_of(HEADLINE, None, None, {}), ["tco", "report"], ["tco", "compare"]))
+
+
+def test_four_racks_on_a_page(benchmark):
+    text = benchmark.pedantic(headline, rounds=3, warmup_rounds=1)  # the ranges of shipped scenarios are kept
+    assert "what-if" in text
+    assert benchmark.stats.stats.min <= 5
+
+
+@pytest.mark.skipif(BINARY is None, reason="Chromium is not installed")
+@pytest.mark.parametrize("path", ["terms.utilisation", "performance.trainium.launch_time", "workload.input_tokens"])
+def test_a_frame_of_the_what_if(benchmark, tmp_path, path):
+    """From an input that moves to all figures shown, in the middle of a hundred moves."""
+    file = tmp_path / "report.html"
+    file.write_text(headline(), encoding="utf-8")
+    with browser() as running:
+        one = Opened(running, file, WIDE)
+        times = benchmark.pedantic(lambda: one.page.evaluate(FRAMES, path), rounds=1)
+    assert times[len(times) // 2] <= FRAME

@@ -1,0 +1,85 @@
+"""Every page of help has two examples, and each is a command line that runs."""
+
+from __future__ import annotations
+
+import gzip
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+
+from tco.cli import app
+from tco.cli.examples import EXAMPLES, SHELVES, examples
+from tco.cli.help import UNDER
+from tests.cli import tco
+from tests.cli.test_help import ALL
+
+ROOT = Path(__file__).parents[2]
+LINES = sorted({line for words in ALL for line in examples(" ".join(words))})
+# What takes seconds or minutes, a GPU or the whole of the catalogue, and is run by tests of its own: of these the command line alone is read.
+LONG = (
+    "tco plot",
+    "tco report",
+    "tco sweep",
+    "tco measure",
+    "tco calibrate",
+    "tco claims",
+    "tco scenarios check",
+    "tco systems check",
+    "tco frontier",
+    "tco sensitivity",
+    "tco solve",
+)
+QUICK = [line for line in LINES if not line.startswith(LONG)]
+
+
+@pytest.mark.parametrize("words", ALL, ids=["-".join(words) or "tco" for words in ALL])
+def test_every_page_has_two(words):
+    found = examples(" ".join(words))
+    assert len(set(found)) == 2
+    assert all(line.startswith(" ".join(("tco", *words))) for line in found)
+    shown = tco(*words, "--help").stdout
+    assert all(f"  {line}\n" in shown for line in found)
+
+
+def test_no_example_is_of_a_command_that_is_gone():
+    known = {" ".join(words) for words in ALL}
+    assert EXAMPLES.keys() <= known
+    assert SHELVES.keys() <= known
+    assert UNDER.keys() <= known
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_the_command_line_is_right(line):
+    words = shlex.split(line)[1:]
+    group, context = typer.main.get_command(app), None
+    while hasattr(group, "commands"):
+        context = group.make_context("tco", words[:1], parent=context, resilient_parsing=True)
+        group, words = group.get_command(context, words[0]), words[1:]
+        assert group is not None, line
+    group.make_context(group.name, words, parent=context)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder of one's own with a baseline and a few rows of measurements."""
+    place = tmp_path_factory.mktemp("examples")
+    with gzip.open(ROOT / "data/measured/kernels.csv.gz", "rt") as rows:
+        (place / "kernels.csv").write_text("".join(next(rows) for _ in range(40)))
+    (place / "hf").mkdir()
+    (place / "hf" / "config.json").write_text((ROOT / "data/models/gemma-2-9b/config.json").read_text())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        assert tco("baseline", "save", "main").exit_code == 0
+        (place / "data").mkdir()
+    return place
+
+
+@pytest.mark.parametrize("line", QUICK)
+def test_it_runs(line, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("HOME", str(folder))
+    words = shlex.split(line)[1:]
+    done = tco(*(word.replace("~", str(folder), 1) if word.startswith("~") else word for word in words))
+    assert done.exit_code == 0, done.stderr

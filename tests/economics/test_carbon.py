@@ -1,0 +1,61 @@
+"""Greenhouse gas beside the cost: by hand, in every reading, and left out where nobody states what it rests on."""
+
+from __future__ import annotations
+
+import pytest
+
+from tco.chain.scenario import evaluate
+from tests.cli import tco
+
+GRID, MADE, TOKENS = "grid_co2e_g_per_chip_hour", "embodied_co2e_g_per_chip_hour", "co2e_g_per_million_output_tokens"
+RATE = {"workload": "stated", "workload.output_rate": "1000 token/s/chip"}
+
+
+def found(catalogue, name="gb200-nvl72", **settings):
+    return evaluate(name, RATE | {path.replace("__", "."): value for path, value in settings.items()}, catalogue=catalogue).metrics
+
+
+def test_by_hand(catalogue):
+    metrics = found(catalogue)
+    assert metrics[GRID] == pytest.approx(metrics["it_power_w_per_chip"] * 0.8 * 1.15 * 0.350)
+    assert metrics[MADE] == pytest.approx(450e3 / (5 * 8760))
+    used = metrics["goodput"] * 0.8 * 3.6e6
+    assert metrics[TOKENS] == pytest.approx((metrics[GRID] + metrics[MADE]) / used * 1e6)
+
+
+def test_a_cleaner_grid_a_longer_life_and_a_better_site_emit_less(catalogue):
+    base = found(catalogue)
+    for path, value in (("site__grid_carbon", "30 kg/MWh"), ("site__pue", "1.05"), ("terms__life", "7 year")):
+        assert found(catalogue, **{path: value})[TOKENS] < base[TOKENS]
+    dear = found(catalogue, site__grid_carbon="413 kg/MWh")
+    assert dear["tco_usd_per_chip_hour"] == base["tco_usd_per_chip_hour"]  # no price is put on it
+    assert found(catalogue, site="us-ohio")[GRID] == pytest.approx(base[GRID] * 413.4 / 350)
+
+
+def test_what_nobody_states_is_left_out(catalogue, own):
+    assert found(catalogue, "tpuv7-cube64")[MADE] is None
+    assert found(catalogue, "tpuv7-cube64")[TOKENS] is None
+    assert found(catalogue, "tpuv7-cube64", **{"parts__tpu-v7__embodied_carbon": "400 kg"})[TOKENS] > 0
+    text = own.catalogue().find("sites", "us-hyperscale", "site").read_text(encoding="utf-8")
+    own.write("sites/us-hyperscale.toml", text[: text.index("[grid_carbon]")])
+    assert found(own.catalogue())[GRID] is None
+
+
+def test_columns_of_their_own():
+    done = tco("compare", "trn3-nl72x2", "gb200-nvl72", "--no-range", "--set", "workload=stated")
+    assert done.exit_code == 0
+    assert "grid carbon a chip-hour" in done.stdout
+    assert "embodied carbon a chip-hour" in done.stdout
+
+
+# ---------------------------------------------------------------- what a utility charges for the highest draw
+def test_a_demand_charge_is_on_the_worst_hour(catalogue):
+    plain = evaluate("gb200-nvl72", RATE, catalogue=catalogue)
+    charge = {"site.demand_charge": "15 USD/kW/month"}
+    dearer = evaluate("gb200-nvl72", RATE | charge, catalogue=catalogue)
+    line = next(line for line in dearer.lines if line.path == "site/demand")
+    power = dearer.metrics["it_power_w_per_chip"] * 72 / 1e3
+    assert line.flow.amount == pytest.approx(power * 1.4 * 15 * 12)
+    assert not [line for line in plain.lines if line.path == "site/demand"]
+    hotter = evaluate("gb200-nvl72", RATE | charge | {"site.pue_peak": "1.5"}, catalogue=catalogue)
+    assert hotter.metrics["tco_usd_per_chip_hour"] > dearer.metrics["tco_usd_per_chip_hour"] > plain.metrics["tco_usd_per_chip_hour"]

@@ -1,0 +1,251 @@
+"""The page as it is written: what the verdict says, what the program holds, that names are words, and that nothing of one's own gets out."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import replace
+from html import unescape
+
+import pytest
+
+from tco.foundation.formula import total
+from tco.foundation.trace import recording, scope
+from tco.outputs.cells import with_ratios
+from tco.outputs.page.controls import ends
+from tco.outputs.page.program import program_of
+from tco.outputs.page.verdict import verdict_of
+from tco.outputs.page.write import embedded
+from tco.studies.asking import compared
+from tco.studies.sureness import Sureness
+from tests.chain import HEADLINE, result
+from tests.cli import tco
+
+PAIR = ("trn3-nl72x2", "gb200-nvl72")
+PRICE, RATE, NOTE = 12345.67, 0.0876543, "SECRETNOTE of our own"
+ROW = f"nitro-v6-400g,price,{PRICE},USD,{PRICE},{PRICE},2025-11,vendor,own-quote,{NOTE},"
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    """The file of the headline."""
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    done = tco("report", "-o", path)
+    assert (done.exit_code, done.stdout) == (0, ""), done.stderr
+    return path.read_text(encoding="utf-8")
+
+
+def program(text):
+    return json.loads(re.search(r'id="whatif-data">(.*?)</script>', text, re.S).group(1))
+
+
+# ---------------------------------------------------------------- the file
+def test_it_stands_alone(text):
+    assert len(text.encode()) < 2_000_000
+    assert not re.search(r"<(script|img|iframe|link|object|embed)[^>]+(src|href|data)=[\"']?(https?:|//)", text)
+    assert not re.search(r"@import|url\(", text)
+    assert "default-src 'none'" in unescape(text)
+    for name in HEADLINE:
+        assert name in text
+
+
+def test_it_says_all_that_a_report_says(text):
+    sections = re.findall(r'<section id="([\w-]+)"', text)
+    assert sections[:2] == ["summary", "what-if"]
+    assert {"order", "cost", "roofline", "frontier", "tornado", "map", "fabric", "bom", "sources", "validation"} <= set(sections)
+    figures = re.findall(r"<svg [^>]*>\s*<title>(.*?)</title>", text)
+    assert len(figures) == 2 * (4 * 3 + 5)  # rooflines, tornados and bills of four, and one each of cost, frontier, map, fabric and errors
+    verdict = re.search(r"<h1>(.*?)</h1>", text).group(1)
+    assert verdict.endswith("% of the draws that both meet.")
+    assert re.match(r".+ does the most for a dollar.+\(P10 to P90: [\d.]+ to [\d.]+\); it comes out ahead in (<|>)?\d+ %", unescape(verdict))
+
+
+def test_the_same_inputs_give_the_same_bytes(tmp_path):
+    one, other = tmp_path / "one", tmp_path / "other"
+    for folder in (one, other):
+        folder.mkdir()
+        assert tco("report", "gb200-nvl72", "-o", folder / "report.html").exit_code == 0
+    assert (one / "report.html").read_bytes() == (other / "report.html").read_bytes()
+
+
+def test_its_script_is_known_by_its_mark(text):
+    script = re.search(r"<script>(.*?)</script>", text, re.S).group(1)
+    mark = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{mark}'" in unescape(text)
+
+
+def test_what_is_embedded_cannot_end_its_element():
+    found = embedded({"title": "</script><script>alert(1)</script><!--"})
+    assert "<" not in found
+    assert json.loads(found) == {"title": "</script><script>alert(1)</script><!--"}
+
+
+@pytest.mark.parametrize("name", ["report", "report.pdf", "report.html.gz"])
+def test_an_unknown_ending_is_refused(tmp_path, name):
+    done = tco("report", "-o", tmp_path / name)
+    assert done.exit_code == 2
+    assert "expected .html or .htm" in done.stderr
+    assert not (tmp_path / name).exists()
+
+
+def test_a_scenario_that_trains_has_the_price_of_training(tmp_path):
+    path = tmp_path / "report.html"
+    done = tco("report", "train-gpt3-175b-a100x64", "-o", path)
+    assert done.exit_code == 0, done.stderr
+    text = path.read_text(encoding="utf-8")
+    assert "Training on a trillion tokens costs about" in re.search(r"<h1>(.*?)</h1>", text).group(1)
+    assert "train_usd_per_trillion_tokens" in program(text)["program"]["metrics"][0]
+
+
+def test_what_cannot_be_made_says_why(tmp_path):
+    path = tmp_path / "report.html"
+    done = tco("report", "trn3-nl72x2", "--set", "site=us-air-hall", "-o", path)
+    assert done.exit_code == 0, done.stderr
+    text = path.read_text(encoding="utf-8")
+    assert "No scenario has a price here" in text
+    assert re.search(r"trn3-nl72x2: no frontier, .*a rack position takes 50 kW", done.stderr)
+    assert "no frontier" in text
+
+
+def test_a_saved_result_has_no_formulas(tmp_path):
+    path = tmp_path / "saved.json"
+    result("gb200-nvl72").save(path)
+    done = tco("report", path, "-o", tmp_path / "report.html")
+    assert done.exit_code == 3
+    assert "a saved result holds no formulas" in done.stderr
+    assert not (tmp_path / "report.html").exists()
+
+
+# ---------------------------------------------------------------- the program
+def test_one_call_is_one_line_and_what_is_computed_alike_is_one():
+    base, results = compared([result(name) for name in PAIR])
+    made = program_of(results, base)
+    assert len(set(made.lines)) == len(made.lines)
+    first = len(made.leaves)
+    for at, (function, *cells) in enumerate(made.lines):
+        assert 0 <= function < len(made.functions)
+        assert all(0 <= cell < first + at for cell in cells)  # what is taken is computed before
+    alone = [program_of(compared([one])[1], one.scenario) for one in results]
+    assert max(len(one.lines) for one in alone) < len(made.lines) < sum(len(one.lines) for one in alone)
+    assert made.document() == program_of(results, base).document()
+
+
+def test_ratios_are_calls_of_the_formula_that_the_comparison_makes():
+    base, results = compared([result(name) for name in PAIR])
+    for one, nodes in zip(results, with_ratios(results, base), strict=True):
+        for name in ("perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"):
+            assert nodes[name].formula.name == "perf_per_tco"
+            assert nodes[name].value == pytest.approx(one.metrics[name], rel=1e-15)
+
+
+def test_numbers_that_are_alike_are_one_cell():
+    with recording() as trace, scope("here"):
+        made = total("sum", [trace.leaf("x", 1.0, "USD", "s", "press"), 2.0, 2.0]).node
+    one = replace(result(PAIR[0]), nodes={"tco_usd_per_chip_hour": made})
+    assert [node.value for node in program_of([one], one.scenario).leaves] == [1.0, 2.0]
+
+
+def test_a_slider_spans_what_is_believed_and_more(text):
+    controls = program(text)["controls"]
+    assert sum(one["open"] for one in controls) == 12
+    assert {"terms.life", "terms.rate", "terms.utilisation", "site.electricity_price"} <= {one["path"] for one in controls if one["open"]}
+    for one in controls:
+        assert one["least"] <= one["begin"] < one["end"] <= one["most"], one["path"]
+        assert one["begin"] <= min(one["values"][0], one["low"] or one["values"][0]) * (1 + 1e-5)
+        assert one["end"] >= max(one["values"][0], one["high"] or one["values"][0]) * (1 - 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "least", "most", "expected"),
+    [
+        (4.0, 3.0, 5.0, 0.0, 1e9, (2.0, 8.0)),
+        (4.0, 1.0, 50.0, 0.0, 1e9, (1.0, 50.0)),
+        (0.8, None, None, 0.0, 1.0, (0.4, 1.0)),
+        (0.0, None, None, 0.0, 1e9, (0.0, 1.0)),
+        (-2.0, None, None, -10.0, 10.0, (-4.0, -1.0)),
+    ],
+)
+def test_where_a_slider_begins_and_ends(value, low, high, least, most, expected):
+    assert ends(value, low, high, least, most) == expected
+
+
+# ---------------------------------------------------------------- the verdict
+def sure(low, high, probability, draws=100):
+    return Sureness({"perf_per_tco_vs_baseline": {"p10": low, "p50": (low + high) / 2, "p90": high}}, probability, 0.5, [], draws=draws)
+
+
+NONE = Sureness({}, None, None, [])
+
+
+def test_the_verdict_names_the_best_and_how_sure_that_is():
+    base, results = compared([result(name) for name in HEADLINE])
+    found = verdict_of(results, base, [sure(0.1, 0.2, 0.0), sure(0.1, 1.2, 0.16), NONE, sure(0.85, 1.8, 0.81)])
+    ratio = results[3].metrics["perf_per_tco_vs_baseline"]
+    assert found == (
+        f"AMD MI450X UALoE72 (Helios) does the most for a dollar: about {ratio:.3g} times the output tokens of Nvidia GB200 NVL72 "
+        "(P10 to P90: 0.85 to 1.8); it comes out ahead in 81 % of the draws that both meet."
+    )
+
+
+def test_where_the_baseline_is_best_the_next_is_named():
+    base, results = compared([result(name) for name in PAIR])
+    found = verdict_of(results, base, [sure(0.13, 1.2, 0.16), NONE])
+    assert found.startswith("Nvidia GB200 NVL72 does the most for a dollar; next is AWS Trainium3 NL72x2 Switched with about 0.28")
+    assert found.endswith("times its output tokens (P10 to P90: 0.13 to 1.2); it comes out ahead in 16 % of the draws that both meet.")
+
+
+def test_scenarios_of_one_title_are_called_by_their_names():
+    base, results = compared([result("gb200-nvl72"), replace(result("gb200-nvl72"), scenario="mine")], "gb200-nvl72")
+    assert "mine" in verdict_of(results, base, [NONE, NONE])
+
+
+def test_a_title_that_is_another_scenario_s_name_names_nothing():
+    base, results = compared([result("gb200-nvl72"), replace(result("gb200-nvl72"), scenario="mine", title="gb200-nvl72")], "gb200-nvl72")
+    assert "mine" in verdict_of(results, base, [NONE, NONE])
+
+
+def test_several_workloads_are_not_held_against_each_other():
+    other = result("trn3-nl72x2")
+    base, results = compared([result("gb200-nvl72"), replace(other, texts=other.texts | {"workload.model": "another"})], "gb200-nvl72")
+    assert "not held against each other" in verdict_of(results, base, [NONE, sure(0.1, 0.2, 0.0)])
+
+
+def test_a_scenario_without_a_price_is_not_ranked():
+    poor = replace(result("gb200-nvl72"), metrics=dict.fromkeys(result("gb200-nvl72").metrics))
+    assert verdict_of([poor], "gb200-nvl72", [NONE]) == "No scenario has a price here: the notes say why."
+
+
+# ---------------------------------------------------------------- own values
+def test_own_values_are_kept_back(own, tmp_path):
+    own.parts(ROW)
+    own.write("sources.csv", "id,title,url,date\nown-quote,SECRETNOTE from a friend,,2025-11\n")
+    shown, kept = tmp_path / "shown.html", tmp_path / "kept.html"
+    assert tco("report", PAIR[0], "--data", own.folder, "-o", shown).exit_code == 0
+    done = tco("report", PAIR[0], "--data", own.folder, "--redact", "-o", kept)
+    assert done.exit_code == 0, done.stderr
+    assert "12345.67" in shown.read_text(encoding="utf-8")
+    text = kept.read_text(encoding="utf-8")
+    assert not re.search(r"12[, ]?345|12[, ]?346|1\.2345|SECRETNOTE|whatif-data", text + done.stderr)
+    assert "what rests on your own values is withheld" in done.stderr
+    assert 'id="validation"' in text
+    assert text.count("<svg") >= 4  # errors and fabric: what rests on none of them stays
+
+
+def test_a_setting_is_an_own_value(tmp_path):
+    path = tmp_path / "report.html"
+    done = tco("report", PAIR[1], "--set", f"terms.rate={RATE}", "--redact", "-o", path)
+    assert done.exit_code == 0, done.stderr
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"8\.76|0\.0876", re.sub("<[^>]*>", " ", text) + done.stderr)  # in tags are places of marks
+    assert "terms.rate=..." in text
+    assert "whatif-data" not in text
+
+
+def test_what_rests_on_no_own_value_is_shown_whole(tmp_path):
+    path = tmp_path / "report.html"
+    assert tco("report", PAIR[1], "--redact", "-o", path).exit_code == 0
+    text = path.read_text(encoding="utf-8")
+    assert program(text)["scenarios"] == [PAIR[1]]
+    assert re.search(r"<h1>A million output tokens cost about [\d.]+ USD on Nvidia GB200 NVL72", text)

@@ -1,0 +1,273 @@
+"""The page in a real browser: what moves is what the engine gives, it asks for nothing, and it is for everybody."""
+
+from __future__ import annotations
+
+import shlex
+from contextlib import ExitStack
+
+import pytest
+
+from tco.chain.scenario import evaluate
+from tco.outputs.page.javascript import script
+from tco.studies.asking import compared
+from tests.chain import result
+from tests.cli import document, tco
+from tests.outputs.chromium import BINARY, PAPER, PHONE, WIDE, Opened, browser
+from tests.registry import FORMULAS, ROWS
+from tests.shipped import CATALOGUE
+
+pytestmark = pytest.mark.skipif(BINARY is None, reason="Chromium is not installed")
+
+PAIR = ("trn3-nl72x2", "gb200-nvl72")
+MOVED = {  # in the units of their files; those with a name of a part are of one scenario
+    **{"terms.life": (4.0, "year"), "terms.rate": (0.07, ""), "site.electricity_price": (0.12, "USD/kWh"), "site.pue": (1.3, "")},
+    **{"terms.utilisation": (0.65, ""), "site.load_factor": (0.7, ""), "parts.trn3.hbm_bandwidth": (4.1, "TB/s"), "parts.trn3.tdp": (900.0, "W")},
+    **{"parts.gb200-gpu.price": (26000.0, "USD"), "parts.gb200-gpu.peak_fp8": (4000.0, "TFLOP/s"), "workload.input_tokens": (6000.0, "")},
+    **{"performance.trainium.launch_time": (3.0, "us")},
+}
+COMPUTE = """rows => rows.map(([at, values]) => FORMULAS[at](...values))"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("page")
+
+
+@pytest.fixture(scope="module")
+def report(folder):
+    """The file of two scenarios."""
+    path = folder / "report.html"
+    done = tco("report", *PAIR, "-o", path)
+    assert done.exit_code == 0, done.stderr
+    return path
+
+
+@pytest.fixture(scope="module")
+def running():
+    with ExitStack() as stack:
+        yield stack.enter_context(browser())
+
+
+@pytest.fixture(scope="module")
+def wide(running, report):
+    return Opened(running, report, WIDE)
+
+
+@pytest.fixture(scope="module")
+def phone(running, report):
+    return Opened(running, report, PHONE, color_scheme="dark")
+
+
+@pytest.fixture
+def fresh(wide):
+    """The wide page as it was opened."""
+    wide.page.click("#reset")
+    wide.settle()
+    return wide
+
+
+def held(moved):
+    """Return what the engine makes of moved inputs, with the structure held."""
+    found = []
+    for name in PAIR:
+        settings = {path: f"{value!r} {unit}".strip() for path, (value, unit) in moved.items() if path in result(name).inputs}
+        found.append(evaluate(name, settings, structure=result(name).structure, catalogue=CATALOGUE))
+    return {one.scenario: one.metrics for one in compared(found)[1]}
+
+
+def refuse_difference(found, expected):
+    """Hold metrics against those of the engine, and say how many were held."""
+    count = 0
+    for name, metrics in found.items():
+        for metric, value in metrics.items():
+            if metric in expected[name]:
+                count += 1
+                assert value == pytest.approx(expected[name][metric], rel=1e-9, abs=1e-300), (name, metric)
+    return count
+
+
+def test_every_formula_gives_in_the_browser_what_it_gives_in_python(running):
+    page = running.new_page()
+    page.add_script_tag(content=script(one.name for one in FORMULAS).replace("const FORMULAS", "window.FORMULAS"))
+    numbers = {one.name: at for at, one in enumerate(FORMULAS)}
+    found = page.evaluate(COMPUTE, [[numbers[row.formula.name], [row.inputs[name] for name in row.formula.parameters]] for row in ROWS])
+    page.close()
+    for row, value in zip(ROWS, found, strict=True):
+        assert value == pytest.approx(float(row.formula.function(**row.inputs)), rel=1e-12, abs=1e-300), row.id
+
+
+def test_it_opens_with_the_figures_of_the_report(fresh):
+    expected = held({})
+    assert refuse_difference(fresh.everything(), expected) > 50
+    assert {"usd_per_million_output_tokens", "perf_per_tco_vs_baseline", "tokens_per_s_per_user"} <= fresh.metrics()[PAIR[0]].keys()
+
+
+def test_what_is_moved_comes_to_what_the_engine_gives(fresh):
+    before = fresh.everything()
+    for path, (value, _) in MOVED.items():
+        fresh.type(path, value)
+    fresh.settle()
+    expected = held(MOVED)
+    assert refuse_difference(fresh.everything(), expected) > 50
+    assert refuse_difference(fresh.metrics(), expected) > 10
+    for name in PAIR:  # a page that stands still would show no difference
+        for metric in ("tco_usd_per_chip_hour", "usd_per_million_output_tokens", "output_tokens_per_s_per_chip"):
+            assert fresh.everything()[name][metric] != pytest.approx(before[name][metric], rel=1e-3)
+
+
+def test_a_line_is_computed_only_where_what_it_takes_has_moved(fresh):
+    """Inputs that nothing but the cost rests on leave the performance alone, and back where it was all is as before, to the last bit."""
+    fresh.page.evaluate(
+        "() => { window.counted = 0; const compute = ENGINE.compute; ENGINE.compute = line => { counted++; return compute.call(ENGINE, line); }; }"
+    )
+    before = fresh.everything()
+    fresh.type("parts.gb200-gpu.price", 30000.0)
+    fresh.settle()
+    count, lines = fresh.page.evaluate("() => [counted, DATA.program.lines.length]")
+    assert 10 < count < lines / 10
+    fresh.page.click("#reset")
+    fresh.settle()
+    assert fresh.everything() == before
+    fresh.page.evaluate("() => { delete ENGINE.compute; }")
+
+
+def test_the_address_holds_what_was_moved(fresh, running, report):
+    moved = {path: MOVED[path] for path in ("terms.life", "parts.trn3.tdp")}
+    for path, (value, _) in moved.items():
+        fresh.type(path, value)
+    fresh.settle()
+    address = fresh.page.url
+    assert address.endswith("#parts.trn3.tdp=900&terms.life=4")
+    other = running.new_page()
+    other.goto(address)
+    other.wait_for_function("() => moved.size === 2")
+    assert other.evaluate("() => [...ENGINE.values]") == fresh.page.evaluate("() => [...ENGINE.values]")
+    assert other.locator('input[aria-label^="parts.trn3.tdp,"]').input_value() == "900"  # opened, though it is none of the dozen
+    other.close()
+
+
+@pytest.mark.parametrize("state", ["terms.life=-4", "terms.life=NaN", "terms.life=", "nothing=3", "%E0%A4%A=%", "<b>=1", "cost"])
+def test_an_address_that_says_nothing_moves_nothing(fresh, state):
+    fresh.page.evaluate("state => { location.hash = state; }", state)
+    fresh.settle()
+    assert fresh.page.evaluate("() => moved.size") == 0
+    assert fresh.complaints == []
+
+
+def test_the_command_gives_the_same(fresh):
+    moved = {path: MOVED[path] for path in ("terms.rate", "site.electricity_price", "performance.trainium.launch_time")}
+    for path, (value, _) in moved.items():
+        fresh.type(path, value)
+    fresh.settle()
+    program, *words = shlex.split(fresh.command)
+    assert program == "tco"
+    rows = {row["scenario"]: row["metrics"] for row in document(*words)["rows"]}
+    assert refuse_difference(fresh.metrics(), rows) > 10
+
+
+def test_the_keyboard_alone_moves_an_input(fresh):
+    page = fresh.page
+    before = fresh.metrics()[PAIR[0]]["tco_usd_per_chip_hour"]
+    page.focus("#reset")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    assert page.evaluate("() => [document.activeElement.type, document.activeElement.id]") == ["range", "move-terms.life"]
+    for _ in range(20):
+        page.keyboard.press("ArrowRight")
+    fresh.settle()
+    life = page.evaluate("() => moved.get('terms.life')")
+    assert life > 5
+    assert fresh.metrics()[PAIR[0]]["tco_usd_per_chip_hour"] == pytest.approx(
+        held({"terms.life": (life, "year")})[PAIR[0]]["tco_usd_per_chip_hour"], rel=1e-9
+    )
+    assert fresh.metrics()[PAIR[0]]["tco_usd_per_chip_hour"] < before
+    assert "the order is as in the report" in page.inner_text("#whatif-verdict").lower()
+    page.focus("#search")
+    page.keyboard.type("hbm bandwidth trn3")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert page.evaluate("() => document.activeElement.id") == "move-parts.trn3.hbm_bandwidth"
+    assert page.locator("#sliders .slider").count() >= 13
+
+
+def test_a_dozen_inputs_stand_open_and_search_finds_all(fresh):
+    controls, found = fresh.page.evaluate("() => [DATA.controls.length, DATA.controls.filter(one => one.open).length]")
+    assert found == 12
+    assert controls == len({node.given.path for name in PAIR for node in leaves(name)})
+    fresh.page.fill("#search", "no such input at all")
+    assert fresh.page.inner_text("#found-count") == "no such input"
+    fresh.page.fill("#search", "")
+
+
+def leaves(name):
+    """Return the inputs that the metrics of a scenario rest on."""
+    from tco.foundation.trace import walk
+
+    one = result(name)
+    return [node for metric, root in one.nodes.items() if one.metrics.get(metric) is not None for node in walk(root) if node.given is not None]
+
+
+def test_it_complains_of_nothing_and_asks_for_nothing(wide, phone):
+    for one in (wide, phone):
+        assert one.complaints == []
+        assert {request.partition("#")[0] for request in one.requests if not request.startswith("data:")} == {one.url}
+
+
+def test_nothing_is_wider_than_the_phone(phone):
+    assert phone.page.evaluate("() => document.documentElement.scrollWidth") == PHONE["width"]
+    assert phone.page.locator("svg:visible").count() >= 8
+
+
+@pytest.mark.parametrize(("size", "scheme"), [(WIDE, "light"), (PHONE, "dark")], ids=["wide", "phone"])
+def test_it_is_accessible(running, report, size, scheme):
+    """Figures by what is said of them: their marks, thousands of them, are decoration to whoever does not see them."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    one = Opened(running, report, size, color_scheme=scheme)
+    one.page.evaluate("() => document.querySelectorAll('svg > :not(title, desc)').forEach(mark => mark.remove())")
+    one.page.evaluate("() => document.querySelectorAll('details').forEach((one, at) => { one.open = at < 1; })")  # tables are alike
+    one.type("site.pue", 1.3)
+    one.settle()
+    found = Axe().run(one.page, options={"resultTypes": ["violations"]})
+    assert [(each["id"], each["impact"], each["nodes"][0]["html"][:120]) for each in found.response["violations"]] == []
+    one.page.close()
+
+
+def test_paper_cuts_no_table(wide):
+    page = wide.page
+    page.emulate_media(media="print")
+    page.set_viewport_size(PAPER)
+    page.evaluate("() => document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    wider = page.evaluate(
+        """() => [...document.querySelectorAll("table, svg")].filter(one => one.getBoundingClientRect().width > 0)
+        .filter(one => one.getBoundingClientRect().right > document.body.getBoundingClientRect().right + 1)
+        .map(one => one.outerHTML.slice(0, 300))"""
+    )
+    assert wider == []
+    assert page.evaluate("() => getComputedStyle(document.body).backgroundColor") in ("rgb(255, 255, 255)", "rgba(0, 0, 0, 0)")
+    assert not page.locator("input[type=range]").first.is_visible()
+    page.evaluate("() => document.querySelectorAll('details').forEach(one => { one.open = false; })")
+    page.emulate_media(media="screen")
+    page.set_viewport_size(WIDE)
+
+
+def test_names_and_notes_are_words_and_nothing_else(running, folder):
+    """A title, a note and a name that would run something if they were anything but words."""
+    attack = '</script><script>alert(1)</script><img src=x onerror="alert(2)">'
+    path = folder / "attack.toml"
+    path.write_text(
+        f"title = '''{attack}'''\nsystem = \"gb200-nvl72\"\nsite = \"us-hyperscale\"\nterms = \"hyperscaler-2025-12\"\n"
+        'workload = "deepseek-v3-8k-1k"\ncluster = "tor-100g-16k"\n',
+        encoding="utf-8",
+    )
+    out = folder / "attack.html"
+    done = tco("report", path, "-o", out)
+    assert done.exit_code == 0, done.stderr
+    text = out.read_text(encoding="utf-8")
+    assert "<script>alert" not in text
+    assert "<img" not in text
+    one = Opened(running, out, WIDE)
+    assert attack in one.page.inner_text("h1")
+    assert one.complaints == []
+    assert len(one.requests) <= 2  # itself, and the icon it holds
+    one.page.close()

@@ -1,0 +1,132 @@
+"""The values of an input, how cases are numbered, and draws found from their number alone."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm, qmc
+
+from tco.foundation.errors import DataError
+from tco.studies.ranges import Dice, Range
+from tco.studies.sweep import dice, layout
+from tco.studies.sweep.axes import axis_of
+from tco.studies.sweep.layout import Layout
+from tco.studies.sweep.study import Draw
+from tests.shipped import CATALOGUE
+
+UNIT = "USD/Wh"
+
+
+def axis(found):
+    return axis_of("site.electricity_price", found, "here", lambda _: UNIT)
+
+
+def test_steps_are_those_of_numpy():
+    ends = {"from": "0.03 USD/kWh", "to": "0.2 USD/kWh", "steps": 37}
+    places = np.arange(37)
+    assert axis(ends).unit == "USD/kWh"
+    np.testing.assert_allclose(axis(ends).at(places), np.linspace(0.03, 0.2, 37), rtol=1e-14)
+    np.testing.assert_allclose(axis(ends | {"scale": "log"}).at(places), np.geomspace(0.03, 0.2, 37), rtol=1e-13)
+    assert axis(ends).at(places)[[0, -1]].tolist() == [0.03, 0.2]
+
+
+def test_values_of_several_units_are_in_the_inputs_own():
+    found = axis(["50 USD/MWh", "0.1 USD/kWh"])
+    assert found.unit == UNIT
+    np.testing.assert_allclose(found.at(np.arange(2)), [5e-5, 1e-4])
+    assert axis(["50 USD/MWh", "80 USD/MWh"]).setting(1) == (80.0, "USD/MWh")
+
+
+def test_per_cent_are_a_unit():
+    found = axis_of("terms.rate", ["8%", "12 %"], "here", lambda _: "ratio")
+    assert found.unit == "%"
+    assert found.at(np.arange(2)).tolist() == [8, 12]
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ({"from": "0.2 USD/kWh", "to": "0.03 USD/kWh", "steps": 4}, "reversed"),
+        ({"from": "0.2 USD/kWh", "to": "0.2 USD/kWh", "steps": 4}, "the same"),
+        ({"from": "0 USD/kWh", "to": "0.2 USD/kWh", "steps": 4, "scale": "log"}, "above zero"),
+        ({"from": "0.1 USD/kWh", "to": "0.2 USD/kWh", "steps": 1}, "2 or more"),
+        ({"from": "0.1 USD/kWh", "to": "0.2 USD/kWh", "steps": 2.5}, "whole number"),
+        ({"from": "0.1 USD/kWh", "to": "0.2 USD/kWh"}, "steps is missing"),
+        ({"from": "0.1 USD/kWh", "to": "0.2 USD/kWh", "step": 3}, "did you mean 'steps'"),
+        ({"from": "0.1 USD/kWh", "to": "0.2 USD/kWh", "steps": 3, "scale": "logs"}, "did you mean 'log'"),
+        (["0.1 USD/kWh", "0.1 USD/kWh"], "twice"),
+        ([], "one value or more"),
+        (["0.1 USD"], "expected 'USD/Wh'"),
+        ([0.1], "expected 'USD/Wh'"),
+        (["cheap USD/kWh"], "does not begin with a number"),
+        (["nan USD/kWh"], "not a finite"),
+        ([True], "number"),
+    ],
+)
+def test_bad_values_say_what_was_expected(found, said):
+    with pytest.raises(DataError, match=said) as error:
+        axis(found)
+    assert str(error.value).startswith("here")
+
+
+@given(st.lists(st.integers(1, 4), max_size=3), st.lists(st.integers(1, 9), max_size=2), st.integers(1, 9), st.integers(1, 3), st.integers(1, 50))
+@settings(max_examples=60)
+def test_every_case_lies_in_one_partition(outer, inner, draws, scenarios, most):
+    before = layout.ROWS
+    layout.ROWS = most
+    try:
+        made = Layout(scenarios, tuple(outer), tuple(inner), draws, 4)
+        met = [
+            (one.scenario, *one.places, case)
+            for number in range(made.partitions)
+            for one in made.slices(number)
+            for case in range(one.start, one.stop)
+        ]
+        assert max((made.cases_in(number) for number in range(made.partitions)), default=0) <= most
+    finally:
+        layout.ROWS = before
+    assert met == list(product(range(scenarios), *map(range, outer), range(made.within)))
+    places, drawn = made.coordinates(np.arange(made.within))
+    assert list(zip(*places, drawn, strict=True)) == list(product(*map(range, inner), range(draws)))
+
+
+@given(st.integers(1, 5000), st.integers(0, 2**63))
+@settings(max_examples=60)
+def test_a_permutation_meets_every_place_once(count, key):
+    found = dice.permuted(np.arange(count, dtype=np.uint64), count, np.array([key], dtype=np.uint64))
+    assert sorted(found.tolist()) == list(range(count))
+
+
+RANGE = Range("parts.x.price", 1.0, 2.0, 3.0, "USD", 0.0, 10.0, False, None, "parts.x.price")
+
+
+@pytest.mark.parametrize("method", ["random", "latin-hypercube", "sobol"])
+def test_draws_rest_on_their_number_alone(method):
+    draw = Draw(1000, 7, method, None)
+    names = ("a", "parts.x.price", "z")
+    whole = dice.dice_of(CATALOGUE, draw, names, 0, 1000).places(RANGE)
+    parts = [dice.dice_of(CATALOGUE, draw, names, *ends).places(RANGE) for ends in ((640, 1000), (0, 333), (333, 640))]
+    assert np.concatenate([parts[1], parts[2], parts[0]]).tolist() == whole.tolist()
+    assert dice.dice_of(CATALOGUE, draw._replace(seed=8), names, 0, 1000).places(RANGE).tolist() != whole.tolist()
+
+
+def test_a_hypercube_has_one_draw_in_each_stratum():
+    found = dice.Strata(CATALOGUE, 3, 0, 977, 977)
+    places = {name: norm.cdf(found.throw(name)) for name in ("a", "b")}
+    for many in places.values():
+        assert sorted(np.floor(many * 977).astype(int).tolist()) == list(range(977))
+    assert abs(np.corrcoef(*places.values())[0, 1]) < 0.1
+
+
+def test_a_sequence_is_that_of_scipy():
+    found = dice.Sequence(CATALOGUE, 5, 64, 256, ("a", "b", "c"))
+    points = qmc.Sobol(3, scramble=True, bits=dice.BITS, seed=np.random.default_rng(5)).random(256)
+    np.testing.assert_allclose(norm.cdf(found.throw("b")), points[64:, 1], rtol=1e-9)
+
+
+def test_random_draws_are_those_of_uncertainty():
+    assert dice.dice_of(CATALOGUE, Draw(9, 4, "random", None), (), 2, 9).throw("x").tolist() == Dice(CATALOGUE, 4, 2, 9).throw("x").tolist()

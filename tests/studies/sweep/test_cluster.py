@@ -1,0 +1,122 @@
+"""A sweep on a real Dask scheduler with worker processes of its own, one of which is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import tco
+from tests.cli import tco as cli
+from tests.studies.sweep.test_sweep import LARGE, SMALL, bytes_of, toml
+
+pytest.importorskip("distributed")
+ROOT = Path(__file__).resolve().parents[3]
+
+
+class Processes:
+    """A scheduler on loopback, and its workers."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.all, self.file = folder, [], folder / "scheduler.json"
+        self.start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(self.file))
+        self.wait(self.file.exists)
+        import json
+
+        self.address = json.loads(self.file.read_text())["address"]
+
+    def start(self, *words: str, home: Path = ROOT) -> subprocess.Popen:
+        module = f"distributed.cli.dask_{words[0]}"
+        environment = {**os.environ, "PYTHONPATH": str(home)}
+        one = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-m", module, *words[1:]],
+            env=environment,
+            cwd=self.folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        self.all.append(one)
+        return one
+
+    def worker(self, home: Path = ROOT) -> subprocess.Popen:
+        return self.start("worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard", home=home)
+
+    @staticmethod
+    def wait(true) -> None:
+        deadline = time.monotonic() + 60
+        while not true() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert true()
+
+    def end(self) -> None:
+        for one in self.all:
+            one.kill()
+            one.wait()
+
+
+@pytest.fixture
+def processes(tmp_path):
+    found = Processes(tmp_path)
+    yield found
+    found.end()
+
+
+def test_a_worker_that_is_killed_changes_no_byte(processes, tmp_path):
+    path, folder = toml(tmp_path, LARGE), tmp_path / "cluster"
+    lost, _ = processes.worker(), processes.worker()
+    words = [sys.executable, "-m", "tco", "sweep", str(path), "-o", str(folder), "--cluster", processes.address]
+    asked = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    processes.wait(lambda: list(folder.glob("part-*")) or asked.poll() is not None)
+    os.kill(lost.pid, signal.SIGKILL)
+    said = asked.communicate(timeout=120)
+    assert asked.returncode == 0, said
+    tco.sweep(path, tmp_path / "alone")
+    assert bytes_of(folder) == bytes_of(tmp_path / "alone")
+
+
+def test_a_worker_with_another_program_is_refused(processes, tmp_path):
+    other = tmp_path / "other"
+    (other / "tco").mkdir(parents=True)
+    for one in (ROOT / "tco").iterdir():
+        if one.name != "__init__.py" and one.name != "__pycache__":
+            (other / "tco" / one.name).symlink_to(one)
+    (other / "tco" / "__init__.py").write_text((ROOT / "tco" / "__init__.py").read_text().replace('"0.1.0"', '"0.0.9"'))
+    for name in ("data", "scenarios"):
+        (other / name).symlink_to(ROOT / name)
+    processes.worker(home=other)
+    done = cli("sweep", toml(tmp_path, SMALL), "-o", tmp_path / "o", "--cluster", processes.address)
+    assert done.exit_code == 3
+    assert "the worker tcp://127.0.0.1" in done.stderr
+    assert "runs tco 0.0.9+" in done.stderr
+    assert not list((tmp_path / "o").glob("part-*"))
+
+
+def test_a_worker_of_this_machine_makes_the_same(tmp_path):
+    path = toml(tmp_path, SMALL)
+    tco.sweep(path, tmp_path / "alone")
+    words = [sys.executable, "-m", "tco", "sweep", str(path), "-o", str(tmp_path / "one"), "--workers", "1"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert bytes_of(tmp_path / "one") == bytes_of(tmp_path / "alone")
+
+
+def test_a_scheduler_that_does_not_answer_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("tco.studies.sweep.cluster.PATIENCE", 0.5)
+    path = toml(tmp_path, SMALL)
+    for address in ("tcp://127.0.0.1:1", "127.0.0.1:one", "htp://127.0.0.1:8786"):
+        done = cli("sweep", path, "-o", tmp_path / "o", "--cluster", address)
+        assert done.exit_code == 2, done.stderr
+        assert "no scheduler answers" in done.stderr
+        assert address in done.stderr
+
+
+def test_without_dask_workers_say_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    done = cli("sweep", toml(tmp_path, SMALL), "-o", tmp_path / "o", "--workers", "2")
+    assert done.exit_code == 2
+    assert "pip install 'tco[cluster]'" in done.stderr

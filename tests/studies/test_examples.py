@@ -1,0 +1,24 @@
+"""The examples in the public functions of the studies are so."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import sys
+
+import pytest
+
+import tco
+
+STUDIES = ("frontier", "map_of", "sensitivity", "solve", "uncertainty")
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_the_example_of_a_public_function_is_so(name):
+    function = getattr(tco, name)
+    assert name in tco.__all__
+    module = importlib.import_module(function.__module__)
+    (example,) = (one for one in doctest.DocTestFinder(recurse=False).find(function, name, module=module, globs=vars(module)) if one.examples)
+    result = doctest.DocTestRunner().run(example, out=sys.stdout.write)
+    assert result.attempted
+    assert result.failed == 0

@@ -1,0 +1,59 @@
+"""Several systems for one power: each as its own hall, in the order of dates, and no more than there is."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli import document, tco
+
+WAVES = ("gb200-nvl72:40 MW:2026-06", "trn3-nl32x2:60 MW:2025-12")
+STATED = ("--set", "workload=stated", "--set", "workload.output_rate=500 token/s/chip")
+
+
+def test_each_wave_is_its_own_hall_at_its_own_prices():
+    found = document("fleet", *WAVES, "--power", "100 MW", *STATED)
+    assert [wave["scenario"] for wave in found["waves"]] == ["trn3-nl32x2", "gb200-nvl72"]
+    halls = [
+        document("compare", wave["scenario"], "--no-range", "--hall", power, "--set", f"terms.date={wave['date']}", *STATED)["rows"][0]
+        for wave, power in zip(found["waves"], ("60 MW", "40 MW"), strict=True)
+    ]
+    for wave, row in zip(found["waves"], halls, strict=True):
+        assert {name: wave[name] for name in ("racks", "chips", "capex_usd")} == {name: row["hall"][name] for name in ("racks", "chips", "capex_usd")}
+        assert wave["output_tokens_per_s"] == pytest.approx(500 * wave["chips"])
+        assert wave["cost_usd_per_year"] == pytest.approx(row["metrics"]["tco_usd_per_chip_hour"] * wave["chips"] * 8760)
+    for name, value in found["fleet"].items():
+        assert value == pytest.approx(sum(wave[name] for wave in found["waves"]))
+    assert found["waves"][0]["so_far"]["chips"] == found["waves"][0]["chips"]
+
+
+def test_the_table_has_a_row_for_all():
+    done = tco("fleet", *WAVES, "--power", "100 MW", *STATED)
+    assert done.exit_code == 0
+    assert "100 of 100 MW are taken" in done.stdout
+    assert [line.split()[0] for line in done.stdout.splitlines() if line[:2] == "20" or line[:4] == "all "] == ["2025-12", "2026-06", "all"]
+    assert tco("fleet", *WAVES, *STATED, "--format", "csv").stdout.splitlines()[0].startswith("date,scenario,site_power_w,racks")
+
+
+def test_who_states_no_rate_has_no_tokens():
+    found = document("fleet", *WAVES, "--set", "workload=stated")
+    assert found["fleet"]["output_tokens_per_s"] is None
+    assert found["power_w"] is None
+
+
+@pytest.mark.parametrize(
+    ("wave", "code", "message"),
+    [
+        ("trn3-nl32x2:60 MW:2025-12", 3, "the waves take 60 MW, --power has 50 MW"),
+        ("trn3-nl32x2", 2, "expected SCENARIO:POWER or SCENARIO:POWER:DATE"),
+        ("trn3-nl32x2:1 MW:2025:12", 2, "expected SCENARIO:POWER"),
+        ("trn3-nl32x3:1 MW", 3, "did you mean 'trn3-nl32x2'"),
+        ("trn3-nl32x2:1 MWh", 3, "expected 'W'"),
+        ("trn3-nl32x2:1 MW:soon", 3, "'soon' is no date"),
+        ("trn3-nl32x2:3 kW", 3, "carry no world of trn3-nl32x2"),
+        ("trn3-nl32x2:-3 kW", 3, "fills nothing"),
+    ],
+)
+def test_bad_waves(wave, code, message):
+    done = tco("fleet", wave, "--power", "50 MW", "--set", "workload=stated")
+    assert done.exit_code == code
+    assert message in done.stderr
