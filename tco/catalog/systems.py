@@ -62,7 +62,6 @@ class System:
     quantity: dict[str, float] = field(default_factory=dict)
     builder: str = ""  # who builds it for his own use; none of what is sold
     spares: dict[str, float] = field(default_factory=dict)  # part -> how many of a holder's may fail before chips stop
-    stops: dict[str, tuple[float, float]] = field(default_factory=dict)  # place -> chips that stop with a part of it, and its holders; found once
     bare: bool = False  # the chips of a scale-up domain alone, without anything around them that has a price
     known: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)  # what follows from the tree alone
 

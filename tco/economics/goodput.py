@@ -69,14 +69,16 @@ def chips_stopped(system: System, leaf: Leaf) -> tuple[float, float]:
 
     Those of its holder stop, their share of the world where the holder has none, or a torus.
     """
-    found = system.stops.get(leaf.path)
-    if found is None:
+
+    def count() -> tuple[float, float]:
         holders = max(sum(other.quantity for other in system.leaves if other.path == leaf.parent), 1.0)
         below = sum(other.quantity for other in system.leaves if other.part == system.chip and other.path.startswith(f"{leaf.parent}/"))
         stopped = max((below or system.chips) / holders, 1.0)
         if system.fabric.get("kind") == "torus":
             stopped = min(system.chips, float(math.prod(system.fabric.get("block", (system.chips,)))))
-        found = system.stops[leaf.path] = stopped, holders
+        return stopped, holders
+
+    found: tuple[float, float] = system.once(("chips stopped", leaf.path), count)
     return found
 
 
