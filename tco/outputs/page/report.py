@@ -9,9 +9,10 @@ from tco import __version__
 from tco.outputs.comparison import formats_rows, premises, title_of
 from tco.outputs.page.page import Page
 from tco.outputs.page.sections import results_of, sections_of
-from tco.outputs.page.verdict import verdict_of
 from tco.outputs.page.whatif import what_if_of
+from tco.outputs.verdicts import verdict_words
 from tco.studies.reporting import Material
+from tco.studies.verdict import verdict_of
 
 
 def page_of(material: Material, made_by: Sequence[str], compared_by: Sequence[str]) -> Page:
@@ -25,7 +26,7 @@ def page_of(material: Material, made_by: Sequence[str], compared_by: Sequence[st
     unsure = [f"{result.scenario}: no range, {one.reason}" for result, one in zip(results, material.sure, strict=True) if one.reason]
     return Page(
         f"{' · '.join(result.scenario for result in results)} | total cost of ownership",
-        verdict_of(results, material.baseline, material.sure),
+        verdict_words(verdict_of(results, material.baseline, material.sure)),
         said,
         sections_of(material),
         what_if_of(material, compared_by),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from tco.catalog.accuracy import WORDS
 from tco.catalog.accuracy import table as accuracies
 from tco.chain.result import Result
-from tco.outputs.comparison import comparison_table
+from tco.outputs.columns import comparison_table
 from tco.outputs.costs import cost_table
 from tco.outputs.fabrics import fabric_table
 from tco.outputs.frontiers import frontier_table
@@ -38,7 +38,7 @@ def summary(material: Material) -> Iterator[Section]:
     """Yield the comparison."""
     results = results_of(material)
     sure = material.sure if any(one.draws for one in material.sure) else ()
-    table = comparison_table(results, material.baseline, (), range_rows(sure, material.baseline))
+    table = comparison_table(results, material.baseline, (), range_rows(sure))
     yield Section("summary", "Side by side", tables=[table._replace(title="", above=())])
 
 

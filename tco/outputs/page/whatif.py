@@ -9,8 +9,8 @@ from tco.outputs.comparison import SHOWN, is_one_workload
 from tco.outputs.page.controls import controls_of
 from tco.outputs.page.page import WhatIf
 from tco.outputs.page.program import Program, program_of
+from tco.outputs.page.rank import cost_of
 from tco.outputs.page.sections import results_of
-from tco.outputs.page.verdict import cost_of
 from tco.studies.reporting import Material
 
 TARGET = "tokens_per_s_per_user"  # the metric a workload has a target of, and the input that is the target
