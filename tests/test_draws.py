@@ -43,7 +43,7 @@ def test_the_target_or_the_memory_binds_in_every_draw(name):
     base, drawn = draws_of(name, 64)
     found = evaluate_draws(name, ROOM | drawn, structure=base.structure, catalogue=CATALOGUE)
     per_user, target = found.metrics[USER], base.inputs["workload.interactivity"].value
-    assert 0.5 < found.meets.mean() <= 1
+    assert 0.3 < found.meets.mean() < 1  # draws of both kinds are held to what follows
     assert np.all(per_user[found.meets] >= target * (1 - 1e-9))
     assert np.mean(per_user[found.meets] <= target * 1.005) > 0.8  # steps in time and memory keep few above it
     assert np.all(found.sequences[~found.meets] == 1)

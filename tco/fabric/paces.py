@@ -64,8 +64,15 @@ def unbeaten(paces: Paces) -> list[int]:
     return [int(place) for place in np.flatnonzero(~beats.any(axis=0))]
 
 
+def in_front(field: Any, axes: int) -> Any:
+    """Return a field of paces with its axis of algorithms in front of as many axes as what is sent has at least."""
+    missing = axes - (field.ndim - 1)
+    return field.reshape(len(field), *[1] * missing, *field.shape[1:]) if missing > 0 else field
+
+
 def quickest(paces: Paces, amount: Any) -> Any:
     """Return the time of the quickest algorithm for some bytes, or tokens; large arrays are taken one algorithm by one."""
+    paces = Paces(*(in_front(field, np.ndim(amount)) for field in paces))
     if extent((amount, paces.latency))[1] <= MANY:
         found = cost.pipelined_time(paces.latency, paces.each * amount, paces.chunk)
         return np.minimum.reduce(found)

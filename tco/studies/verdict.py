@@ -62,7 +62,7 @@ def why_unrated(result: Result) -> str:
     """Say why nothing is known of what the work costs a scenario."""
     if result.metrics["tco_usd_per_chip_hour"] is None:
         return "does not fit its site"
-    if result.serving is not None and result.plan is None:
+    if result.serving is not None and result.plan is None and result.serving.reason:
         return f"no plan: {result.serving.reason}"
     return "states no rate of this work"
 

@@ -44,8 +44,8 @@ def test_what_nobody_states_is_left_out(catalogue, own):
 def test_columns_of_their_own():
     done = tco("compare", "trn3-nl72x2", "gb200-nvl72", "--no-range", "--set", "workload=stated")
     assert done.exit_code == 0
-    assert "grid carbon a chip-hour" in done.stdout
-    assert "embodied carbon a chip-hour" in done.stdout
+    assert "grid CO2e a chip-hour" in done.stdout
+    assert "embodied CO2e a chip-hour" in done.stdout
 
 
 # ---------------------------------------------------------------- what a utility charges for the highest draw

@@ -43,6 +43,15 @@ def test_sizes_asked_together_take_as_long_as_each_asked_alone(catalogue, system
     assert found == pytest.approx(alone, rel=1e-12)
 
 
+@pytest.mark.parametrize("many", [2, 3, 17])
+def test_one_group_takes_any_number_of_sizes(catalogue, many):
+    """The algorithms of a plain group have an axis of their own, however many sizes are asked."""
+    links, amounts = links_on(catalogue, "gb200-nvl72"), np.geomspace(1, 1e9, many)
+    for operation in ("all-reduce", "all-gather"):
+        paces = paces_of(reach(links, group_of(links, 8.0)), operation, 1.0)
+        assert quickest(paces, amounts) == pytest.approx([quickest(paces, float(amount)) for amount in amounts], rel=1e-12)
+
+
 @settings(max_examples=40)
 @given(arrays(np.int8, (3, 5, 4), elements=st.integers(0, 8)), st.integers(0, 1000))
 def test_what_is_left_out_is_never_the_quickest(table, amount):

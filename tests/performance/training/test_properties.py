@@ -196,7 +196,7 @@ def fields_of(record: Any) -> set[str]:
 def test_every_rate_of_a_machine_is_raised_here():
     """What a machine has gained since is named above, or is no rate."""
     machine = made("dense")[1]
-    rest = {"chip", "forward", "backward", "wide", "peak_bandwidth", "memory", "links", "host_factor", "communication_cores"}
+    rest = {"chip", "forward", "backward", "wide", "peak_bandwidth", "memory", "links", "host_factor", "communication_cores", "unexplained"}
     assert fields_of(machine) == {*MEMORY, *WAITS, *rest, "traffic_classes", "dereferences"}
     still = {"domain", "world", "latencies", "reduces", "library", "shared", "torus", "rings", "steps", "tray", "mesh", "board", "doubling"}
     assert fields_of(machine.links) == {*LINKS, *still, "hops", "world_hops", "pair_hops"}
