@@ -32,7 +32,7 @@ def test_it_says_what_is_held_and_draws_on_it():
     assert "note: plans and choices are those without terms.life, performance.trainium.launch_time" in done.stderr
     assert "life 4 years" in done.stdout
     assert "at least" not in done.stdout.splitlines()[0]  # a plan that is held has no target
-    assert "P10 to P90 of it" in done.stdout
+    assert "P10 to P90" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -267,7 +267,7 @@ def test_names_and_notes_are_words_and_nothing_else(running, folder):
     assert "<script>alert" not in text
     assert "<img" not in text
     one = Opened(running, out, WIDE)
-    assert attack in one.page.inner_text("h1")
+    assert attack in one.page.text_content("main")
     assert one.complaints == []
     assert len(one.requests) <= 2  # itself, and the icon it holds
     one.page.close()
