@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+pytestmark = pytest.mark.thorough
+
 PAGE = Path(__file__).parents[2] / "reports" / "site" / "pages" / "tutorials" / "regression.md"
 FILES = dict(re.findall(r'^```yaml title="([^"]+)"\n(.*?)^```$', PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL))
 

@@ -6,6 +6,8 @@ import pytest
 
 from tests.fuzz.run import run
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.parametrize("first", range(0, 120, 60))
 def test_arguments_end_well(first):

@@ -16,7 +16,7 @@ from tests.outputs.chromium import BINARY, PAPER, PHONE, WIDE, Opened, browser
 from tests.registry import FORMULAS, ROWS
 from tests.shipped import CATALOGUE
 
-pytestmark = pytest.mark.skipif(BINARY is None, reason="Chromium is not installed")
+pytestmark = [pytest.mark.thorough, pytest.mark.skipif(BINARY is None, reason="Chromium is not installed")]
 
 PAIR = ("trn3-nl72x2", "gb200-nvl72")
 MOVED = {  # in the units of their files; those with a name of a part are of one scenario

@@ -201,6 +201,7 @@ def measured():
     return table, collectives.predict(table, Specifications(CATALOGUE, values, texts(table, "accelerator")))
 
 
+@pytest.mark.thorough
 def test_a_row_of_each_kind_can_be_asked_again(measured):
     """One for each source, operation, library, chip and placement, at another size each."""
     table, made = measured

@@ -15,6 +15,8 @@ import tco
 from tests.cli import tco as cli
 from tests.studies.sweep.test_sweep import LARGE, SMALL, bytes_of, toml
 
+pytestmark = pytest.mark.thorough
+
 pytest.importorskip("distributed")
 ROOT = Path(__file__).resolve().parents[3]
 

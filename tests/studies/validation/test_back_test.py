@@ -18,6 +18,8 @@ from tests.cli import document, tco
 from tests.shipped import CATALOGUE
 from tests.studies.validation.today import validated
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[3]
 MEASURED = ROOT / "data/measured/inference.csv.gz"
 

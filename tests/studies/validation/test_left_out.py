@@ -17,6 +17,8 @@ from tco.studies.validation.measured import read_measured
 from tco.studies.validation.order import order
 from tco.studies.validation.score import scores
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[3]
 SAMPLES = {"kernels": "h100-sxm", "collectives": "h100-sxm", "training": "b200-sxm", "inference": "mi355x"}  # a chip whose refit is run again
 
@@ -93,6 +95,8 @@ def test_a_fitted_range_reaches_the_values_that_refits_found(kind):
             found.setdefault(row["path"], []).append(float(row["value"]))
     fitted = list(csv.DictReader((ROOT / f"data/calibration/{kind}.csv").read_text().splitlines()))
     for row in fitted:
+        if row["attribute"].startswith("unexplained_"):  # what no refit explains: the back-test holds it
+            continue
         values = found[f"performance.{row['family']}.{row['attribute']}"]
         assert float(row["low"]) <= min(values) * 1.001, row
         assert float(row["high"]) >= max(values) * 0.999, row
