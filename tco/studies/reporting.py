@@ -105,8 +105,12 @@ def field_between(
 
 def frontiers_of(asked: Sequence[Asked], notes: list[str]) -> list[Frontier]:
     """Return what interactivity costs on every system that can be asked, held against each other."""
-    pools = [attempted(partial(pool_of, one.catalogue, one.name, one.settings), one, "frontier", notes) for one in asked]
-    found = [frontier_of(pool, pool, False) for pool in pools if pool is not None]
+    found = []
+    for one in asked:
+        pool = attempted(partial(pool_of, one.catalogue, one.name, one.settings), one, "frontier", notes)
+        if pool is not None:
+            found.append(frontier_of(pool, pool, False))
+            notes += [f"{one.name}: no frontier, {found[-1].reason}"] if found[-1].reason else []
     mark_cheapest(found)
     return found
 
