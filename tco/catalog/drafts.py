@@ -11,7 +11,7 @@ from pathlib import Path
 from tco.catalog.catalogue import Catalogue, is_name
 from tco.catalog.rows import ALTERNATIVE, Row
 from tco.foundation.errors import DataError, UsageError, unknown
-from tco.foundation.files import is_there, read_text, write_atomically
+from tco.foundation.files import is_there, read_text, write_all
 
 OWN, OWN_TITLE = "my-own", "My own figures"
 COLUMNS = ("part", "attribute", "value", "unit", "low", "high", "as_of", "kind", "source", "note", "use")
@@ -91,9 +91,4 @@ def write_draft(folder: Path, files: Files) -> None:
     for name in new:
         if is_there(folder / name):
             raise UsageError(f"{folder / name}: exists; edit it, or choose another name")
-    try:
-        for name, text in files.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(folder / name, text)
-    except OSError as error:
-        raise UsageError(f"{folder}: cannot be written ({error.strerror})") from None
+    write_all(folder, files)

@@ -45,15 +45,10 @@ reports/
 def init(folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to make.")]) -> None:
     """Make a folder of your own, with an editable scenario and prices laid over the shipped ones."""
     from tco.foundation.errors import UsageError
-    from tco.foundation.files import is_there, write_atomically
+    from tco.foundation.files import is_there, write_all
 
     if is_there(folder) and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder}: exists and is not an empty folder")
     files = {"mine.toml": SCENARIO, "data/parts/mine.csv": PARTS, "data/sources.csv": SOURCES, ".gitignore": IGNORED}
-    try:
-        for name, text in files.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(folder / name, text)
-    except OSError as error:
-        raise UsageError(f"{folder}: cannot be made ({error.strerror})") from None
+    write_all(folder, files)
     print(f"{folder}: a scenario (mine.toml) and a data folder of your own. Try: cd {folder} && tco price mine.toml")

@@ -196,69 +196,53 @@ def cost_of_world(
     what else of owner and racks decides which lines there are; `broken` is what fails and the owner buys anew.
     """
     with scope("cost"):
-        return lines_and_sums(values, bill, network, rebates, chips, tenure, goodput, sidecar, holding, broken)
+        ledger = Ledger(values, chips, holding.annuity)
+        in_racks = add_servers(ledger, values, bill, holding.network)
+        in_common = []
+        for part in network.lines:
+            with scope("network", part.name):
+                in_common.append(world_share(part.price, chips, values["cluster.chips"]))
+            ledger.capital(f"network/{part.name}", "network", in_common[-1], part.kind, part.sources, part.inputs)
+        network_price = total("network_share", in_common)
+        all_network = total("scale_out_network", [*in_racks, network_price]) if in_racks else network_price
+        storage = add_storage(ledger, values, bill, chips, holding.tiers)
+        capex = total("capex", [bill.price, network_price, storage, *add_surcharges(ledger, values, bill, network_price, storage)])
+        network_power = world_power_share(network.power, chips, values["cluster.chips"])
+        it_power = total("it_power", [bill.power, network_power])
+        if holding.design is not None:
+            names = [f"parts.{holding.design}.{name}" for name in ("design_cost", "software_cost", "design_volume")]
+            ledger.priced("design", "design", design_share(chips, *(values[name] for name in names)), *names)
 
-
-def lines_and_sums(
-    values: Values,
-    bill: Bill,
-    network: Network,
-    rebates: list[Rebate],
-    chips: float,
-    tenure: str,
-    goodput: Any,
-    sidecar: str | None,
-    holding: Holding,
-    broken: Sequence[Failing],
-) -> Cost:
-    """Return the cost of a world, its cells named in the place that is open."""
-    ledger = Ledger(values, chips, holding.annuity)
-    in_racks = add_servers(ledger, values, bill, holding.network)
-    in_common = []
-    for part in network.lines:
-        with scope("network", part.name):
-            in_common.append(world_share(part.price, chips, values["cluster.chips"]))
-        ledger.capital(f"network/{part.name}", "network", in_common[-1], part.kind, part.sources, part.inputs)
-    network_price = total("network_share", in_common)
-    all_network = total("scale_out_network", [*in_racks, network_price]) if in_racks else network_price
-    storage = add_storage(ledger, values, bill, chips, holding.tiers)
-    capex = total("capex", [bill.price, network_price, storage, *add_surcharges(ledger, values, bill, network_price, storage)])
-    network_power = world_power_share(network.power, chips, values["cluster.chips"])
-    it_power = total("it_power", [bill.power, network_power])
-    if holding.design is not None:
-        names = [f"parts.{holding.design}.{name}" for name in ("design_cost", "software_cost", "design_volume")]
-        ledger.priced("design", "design", design_share(chips, *(values[name] for name in names)), *names)
-
-    energy = add_site(ledger, values, it_power, tenure, holding)
-    if sidecar is not None:
-        path = f"parts.{sidecar}.price_per_power"
-        cooler = sidecar_price(bill.power, values[path])
-        ledger.priced("site/sidecar", "cooling", cooler, path)
-        ledger.yearly("upkeep/sidecar", "upkeep", yearly_upkeep, cooler, "terms.maintenance")
-    ledger.yearly("upkeep/equipment", "upkeep", yearly_upkeep, capex, "terms.maintenance")
-    add_repairs(ledger, values, bill, broken)
-    gross = total("gross_cost_per_chip_hour", [line.usd_per_chip_hour for line in ledger.lines])
-    for rebate in rebates:
-        path = rebate.path.replace(".", "/")
-        with scope(path):
-            price = negative(rebate.value)
-        ledger.capital(path, "rebate", price, rebate.kind, rebate.sources, rebate.inputs)
-    given_back = total("rebates", [rebate.value for rebate in rebates]) if rebates else 0.0
-    calendar = total("cost_per_chip_hour", [line.usd_per_chip_hour for line in ledger.lines])
-    return Cost(
-        ledger.lines,
-        capex,
-        per_chip(price_per_chip, "capex", capex, chips),
-        per_chip(price_per_chip, "network", all_network, chips),
-        per_chip(price_per_chip, "rebates", given_back, chips),
-        it_power,
-        per_chip(power_per_chip, "it_power", it_power, chips),
-        energy,
-        calendar,
-        gross,
-        goodput,
-        values["terms.utilisation"],
-    )
+        energy = add_site(ledger, values, it_power, tenure, holding)
+        if sidecar is not None:
+            path = f"parts.{sidecar}.price_per_power"
+            cooler = sidecar_price(bill.power, values[path])
+            ledger.priced("site/sidecar", "cooling", cooler, path)
+            ledger.yearly("upkeep/sidecar", "upkeep", yearly_upkeep, cooler, "terms.maintenance")
+        ledger.yearly("upkeep/equipment", "upkeep", yearly_upkeep, capex, "terms.maintenance")
+        add_repairs(ledger, values, bill, broken)
+        gross = total("gross_cost_per_chip_hour", [line.usd_per_chip_hour for line in ledger.lines])
+        for rebate in rebates:
+            path = rebate.path.replace(".", "/")
+            with scope(path):
+                price = negative(rebate.value)
+            ledger.capital(path, "rebate", price, rebate.kind, rebate.sources, rebate.inputs)
+        given_back = total("rebates", [rebate.value for rebate in rebates]) if rebates else 0.0
+        calendar = total("cost_per_chip_hour", [line.usd_per_chip_hour for line in ledger.lines])
+        return Cost(
+            ledger.lines,
+            capex,
+            per_chip(price_per_chip, "capex", capex, chips),
+            per_chip(price_per_chip, "network", all_network, chips),
+            per_chip(price_per_chip, "rebates", given_back, chips),
+            it_power,
+            per_chip(power_per_chip, "it_power", it_power, chips),
+            energy,
+            calendar,
+            gross,
+            goodput,
+            values["terms.utilisation"],
+        )
 
 
 def add_storage(ledger: Ledger, values: Values, bill: Bill, chips: float, tiers: tuple[bool, bool]) -> Any:

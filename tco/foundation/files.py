@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -122,6 +122,18 @@ def is_there(path: Path) -> bool:
         return path.exists()
     except OSError:
         return False
+
+
+def write_all(folder: Path, files: Mapping[str, str]) -> None:
+    """Write files by name below a folder, which is made; one that cannot be written raises `UsageError`."""
+    from tco.foundation.errors import UsageError
+
+    try:
+        for name, text in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(folder / name, text)
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be made ({error.strerror})") from None
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
