@@ -8,18 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from jsonschema import Draft202012Validator
-from typer.testing import CliRunner, Result
+from typer import testing
 
 from tco.cli import app
+
+testing._get_command = cache(testing._get_command)  # building the tree of commands takes longer than most commands do
 
 HEADLINE = ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72")
 SCHEMAS = Path(__file__).parents[2] / "reports" / "schema"
 ENVIRONMENT = {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "80"}
 
 
-def tco(*arguments: str, **environment: str) -> Result:
+def tco(*arguments: str, **environment: str) -> testing.Result:
     """Run a command and return exit code, stdout and stderr; an exception that is no exit is the test's failure."""
-    done = CliRunner().invoke(app, [str(one) for one in arguments], env={**ENVIRONMENT, **environment}, prog_name="tco")
+    done = testing.CliRunner().invoke(app, [str(one) for one in arguments], env={**ENVIRONMENT, **environment}, prog_name="tco")
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return done

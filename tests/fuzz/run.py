@@ -14,9 +14,8 @@ from contextlib import chdir
 from pathlib import Path
 from typing import NamedTuple
 
-from typer.testing import CliRunner
-
 from tco.cli import app
+from tests.cli import testing
 from tests.fuzz import arguments, files
 
 ROOM = 8 * 2**30  # bytes that no case of the long run may take
@@ -51,7 +50,7 @@ def outcome(words: list[str]) -> tuple[int | None, str]:
     signal.signal(signal.SIGPROF, ring)
     signal.setitimer(signal.ITIMER_PROF, PATIENCE)
     try:
-        done = CliRunner(env={"NO_COLOR": "1", "COLUMNS": "80"}).invoke(app, words, prog_name="tco")
+        done = testing.CliRunner(env={"NO_COLOR": "1", "COLUMNS": "80"}).invoke(app, words, prog_name="tco")
     except TooLong:
         return None, "took too long"
     finally:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import csv
-import json
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from tco.chain.connections import links_of_system, route_of
 from tco.chain.inputs import system_inputs
 from tco.chain.scenario import evaluate
-from tco.cli import app
 from tco.fabric.algorithms import OPERATIONS, expert_exchange, timings, timings_on
 from tco.fabric.links import Group, Links
 from tco.foundation.files import data_directory
 from tco.foundation.values import as_number
+from tests.cli import document, tco
 from tests.shipped import CATALOGUE
 
-RUN = CliRunner()
 FITTED = data_directory() / "calibration" / "collectives.csv"
 SMALL = 8192.0
 
@@ -158,17 +155,17 @@ def test_further_switches_add_to_a_step():
 
 @pytest.mark.parametrize("system", ["trn3-nl72x2", "trn2-nl32x2-3d", "gb200-nvl72"])
 def test_parts_of_a_time_sum_to_it(system):
-    document = json.loads(RUN.invoke(app, ["collective", system, "--size", "16KiB", "--to", "1MiB", "--format", "json"]).stdout)
-    assert [row["size_bytes"] for row in document["sizes"]] == [2.0**power for power in range(14, 21)]
-    for row in (*document["candidates"], *document["sizes"]):
+    found = document("collective", system, "--size", "16KiB", "--to", "1MiB")
+    assert [row["size_bytes"] for row in found["sizes"]] == [2.0**power for power in range(14, 21)]
+    for row in (*found["candidates"], *found["sizes"]):
         assert sum(row["parts"].values()) == pytest.approx(row["time_us"], rel=1e-6)
         assert all(part >= 0 for part in row["parts"].values())
-    assert np.all(np.diff([row["time_us"] for row in document["sizes"]]) > 0)
-    best = document["candidates"][0]
-    assert {name: document[name] for name in best} == best
+    assert np.all(np.diff([row["time_us"] for row in found["sizes"]]) > 0)
+    best = found["candidates"][0]
+    assert {name: found[name] for name in best} == best
 
 
 def test_sizes_go_up():
-    done = RUN.invoke(app, ["collective", "gb200-nvl72", "--to", "1KiB"])
+    done = tco("collective", "gb200-nvl72", "--to", "1KiB")
     assert done.exit_code == 3
     assert "--to" in done.stderr

@@ -6,19 +6,17 @@ import json
 import zlib
 
 import pytest
-from typer.testing import CliRunner
 
 from tco.chain.scenario import evaluate
-from tco.cli import app
 from tco.foundation.errors import DataError
 from tco.foundation.files import data_directory
 from tco.studies.claims import check_claims
 from tco.studies.claims.context import COMPUTED, Context
 from tco.studies.claims.ledger import finding, read_ledger, to_claim, verdict
 from tco.studies.claims.plans import LARGE, in_a_rack, over_both_racks, pools
+from tests.cli import tco
 from tests.registry import read_rows
 
-RUN = CliRunner()
 GOLDEN = {row["id"]: float(row["computed"]) for row in read_rows("claims.csv")}
 BY_BILL = {"C035", "C130", "C150"}  # rest on hundreds of parts: held against published rack powers instead
 # Rest on the best plan of a whole evaluation, or on priors of collectives: figures that move with the engine. Their verdicts are held.
@@ -302,7 +300,7 @@ def test_an_overlay_replaces_a_claim(own, catalogue):
 
 # ---------------------------------------------------------------- the command
 def test_command():
-    done = RUN.invoke(app, ["claims", "--format", "json", "--verdict", "off"])
+    done = tco("claims", "--format", "json", "--verdict", "off")
     document = json.loads(done.stdout)
     assert (done.exit_code, document["schema"]) == (0, "tco.claims/1")
     assert {claim["verdict"] for claim in document["claims"]} == {"off"}
@@ -310,12 +308,12 @@ def test_command():
 
 
 def test_a_changed_verdict_is_exit_1_and_still_printed():
-    done = RUN.invoke(app, ["claims", "--set", "parts.trn3.hbm_bandwidth=5.4 TB/s", "--format", "json"])
+    done = tco("claims", "--set", "parts.trn3.hbm_bandwidth=5.4 TB/s", "--format", "json")
     assert done.exit_code == 1
     changed = [claim["id"] for claim in json.loads(done.stdout)["claims"] if claim["verdict"] != claim["expected"]]
     assert "C008" in changed
 
 
 def test_an_unknown_path_is_exit_3():
-    done = RUN.invoke(app, ["claims", "--set", "parts.trn9.tdp=1 W"])
+    done = tco("claims", "--set", "parts.trn9.tdp=1 W")
     assert (done.exit_code, done.stdout) == (3, "")

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from tco.chain.scenario import evaluate
-from tco.cli import app
 from tco.performance.profile import lines_of
 from tco.performance.training.plans import Plan
 from tco.performance.training.step import evaluate_plan
+from tests.cli import document
 from tests.performance.training.jobs import A100, CATALOGUE, MEGATRON, asked, job
 
 TRAINING = [name for name in CATALOGUE.scenarios if "train" in name]
@@ -87,19 +84,13 @@ def test_no_plan_fits_says_what_is_short():
     assert "GB are usable" in note
 
 
-def perf(*arguments):
-    done = CliRunner().invoke(app, ["perf", *arguments, "--format", "json"])
-    assert done.exit_code == 0, done.output
-    return json.loads(done.stdout)
-
-
 @pytest.mark.parametrize("scenario", [A100, "trn3-nl72x2"])
 def test_perf_differs_in_seconds_only(scenario):
-    one, other = perf(scenario), perf(scenario)
+    one, other = document("perf", scenario), document("perf", scenario)
     assert {"plan", "metrics", "operators", "search"} <= one.keys()
     assert one["search"]["plans"] >= one["search"]["feasible"] >= 1
     assert {"tp", "pp", "dp", "ep", "cp", "batch"} <= one["plan"].keys()
     assert all({"name", "time_us", "bound"} <= operator.keys() for operator in one["operators"])
-    for document in (one, other):
-        document["search"].pop("seconds")
+    for answer in (one, other):
+        answer["search"].pop("seconds")
     assert one == other

@@ -3,9 +3,8 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from tco.cli import app
+from tests.cli import tco
 
 ROWS = """\
 date,accelerator,n_accelerators,model,precision,seq_len,global_batch_seqs,micro_batch_seqs,tp,activation_recompute,step_time_s
@@ -17,7 +16,7 @@ def validate(tmp_path, chip, model, aliases):
     rows, names = tmp_path / "rows.csv", tmp_path / "names.csv"
     rows.write_text(ROWS.format(chip=chip, model=model), encoding="utf-8")
     names.write_text(aliases, encoding="utf-8")
-    return CliRunner().invoke(app, ["validate", str(rows), "--alias", str(names), "--rows", "--format", "json"])
+    return tco("validate", rows, "--alias", names, "--rows", "--format", "json")
 
 
 @pytest.mark.parametrize("aliases", ["name,part,model\nbox,H100 SXM,\nour,,Llama-2-13b\n", "name,model,part\nour,llama2-13b,\nbox,,h100-sxm\n"])

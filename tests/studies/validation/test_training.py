@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 from tco.chain.inputs import plain_inputs
-from tco.cli import app
 from tco.foundation.errors import DataError
 from tco.foundation.values import as_number
 from tco.studies.validation.measured import read_measured, texts
@@ -20,6 +17,7 @@ from tco.studies.validation.specifications import Specifications
 from tco.studies.validation.training import predict
 from tco.studies.validation.training_rows import Reader, targets, usable_domain
 from tco.studies.validation.wording import meaning, precisions, recomputation, sharding
+from tests.cli import document
 from tests.shipped import CATALOGUE
 
 ROOT = Path(__file__).parents[3]
@@ -204,9 +202,7 @@ def test_where_the_batch_is_unstated_the_rate_is_scored(tmp_path):
 
 
 def answer(command, key):
-    done = CliRunner().invoke(app, [*shlex.split(command)[1:], "--format", "json"])
-    assert done.exit_code == 0, done.output
-    value = json.loads(done.stdout)
+    value = document(*shlex.split(command)[1:])
     for step in key.split("/"):
         value = value[step]
     return value
