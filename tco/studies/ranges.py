@@ -1,8 +1,7 @@
-"""What an input may be: the distribution that its range stands for, and draws of it.
+"""What an input may be: the range of its row, the distribution of its attribute, and draws of it.
 
-`low` and `high` are the 5th and 95th percentile of belief, the value is its median. Above zero an input is log-normal on either side of
-the median, each side with its own width; one whose range reaches zero is normal on either side. A value that stands at an end of its
-range has nothing beyond it: half of the draws are the value itself. Whatever leaves the bounds of its attribute is moved to them.
+`low` and `high` are the 5th and 95th percentile of belief, the value its median or its most likely (`tco.studies.beliefs`). Whatever leaves
+the bounds of its attribute is moved to them.
 """
 
 from __future__ import annotations
@@ -14,18 +13,17 @@ from zlib import crc32
 
 import numpy as np
 
+from tco.catalog.rows import attributes
 from tco.chain.inputs import bounds
 from tco.foundation.files import data_directory, read_csv
 from tco.foundation.provenance import LEADER, Input
+from tco.studies.beliefs import LOGNORMAL, STEPS, place_of_value, values_at
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
     from tco.chain.result import Result
 
 Array = np.ndarray[Any, Any]
-P95 = 1.6448536269514722  # standard normal deviate of the 95th percentile, and below of the 75th
-P75 = 0.6744897501960817
-STEP = 0.8964733640019076  # three values for all: 18.5 % of draws beyond it on either side (extended Pearson-Tukey, Keefer and Bodily 1983)
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio
 COLUMNS = ("cause", "pattern", "loading", "low", "high", "kind", "note")
 
@@ -40,20 +38,25 @@ class Range(NamedTuple):
     unit: str
     minimum: float  # of its attribute
     maximum: float
-    steps: bool  # only its low, its value and its high are drawn: it decides how many of something there are
+    steps: bool  # it decides how many of something there are, and so structure
     shown: tuple[float, str] | None  # value and unit as the catalogue writes them
     leader: str  # the input whose draws it shares: its own, unless it is known to follow another
+    belief: str = LOGNORMAL  # its distribution
+
+    @property
+    def shape(self) -> str:
+        """The distribution it is drawn from."""
+        return STEPS if self.steps else self.belief
+
+    @property
+    def home(self) -> float:
+        """The place of its value."""
+        return place_of_value(self.shape, self.low, self.value, self.high)
 
     def at(self, place: Array) -> Array:
         """Return the values at some places, as standard normal deviates."""
-        if self.steps:
-            return np.where(place < -STEP, self.low, np.where(place > STEP, self.high, self.value))
-        share = place / P95
-        if self.low > 0:
-            many = self.value * np.exp(np.where(place < 0, np.log(self.value / self.low), np.log(self.high / self.value)) * share)
-        else:
-            many = self.value + np.where(place < 0, self.value - self.low, self.high - self.value) * share
-        return np.asarray(many).clip(self.minimum, self.maximum)
+        many = values_at(self.shape, self.low, self.value, self.high, place)
+        return np.asarray(np.minimum(np.maximum(many, self.minimum), self.maximum))
 
 
 def ranges_of(result: Result) -> dict[str, Range]:
@@ -72,7 +75,13 @@ def range_of(given: Input, steps: bool = False) -> Range:
     """Return the range of an input that has a low and a high."""
     leader = f"performance.{given.note.removeprefix(LEADER)}" if given.note.startswith(LEADER) else given.path
     low, high = (float(end) for end in (given.low, given.high))  # type: ignore[arg-type]
-    return Range(given.path, low, given.value, high, given.unit, *bounds(given.path), steps, given.shown, leader)
+    return Range(given.path, low, given.value, high, given.unit, *bounds(given.path), steps, given.shown, leader, belief_of(given.path))
+
+
+def belief_of(path: str) -> str:
+    """Return the distribution that the attribute of an input names; what is derived errs by a factor."""
+    found = attributes().get((path.partition(".")[0], path.rpartition(".")[2]))
+    return found.belief if found else LOGNORMAL
 
 
 def causes(catalogue: Catalogue) -> list[tuple[str, str, float]]:

@@ -6,6 +6,7 @@ from fnmatch import fnmatch
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import tco
 from tco.catalog import load_catalogue
@@ -14,6 +15,7 @@ from tco.foundation.errors import DataError
 from tco.foundation.files import data_directory, read_csv
 from tco.foundation.provenance import KINDS
 from tco.studies.asking import HEADLINE, evaluate_each
+from tco.studies.beliefs import LOGNORMAL, NORMAL, PERT, TRIANGULAR
 from tco.studies.ranges import COLUMNS, Dice, Range, causes, ranges_of
 from tco.studies.uncertainty import COST, drawn, error_of_share, error_of_spread, evaluated, share, spread
 from tests.cli import document
@@ -25,8 +27,8 @@ CASES = {one.name: one for one in evaluate_each(HEADLINE, None, {})}
 MANY = 200_000
 
 
-def one(low, value, high, minimum=-1e9, maximum=1e9, steps=False, path="site.pue", leader=None):
-    return Range(path, low, value, high, "", minimum, maximum, steps, None, leader or path)
+def one(low, value, high, minimum=-1e9, maximum=1e9, steps=False, path="site.pue", leader=None, belief=LOGNORMAL):
+    return Range(path, low, value, high, "", minimum, maximum, steps, None, leader or path, belief)
 
 
 @pytest.mark.parametrize("name", HEADLINE)
@@ -43,11 +45,23 @@ def test_no_input_with_a_range_is_left_undrawn(name):
 
 
 @pytest.mark.parametrize(
-    "one", [one(0.5, 0.8, 0.95), one(-1, 0, 3), one(0, 2, 3), one(1, 1, 4), one(0.2, 1, 1), one(4, 16, 131, steps=True)], ids=str
+    "one",
+    [
+        one(0.5, 0.8, 0.95),
+        one(-1, 0, 3, belief=NORMAL),
+        one(0, 2, 3, belief=NORMAL),
+        one(1, 1, 4),
+        one(0.2, 1, 1),
+        one(0.2, 1, 1, belief=PERT),
+        one(2, 2, 6, belief=TRIANGULAR),
+        one(4, 16, 131, steps=True),
+    ],
+    ids=str,
 )
-def test_low_and_high_are_the_5th_and_95th_percentile_and_the_value_the_median(one):
-    many = one.at(Dice(CATALOGUE, 3, 0, MANY).throw("any"))
-    assert np.quantile(many, [0.05, 0.5, 0.95]) == pytest.approx([one.low, one.value, one.high], rel=0.01, abs=0.03)
+def test_of_draws_low_and_high_are_the_5th_and_95th_percentile_and_the_value_is_at_home(one):
+    places = Dice(CATALOGUE, 3, 0, MANY).throw("any")
+    below = 0.5 if one.belief not in (PERT, TRIANGULAR) else norm.cdf(one.home)
+    assert np.quantile(one.at(places), [0.05, below, 0.95]) == pytest.approx([one.low, one.value, one.high], rel=0.01, abs=0.03)
 
 
 def test_three_values_have_the_weights_of_the_extended_pearson_tukey_method():
@@ -168,7 +182,8 @@ def test_the_document_repeats_to_the_byte_and_changes_with_the_seed():
     assert one["metrics"] != other["metrics"]
     assert one["metrics"]["tco_usd_per_chip_hour"].keys() == {"p5", "p10", "p50", "p90", "p95", "mean", "sd"}
     assert one["monte_carlo_error"]["metrics"][COST]["p50"] > 0
-    assert {"path": "terms.rate", "low": 0.06, "value": 0.09, "high": 0.13, "unit": "ratio", "follows": None} in one["drawn"]
+    rate = {"path": "terms.rate", "low": 0.06, "value": 0.09, "high": 0.13, "unit": "ratio", "distribution": "pert", "follows": None}
+    assert rate in one["drawn"]
 
 
 def test_a_setting_is_not_drawn():
