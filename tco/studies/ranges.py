@@ -7,7 +7,7 @@ the bounds of its attribute is moved to them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fnmatch import fnmatch
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
@@ -84,17 +84,20 @@ def belief_of(path: str) -> str:
     return found.belief if found else LOGNORMAL
 
 
-def causes(catalogue: Catalogue) -> list[tuple[str, str, float]]:
-    """Return cause, pattern of the paths it moves, and their correlation with it."""
+def loadings(catalogue: Catalogue, path: str) -> dict[str, float]:
+    """Return the causes that move an input, with its correlation with each; of several patterns of a cause the first holds."""
     rows = catalogue.once("causes", lambda: list(read_csv(data_directory() / "causes.csv", COLUMNS)))
-    return [(row["cause"], row["pattern"], float(row["loading"])) for _, row in rows]
+    found: dict[str, float] = catalogue.once(
+        ("loadings", path), lambda: {row["cause"]: float(row["loading"]) for _, row in reversed(rows) if fnmatchcase(path, row["pattern"])}
+    )
+    return found
 
 
 class Dice:
     """Random places of inputs: those of draw i rest on the seed, the path and i alone, so that scenarios share those of a common input."""
 
     def __init__(self, catalogue: Catalogue, seed: int, start: int, stop: int) -> None:
-        self.causes, self.seed = causes(catalogue), np.array([seed], dtype=np.uint64)
+        self.catalogue, self.seed = catalogue, np.array([seed], dtype=np.uint64)
         self.counts = np.arange(start, stop, dtype=np.uint64) * np.uint64(2)
         self.thrown: dict[str, Array] = {}
 
@@ -108,11 +111,11 @@ class Dice:
         return found
 
     def places(self, one: Range) -> Array:
-        """Return the places of an input: its own, or in part those of a cause it shares with others."""
-        own = self.throw(one.leader)
-        for cause, pattern, loading in self.causes:
-            if fnmatch(one.leader, pattern):
-                own = loading * self.throw(f"cause {cause}") + np.sqrt(1 - loading**2) * own
+        """Return the places of an input: its own, or in part those of the causes it shares with others, normal all the same."""
+        shared = loadings(self.catalogue, one.leader)
+        own = np.sqrt(1 - sum(loading**2 for loading in shared.values())) * self.throw(one.leader) if shared else self.throw(one.leader)
+        for cause, loading in shared.items():
+            own = own + loading * self.throw(f"cause {cause}")
         return own
 
 
