@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,6 +31,7 @@ from tco.chain.placement import SITE_POWER, MisfitError, place
 from tco.chain.plans import plan_for
 from tco.chain.practice import relatives_of
 from tco.chain.result import Origin, Result
+from tco.chain.stages import stage
 from tco.chain.structure import Structure, structure_of
 from tco.chain.workloads import WORKLOADS, unasked, without_plan
 from tco.economics.cost import Cost, power_per_chip, shares_by_kind
@@ -223,21 +225,35 @@ def traced_metrics(inputs: Inputs, recorder: Trace, plan: Any, found: ServingRes
 
 def run(inputs: Inputs, values: Values, plan: Any = None, found: ServingResult | TrainingResult | None = None) -> Chain:
     """Walk the chain once, in whatever reading `values` is; a workload that is already `found` to have no plan is not searched again."""
-    catalogue, system = inputs.catalogue, inputs.system
+    system = inputs.system
     if system.bare:
-        with scope(inputs.kind):
-            workload = found or WORKLOADS[inputs.kind](inputs, values, plan)
+        workload = found or worked(inputs, values, plan)
         return Chain(system, None, None, [], None, workload, collect(values, system, None, workload))
-    bill = bill_of_materials(system, values, catalogue, inputs.dies)
-    network = design_network(inputs, values)
-    refuse_strangers(inputs, values, bill, network)
-    rebates = rebates_of(inputs, values, bill)
-    cost = cost_of(inputs, values, bill, network, rebates)
-    with scope(inputs.kind):
-        workload = found or WORKLOADS[inputs.kind](inputs, values, plan)
+    bill, network, rebates, cost = stage("owned", inputs, values, lambda: owned(inputs, values))
+    workload = found or worked(inputs, values, plan)
     metrics = collect(values, system, cost, workload)
     add_carbon(inputs, values, cost, metrics)
     return Chain(system, bill, network, rebates, cost, workload, metrics)
+
+
+def owned(inputs: Inputs, values: Values) -> tuple[Bill, Network, list[Rebate], Cost]:
+    """Return what the racks are made of, what joins them, what their owner gets back, and what all of it costs."""
+    bill = bill_of_materials(inputs.system, values, inputs.catalogue, inputs.dies)
+    network = design_network(inputs, values)
+    refuse_strangers(inputs, values, bill, network)
+    rebates = rebates_of(inputs, values, bill)
+    return bill, network, rebates, cost_of(inputs, values, bill, network, rebates)
+
+
+def worked(inputs: Inputs, values: Values, plan: Any) -> ServingResult | TrainingResult:
+    """Return what the chips do on a plan, or on the best of a search: of its own for each answer, as its report is told of one."""
+
+    def walk() -> ServingResult | TrainingResult:
+        with scope(inputs.kind):
+            found: ServingResult | TrainingResult = WORKLOADS[inputs.kind](inputs, values, plan)
+        return found
+
+    return copy(stage("worked", inputs, values, walk, plan))
 
 
 class SystemBill(NamedTuple):
