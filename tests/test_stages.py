@@ -47,7 +47,10 @@ SETTINGS = {
     "parts.connectx-7.failure_rate": ("0.2",),
     "parts.gb200-compute-tray.price": ("1e5 USD",),
 }
-ELSEWHERE = {"train-gpt3-175b-a100x64": ("workload.global_batch", "workload.precision"), "trn3-nl72x2": ("parts.trn3.scale_out_bandwidth", "parts.trn3.price")}
+ELSEWHERE = {
+    "train-gpt3-175b-a100x64": ("workload.global_batch", "workload.precision"),
+    "trn3-nl72x2": ("parts.trn3.scale_out_bandwidth", "parts.trn3.price"),
+}
 
 
 def forget() -> None:
@@ -129,7 +132,8 @@ def test_what_is_kept_has_an_end(walks):
     for price in np.linspace(0.03, 0.2, 3 * stages.LAST):
         evaluate("gb200-nvl72", {"site.electricity_price": f"{price} USD/kWh"}, workload=False, catalogue=CATALOGUE)
     kept = [len(last) for one in CATALOGUE.cache.values() if hasattr(one, "leaves") for last in one.known.get("stages", {}).values()]
-    assert kept and max(kept) <= stages.LAST
+    assert kept
+    assert max(kept) <= stages.LAST
     evaluate("gb200-nvl72", {"site.electricity_price": f"{price} USD/kWh"}, workload=False, catalogue=CATALOGUE)
     assert len(walks) == 3 * stages.LAST
 
