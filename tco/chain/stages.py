@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tco.foundation.values import Reads, Values
 
 T = TypeVar("T")
-LAST = 4  # answers of a stage that are kept of one system
+LAST = 8  # answers of a stage that are kept of one system
 
 
 class Walked(NamedTuple):
@@ -67,11 +67,12 @@ def stage(name: str, inputs: Inputs, values: Values, walk: Callable[[], T], *res
     found = next((one for one in last if one.holds(rested, values.given)), None)
     if found is None:
         found = walked(inputs, values, walk, rested)
-        kept[name] = (found, *last[: LAST - 1])
     else:
         values.take(found.reads)
         before |= found.readings
         inputs.texts_used |= found.texts
+    if not last or found is not last[0]:
+        kept[name] = (found, *[one for one in last if one is not found][: LAST - 1])
     made: T = found.made
     return made
 
