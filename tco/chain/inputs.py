@@ -9,88 +9,24 @@ from os.path import exists  # unlike a path's method it says no to a name that n
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
 from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known_systems, load_system
 from tco.chain.settings import given_of, shape_of
-from tco.economics.flows import ANNUITIES
+from tco.chain.texts import DOCUMENTS, OWN, TEXTS, Texts, texts_of
 from tco.economics.perspective import FOLDER, Perspective, load_perspective, owner_of, refuse_misfit
 from tco.foundation.dates import period
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.provenance import KEPT, Given, Input
 from tco.foundation.values import Reader, Rule, Values, as_number
-from tco.hardware.bill import offers
 from tco.hardware.nics import from_the_tree
-from tco.hardware.silicon import USUAL_YIELD, YIELDS
 from tco.hardware.wires import refuse_bad_wires, refuse_unjoined
 
 if TYPE_CHECKING:
     from tco.chain.structure import Structure
 
 GROUPS = ("parts", "site", "terms", "money", "failures", "workload", "cluster", "rebates", "shares", "performance", "metrics", "system")
-DOCUMENTS = {"site": "sites", "terms": "terms", "workload": "workloads", "cluster": "clusters"}
-TEXTS = {  # inputs that are no numbers, and the key of the document that holds them
-    "terms.date": "date",
-    "terms.perspective": "perspective",
-    "terms.owner": "owner",
-    "terms.annuity": "annuity",
-    "terms.yield": "yield",
-    "site.tenure": "tenure",
-    "site.cooling": "cooling",
-    "site.ready": "ready",
-    "workload.kind": "kind",
-    "workload.model": "model",
-    "workload.precision": "precision",
-    "workload.backward_precision": "backward_precision",
-    "workload.attention_format": "attention_format",
-    "workload.expert_format": "expert_format",
-    "workload.cache_format": "cache_format",
-    "workload.attention_core_format": "attention_core_format",
-    "workload.engine": "engine",
-    "workload.software": "software",
-    "workload.practice": "practice",
-    "workload.formats": "formats",
-    "workload.attention": "attention",
-    "workload.dropout": "dropout",
-    "workload.expert_kernels": "expert_kernels",
-    "workload.trained": "trained",
-    "workload.gradient_sums": "gradient_sums",
-    "workload.stage_transfers": "stage_transfers",
-    "workload.programs": "programs",
-    "workload.loss": "loss",
-    "cluster.switch": "switch",
-    "cluster.port": "port",
-    "cluster.network": "network",
-}
-KINDS = ("serving", "training", "stated")  # of workloads: the last runs no model, its rates are inputs
 DEFAULTS = {"serving": "workload", "training": "training"}  # what a kind of workload asks for unless its own file says otherwise
-FOLLOWS = {  # texts that follow another where they are not given
-    "workload.backward_precision": "workload.precision",
-    "workload.attention_format": "workload.precision",
-    "workload.expert_format": "workload.precision",
-    "workload.cache_format": "workload.precision",
-}
-OWN = "own"
-CORE = "workload.attention_core_format"
-IMPLIED = ("workload.attention_format", "workload.expert_format", CORE)  # texts that the model's checkpoint or the chip's engine may say
-USUAL = {  # texts that are taken so where nothing says otherwise
-    "terms.annuity": "yearly",
-    "terms.yield": USUAL_YIELD,
-    "workload.formats": "given",
-    "cluster.network": "rdma",
-    **dict.fromkeys(
-        (
-            *("workload.attention", "workload.dropout", "workload.expert_kernels", "workload.trained", "workload.gradient_sums"),
-            *("workload.stage_transfers", "workload.programs", "workload.loss"),
-        ),
-        "native",  # as the software has it by its date
-    ),
-    "workload.engine": "family",  # the engine of the chip's family
-    "workload.software": "mature",
-    "workload.practice": OWN,  # of the chip's own family
-}
 HEADLINE_SYSTEM = "gb200-nvl72"
 HEADLINE_DOCUMENTS = {
     "site": "us-hyperscale",
@@ -173,20 +109,15 @@ def variants_of(text: str, where: str) -> dict[str, str]:
 
 
 @dataclass(slots=True)
-class Inputs:
+class Inputs(Texts):
     """Resolves the paths of one scenario."""
 
-    catalogue: Catalogue
-    scenario: Scenario
     settings: dict[str, Any]  # texts, once they are read: an array is a word on how many values it has
     variant: dict[str, str]
     structure: Structure | None = None  # that is given; else it is decided here and on the way
     kept: Mapping[str, str] = field(default_factory=dict)  # texts and quantities of an earlier answer, in place of all others
-    system: System = field(init=False)
     perspective: Perspective = field(init=False)
     found: dict[str, Input] = field(init=False, default_factory=dict)
-    texts: dict[str, str] = field(init=False, default_factory=dict)
-    texts_used: dict[str, str] = field(init=False, default_factory=dict)
     given: dict[str, Given] = field(init=False, default_factory=dict)
     shape: tuple[int, ...] = field(init=False, default=())  # of what is asked together
     readings: dict[str, float] = field(init=False, default_factory=dict)  # inputs that decide structure, as they decide it
@@ -274,17 +205,11 @@ class Inputs:
 
     def cheapest(self, values: Values) -> dict[str, str]:
         """Return the part for each place of the tree with alternatives, and note what was chosen among."""
-        chosen = {}
-        for place, found in offers(self.system, values, self.catalogue).items():
-            for offer in found:
-                if np.ndim(offer.price):
-                    raise DataError(f"{place}: {offer.part} has {np.size(offer.price)} prices and the cheapest stands there: give the structure")
-                self.compared += offer.rests_on
-            best, *others = sorted(found, key=lambda offer: float(offer.price))
-            chosen[place] = best.part
-            if others:
-                rest = ", ".join(f"{other.quantity:g} {other.part} {other.price:,.0f}" for other in others)
-                self.notes.append(f"{place}: {best.quantity:g} {best.part} at {best.price:,.0f} USD, the cheapest at {self.date}; {rest}")
+        from tco.chain.alternatives import chosen_among  # most trees list none
+
+        chosen, compared, notes = chosen_among(self.system, self.catalogue, values, self.date)
+        self.compared += compared
+        self.notes += notes
         return chosen
 
     def read(self, group: str, name: str) -> None:
@@ -306,87 +231,10 @@ class Inputs:
         else:
             self.given[path] = given
 
-    def text(self, path: str) -> str:
-        """Return an input that is a text."""
-        if path not in self.texts:
-            if path in IMPLIED and (found := self.implied().get(path)):
-                self.texts_used[path] = found
-                return found
-            if path in FOLLOWS:
-                return self.text(FOLLOWS[path])
-            if path in USUAL:
-                self.texts_used[path] = USUAL[path]
-                return USUAL[path]
-            group = path.partition(".")[0]
-            raise DataError(f"{self.scenario.documents[group]}: {path} is missing in data/{DOCUMENTS[group]}")
-        self.texts_used[path] = self.texts[path]
-        return self.texts[path]
-
-    def implied(self) -> dict[str, str]:
-        """Return the formats that the model is published in whatever precision is asked, and that in which engines run attention on the chip."""
-        from tco.chain.formats import published  # workloads that train serve in none
-        from tco.chain.practice import attention_core_of
-
-        model, chip = self.text("workload.model"), self.system.chip
-        found: dict[str, str] = self.catalogue.once(
-            ("implied", model, chip), lambda: published(self.catalogue, model) | {CORE: attention_core_of(self.catalogue, chip)}
-        )
-        return found
-
     @property
     def rebates(self) -> tuple[str, ...]:
         """The agreements that give something back, if the owner holds them: those a scenario counts on, or those that cover its system."""
         return self.system.rebates if self.scenario.rebates is None else self.scenario.rebates
-
-    @property
-    def owner(self) -> str:
-        """Who owns the racks: agreements with suppliers count where they are his."""
-        return self.text("terms.owner")
-
-    @property
-    def date(self) -> str:
-        """The date prices hold for."""
-        return self.text("terms.date")
-
-    @property
-    def kind(self) -> str:
-        """What the workload does."""
-        kind = self.text("workload.kind")
-        if kind not in KINDS:
-            raise unknown("kind of workload", kind, KINDS, "workload.kind")
-        return kind
-
-    @property
-    def tenure(self) -> str:
-        """Whether the owner builds the site or rents it."""
-        tenure = self.text("site.tenure")
-        if tenure not in ("own", "colocation"):
-            raise unknown("tenure", tenure, ("own", "colocation"), "site.tenure")
-        return tenure
-
-    @property
-    def annuity(self) -> str:
-        """How often what repays a purchase is paid."""
-        annuity = self.text("terms.annuity")
-        if annuity not in ANNUITIES:
-            raise unknown("annuity", annuity, ANNUITIES, "terms.annuity")
-        return annuity
-
-    @property
-    def dies(self) -> str:
-        """The model of the yield of the dies that are built up from their wafer."""
-        model = self.text("terms.yield")
-        if model not in YIELDS:
-            raise unknown("model of yield", model, YIELDS, "terms.yield")
-        return model
-
-    @property
-    def cooling(self) -> str:
-        """What takes the heat out of the site's halls."""
-        cooling = self.text("site.cooling")
-        if cooling not in ("air", "liquid"):
-            raise unknown("cooling", cooling, ("air", "liquid"), "site.cooling")
-        return cooling
 
     def values(self, read: Reader) -> Values:
         """Return the mapping of all inputs, in one reading."""
@@ -476,11 +324,6 @@ class Inputs:
             except DataError:
                 return False
         return path in self.found or (not name and (group, last) in attributes())
-
-
-def texts_of(group: str, document: Mapping[str, Any]) -> dict[str, str]:
-    """Return the inputs of a document that are no numbers, by path."""
-    return {path: str(document[key]) for path, key in TEXTS.items() if path.startswith(group + ".") and key in document}
 
 
 def system_inputs(catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]) -> Inputs:  # noqa: A002

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from tco.catalog import Catalogue
-from tco.chain.inputs import OWN
+from tco.chain.texts import OWN
 from tco.fabric.library import Library, library_of
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.provenance import Input

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,24 +17,25 @@ import numpy as np
 
 from tco.catalog import Catalogue, load_catalogue
 from tco.catalog.accuracy import STATED, order_of, standing
-from tco.catalog.systems import System, load_system
+from tco.catalog.systems import System
 from tco.chain import metrics as joined
 from tco.chain.ages import Ages, ages_of
 from tco.chain.carbon import add_carbon
+from tco.chain.collect import collect
 from tco.chain.comparable import apart
 from tco.chain.connections import design_network
-from tco.chain.inputs import HEADLINE_SYSTEM, Inputs, Scenario, load_scenario, system_inputs
+from tco.chain.inputs import HEADLINE_SYSTEM, Inputs, Scenario, load_scenario
 from tco.chain.metrics import METRICS
 from tco.chain.ownership import cost_of, notes_of, rebates_of, refuse_strangers
 from tco.chain.placement import SITE_POWER, MisfitError, place
 from tco.chain.plans import plan_for
 from tco.chain.practice import relatives_of
 from tco.chain.result import Origin, Result
+from tco.chain.stages import stage
 from tco.chain.structure import Structure, structure_of
 from tco.chain.workloads import WORKLOADS, unasked, without_plan
-from tco.economics.cost import Cost, power_per_chip, shares_by_kind
+from tco.economics.cost import Cost, shares_by_kind
 from tco.economics.rebates import Rebate
-from tco.economics.site import facility_power
 from tco.foundation.errors import DataError
 from tco.foundation.trace import Node, Trace, recording, scope, walk
 from tco.foundation.values import Values, as_number, as_traced
@@ -223,119 +224,35 @@ def traced_metrics(inputs: Inputs, recorder: Trace, plan: Any, found: ServingRes
 
 def run(inputs: Inputs, values: Values, plan: Any = None, found: ServingResult | TrainingResult | None = None) -> Chain:
     """Walk the chain once, in whatever reading `values` is; a workload that is already `found` to have no plan is not searched again."""
-    catalogue, system = inputs.catalogue, inputs.system
+    system = inputs.system
     if system.bare:
-        with scope(inputs.kind):
-            workload = found or WORKLOADS[inputs.kind](inputs, values, plan)
+        workload = found or worked(inputs, values, plan)
         return Chain(system, None, None, [], None, workload, collect(values, system, None, workload))
-    bill = bill_of_materials(system, values, catalogue, inputs.dies)
-    network = design_network(inputs, values)
-    refuse_strangers(inputs, values, bill, network)
-    rebates = rebates_of(inputs, values, bill)
-    cost = cost_of(inputs, values, bill, network, rebates)
-    with scope(inputs.kind):
-        workload = found or WORKLOADS[inputs.kind](inputs, values, plan)
+    bill, network, rebates, cost = stage("owned", inputs, values, lambda: owned(inputs, values))
+    workload = found or worked(inputs, values, plan)
     metrics = collect(values, system, cost, workload)
     add_carbon(inputs, values, cost, metrics)
     return Chain(system, bill, network, rebates, cost, workload, metrics)
 
 
-class SystemBill(NamedTuple):
-    """The bill of a system without a workload."""
-
-    system: System
-    bill: Bill
-    rebates: list[Rebate]
-    date: str
-    notes: list[str]
-
-
-def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]) -> SystemBill:  # noqa: A002
-    """Return the bill of a system by its id, on the headline's site and terms."""
-    inputs = system_inputs(catalogue, name, set, variant)
-    if inputs.system.bare:
-        raise without_bill(catalogue, name)
-    values = inputs.values(as_number)
-    bill = bill_of_materials(inputs.system, values, catalogue, inputs.dies)
+def owned(inputs: Inputs, values: Values) -> tuple[Bill, Network, list[Rebate], Cost]:
+    """Return what the racks are made of, what joins them, what their owner gets back, and what all of it costs."""
+    bill = bill_of_materials(inputs.system, values, inputs.catalogue, inputs.dies)
+    network = design_network(inputs, values)
+    refuse_strangers(inputs, values, bill, network)
     rebates = rebates_of(inputs, values, bill)
-    notes = [*inputs.notes, *(f"{path} is set, but this bill does not rest on it" for path in inputs.unused(values))]
-    return SystemBill(inputs.system, bill, rebates, inputs.date, notes)
+    return bill, network, rebates, cost_of(inputs, values, bill, network, rebates)
 
 
-def without_bill(catalogue: Catalogue, chip: str) -> DataError:
-    """Return the error for a bill of a chip alone: it names the systems that have one."""
-    systems = [name for name in catalogue.ids("systems") if load_system(catalogue, name).chip == chip]
-    return DataError(f"{chip} is a chip alone and has no bill; {'systems with it: ' + ', '.join(systems) if systems else 'no system has it'}")
+def worked(inputs: Inputs, values: Values, plan: Any) -> ServingResult | TrainingResult:
+    """Return what the chips do on a plan, or on the best of a search: of its own for each answer, as its report is told of one."""
 
+    def walk() -> ServingResult | TrainingResult:
+        with scope(inputs.kind):
+            found: ServingResult | TrainingResult = WORKLOADS[inputs.kind](inputs, values, plan)
+        return found
 
-def collect(values: Values, system: System, cost: Cost | None, workload: ServingResult | TrainingResult) -> dict[str, Any]:
-    """Return every metric that can be computed, each named so that a user may set it; without a cost those of the chip and the workload."""
-    part = f"parts.{system.chip}"
-    found: dict[str, Any] = {"chips": system.chips, "racks": system.racks}
-
-    def name(metric: str, compute: Callable[[], Any]) -> Any:
-        with scope("metrics", metric):
-            found[metric] = values.derived(f"metrics.{metric}", METRICS[metric].unit, compute)
-        return found[metric]
-
-    if cost is not None:
-        found["goodput"] = cost.goodput
-        cost_metrics(values, system, cost, name)
-    for metric, attribute in (
-        ("peak_bf16_flop_per_s", "peak_bf16"),
-        ("peak_fp8_flop_per_s", "peak_fp8"),
-        ("peak_fp4_flop_per_s", "peak_fp4"),
-        ("hbm_bytes", "hbm_capacity"),
-        ("hbm_byte_per_s", "hbm_bandwidth"),
-        ("scale_up_byte_per_s", "scale_up_bandwidth"),
-        ("scale_out_byte_per_s", "scale_out_bandwidth"),
-    ):
-        found[metric] = values[f"{part}.{attribute}"]
-    for metric, value in workload.rates.items():
-        name(metric, partial(plain_value, value))
-    if cost is not None:
-        joined_metrics(values, f"{part}.peak_fp8", workload, found, name)
-    return found
-
-
-Name = Callable[[str, Callable[[], Any]], Any]
-
-
-def cost_metrics(values: Values, system: System, cost: Cost, name: Name) -> None:
-    """Name what the bill and the cost of a world come to a chip."""
-    name("capex_usd", lambda: cost.capex)
-    name("capex_usd_per_chip", lambda: cost.capex_per_chip)
-    name("rebate_usd_per_chip", lambda: cost.rebate_per_chip)
-    name("network_usd_per_chip", lambda: cost.network_per_chip)
-    name("it_power_w_per_chip", lambda: cost.it_power_per_chip)
-    name("facility_power_w_per_chip", lambda: power_per_chip(facility_power(cost.it_power, values["site.pue"]), system.chips))
-    name("peak_facility_power_w_per_chip", lambda: power_per_chip(facility_power(cost.it_power, values["site.pue_peak"]), system.chips))
-    name("energy_usd_per_chip_hour", lambda: cost.energy)
-    name("tco_gross_usd_per_chip_hour", lambda: cost.gross_per_chip_hour)
-    hour = name("tco_usd_per_chip_hour", lambda: cost.per_chip_hour)
-    name("tco_usd_per_used_chip_hour", lambda: cost.used(hour))
-
-
-def joined_metrics(values: Values, peak_fp8: str, workload: ServingResult | TrainingResult, found: dict[str, Any], name: Name) -> None:
-    """Name what a peak, a bandwidth and a token cost."""
-    hour, used = found["tco_usd_per_chip_hour"], found["tco_usd_per_used_chip_hour"]
-    if values.exists(peak_fp8):
-        name("usd_per_peak_fp8_pflop_hour", lambda: joined.usd_per_petaflop_hour(hour, found["peak_fp8_flop_per_s"]))
-    name("usd_per_hbm_tb_per_s_hour", lambda: joined.usd_per_bandwidth_hour(hour, found["hbm_byte_per_s"]))
-    if "train_tokens_per_s" in found:
-        name("train_usd_per_trillion_tokens", lambda: joined.usd_per_trillion(used, values["cluster.chips"], found["train_tokens_per_s"]))
-    elif isinstance(workload, ServingResult) and "output_tokens_per_s_per_chip" in found:
-        out, into = found["output_tokens_per_s_per_chip"], found.get("input_tokens_per_s_per_chip")
-        name("usd_per_million_output_tokens", lambda: joined.usd_per_million(used, out, 1.0))
-        if into is not None:  # a rate that is stated is one of output tokens
-            name("usd_per_million_input_tokens", lambda: joined.usd_per_million(used, into, workload.prefill_share))
-            name("usd_per_million_tokens", lambda: joined.usd_per_million(used, joined.all_tokens(out, into), 1.0))
-        name("tokens_per_s_per_facility_mw", lambda: joined.tokens_per_megawatt(out, found["facility_power_w_per_chip"]))
-
-
-def plain_value(value: Any) -> Any:
-    """Return a value that is already computed."""
-    return value
+    return copy(stage("worked", inputs, values, walk, plan))
 
 
 def usual_baseline(names: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ def bom(
     system: Annotated[str, typer.Argument(help="A system's id; `tco systems list` shows them.")],
 ) -> None:
     """Show the bill of materials of one scale-up world."""
-    from tco.chain.scenario import bill_of_system
+    from tco.chain.bills import bill_of_system
     from tco.cli.emit import Answer
     from tco.cli.load import catalogue_for
     from tco.outputs.bills import HEADER, bill_cells, bill_document, bill_table

@@ -147,7 +147,7 @@ def system_items(catalogue: Catalogue) -> list[dict[str, Any]]:
 def systems_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
     """Check every system and variant, its prices included."""
     from tco.catalog import schema
-    from tco.chain.scenario import bill_of_system
+    from tco.chain.bills import bill_of_system
     from tco.foundation.errors import TcoError
     from tco.hardware.wires import unstated
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -80,6 +80,14 @@ class Subset(Readable):
         return self.whole.exists(path)
 
 
+class Reads(NamedTuple):
+    """What a calculation read of values: every input in the order it was met, and the paths it only asked whether they are set."""
+
+    inputs: dict[str, Input]
+    derived: dict[str, str]
+    looked: set[str]
+
+
 class Values(Readable):
     """Inputs by path, resolved on first use, with the user's settings over the catalogue."""
 
@@ -102,6 +110,7 @@ class Values(Readable):
         self.given = dict(given or {})
         self.inputs: dict[str, Input] = {}  # every input used, for baselines and diffs
         self.derived_units: dict[str, str] = {}  # every derived path met
+        self.looked: set[str] = set()  # every path that was asked whether it is set
         self.follows = follows or {}  # paths whose values follow from others, unless they are set
         self.readings: dict[str, float] = {} if readings is None else readings  # inputs structure was decided by: numbers, or whether above zero
         self.other_date = at
@@ -117,6 +126,7 @@ class Values(Readable):
 
     def rule(self, path: str) -> Rule | None:
         """Return the rule a path's value follows from; None for an input, and where the user has set the path."""
+        self.looked.add(path)
         return None if path in self.given else self.follows.get(path)
 
     def input(self, path: str) -> Input:
@@ -193,6 +203,7 @@ class Values(Readable):
 
     def has(self, path: str) -> bool:
         """Say whether the user has set this path."""
+        self.looked.add(path)
         return path in self.given
 
     def derived(self, path: str, unit: str, compute: Callable[[], Any]) -> Any:
@@ -207,6 +218,26 @@ class Values(Readable):
         if isinstance(value, Traced) and value.node.path is None:
             value.node.path = path
         return value
+
+    def reads_of(self, compute: Callable[[], Any]) -> tuple[Any, Reads]:
+        """Return what `compute()` gives, and all that it read here, as if nothing had been read before."""
+        held, before = dict(self), Reads(self.inputs, self.derived_units, self.looked)
+        self.clear()
+        self.inputs, self.derived_units, self.looked = {}, {}, set()
+        try:
+            found = compute()
+        finally:
+            reads = Reads(self.inputs, self.derived_units, self.looked)
+            self.inputs, self.derived_units, self.looked = before
+            self.update(held)
+            self.take(reads)
+        return found, reads
+
+    def take(self, reads: Reads) -> None:
+        """Count what was read elsewhere of the same inputs as read here."""
+        self.inputs = self.inputs | reads.inputs
+        self.derived_units |= reads.derived
+        self.looked |= reads.looked
 
     def check_given(self, known: Callable[[str], bool]) -> list[str]:
         """Return the set paths that had no effect; a path that is no input at all raises `DataError`."""

@@ -66,8 +66,9 @@ def evaluate_each(
     A chip alone has no bill, and is refused where the answer is one (`priced`); racks that do not fit their site are unless `refuse` is false.
     Without `workload` no plan is searched: only what the chips cost is asked for. `what_if` replaces inputs with all that was decided held.
     """
+    from tco.chain.bills import without_bill
     from tco.chain.result import Result
-    from tco.chain.scenario import evaluate, without_bill
+    from tco.chain.scenario import evaluate
 
     shared = catalogue_for(None, data)
     asked: list[Asked] = []

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.chain.inputs import DOCUMENTS, TEXTS, Inputs, bounds
+from tco.chain.inputs import Inputs, bounds
 from tco.chain.metrics import AGAINST_BASELINE, METRICS
+from tco.chain.texts import DOCUMENTS, TEXTS
 from tco.chain.workloads import WORKLOADS
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.trace import walk

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import pytest
 import typer
 
-from tco.chain import metrics, scenario
+from tco.chain import collect, metrics
 from tco.chain.metrics import METRICS, Metric
 from tco.cli import app, options
 from tco.foundation.equation import equation
@@ -27,7 +27,7 @@ def with_metric(monkeypatch, catalogue):
     exec(compile("from __future__ import annotations\n" + code, "page", "exec"), vars(metrics))
     (found,) = (Metric(*entry) for name, entry in eval(f"{{{row}}}", {"Metric": Metric}).items() if name == METRIC)
     monkeypatch.setitem(METRICS, METRIC, found)
-    usual = scenario.joined_metrics
+    usual = collect.joined_metrics
 
     def joined(*given):
         usual(*given)
@@ -35,7 +35,7 @@ def with_metric(monkeypatch, catalogue):
         used, out = metrics_found["tco_usd_per_used_chip_hour"], metrics_found["output_tokens_per_s_per_chip"]
         exec(line, {"joined": metrics, "used": used, "out": out, "name": name})
 
-    monkeypatch.setattr(scenario, "joined_metrics", joined)
+    monkeypatch.setattr(collect, "joined_metrics", joined)
     yield
     del REGISTRY["tokens_for_money"]
     del metrics.tokens_for_money

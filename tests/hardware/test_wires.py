@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tco.catalog.systems import load_system
+from tco.chain.bills import bill_of_system
 from tco.chain.inputs import plain_inputs, system_inputs
-from tco.chain.scenario import bill_of_system
 from tco.fabric.scopes import fabric_scopes
 from tco.foundation.errors import DataError
 from tco.foundation.values import as_number

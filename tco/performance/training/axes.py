@@ -8,8 +8,10 @@ from tco.performance.serving.axes import Axis
 from tco.performance.training.items import Work
 from tco.performance.training.job import Job
 from tco.performance.training.machine import Practice
+from tco.performance.training.micro_batch import data_stride
+from tco.performance.training.pipe import Pipe, slots
 from tco.performance.training.plans import Plan
-from tco.performance.training.step import Pipe, data_stride, shards, slots
+from tco.performance.training.step import shards
 from tco.performance.training.traffic import hidden_bytes, joined, parameter_bytes, strided
 
 LINES = {  # of a step that an axis takes, and the items whose bytes it moves in every micro-batch

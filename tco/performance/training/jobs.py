@@ -9,10 +9,10 @@ import numpy as np
 
 from tco.performance.training.job import Job
 from tco.performance.training.machine import Practice
+from tco.performance.training.micro_batch import micro_batch, shape_of
 from tco.performance.training.plans import Block, Plan
 from tco.performance.training.schedule import training_rate
 from tco.performance.training.search import choices
-from tco.performance.training.step import micro_batch, shape_of
 
 Array = np.ndarray[Any, Any]
 FIELDS = ("tensor", "context", "pipeline", "data", "expert", "order", "micro_batch", "interleave", "sequence_parallel", "overlap", "offload")

@@ -19,9 +19,11 @@ from tco.performance.training.fixed import fixed_axes
 from tco.performance.training.items import AGAIN, Item, Part, Work
 from tco.performance.training.job import Job
 from tco.performance.training.machine import Passes, Practice
+from tco.performance.training.micro_batch import MicroBatch
+from tco.performance.training.pipe import Pipe, hides, slots
 from tco.performance.training.plans import Plan, describe
 from tco.performance.training.search import Found, search
-from tco.performance.training.step import PARTIAL, MicroBatch, Pipe, Step, chosen_share, evaluate_plan, hides, kept_level, slots
+from tco.performance.training.step import PARTIAL, Step, chosen_share, evaluate_plan, kept_level
 
 
 @dataclass(slots=True)

@@ -13,8 +13,10 @@ from tco.performance.training.fixed import ALL_FREE, Fixed
 from tco.performance.training.items import AGAIN, Shape
 from tco.performance.training.job import Job
 from tco.performance.training.machine import Practice
+from tco.performance.training.micro_batch import MicroBatch, data_stride, micro_batch
+from tco.performance.training.pipe import pipeline
 from tco.performance.training.plans import Block, Plan, space
-from tco.performance.training.step import PARTIAL, WHOLE, MicroBatch, Step, data_stride, kept_level, micro_batch, partial_step, pipeline, step
+from tco.performance.training.step import PARTIAL, WHOLE, Step, kept_level, partial_step, step
 
 ROWS = 2048  # of one chunk: its arrays stay in the cache
 Array = np.ndarray[Any, Any]

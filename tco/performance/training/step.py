@@ -9,14 +9,15 @@ import numpy as np
 from tco.fabric.links import Group, Links
 from tco.foundation.formula import greatest, select, total
 from tco.foundation.trace import plain, scope
-from tco.models.architecture import Architecture
 from tco.performance.chip.messages import exposed_time
 from tco.performance.chip.roofline import smooth_maximum, with_unexplained
 from tco.performance.training import memory, schedule
-from tco.performance.training.items import TIERS, Shape, Work
+from tco.performance.training.items import TIERS, Work
 from tco.performance.training.job import Job
 from tco.performance.training.machine import Practice
-from tco.performance.training.plans import Plan, slots_of
+from tco.performance.training.micro_batch import MicroBatch, data_stride, micro_batch, shape_of
+from tco.performance.training.pipe import Pipe, pipeline, slots
+from tco.performance.training.plans import Plan
 from tco.performance.training.traffic import (
     among,
     crowded_time,
@@ -26,45 +27,12 @@ from tco.performance.training.traffic import (
     hidden_traffic,
     joined,
     parameter_bytes,
-    sent,
     strided,
     waiting_time,
 )
-from tco.performance.training.work import host_times, parts_of, work_of
+from tco.performance.training.work import work_of
 
 WHOLE, PARTIAL = "full", "partial"  # recomputation of all layers, and of as many as memory asks for
-
-
-class MicroBatch(NamedTuple):
-    """Times of one micro-batch through all layers, and what it keeps in memory; shared by all plans of a shape."""
-
-    tokens: Any
-    forward: Any
-    backward: Any
-    weights: Any
-    head: Any
-    alone: dict[str, Any]  # by recomputation: forward, backward and what is done again, without exchanges between domains
-    added: dict[str, Any]  # exchanges between domains added
-    beside: dict[str, Any]  # exchanges between domains hidden behind another micro-batch
-    busy: dict[str, Any]  # those added, and the host's floor
-    hidden: dict[str, Any]  # those hidden, and the host's floor
-    kept: dict[str, Any]  # activations of all layers
-    logits: Any
-    links: dict[str, dict[str, Any]]  # by recomputation and tier: how long collectives hold the links
-    waits: dict[str, dict[str, Any]]  # for how long of that the chip waits
-
-
-class Pipe(NamedTuple):
-    """All micro-batches through the pipeline."""
-
-    time: Any
-    micro_batches: Any
-    stage: Any  # one micro-batch on an inner stage
-    longest: Any  # on the stage with the output head
-    transfer: Any
-    bubble: Any
-    links: dict[str, Any]  # by tier, over all micro-batches
-    waits: dict[str, Any]
 
 
 class Step(NamedTuple):
@@ -75,111 +43,6 @@ class Step(NamedTuple):
     memory: dict[str, Any]
     held: Any
     known: Any  # of its time, all but what nothing explains
-
-
-def shape_of(plan: Plan) -> Shape:
-    """Return what the work of a micro-batch depends on."""
-    return Shape(plan.tensor, plan.context, plan.expert, plan.micro_batch, data_stride(plan), plan.sequence_parallel, plan.overlap)
-
-
-def data_stride(plan: Plan) -> Any:
-    """Return the chips between neighbours of a data-parallel group: pipeline stages lie inside it in the second order."""
-    return plan.tensor * plan.context * (1 + (plan.pipeline - 1) * plan.order)
-
-
-def micro_batch(job: Job, practice: Practice, shape: Shape, work: Work | None = None) -> MicroBatch:
-    """Return the times of a micro-batch."""
-    work = work or work_of(job, practice, shape)
-    sharpness = job.value("overlap_sharpness")
-    forward, backward = work.forward(), work.backward()
-    alone, added, beside, busy, hidden, kept = {}, {}, {}, {}, {}, {}
-    links: dict[str, dict[str, Any]] = {}
-    waits: dict[str, dict[str, Any]] = {}
-    for level, (name, host) in enumerate(host_times(job, practice, shape).items()):
-        alone[name] = added[name] = beside[name] = total("micro_batch", [forward, backward, *work.again(level)])
-        if work.across:
-            crossing = work.crossing(level)
-            added[name] = total("micro_batch_and_exchange", [alone[name], crossing])
-            beside[name] = smooth_maximum(alone[name], crossing, sharpness)
-        busy[name] = hidden[name] = smooth_maximum(added[name], host, sharpness)
-        if work.across:
-            hidden[name] = smooth_maximum(beside[name], host, sharpness)
-        kept[name] = kept_activations(job, practice, shape, work.tokens, name)
-        by_tier = {tier: work.links(level, tier) for tier in TIERS}
-        links[name] = {tier: held for tier, (held, _) in by_tier.items()}
-        waits[name] = {tier: waited for tier, (_, waited) in by_tier.items()}
-    logits = memory.logits_bytes(work.tokens, job.model.vocabulary / shape.tensor)
-    times = work.tokens, forward, backward, work.weights(), work.output()
-    return MicroBatch(*times, alone, added, beside, busy, hidden, kept, logits, links, waits)
-
-
-def kept_activations(job: Job, practice: Practice, shape: Shape, tokens: Any, recompute: str) -> Any:
-    """Return the activations all layers keep of a micro-batch; what is computed again is held for one layer at a time."""
-    hidden, split = job.model.hidden, 1 + (shape.tensor - 1) * shape.sequence_parallel
-    masks = 1 if job.software.dropout else 0
-    terms, layer = [], []
-    for block in job.model.blocks:
-        a, f = block.attention, block.feed_forward
-        parts = parts_of(block)
-        width = f.active * f.width + f.shared_width if f.experts else f.width
-        saved = a.q_rank + a.cached if a.latent else 0
-        projected = 0 if a.latent else a.heads * a.qk_dim + a.kv_heads * (a.qk_dim + a.v_dim)
-        outer = (f.matrices - 1) * width + (2 * block.mixer.projected if block.mixer else 0)
-        wide, inner = parts * hidden + saved, width
-        if recompute == "selective" and job.software.fused:  # norms and activation functions: their results are products' inputs
-            inputs, inner = 0, 0
-        else:
-            inputs = parts * hidden
-        inner += a.heads * a.v_dim + (f.active * hidden if f.experts else 0)
-        kept = {"wide_inputs": inputs, "narrow_inputs": inner, "input_size": practice.forward.made.input_size}
-        whole = memory.layer_activations(tokens, wide, parts * hidden * masks, split, projected + outer, shape.tensor, job.wide_size, **kept)
-        scores = [memory.score_activations(tokens, job.sequence, a.heads, shape.tensor, 1 + masks, masks, job.wide_size)]
-        full = total("layer_activations", [whole, *([] if job.software.fused or not a.heads else scores)])
-        if recompute == "full":
-            layer.append(full)
-            full = memory.layer_activations(tokens, hidden, 0, split, 0, shape.tensor, job.wide_size)
-        elif recompute == "selective" and not job.software.fused:
-            layer.extend(scores)
-            full = whole
-        terms.append(memory.held_activations(full, block.layers, 1, 1))
-    return total("kept_activations", [*terms, *layer[:1]])
-
-
-def hides(plan: Plan) -> bool:
-    """Say whether a schedule has another micro-batch at hand to compute while one exchanges tokens between domains."""
-    return plan.schedule in ("interleaved", "dual-pipe")
-
-
-def slots(plan: Plan, model: Architecture) -> Any:
-    """Layers a stage holds, over all its model parts."""
-    return slots_of(model.layers, plan.pipeline * plan.interleave) * plan.interleave
-
-
-def pipeline(job: Job, practice: Practice, plan: Plan, micro: MicroBatch) -> Pipe:
-    """Return the time of all micro-batches through the pipeline."""
-    model, layers = job.model, slots(plan, job.model)
-    count = schedule.micro_batches(job.sequences, plan.data, plan.micro_batch)
-    busy = (micro.hidden if hides(plan) else micro.busy)[plan.recompute]
-    stage = schedule.stage_time(busy, layers, model.layers)
-    spared = np.minimum(layers * plan.pipeline - model.layers, 1)
-    longest = schedule.longest_stage(stage, micro.head, schedule.stage_time(busy, 1, model.layers), spared)
-    if plan.schedule == "zero-bubble":
-        bubble = schedule.zero_bubble(plan.pipeline, longest, schedule.stage_time(micro.weights, layers, model.layers))
-    elif plan.schedule == "dual-pipe":
-        backward, weights = (schedule.stage_time(time, layers, model.layers) for time in (micro.backward, micro.weights))
-        bubble = schedule.dual_pipe_bubble(plan.pipeline, longest, backward, weights)
-    else:
-        bubble = schedule.pipeline_bubble(plan.pipeline, plan.interleave, longest)
-    size = hidden_bytes(micro.tokens, model.hidden, plan.tensor, job.wide_size)
-    stages = strided(practice.links, plan.tensor * plan.context * (1 + (plan.data - 1) * (1 - plan.order)), plan.pipeline)
-    boundaries = 2 * plan.interleave * np.minimum(plan.pipeline - 1, 1)
-    share = job.value("pipeline_exposed") if job.software.overlaps else 1.0  # older software waits for its transfers
-    transfer = exposed_time(sent(practice.links, size, stages), boundaries, share)
-    links, waits = (
-        {tier: hidden_traffic(schedule.stage_time(time, layers, model.layers), count, 1) for tier, time in times[plan.recompute].items()}
-        for times in (micro.links, micro.waits)
-    )
-    return Pipe(schedule.pipeline_time(count, longest, transfer, bubble), count, stage, longest, transfer, bubble, links, waits)
 
 
 class Shard(NamedTuple):

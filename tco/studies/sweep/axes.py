@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.chain.inputs import DOCUMENTS, TEXTS
+from tco.chain.texts import DOCUMENTS, TEXTS
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.units import convert, parse_quantity
 
