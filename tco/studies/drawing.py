@@ -14,10 +14,11 @@ from tco.chain.comparable import apart
 from tco.chain.draws import Draws
 from tco.chain.metrics import PRICED, perf_per_tco
 from tco.studies.asking import Asked
+from tco.studies.drawable import Drawable, drawable, why_undrawable
 from tco.studies.drivers import CENTRE, drivers_of, one_at_a_time, ways
-from tco.studies.ranges import Array, Dice, Range, ranges_of, settings_of
+from tco.studies.ranges import Array, Dice, Range, settings_of
 from tco.studies.sureness import Driver, Lead, Sureness
-from tco.studies.uncertainty import costs, evaluated, sample_of, share, spread, why_undrawable
+from tco.studies.uncertainty import costs, sample_of, share, spread
 
 if TYPE_CHECKING:
     from tco.chain.result import Result
@@ -29,7 +30,7 @@ SHOWN = ("p10", "p50", "p90")
 def drawn(asked: Sequence[Asked], baseline: str) -> list[Sureness]:
     """Draw the inputs of some scenarios, and find what became of each against the baseline."""
     dice = Dice(asked[0].catalogue, SEED, 0, DRAWS)
-    made = [why_undrawable(one) or moved(one, dice) for one in asked]
+    made = [why_undrawable(one) or moved(drawable(one), dice) for one in asked]
     pairs = [(one.result, found) for one, found in zip(asked, made, strict=True)]
     reference = next(pair for pair in pairs if pair[0].scenario == baseline)
     return [
@@ -62,22 +63,26 @@ def lead_of(result: Result, own: Moved, other: Result, found: Moved | str) -> Le
 class Moved(NamedTuple):
     """A scenario with its inputs drawn together, and each moved alone."""
 
-    asked: Asked
-    ranges: dict[str, Range]
+    asked: Drawable
     drawn: Draws
     alone: dict[str, Array] | None  # what a million output tokens cost at the places of each input; none where there are no tokens
 
+    @property
+    def ranges(self) -> dict[str, Range]:
+        """The inputs that are drawn."""
+        return self.asked.ranges
 
-def moved(asked: Asked, dice: Dice) -> Moved:
+
+def moved(asked: Drawable, dice: Dice) -> Moved:
     """Evaluate a scenario in all draws, and with every input moved alone."""
-    ranges = ranges_of(asked.result)
+    ranges = asked.ranges
     alone = one_at_a_time(list(ranges))
     places = {path: np.concatenate([dice.places(one), alone[path]]) for path, one in ranges.items()}
-    made = evaluated(asked, settings_of(ranges, places))
+    made = asked.evaluated(settings_of(ranges, places))
     some = {name: None if many is None else many[:DRAWS] for name, many in made.metrics.items()}
     found = costs(made)
     paid = None if found is None else np.where(made.meets, found[0], np.nan)[DRAWS:]
-    return Moved(asked, ranges, made._replace(metrics=some, meets=made.meets[:DRAWS]), None if paid is None else ways(list(ranges), paid))
+    return Moved(asked, made._replace(metrics=some, meets=made.meets[:DRAWS]), None if paid is None else ways(list(ranges), paid))
 
 
 def sureness(own: Moved, baseline: Moved | None, leads: dict[str, Lead]) -> Sureness:
@@ -101,6 +106,6 @@ def cost_at(side: Moved, path: str, places: Array) -> Array:
     if path not in side.ranges:
         return np.full(len(places), next(iter((side.alone or {}).values()))[CENTRE])
     still = dict.fromkeys(side.ranges, np.zeros(len(places)))
-    made = evaluated(side.asked, settings_of(side.ranges, {**still, path: places}))
+    made = side.asked.evaluated(settings_of(side.ranges, {**still, path: places}))
     found = costs(made)
     return np.full(len(places), np.nan) if found is None else np.where(made.meets, found[0], np.nan)

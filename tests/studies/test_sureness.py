@@ -7,11 +7,12 @@ import pytest
 
 import tco
 from tco.studies.asking import HEADLINE, evaluate_each
+from tco.studies.drawable import drawable
 from tco.studies.drawing import DRAWS, SEED
 from tco.studies.drivers import PLACES, drivers_of, flip, one_at_a_time, ways
 from tco.studies.ranges import P95, Range, ranges_of
 from tco.studies.sureness import sureness_of
-from tco.studies.uncertainty import COST, evaluated, share, spread
+from tco.studies.uncertainty import COST, share, spread
 from tests.cli import document
 from tests.cli import tco as command
 
@@ -40,7 +41,7 @@ def test_drivers_swing_as_the_chain_does_and_flip_where_the_ratio_is_one(name):
         costs = []
         for side in (GB200, name):
             own = driver.path in cases[side].result.inputs
-            made = evaluated(cases[side], {driver.path: (np.array(wanted), one.unit)} if own else {"terms.rate": (np.full(3, 0.09), "")})
+            made = drawable(cases[side]).evaluated({driver.path: (np.array(wanted), one.unit)} if own else {"terms.rate": (np.full(3, 0.09), "")})
             costs.append(np.where(made.meets, made.metrics[COST], np.nan))
         low, high, there = costs[0] / costs[1]
         if np.isfinite(low) and np.isfinite(high):

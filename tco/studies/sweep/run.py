@@ -13,20 +13,10 @@ from tco.studies.sweep.folder import Folder, claim, name_of
 from tco.studies.sweep.job import Job, job_of
 from tco.studies.sweep.partition import table_of
 from tco.studies.sweep.study import read_study
-from tco.studies.sweep.work import done_by
+from tco.studies.sweep.work import Progress, done_by
 
 MAX_CASES = 100_000_000
 COMPRESSION = "zstd"  # of numbers that hardly repeat it is the smallest for the time
-
-
-class Progress(NamedTuple):
-    """How far a sweep is."""
-
-    cases: int
-    found: int  # in the folder when it began
-    made: int  # since
-    partitions: int  # of which there are ...
-    finished: int
 
 
 class Sweep(NamedTuple):

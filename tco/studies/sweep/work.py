@@ -5,13 +5,23 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from tco.foundation.errors import UsageError
 from tco.studies.sweep.ground import Ground
 
 TRIM, MMAP = (-1, 2**28), (-3, 2**25)  # options of mallopt with bytes: what may lie free, and what is asked of the system by itself
 Make = Callable[[int], Any]
+
+
+class Progress(NamedTuple):
+    """How far a study is."""
+
+    cases: int
+    found: int  # in the folder when it began
+    made: int  # since
+    partitions: int  # of which there are ...
+    finished: int
 
 
 def done_by(workers: int | None, cluster: str | None, ground: Callable[[], Ground], make: Make, numbers: Iterable[int]) -> Iterator[tuple[int, Any]]:
