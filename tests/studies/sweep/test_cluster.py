@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -80,22 +81,21 @@ def test_a_worker_that_is_killed_changes_no_byte(processes, tmp_path):
     assert bytes_of(folder) == bytes_of(tmp_path / "alone")
 
 
-MANY = ("uncertainty", "trn3-nl72x2", "--samples", "70000", "--seed", "5", "--format", "json")  # three blocks
-
-
 def test_draws_made_by_workers_are_the_same_to_the_byte(processes):
-    """By two workers, of which one is killed once a block is made, and by the one that is left."""
-    alone = cli(*MANY)
+    """By two workers, of which one is killed once a block is made."""
+    asked = partial(tco.uncertainty, "trn3-nl72x2", samples=40_000, seed=5)  # two blocks
     lost, _ = processes.worker(), processes.worker()
-    found = tco.uncertainty("trn3-nl72x2", samples=70_000, seed=5, cluster=processes.address, tell=lambda _: lost.kill())
-    assert lost.poll() is not None
-    assert found.to_frame().equals(tco.uncertainty("trn3-nl72x2", samples=70_000, seed=5).to_frame())
-    assert cli(*MANY, "--cluster", processes.address).stdout == alone.stdout
+    found = asked(cluster=processes.address, tell=lambda _: lost.kill())
+    assert lost.wait() != 0
+    assert found.to_frame().equals(asked().to_frame())
+
+
+FEW = ("uncertainty", "b200-hgx8", "--samples", "100", "--format", "json")
 
 
 def test_draws_on_data_of_ones_own_are_the_same(processes, own):
     own.parts("b200,price,41000,USD,30000,60000,2025-11,estimate,tco-estimate-2026,,")
-    words = ("uncertainty", "b200-hgx8", "--data", own.folder, "--samples", "100", "--format", "json")
+    words = (*FEW, "--data", own.folder)
     processes.worker()
     made = cli(*words, "--cluster", processes.address)
     assert made.exit_code == 0, made.stderr
@@ -122,7 +122,7 @@ def test_a_worker_with_another_program_is_refused(processes, tmp_path):
     assert "the worker tcp://127.0.0.1" in done.stderr
     assert "runs tco 0.0.9+" in done.stderr
     assert not list((tmp_path / "o").glob("part-*"))
-    drawn = cli(*MANY, "--cluster", processes.address)
+    drawn = cli(*FEW, "--cluster", processes.address)
     assert drawn.exit_code == 3
     assert "runs tco 0.0.9+" in drawn.stderr
     assert not drawn.stdout
@@ -145,7 +145,7 @@ def test_a_scheduler_that_does_not_answer_is_named(tmp_path, monkeypatch):
         assert done.exit_code == 2, done.stderr
         assert "no scheduler answers" in done.stderr
         assert address in done.stderr
-    drawn = cli(*MANY, "--cluster", "tcp://127.0.0.1:1")
+    drawn = cli(*FEW, "--cluster", "tcp://127.0.0.1:1")
     assert (drawn.exit_code, drawn.stdout) == (2, "")
     assert "--cluster tcp://127.0.0.1:1: no scheduler answers" in drawn.stderr
 
