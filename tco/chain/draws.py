@@ -20,7 +20,7 @@ from tco.chain.result import Result
 from tco.chain.scenario import evaluate, run
 from tco.chain.settings import given_of
 from tco.chain.structure import Structure
-from tco.chain.workloads import job_on, server_of, without_plan
+from tco.chain.workloads import WORKLOADS, job_on, server_of, without_plan
 from tco.foundation.errors import DataError
 from tco.foundation.provenance import Input
 from tco.foundation.values import Values, as_number
@@ -246,7 +246,12 @@ def training_of_draws(inputs: Inputs, values: Values, group: Group) -> tuple[Any
     return *train_each(job, reached, formats, group.plans or [group.structure.plan]), np.nan
 
 
-WORK = {"serving": serving_of_draws, "training": training_of_draws}
+def stated_of_draws(inputs: Inputs, values: Values, group: Group) -> tuple[Any, Any, Any]:
+    """Return the rates that a scenario states: there is no target they could miss."""
+    return WORKLOADS[inputs.kind](inputs, values, group.structure.plan), True, np.nan
+
+
+WORK = {"serving": serving_of_draws, "training": training_of_draws, "stated": stated_of_draws}
 
 
 def as_row(given: Input) -> Any:

@@ -27,7 +27,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "tco diff trn3-nl72x2 gb200-nvl72 --metric capex_usd_per_chip",
         "tco diff gb200-nvl72 gb200-nvl72 --set terms.date=2026-09",
     ),
-    "uncertainty": ("tco uncertainty trn3-nl72x2 --baseline gb200-nvl72", "tco uncertainty gb200-nvl72 --samples 2000 --seed 7"),
+    "uncertainty": ("tco uncertainty trn3-nl72x2 --baseline gb200-nvl72", "tco uncertainty gb200-nvl72 --samples 1000000 --seed 7 --workers 2"),
     "sensitivity": ("tco sensitivity trn3-nl72x2", "tco sensitivity trn3-nl72x2 --metric perf_per_tco_vs_baseline"),
     "solve": (
         "tco solve gb200-nvl72 --vary terms.life --until tco_usd_per_chip_hour=+10%",

@@ -28,7 +28,7 @@ def sweep(
     from tco.outputs.document import document
     from tco.outputs.progress import Bar
     from tco.outputs.sweeps import header, rows, sweep_document, sweep_tables
-    from tco.studies.sweep.job import catalogue_on
+    from tco.studies.sweep.ground import catalogue_on
     from tco.studies.sweep.run import sweep as run
     from tco.studies.sweep.summary import summary
 

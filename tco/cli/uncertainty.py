@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -18,14 +19,21 @@ def uncertainty(
     samples: Annotated[int, typer.Option(metavar="N", help="How many draws.")] = 10_000,
     seed: Annotated[int, typer.Option(metavar="S", help="Other seeds give other draws, the same seed the same.")] = 0,
     replan: Annotated[bool, typer.Option("--replan", help="Choose plan and structure anew in every draw.")] = False,
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", help="Worker processes on this machine, each with blocks of 32,768 draws; none: this process alone.")
+    ] = None,
+    cluster: Annotated[str | None, typer.Option(metavar="ADDRESS", help="The workers of a Dask scheduler, tcp://HOST:8786.")] = None,
 ) -> None:
     """Say how sure the metrics are: draw every input within its range, and count how often the baseline is beaten."""
     from tco.cli.emit import Answer
     from tco.outputs.document import document
+    from tco.outputs.progress import Bar
     from tco.outputs.uncertainties import HEADER, notes, uncertainty_document, uncertainty_rows, uncertainty_tables
     from tco.studies import uncertainty as study
 
-    found = study.uncertainty(scenario, baseline, samples, seed, replan, given.settings, given.data)
+    with Bar(given.quiet or samples <= study.BLOCK) as bar:
+        asked = partial(study.uncertainty, scenario, baseline, samples, seed, replan, given.settings, given.data)
+        found = asked(workers=workers, cluster=cluster, tell=bar.tell)
     given.emit(
         Answer(
             lambda: document("uncertainty", found.asked.catalogue, uncertainty_document(found)),

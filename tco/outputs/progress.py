@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tco.studies.sweep.run import Progress
+    from tco.studies.sweep.work import Progress
 
 EVERY = 10.0  # seconds between two lines
 

@@ -62,12 +62,15 @@ def drawn_words(found: Sequence[Sureness]) -> list[str]:
 
 def driver_words(one: Driver) -> str:
     """Return an input with its swing and where it flips the order, in the unit the catalogue writes it in."""
-    value, unit = one.shown if one.shown and one.shown[0] else (one.value, one.unit)
-    scale = value / one.value if one.value else 1.0
-    if one.flips_at is None:
-        return f"{one.path} ({one.swing:+.2f}, does not flip)"
-    side = "below" if one.flips_at < one.value else "above"
-    return f"{one.path} ({one.swing:+.2f}, flips {side} about {significant(one.flips_at * scale, DIGITS)} {unit}".rstrip() + ")"
+    flips = "does not flip" if one.flips_at is None else f"flips {turn_words(one.flips_at, one.value, one.unit, one.shown)}"
+    return f"{one.path} ({one.swing:+.2f}, {flips})"
+
+
+def turn_words(at: float, value: float, unit: str, shown: tuple[float, str] | None) -> str:
+    """Say on which side of about which value of an input the order turns, in the unit the catalogue writes it in."""
+    number, unit = shown if shown and shown[0] else (value, unit)
+    scale = number / value if value else 1.0
+    return f"{'below' if at < value else 'above'} about {significant(at * scale, DIGITS)} {unit}".rstrip()
 
 
 def range_keys(one: Sureness) -> dict[str, Any]:

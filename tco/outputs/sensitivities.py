@@ -8,15 +8,19 @@ from tco.chain.metrics import METRICS
 from tco.foundation.provenance import SOURCED, Input
 from tco.foundation.units import convert
 from tco.outputs.document import number
+from tco.outputs.ranges import turn_words
 from tco.outputs.table import Table, significant
+from tco.studies.pairs import Pair
 from tco.studies.sensitivity import Sensitivity, Swing
 
-FIELDS = ("path", "value", "low", "high", "unit", "metric_low", "metric_high", "swing", "meets_low", "meets_high", "kind", "source")
+FIELDS = ("path", "value", "low", "high", "unit", "metric_low", "metric_high", "swing", "meets_low", "meets_high", "kind", "source", "flips_at")
 INDICES = ("first_order", "total", "first_order_error", "total_error")
-HEADER = (*FIELDS, *INDICES)
+HEADER = (*FIELDS, "narrows_by", "flips_with", *INDICES)
 SHOWN = 15  # inputs of the table; all are in CSV and JSON
+NAMED = 3  # flips below it
 HALF = 5  # marks of a bar on either side of the middle
 MISSED = "!"  # at an end where the target is not met
+LEAST = 0.01  # share of a group that is named
 
 
 def part_of(given: Input) -> str:
@@ -33,20 +37,37 @@ def in_shown_unit(given: Input) -> tuple[float, float, float, str]:
     return value, convert(given.low or 0.0, given.unit, unit), convert(given.high or 0.0, given.unit, unit), unit
 
 
+def in_its_unit(given: Input, at: float) -> float:
+    """Return a value of an input in the unit that the catalogue writes it in."""
+    return convert(at, given.unit, in_shown_unit(given)[3])
+
+
 def entries(found: Sensitivity) -> list[dict[str, Any]]:
     """Return an entry for every input."""
     rows = []
     for one in found.swings:
         given, driver = one.given, found.drivers.get(one.given.path)
-        cells = (given.path, *in_shown_unit(given), one.at_low, one.at_high, one.swing, one.meets_low, one.meets_high, given.kind, given.source)
-        row = dict(zip(FIELDS, cells, strict=True))
+        ends = (*in_shown_unit(given), one.at_low, one.at_high, one.swing, one.meets_low, one.meets_high)
+        cells = (given.path, *ends, given.kind, given.source, None if one.flips_at is None else in_its_unit(given, one.flips_at))
+        row = dict(zip(FIELDS, cells, strict=True)) | {"narrows_by": found.narrows(one)}
         rows.append(row | (dict(zip(INDICES, driver, strict=True)) if driver else {}))
     return rows
 
 
+def partners(found: Sensitivity) -> dict[str, list[str]]:
+    """Return the inputs with which each flips the order, though neither does alone."""
+    with_it: dict[str, list[str]] = {}
+    for pair in found.pairs or ():
+        for one, other in (pair.paths, pair.paths[::-1]):
+            with_it.setdefault(one, []).append(other)
+    return with_it
+
+
 def sensitivity_rows(found: Sensitivity) -> list[list[Any]]:
     """Return the CSV rows, a flag as 1 or 0."""
-    return [[int(cell) if isinstance(cell := row.get(name), bool) else cell for name in HEADER] for row in entries(found)]
+    with_it = partners(found)
+    rows = [row | {"flips_with": " ".join(with_it.get(row["path"], []))} for row in entries(found)]
+    return [[int(cell) if isinstance(cell := row.get(name), bool) else cell for name in HEADER] for row in rows]
 
 
 def sensitivity_document(found: Sensitivity) -> dict[str, Any]:
@@ -60,6 +81,7 @@ def sensitivity_document(found: Sensitivity) -> dict[str, Any]:
         "plan": plan_words(found),
         "inputs": entries(found),
         "worth_finding_out": [worth_entry(found, one) for one in found.worth],
+        "pairs_that_flip": None if found.pairs is None else [pair_entry(found, pair) for pair in found.pairs],
         "groups": {group: [{"name": key, "share": share} for key, share in found.groups(name).items()] for group, name in GROUPS.items()},
         "notes": sensitivity_notes(found),
     }
@@ -68,6 +90,18 @@ def sensitivity_document(found: Sensitivity) -> dict[str, Any]:
 def worth_entry(found: Sensitivity, one: Swing) -> dict[str, Any]:
     """Return an estimate that is worth finding out, with what knowing it does to the range."""
     return {"path": one.given.path, "kind": one.given.kind, "swing": one.swing, "share": found.share(one), "narrows_by": found.narrows(one)}
+
+
+def pair_entry(found: Sensitivity, pair: Pair) -> dict[str, Any]:
+    """Return two inputs that flip the order together, with their values there and the ratio."""
+    ends = [pair_end(found, path, at) for path, at in zip(pair.paths, pair.values, strict=True)]
+    return {"inputs": [{"path": path, "at": at, "unit": unit} for path, at, unit in ends], "metric": pair.ratio}
+
+
+def pair_end(found: Sensitivity, path: str, at: float) -> tuple[str, float, str]:
+    """Return an input of a pair with its value there, and its unit as the catalogue writes it."""
+    given = next(one.given for one in found.swings if one.given.path == path)
+    return path, in_its_unit(given, at), in_shown_unit(given)[3]
 
 
 def plan_words(found: Sensitivity) -> str:
@@ -88,7 +122,8 @@ def sensitivity_notes(found: Sensitivity) -> list[str]:
         return []
     if found.replan:
         return [f"no plan meets the workload's targets with {', '.join(ends)}"]
-    return [f"no batch of the plan meets the workload's targets with {', '.join(ends)}; --replan chooses the plan anew"]
+    said = f"no batch of the plan meets the workload's targets with {', '.join(ends)}"
+    return [f"{said}: the figure there is that of the last place before (P75, P25 or its value) that does; --replan chooses the plan anew"]
 
 
 def sensitivity_table(found: Sensitivity) -> Table:
@@ -107,7 +142,7 @@ def sensitivity_table(found: Sensitivity) -> Table:
     unit = METRICS[found.metric].unit
     title = f"{found.sides[0].centre.title}: what drives {METRICS[found.metric].label}"
     now = f"{found.metric} = {significant(found.centre, 6)} {unit}".rstrip()
-    above = [f"{now}; each input alone at its P5 and P95, the plan {plan_words(found)}"]
+    above = [f"{now}; each input alone at its P5 and P95, the plan {plan_words(found)}, its batch solved for the target"]
     return Table(columns, rows, title, above, remarks(found, len(moving)), align="lrrrlrr")
 
 
@@ -115,14 +150,31 @@ def remarks(found: Sensitivity, moving: int) -> list[str]:
     """Return the lines below the table."""
     lines = [f"{moving - SHOWN} more inputs move it less: --format csv lists all."] if moving > SHOWN else []
     lines += [f"{len(found.swings) - moving} of {len(found.swings)} inputs with a range do not move it."] if moving < len(found.swings) else []
-    shares = [f"{key} {share_words(share)}" for key, share in found.groups(part_of).items() if share >= 0.01]
-    lines += [f"Squares of the swings: {', '.join(shares)}."] if shares else []
+    for group, name in GROUPS.items():
+        shares = [f"{key} {share_words(share)}" for key, share in found.groups(name).items() if share >= LEAST]
+        lines += [f"Squares of the swings by {group}: {', '.join(shares)}."] if shares else []
     if found.worth:
         named = [f"{one.given.path} ({narrowing(found, one)})" for one in found.worth]
         lines.append(f"Worth finding out, being estimates or assumptions (~): {', '.join(named)}.")
+    lines += flip_lines(found)
     if not all(one.meets_low and one.meets_high for one in found.swings if one.swing != 0):
-        lines.append(f"{MISSED} the workload's targets are not met there.")
+        last = "" if found.replan else ": the figure is that of the last place before that meets them"
+        lines.append(f"{MISSED} the workload's targets are not met there{last}.")
     return lines
+
+
+def flip_lines(found: Sensitivity) -> list[str]:
+    """Say what flips the order, alone and in pairs."""
+    if found.pairs is None:
+        return []
+    alone = [f"{one.given.path} {turn_words(one.flips_at or 0.0, one.given.value, one.given.unit, one.given.shown)}" for one in found.flips]
+    lines = [f"Flips the order alone: {', '.join(alone)}." if alone else "No input flips the order alone."]
+    pairs = []
+    for pair in found.pairs[:NAMED]:
+        ends = [f"{path} at {significant(at)} {unit}".rstrip() for path, at, unit in (pair_end(found, *one) for one in zip(*pair[:2], strict=True))]
+        pairs.append(f"{' with '.join(ends)} ({significant(pair.ratio)})")
+    more = f"; {len(found.pairs) - NAMED} more pairs do" if len(found.pairs) > NAMED else ""
+    return [*lines, f"Two that do not alone flip it together: {', '.join(pairs)}{more}." if pairs else "No two that do not alone flip it together."]
 
 
 def narrowing(found: Sensitivity, one: Swing) -> str:

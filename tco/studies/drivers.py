@@ -1,4 +1,4 @@
-"""What an answer rests on most: each input moved alone through its range, with what that makes of the performance per cost."""
+"""Each input moved alone through its range: where it is looked at, what that makes of a metric, and where it flips the order."""
 
 from __future__ import annotations
 
@@ -39,35 +39,41 @@ def ways(paths: Sequence[str], costs: Array) -> dict[str, Array]:
     return dict(zip(paths, np.insert(beside, CENTRE, costs[0], axis=1), strict=True))
 
 
-def drivers_of(ranges: Mapping[str, Range], own: Mapping[str, Array], baseline: Mapping[str, Array], closer: Closer | None = None) -> list[Driver]:
-    """Return the inputs that move the performance per cost most.
+def ends_of(values: Array) -> tuple[float, float]:
+    """Return what a metric is at the low and at the high of an input; where the target is missed there, at the last place before that meets it."""
+    known = values[np.isfinite(values)]
+    return (float(known[0]), float(known[-1])) if len(known) else (float("nan"), float("nan"))
 
-    An input that only one of the two rests on leaves the other where it is. A place that misses the target has no cost, and the swing
-    ends at the last that has one.
-    """
+
+def ratios_of(ranges: Mapping[str, Range], own: Mapping[str, Array], baseline: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the performance per cost at the places of each input; one that only one of the two rests on leaves the other where it is."""
     still = [np.full(BESIDE + 1, next(iter(costs.values()))[CENTRE]) for costs in (own, baseline)]
+    return {path: perf_per_tco(baseline.get(path, still[1]), own.get(path, still[0])) for path in ranges}
+
+
+def drivers_of(ranges: Mapping[str, Range], own: Mapping[str, Array], baseline: Mapping[str, Array], closer: Closer | None = None) -> list[Driver]:
+    """Return the inputs that move the performance per cost most."""
     found = {}
-    for path in ranges:
-        ratios = perf_per_tco(baseline.get(path, still[1]), own.get(path, still[0]))
-        known = ratios[np.isfinite(ratios)]
-        if len(known) > 1 and known[-1] != known[0]:
-            found[path] = (float(known[-1] - known[0]), ratios)
+    for path, ratios in ratios_of(ranges, own, baseline).items():
+        low, high = ends_of(ratios)
+        if high != low and np.isfinite(high):
+            found[path] = (high - low, ratios)
     most = sorted(found.items(), key=lambda item: (-abs(item[1][0]), item[0]))[:NAMED]
     return [
-        Driver(path, swing, flip(ranges[path], ratios, closer), ranges[path].unit, ranges[path].value, ranges[path].shown)
+        Driver(path, swing, flip(ranges[path], ratios, places_of(ranges[path]), closer), ranges[path].unit, ranges[path].value, ranges[path].shown)
         for path, (swing, ratios) in most
     ]
 
 
-def flip(one: Range, ratios: Array, closer: Closer | None = None) -> float | None:
-    """Return where a ratio passes one, nearest to the input's value.
+def flip(one: Range, ratios: Array, places: Array, closer: Closer | None = None) -> float | None:
+    """Return where a ratio that is known at some places of an input, its value in their middle, passes one nearest to that value.
 
     Between two places its logarithm is taken to be a line, which near a target that is just met it is not: there it is looked at `closer`.
     """
-    sides, places = [], places_of(one)
+    sides, centre = [], len(places) // 2
     for step in (-1, 1):
-        for near in (CENTRE, CENTRE + step):
-            far = near + step
+        for far in range(centre + step, len(places) if step > 0 else -1, step):
+            near = far - step
             if np.isfinite(ratios[[near, far]]).all() and (ratios[far] > 1) != (ratios[near] > 1):
                 sides.append(places[far] if one.shape == STEPS else passed(places[[near, far]], ratios[[near, far]], one.path, closer))
                 break

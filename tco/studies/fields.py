@@ -16,7 +16,7 @@ from tco.chain.inputs import bounds
 from tco.chain.metrics import METRICS
 from tco.foundation.errors import DataError, UsageError, unknown
 from tco.foundation.units import convert
-from tco.studies.sensitivity import replanned
+from tco.studies.plans import replanned
 from tco.studies.sides import Array, Side, side_of
 from tco.studies.solve import Amount, amount_of, end_of
 

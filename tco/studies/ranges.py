@@ -97,7 +97,7 @@ class Dice:
     """Random places of inputs: those of draw i rest on the seed, the path and i alone, so that scenarios share those of a common input."""
 
     def __init__(self, catalogue: Catalogue, seed: int, start: int, stop: int) -> None:
-        self.catalogue, self.seed = catalogue, np.array([seed], dtype=np.uint64)
+        self.catalogue, self.seed, self.count = catalogue, np.array([seed], dtype=np.uint64), stop - start
         self.pairs = np.arange(start // 2, (stop + 1) // 2, dtype=np.uint64) * np.uint64(2)
         self.own = slice(start % 2, start % 2 + stop - start)  # of the draws of these pairs
         self.thrown: dict[str, Array] = {}

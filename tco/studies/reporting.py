@@ -17,8 +17,9 @@ from tco.foundation.values import as_number
 from tco.studies.asking import Asked, catalogue_of, compared, evaluate_each
 from tco.studies.fields import Field, field_of
 from tco.studies.frontier import Frontier, frontier_of, mark_cheapest
+from tco.studies.plans import decides
 from tco.studies.pools import pool_of
-from tco.studies.sensitivity import Sensitivity, decides, sensitivity
+from tco.studies.sensitivity import Sensitivity, sensitivity
 from tco.studies.sureness import Sureness, sureness_of
 
 T = TypeVar("T")

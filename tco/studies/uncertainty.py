@@ -6,23 +6,28 @@ of its workload serves nobody: it is counted, and has no price.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tco.chain import metrics as joined
 from tco.chain.comparable import apart
-from tco.chain.draws import CELLS, Draws, evaluate_draws
+from tco.chain.draws import CELLS, Draws
 from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS
 from tco.foundation.errors import DataError
 from tco.studies.asking import Asked, compared, evaluate_each
-from tco.studies.ranges import Array, Dice, Range, ranges_of, settings_of
+from tco.studies.drawable import Drawable, drawable
+from tco.studies.ranges import Array, Dice, Range
+
+if TYPE_CHECKING:
+    from tco.studies.sweep.work import Progress
 
 PERCENTILES = {"p5": 5.0, "p10": 10.0, "p50": 50.0, "p90": 90.0, "p95": 95.0}
 COST = "usd_per_million_output_tokens"
-SAMPLES = 10_000
+SAMPLES, MOST = 10_000, 10_000_000
+BLOCK = CELLS  # draws that are evaluated together, however many there are and whoever makes them
 
 
 class Sample(NamedTuple):
@@ -68,8 +73,15 @@ def uncertainty(
     replan: bool = False,
     set: Mapping[str, str] | None = None,  # noqa: A002
     data: Path | None = None,
+    *,
+    workers: int | None = None,
+    cluster: str | None = None,
+    tell: Callable[[Progress], None] | None = None,
 ) -> Uncertainty:
     """Draw every input with a range, and return what becomes of each metric; with `replan` each draw decides its plan and structure anew.
+
+    A draw rests on the seed, its number and its block alone: blocks made by so many `workers` of this machine, or by those of a Dask
+    `cluster` (`tcp://host:8786`), are the same to the byte as those made here. `tell` is called after each with how far it is.
 
     >>> found = uncertainty("gb200-nvl72", samples=200)
     >>> hour = spread(found.sample.metrics["tco_usd_per_chip_hour"])
@@ -78,6 +90,8 @@ def uncertainty(
     """
     if samples < 2:
         raise DataError(f"{samples} draws tell nothing of a range, expected 2 or more")
+    if samples > MOST:
+        raise DataError(f"{samples:,} draws are more than the {MOST:,} that are kept at once; a study with [draw] writes them to files: tco sweep")
     if not 0 <= seed < 2**64:
         raise DataError(f"seed {seed} is none, expected a whole number from 0 to 2^64 - 1")
     names = [scenario] if baseline in (None, scenario) else [scenario, str(baseline)]
@@ -86,58 +100,47 @@ def uncertainty(
         results = compared([one.result for one in asked], asked[-1].result.scenario).results
         asked = [one._replace(result=result) for one, result in zip(asked, results, strict=True)]
     own, other = asked[0], None if baseline is None else asked[-1]
-    alike = None if other is None or apart(own.result, other.result) else other
-    for one in asked:
-        refuse_undrawable(one)
-    parts = [drawn(own, alike, dice, replan) for dice in pieces(own, seed, samples)]
-    ranges = {path: found for one in asked for path, found in ranges_of(one.result).items()}
+    sides = {one.name: drawable(one) for one in asked}
+    alike = None if other is None or apart(own.result, other.result) else sides[other.name]
+    parts = blocks(Lot(sides[own.name], alike, seed, samples, replan), workers, cluster, tell)
+    ranges = {path: found for one in sides.values() for path, found in one.ranges.items()}
     return Uncertainty(own, other, seed, dict(sorted(ranges.items())), joint(parts), replan)
 
 
-def pieces(asked: Asked, seed: int, samples: int) -> Iterator[Dice]:
-    """Yield the dice of draws in pieces that fit memory, whatever their number."""
-    for start in range(0, samples, CELLS):
-        yield Dice(asked.catalogue, seed, start, min(start + CELLS, samples))
+# ---------------------------------------------------------------- blocks of draws
+class Lot(NamedTuple):
+    """All that the draws of a study follow from, beside their number; what is in the same block of them is evaluated together."""
+
+    own: Drawable
+    baseline: Drawable | None
+    seed: int
+    samples: int
+    replan: bool
+
+    def block(self, number: int) -> Sample:
+        """Draw the scenario and its baseline with the same dice."""
+        start = number * BLOCK
+        dice = Dice(self.own.catalogue, self.seed, start, min(start + BLOCK, self.samples))
+        found = self.own.drawn(dice, self.replan)
+        other = None if self.baseline is None else found if self.baseline is self.own else self.baseline.drawn(dice, self.replan)
+        return sample_of(found, other)
 
 
-def refuse_undrawable(asked: Asked) -> None:
-    """Refuse what has nothing to draw, with the reason."""
-    if (why := why_undrawable(asked)) is not None:
-        raise DataError(f"{asked.name}: {why}")
+def blocks(lot: Lot, workers: int | None, cluster: str | None, tell: Callable[[Progress], None] | None) -> list[Sample]:
+    """Return the draws of a study block by block, whoever makes them."""
+    from tco.studies.sweep.ground import folders_of, ground_on
+    from tco.studies.sweep.work import Progress, done_by
 
-
-def why_undrawable(asked: Asked) -> str | None:
-    """Say why a scenario cannot be drawn, if so."""
-    result = asked.result
-    if asked.saved:
-        return "it was saved on other data, and has no draws; name its scenario"
-    if result.texts["workload.kind"] == "stated":
-        return "its rates are stated, not computed: nothing of them is drawn"
-    if result.plan is None:
-        return f"no plan meets the target even at the centre: {result.serving.reason if result.serving else ''}"
-    if result.metrics["tco_usd_per_chip_hour"] is None:
-        return "it does not fit its site"
-    return None if ranges_of(result) else "no input of it has a range"
-
-
-def draws_of(asked: Asked, dice: Dice, replan: bool = False) -> Draws:
-    """Evaluate a scenario in the draws that its dice give."""
-    ranges = ranges_of(asked.result)
-    settings = settings_of(ranges, {path: dice.places(one) for path, one in ranges.items()})
-    return evaluated(asked, settings, replan)
-
-
-def evaluated(asked: Asked, settings: Mapping[str, tuple[Array, str]], replan: bool = False) -> Draws:
-    """Evaluate a scenario for many values of its inputs, on the structure of its result unless each decides its own."""
-    structure = None if replan else asked.result.structure
-    return evaluate_draws(asked.name, {**asked.settings, **settings}, structure=structure, replan=replan, catalogue=asked.catalogue)
-
-
-def drawn(own: Asked, baseline: Asked | None, dice: Dice, replan: bool) -> Sample:
-    """Draw a scenario and its baseline with the same dice."""
-    found = draws_of(own, dice, replan)
-    other = None if baseline is None else found if baseline is own else draws_of(baseline, dice, replan)
-    return sample_of(found, other)
+    count = -(-lot.samples // BLOCK)
+    catalogues = [one.catalogue for one in (lot.own, lot.baseline) if one is not None]
+    found: dict[int, Sample] = {}
+    progress = Progress(lot.samples, 0, 0, count, 0)
+    for number, sample in done_by(workers, cluster, lambda: ground_on(tuple(map(folders_of, catalogues))), lot.block, range(count)):
+        found[number] = sample
+        progress = progress._replace(made=progress.made + len(sample.meets), finished=progress.finished + 1)
+        if tell is not None:
+            tell(progress)
+    return [found[number] for number in range(count)]
 
 
 def sample_of(own: Draws, baseline: Draws | None) -> Sample:

@@ -30,6 +30,7 @@ LONG = (
     "tco frontier",
     "tco sensitivity",
     "tco solve",
+    "tco uncertainty gb200-nvl72 --samples 1000000",
 )
 QUICK = [line for line in LINES if not line.startswith(LONG)]
 

@@ -2,41 +2,94 @@
 
 from __future__ import annotations
 
+from functools import cache, partial
+from itertools import combinations, product
+
 import numpy as np
 import pytest
 from scipy.stats import norm
 
 import tco
+from tco.chain.metrics import PERFORMANCE
+from tco.chain.plans import plain_plan
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.provenance import Input
+from tco.outputs.sensitivities import GROUPS, HEADER, sensitivity_document, sensitivity_rows, sensitivity_table
+from tco.studies.asking import HEADLINE, evaluate_each
+from tco.studies.beliefs import P75, P95
+from tco.studies.drawable import drawable
+from tco.studies.drivers import CENTRE, places_of
+from tco.studies.knowing import first_order, narrowing
+from tco.studies.moving import valued
+from tco.studies.pairs import pairs_that_flip
+from tco.studies.ranges import Dice, Range, loadings, range_of, settings_of
 from tco.studies.sensitivity import sensitivity, spread
+from tco.studies.sureness import sureness_of
 from tests.cli import document
 from tests.cli import tco as command
 from tests.shipped import CATALOGUE
 
-TRN3, GB200, A100 = "trn3-nl72x2", "gb200-nvl72", "train-gpt3-175b-a100x64"
+TRN3, GB200, MI450X, A100 = "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72", "train-gpt3-175b-a100x64"
 TOKEN, HOUR, RATIO = "usd_per_million_output_tokens", "tco_usd_per_chip_hour", "perf_per_tco_vs_baseline"
+PLACES = np.array([-P95, -P75, 0, P75, P95])  # of an input about a median
 
 
 def tco_lines(*arguments):
     return command(*arguments).stdout.splitlines()
 
 
+asked = cache(sensitivity)
+evaluate = cache(partial(tco.evaluate, catalogue=CATALOGUE))
+
+
+def solved(name, path, values, metric):
+    """A metric for some values of one input: the plan's axes held, its batch solved for the target; nan where no batch meets it."""
+    base = evaluate(name)
+    made = tco.evaluate_draws(name, {path: (np.array(values), base.inputs[path].unit)}, structure=base.structure, catalogue=CATALOGUE)
+    return np.where(made.meets, made.metrics[metric], np.nan) if metric in PERFORMANCE else made.metrics[metric]
+
+
 @pytest.mark.parametrize(("name", "metric"), [(TRN3, TOKEN), (GB200, HOUR), (A100, "train_usd_per_trillion_tokens")])
 def test_every_end_is_that_of_the_input_set_alone(name, metric):
-    found = sensitivity(name, metric)
-    base = tco.evaluate(name, catalogue=CATALOGUE)
+    found, base = asked(name, metric), evaluate(name)
     assert found.centre == pytest.approx(base.metrics[metric], rel=1e-12)
-    for one in [*found.swings[:6], *found.swings[40:44], *(one for one in found.swings if one.given.path.startswith("cluster."))]:
+    for one in [*found.swings[:8], *found.swings[40:43], *(one for one in found.swings if one.given.path.startswith("cluster."))]:
+        given = one.given
+        if given.path in ("cluster.chips", "cluster.oversubscription"):
+            each = [tco.evaluate(name, {given.path: (end, given.unit)}, base.plan, catalogue=CATALOGUE) for end in (given.low, given.high)]
+            assert (one.at_low, one.at_high) == pytest.approx(tuple(alone.metrics[metric] for alone in each), rel=1e-12), given.path
+            continue
+        many = solved(name, given.path, range_of(given).at(places_of(range_of(given))), metric)
+        known = many[np.isfinite(many)]  # an end that misses the target is the last place before it that does not
+        assert (one.at_low, one.at_high) == pytest.approx((known[0], known[-1]), rel=1e-9), given.path
+        assert (one.meets_low, one.meets_high) == tuple(np.isfinite(many[[0, -1]])), given.path
+
+
+def test_the_batch_of_an_end_is_the_best_that_a_search_of_batches_finds():
+    """Held against the search itself, on the axes of the plan at the centre: it looks at batches of a grid, so that it finds a little less."""
+    plan = {axis: str(size) for axis, size in plain_plan(tco.evaluate(TRN3, catalogue=CATALOGUE).plan).items() if axis in ("tp", "dp", "ep", "pp")}
+    swings = {one.given.path: one for one in asked(TRN3, TOKEN).swings}
+    for path in ("performance.serving.kernels_latent", "performance.trainium.stream_efficiency", "performance.trainium.flash_efficiency_bf16"):
+        one = swings[path]
         for end, value in ((one.given.low, one.at_low), (one.given.high, one.at_high)):
-            structure = None if one.given.path in ("cluster.chips", "cluster.oversubscription") else base.structure
-            plan = base.plan if structure is None else None
-            alone = tco.evaluate(name, {one.given.path: (end, one.given.unit)}, plan, structure=structure, catalogue=CATALOGUE)
-            assert value == pytest.approx(alone.metrics[metric], rel=1e-12), one.given.path
+            alone = tco.evaluate(TRN3, {path: (end, one.given.unit)}, plan, catalogue=CATALOGUE).metrics[TOKEN]
+            assert 0.97 * alone < value < 1.03 * alone, path
+
+
+@pytest.mark.parametrize("name", [TRN3, MI450X])
+def test_compare_names_the_same_drivers_with_the_same_figures(name):
+    """One ranking: what stands below the table of `compare` is the head of this one, flips and all."""
+    sure = dict(zip(HEADLINE, sureness_of(evaluate_each(HEADLINE, None, {}), GB200), strict=True))[name]
+    swings = {one.given.path: one for one in asked(name, RATIO).swings}
+    for one in sure.drivers:
+        assert swings[one.path].swing == pytest.approx(one.swing, rel=1e-9)
+        assert swings[one.path].flips_at == (None if one.flips_at is None else pytest.approx(one.flips_at, rel=1e-9))
+    steady = [path for path in swings if not path.startswith("cluster.")]
+    assert [one.path for one in sure.drivers] == steady[:3]
 
 
 def test_the_largest_swing_comes_first_and_every_input_with_a_range_is_there():
-    found = sensitivity(TRN3, TOKEN)
+    found = asked(TRN3, TOKEN)
     swings = [abs(one.swing) for one in found.swings]
     assert swings == sorted(swings, reverse=True)
     inputs = tco.evaluate(TRN3, catalogue=CATALOGUE).inputs
@@ -49,26 +102,27 @@ def test_an_input_that_is_set_has_no_range():
 
 
 def test_a_ratio_moves_both_sides_together():
-    found = sensitivity(TRN3, RATIO)
+    found = asked(TRN3, RATIO)
     own, other = (tco.evaluate(name, catalogue=CATALOGUE) for name in (TRN3, GB200))
     assert found.centre == pytest.approx(other.metrics[TOKEN] / own.metrics[TOKEN], rel=1e-12)
     by_path = {one.given.path: one for one in found.swings}
     assert by_path["terms.utilisation"].swing == 0  # common to both, it cancels
     chip = by_path["parts.gb200-gpu.price"]
-    set_high = tco.evaluate(GB200, {"parts.gb200-gpu.price": (chip.given.high, "USD")}, structure=other.structure, catalogue=CATALOGUE)
-    assert chip.at_high == pytest.approx(set_high.metrics[TOKEN] / own.metrics[TOKEN], rel=1e-12)
+    theirs = solved(GB200, chip.given.path, [chip.given.high], TOKEN)[0]
+    mine = solved(TRN3, "terms.rate", [own.inputs["terms.rate"].value], TOKEN)[0]
+    assert chip.at_high == pytest.approx(theirs / mine, rel=1e-12)
     assert chip.swing > 0
 
 
 def test_an_end_at_which_the_plan_misses_the_target_is_marked():
-    held = sensitivity(TRN3, TOKEN)
+    held = asked(TRN3, TOKEN)
     missed = {one.given.path: one for one in held.swings if not one.meets_high}
     assert missed
-    base = tco.evaluate(TRN3, catalogue=CATALOGUE)
+    base = evaluate(TRN3)
     for path, one in missed.items():
         high = {path: (np.array([one.given.high]), one.given.unit)}
         assert not tco.evaluate_draws(TRN3, high, structure=base.structure, catalogue=CATALOGUE).meets[0]
-    assert all(one.meets_low and one.meets_high for one in sensitivity(TRN3, HOUR).swings)  # a price per hour has no target to miss
+    assert all(one.meets_low and one.meets_high for one in asked(TRN3, HOUR).swings)  # a price per hour has no target to miss
     lines = tco_lines("sensitivity", TRN3)
     assert any("!" in line for line in lines if line.startswith(next(iter(missed))))
     assert lines[-1].startswith("! ")
@@ -88,20 +142,184 @@ def test_plans_chosen_anew_are_those_of_a_search_and_an_end_without_one_has_no_p
     assert without
 
 
-def test_what_is_worth_finding_out_is_guessed_and_moves_most():
-    found = sensitivity(GB200, HOUR)
+def nested(name, metric, path, places=200, draws=60):
+    """By which share knowing one input narrows the standard deviation of a metric's logarithm: all others drawn anew at each of its values."""
+    (case,) = evaluate_each([name], None, {})
+    one = drawable(case)
+    assert not loadings(CATALOGUE, path)  # else others would have to move with it
+    dice = Dice(CATALOGUE, 31, 0, places * draws)
+    at = {other: dice.places(its) for other, its in one.ranges.items()}
+    at[path] = np.repeat(norm.ppf((np.arange(places) + 0.5) / places), draws)
+    many = np.log(valued(one.evaluated(settings_of(one.ranges, at)), metric)).reshape(places, draws)
+    groups = [group[np.isfinite(group)] for group in many if np.isfinite(group).sum() > 1]
+    within = sum(group.var() * len(group) for group in groups) / sum(len(group) - 1 for group in groups)
+    return 1 - np.sqrt(within / np.concatenate(groups).var(ddof=1))
+
+
+@pytest.mark.parametrize(("name", "metric", "count"), [(GB200, HOUR, 2), (TRN3, TOKEN, 1)])
+def test_what_knowing_an_input_narrows_is_what_nested_draws_say(name, metric, count):
+    found = asked(name, metric)
+    for one in sorted(found.swings, key=lambda one: -found.narrows(one))[:count]:
+        assert found.narrows(one) == pytest.approx(nested(name, metric, one.given.path), abs=0.02), one.given.path
+        assert found.narrows(one) > 0.1
+
+
+def test_what_is_worth_finding_out_is_guessed_and_narrows_most():
+    found = asked(GB200, HOUR)
     assert len(found.worth) == 3
     guessed = [one for one in found.swings if one.given.kind in ("estimate", "assumed")]
-    assert found.worth == guessed[:3]
-    assert found.share(found.worth[0]) == pytest.approx(found.worth[0].swing ** 2 / sum(one.swing**2 for one in found.swings))
+    assert found.worth == sorted(guessed, key=found.narrows, reverse=True)[:3]
 
 
-def test_shares_of_groups_come_to_one():
-    groups = sensitivity(GB200, HOUR).groups(lambda given: given.kind)
+def test_the_share_of_an_input_is_that_of_closed_forms():
+    """Of log y = 2 a + b + c^2 of normal deviates the variances are 4, 1 and 2; one that moves nothing has no share, and few draws say nothing."""
+    deviates = dict(zip("abcd", np.random.default_rng(3).standard_normal((4, 20_000)), strict=True))
+    values = np.exp(2 * deviates["a"] + deviates["b"] + deviates["c"] ** 2)
+    assert first_order(values, deviates) == pytest.approx({"a": 4 / 7, "b": 1 / 7, "c": 2 / 7, "d": 0}, abs=0.01)
+    values[50:] = np.nan
+    assert first_order(values, deviates) == {}
+    assert narrowing(0.75) == 0.5
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_shares_of_groups_come_to_one_and_are_those_of_their_inputs(group):
+    found, name = asked(GB200, HOUR), GROUPS[group]
+    groups = found.groups(name)
     assert sum(groups.values()) == pytest.approx(1)
     assert list(groups.values()) == sorted(groups.values(), reverse=True)
+    squares = {key: sum(one.swing**2 for one in found.swings if name(one.given) == key) for key in groups}
+    assert groups == pytest.approx({key: many / sum(squares.values()) for key, many in squares.items()})
 
 
+def test_rates_that_are_stated_have_no_target_to_miss():
+    found = sensitivity(GB200, HOUR, set={"workload": "stated"})
+    assert found.swings[0].swing
+    assert all(one.meets_low and one.meets_high for one in found.swings)
+
+
+# ---------------------------------------------------------------- what flips the order
+class Law:
+    """A ratio that is a known function of the places of some inputs, in the place of the chain."""
+
+    pairs = 1024
+
+    def __init__(self, function):
+        self.function = function
+
+    def places(self, one):
+        return PLACES
+
+    def together(self, places):
+        count = len(next(iter(places.values())))
+        return self.function({path: places.get(path, np.zeros(count)) for path in "abcdefg"})
+
+    def ways(self):
+        return {path: self.together({path: PLACES}) for path in "abcdefg"}
+
+
+LAWS = {
+    "a power law": lambda at: 0.6 * np.exp(0.25 * at["a"] - 0.2 * at["b"] + 0.15 * at["c"] + 0.12 * at["d"] + 0.02 * at["e"] + 0.4 * at["f"]),
+    "from above": lambda at: 1.7 * np.exp(0.25 * at["a"] - 0.2 * at["b"] + 0.15 * at["c"] + 0.12 * at["d"] + 0.02 * at["e"]),
+    "inputs that strengthen each other": lambda at: 0.6 * np.exp(0.1 * at["a"] + 0.1 * at["b"] + 0.08 * at["a"] * at["b"] + 0.13 * at["c"]),
+    "a target that both together miss": lambda at: np.where(at["a"] - at["b"] > 3, np.nan, 0.6 * np.exp(0.25 * at["a"] - 0.25 * at["b"])),
+    "none": lambda at: 0.1 * np.exp(0.1 * at["a"] + 0.1 * at["b"]),
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_pairs_that_flip_are_those_of_all_pairs_at_all_places(name):
+    law, wanted = Law(LAWS[name]), {}
+    ranges = {path: Range(path, 1.0, 2.0, 4.0, "", 0.0, 1e9, False, None, "a" if path == "g" else path) for path in "abcdefg"}
+    ways = law.ways()
+    above = ways["a"][CENTRE] > 1
+    alone = {path for path, way in ways.items() if (way[np.isfinite(way)] > 1).any() != above or (way[np.isfinite(way)] > 1).all() != above}
+    for pair in combinations("abcdef", 2):
+        grid = np.array(list(product(PLACES, PLACES)))
+        many = law.together({path: grid[:, at] for at, path in enumerate(pair)})
+        flips = np.isfinite(many) & ((many > 1) != above)
+        if flips.any() and not alone & {*pair}:
+            wanted[pair] = (many[flips].min if above else many[flips].max)()
+    found = pairs_that_flip(ranges, ways, law)
+    assert {tuple(sorted(one.paths)): one.ratio for one in found} == pytest.approx(wanted)
+    assert [one.ratio for one in found] == sorted((one.ratio for one in found), reverse=not above)
+    for one in found:
+        places = {path: np.array([np.log(value / 2) / np.log(2) * P95]) for path, value in zip(one.paths, one.values, strict=True)}
+        assert law.together(places) == pytest.approx([one.ratio])
+    assert bool(found) == (name != "none")
+
+
+def test_inputs_that_draw_alike_and_those_that_decide_what_exists_are_no_pair():
+    law = Law(lambda at: 0.6 * np.exp(0.25 * at["a"] + 0.25 * at["b"]))
+    ranges = {path: Range(path, 1.0, 2.0, 4.0, "", 0.0, 1e9, False, None, path) for path in "abcdefg"}
+    assert [one.paths for one in pairs_that_flip(ranges, law.ways(), law)] == [("a", "b")]
+    assert not pairs_that_flip(ranges | {"b": ranges["b"]._replace(leader="a")}, law.ways(), law)
+    assert not pairs_that_flip(ranges | {"b": ranges["b"]._replace(steps=True)}, law.ways(), law)
+
+
+def test_the_chain_flips_where_it_is_said_to_and_at_no_other_pair():
+    """Of the strongest inputs that do not flip the order alone, every pair at all corners, each asked of the chain as settings."""
+    found = asked(MI450X, RATIO)
+    own, other = found.sides
+    strongest = [one.given for one in found.swings if one.flips_at is None and not one.given.path.startswith("cluster.")][:14]
+    pairs = list(combinations(strongest, 2))
+    wanted = set()
+    for ends in product(("low", "high"), repeat=2):
+        costs = []
+        for side in (other, own):
+            moved = {given.path: np.full(len(pairs), given.value) for given in strongest if given.path in side.centre.inputs}
+            for at, pair in enumerate(pairs):
+                for given, end in zip(pair, ends, strict=True):
+                    if given.path in moved:
+                        moved[given.path][at] = getattr(given, end)
+            units = {path: (many, side.centre.inputs[path].unit) for path, many in moved.items()}
+            made = tco.evaluate_draws(side.scenario.name, units, structure=side.centre.structure, catalogue=CATALOGUE)
+            costs.append(np.where(made.meets, made.metrics[TOKEN], np.nan))
+        ratios = costs[0] / costs[1]
+        wanted |= {frozenset(given.path for given in pairs[at]) for at in np.flatnonzero(np.isfinite(ratios) & (ratios < 1))}
+    names = {given.path for given in strongest}
+    assert found.centre > 1
+    assert {frozenset(one.paths) for one in found.pairs if {*one.paths} <= names} == wanted
+    assert len(wanted) > 5
+    alone = {one.given.path for one in found.flips}
+    assert alone
+    assert not any(alone & {*one.paths} for one in found.pairs)
+
+
+def test_flips_of_plans_chosen_anew_are_those_of_a_search():
+    found = sensitivity(MI450X, RATIO, replan=True)
+    one, units = found.pairs[0], {swing.given.path: swing.given.unit for swing in found.swings}
+    given = {path: (value, units[path]) for path, value in zip(one.paths, one.values, strict=True)}
+    costs = []
+    for name in (GB200, MI450X):
+        own = {path: value for path, value in given.items() if path in evaluate(name).inputs}
+        costs.append(tco.evaluate(name, own, catalogue=CATALOGUE).metrics[TOKEN])
+    assert costs[0] / costs[1] == pytest.approx(one.ratio, rel=0.05)
+    assert len(found.flips) >= 2
+
+
+def test_flips_stand_in_table_document_and_csv():
+    found = document("sensitivity", MI450X, "--metric", RATIO)
+    first = found["pairs_that_flip"][0]
+    a, b = (one["path"] for one in first["inputs"])
+    assert first["metric"] < 1 < found["metric_value"]
+    lines = sensitivity_table(asked(MI450X, RATIO)).below
+    (line,) = (line for line in lines if line.startswith("Two that do not alone flip it together: "))
+    assert f"{a} at " in line
+    assert f"{b} at " in line
+    (line,) = (line for line in lines if line.startswith("Flips the order alone: "))
+    alone = [row for row in found["inputs"] if row["flips_at"] is not None]
+    assert alone
+    assert all(f"{row['path']} {'below' if row['flips_at'] < row['value'] else 'above'} about" in line for row in alone)
+    rows = {row[0]: dict(zip(HEADER, row, strict=True)) for row in sensitivity_rows(asked(MI450X, RATIO))}
+    assert b in rows[a]["flips_with"].split()
+    assert rows[alone[0]["path"]]["flips_at"] == alone[0]["flips_at"]
+    far = sensitivity_table(asked("trn3-nl32x2", RATIO)).below
+    assert {"No input flips the order alone.", "No two that do not alone flip it together."} <= {*far}
+    assert not any("flip" in line for line in sensitivity_table(asked(GB200, HOUR)).below)
+    assert sensitivity_document(asked(GB200, HOUR))["pairs_that_flip"] is None
+
+
+# ---------------------------------------------------------------- all together
 def test_first_order_indices_of_a_price_that_is_nearly_a_sum_come_to_one():
     found = sensitivity(GB200, HOUR, sobol=1024)
     moving = {one.given.path for one in found.swings if one.swing and one.given.path not in ("cluster.chips", "cluster.oversubscription")}

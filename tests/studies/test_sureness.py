@@ -8,11 +8,12 @@ import pytest
 import tco
 from tco.studies.asking import HEADLINE, evaluate_each
 from tco.studies.beliefs import P75, P95, PERT
+from tco.studies.drawable import drawable
 from tco.studies.drawing import DRAWS, SEED
 from tco.studies.drivers import drivers_of, flip, one_at_a_time, places_of, ways
 from tco.studies.ranges import Range, ranges_of
 from tco.studies.sureness import sureness_of
-from tco.studies.uncertainty import COST, evaluated, share, spread
+from tco.studies.uncertainty import COST, share, spread
 from tests.cli import document
 from tests.cli import tco as command
 
@@ -42,7 +43,7 @@ def test_drivers_swing_as_the_chain_does_and_flip_where_the_ratio_is_one(name):
         costs = []
         for side in (GB200, name):
             own = driver.path in cases[side].result.inputs
-            made = evaluated(cases[side], {driver.path: (np.array(wanted), one.unit)} if own else {"terms.rate": (np.full(3, 0.09), "")})
+            made = drawable(cases[side]).evaluated({driver.path: (np.array(wanted), one.unit)} if own else {"terms.rate": (np.full(3, 0.09), "")})
             costs.append(np.where(made.meets, made.metrics[COST], np.nan))
         low, high, there = costs[0] / costs[1]
         if np.isfinite(low) and np.isfinite(high):
@@ -57,11 +58,11 @@ def test_drivers_swing_as_the_chain_does_and_flip_where_the_ratio_is_one(name):
 
 def test_a_power_law_flips_where_it_is_one():
     """Of a ratio x/8 on a range whose quantiles are powers, the flip is at 8: its logarithm is a line between all places."""
-    assert flip(LINE, LINE.at(PLACES) / 8) == pytest.approx(8, rel=1e-12)
-    assert flip(LINE, 2 / LINE.at(PLACES)) == pytest.approx(2, rel=1e-12)
-    assert flip(LINE, LINE.at(PLACES) / 20) is None
-    assert flip(LINE, np.array([0.5, np.nan, 2, 2, 2])) is None
-    assert flip(LINE._replace(steps=True), LINE.at(PLACES) / 8) == pytest.approx(LINE.at(np.array(P95)))
+    assert flip(LINE, LINE.at(PLACES) / 8, PLACES) == pytest.approx(8, rel=1e-12)
+    assert flip(LINE, 2 / LINE.at(PLACES), PLACES) == pytest.approx(2, rel=1e-12)
+    assert flip(LINE, LINE.at(PLACES) / 20, PLACES) is None
+    assert flip(LINE, np.array([0.5, np.nan, 2, 2, 2]), PLACES) is None
+    assert flip(LINE._replace(steps=True), LINE.at(PLACES) / 8, PLACES) == pytest.approx(LINE.at(np.array(P95)))
 
 
 def test_each_input_moves_alone():
@@ -86,7 +87,7 @@ def test_an_input_is_looked_at_about_its_value_wherever_that_lies():
     assert np.all(np.diff(places) > 0)
     assert share.at(places)[2] == pytest.approx(0.3, rel=1e-12)
     assert one_at_a_time({"any": share})["any"][0] == places[2] < 0
-    assert flip(share, share.at(places) / 0.5) == pytest.approx(0.5, rel=0.02)
+    assert flip(share, share.at(places) / 0.5, places) == pytest.approx(0.5, rel=0.02)
 
 
 def test_the_table_says_how_sure_it_is_and_what_would_flip_it():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from fnmatch import fnmatch
 
 import numpy as np
@@ -17,9 +18,11 @@ from tco.foundation.files import data_directory, read_csv
 from tco.foundation.provenance import KINDS
 from tco.studies.asking import HEADLINE, evaluate_each
 from tco.studies.beliefs import LOGNORMAL, NORMAL, P95, PERT, TRIANGULAR
+from tco.studies.drawable import drawable
 from tco.studies.ranges import COLUMNS, Dice, Range, loadings, ranges_of
-from tco.studies.uncertainty import COST, drawn, error_of_share, error_of_spread, evaluated, share, spread
+from tco.studies.uncertainty import COST, error_of_share, error_of_spread, share, spread
 from tests.cli import document
+from tests.cli import tco as command
 
 CATALOGUE = load_catalogue()
 TRN3, GB200 = "trn3-nl72x2", "gb200-nvl72"
@@ -98,6 +101,36 @@ def test_a_draw_rests_on_seed_path_and_its_own_number_alone():
             assert np.array_equal(whole.places(one(1, 2, 3, path=path))[start:stop], part.places(one(1, 2, 3, path=path)))
 
 
+def test_a_block_is_the_same_whoever_makes_it_and_in_whatever_order(monkeypatch):
+    """Blocks come back out of order and from copies that have travelled; the answer is that of one after the other."""
+    monkeypatch.setattr("tco.studies.uncertainty.BLOCK", 64)
+    alone = tco.uncertainty(TRN3, GB200, samples=200, seed=9).to_frame()
+
+    def elsewhere(workers, cluster, ground, make, numbers):
+        assert ground().data == (CATALOGUE.hash(),) * 2
+        return ((number, pickle.loads(pickle.dumps(make))(number)) for number in reversed(numbers))
+
+    told = []
+    monkeypatch.setattr("tco.studies.sweep.work.done_by", elsewhere)
+    found = tco.uncertainty(TRN3, GB200, samples=200, seed=9, workers=3, tell=told.append)
+    assert found.to_frame().equals(alone)
+    assert [(one.made, one.finished, one.partitions) for one in told] == [(8, 1, 4), (72, 2, 4), (136, 3, 4), (200, 4, 4)]
+    monkeypatch.undo()
+    whole = tco.uncertainty(TRN3, GB200, samples=200, seed=9).to_frame()
+    assert whole.equals(alone)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [(("--workers", "0"), "expected one or more"), (("--workers", "2", "--cluster", "tcp://127.0.0.1:1"), "give one of them")],
+    ids=str,
+)
+def test_workers_are_so_many_or_those_of_a_scheduler(options, words):
+    done = command("uncertainty", GB200, "--samples", "10", *options)
+    assert done.exit_code == 2
+    assert words in done.stderr
+
+
 def test_inputs_share_the_draws_of_what_they_follow_and_part_of_a_common_cause():
     dice = Dice(CATALOGUE, 5, 0, MANY)
     ranges = ranges_of(CASES["mi450x-ualoe72"].result)
@@ -115,11 +148,11 @@ def test_what_both_share_cancels():
     """On common draws a ratio spreads far less than with each side drawn by itself; what only scales both leaves it where it is."""
     hour = "tco_usd_per_used_chip_hour"
     own, base, apart = (
-        drawn(CASES[name], None, Dice(CATALOGUE, seed, 0, 2000), replan=False).metrics[hour] for name, seed in ((TRN3, 2), (GB200, 2), (GB200, 99))
+        drawable(CASES[name]).drawn(Dice(CATALOGUE, seed, 0, 2000)).metrics[hour] for name, seed in ((TRN3, 2), (GB200, 2), (GB200, 99))
     )
     assert np.log(own / base).std() < 0.6 * np.log(own / apart).std()
     used = {"terms.utilisation": (np.array([0.5, 0.8, 0.95]), "")}
-    costs = [evaluated(CASES[name], used).metrics[COST] for name in (TRN3, GB200)]
+    costs = [drawable(CASES[name]).evaluated(used).metrics[COST] for name in (TRN3, GB200)]
     assert costs[0] / costs[1] == pytest.approx(costs[0][0] / costs[1][0], rel=1e-12)
     itself = tco.uncertainty(GB200, GB200, samples=500)
     assert share(itself.sample.better) == 0
@@ -157,7 +190,7 @@ def test_draws_that_miss_the_target_are_counted_and_have_no_price():
     assert np.array_equal(np.isfinite(found.sample.metrics[COST]), meets)
     assert np.isfinite(found.sample.metrics["tco_usd_per_chip_hour"]).all()
     assert found.sample.better is None
-    every = evaluated(CASES[TRN3], {"terms.rate": (np.full(2, 0.09), "")}).metrics[COST]
+    every = drawable(CASES[TRN3]).evaluated({"terms.rate": (np.full(2, 0.09), "")}).metrics[COST]
     assert every[0] == pytest.approx(CASES[TRN3].result.metrics[COST], rel=0.05)  # the plan's batch is solved, not taken from a grid
 
 
@@ -195,7 +228,12 @@ def test_a_setting_is_not_drawn():
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [({"samples": 1}, "expected 2 or more"), ({"seed": -1}, "seed -1"), ({"set": {"workload": "stated"}}, "stated, not computed")],
+    [
+        ({"samples": 1}, "expected 2 or more"),
+        ({"samples": 10**8}, "more than the 10,000,000"),
+        ({"seed": -1}, "seed -1"),
+        ({"set": {"workload": "stated"}}, "stated, not computed"),
+    ],
     ids=str,
 )
 def test_what_is_refused(options, words):

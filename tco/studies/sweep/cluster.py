@@ -1,4 +1,4 @@
-"""Partitions made by the workers of a Dask cluster, or by some that are started on this machine."""
+"""Pieces of work made by the workers of a Dask cluster, or by some that are started on this machine."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ from typing import Any
 from uuid import uuid4
 
 from tco.foundation.errors import DataError, TcoError, UsageError
-from tco.studies.sweep.folder import Folder, name_of
-from tco.studies.sweep.job import Job
-from tco.studies.sweep.run import make, standing, why_stranger
+from tco.studies.sweep.ground import Ground
+from tco.studies.sweep.work import Make, on_ground
 
 PATIENCE = 10.0  # seconds a scheduler has to answer
 ARRIVAL = 60.0  # seconds the first worker has to come
-AHEAD = 3  # partitions handed out for each thread: enough that none waits, few enough that none is forgotten
+AHEAD = 3  # pieces handed out for each thread: enough that none waits, few enough that none is forgotten
 
 
-def made_on(workers: int | None, cluster: str | None, job: Job, folder: Folder, numbers: Iterable[int]) -> Iterator[int]:
-    """Yield the numbers of partitions as workers make them."""
+def made_on(workers: int | None, cluster: str | None, ground: Ground, make: Make, numbers: Iterable[int]) -> Iterator[tuple[int, Any]]:
+    """Yield the numbers of pieces with what workers made of each, as they are made."""
     with connected(workers, cluster) as client:
-        refuse_strangers(client, job)
-        yield from handed_out(client, job, folder, iter(numbers))
+        refuse_strangers(client, ground)
+        yield from handed_out(client, ground, make, iter(numbers))
 
 
 def library() -> Any:
@@ -68,44 +67,44 @@ def connected(workers: int | None, cluster: str | None) -> Iterator[Any]:
         yield client
 
 
-def refuse_strangers(client: Any, job: Job) -> None:
+def refuse_strangers(client: Any, ground: Ground) -> None:
     """Refuse workers that run another program or see other data, by name."""
-    for address, found in sorted(client.run(standing, job, on_error="return").items()):
-        why = f"cannot run this program ({type(found).__name__}: {found})" if isinstance(found, BaseException) else why_stranger(job, found)
+    for address, found in sorted(client.run(ground.standing, on_error="return").items()):
+        why = f"cannot run this program ({type(found).__name__}: {found})" if isinstance(found, BaseException) else ground.why_stranger(found)
         if why is not None:
             raise DataError(f"the worker {address} {why}; install the same on all")
 
 
-def handed_out(client: Any, job: Job, folder: Folder, numbers: Iterator[int]) -> Iterator[int]:
-    """Hand out partitions, a few ahead of those made; one whose worker is lost goes to another."""
+def handed_out(client: Any, ground: Ground, make: Make, numbers: Iterator[int]) -> Iterator[tuple[int, Any]]:
+    """Hand out pieces, a few ahead of those made; one whose worker is lost goes to another."""
     run = uuid4().hex[:8]
+    asked: dict[str, int] = {}
 
     def ask(number: int) -> Any:
-        return client.submit(make, job, folder.place, number, key=f"tco-{run}-{number}", pure=False)
+        key = f"tco-{run}-{number}"
+        asked[key] = number
+        return client.submit(on_ground, ground, make, number, key=key, pure=False)
 
     threads = max(sum(client.nthreads().values()), 1)
     waiting = library().as_completed([ask(number) for number in islice(numbers, AHEAD * threads)], loop=client.loop)
     try:
         for future in waiting:
-            yield made(future, folder)
+            yield asked.pop(future.key), made(future)
             for number in islice(numbers, 1):
                 waiting.add(ask(number))
     finally:
         client.cancel(list(waiting.futures), force=True)
 
 
-def made(future: Any, folder: Folder) -> int:
-    """Return the number of a partition that a worker has made, and that is there to be seen."""
+def made(future: Any) -> Any:
+    """Return what a worker has made."""
     try:
-        number: int = future.result()
+        return future.result()
     except TcoError:
         raise
     except library().KilledWorker as error:
-        raise UsageError(f"workers died again and again over one partition ({error})") from None
+        raise UsageError(f"workers died again and again over one piece of the work ({error})") from None
     except Exception as error:
         if type(error).__name__ in ("CancelledError", "FutureCancelledError", "CommClosedError"):
             raise UsageError("the scheduler is lost") from None
         raise
-    if folder.lacks(name_of(number)):
-        raise UsageError(f"{folder.place}: a worker has written where it cannot be seen from here; name a folder that all share, or a URL")
-    return number

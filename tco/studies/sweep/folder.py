@@ -160,8 +160,8 @@ def manifest(job: Job) -> bytes:
     layout = job.layout
     content = {
         "schema": SCHEMA,
-        "program": job.program,
-        "data": list(job.data),
+        "program": job.ground.program,
+        "data": list(job.ground.data),
         "inputs": job.inputs_hash,
         "study": dict(job.study.document),
         "set": dict(job.study.settings),
@@ -182,10 +182,10 @@ def refuse_other(folder: Folder, job: Job) -> None:
     if inputs == job.inputs_hash:
         return
     why = (
-        f"by tco {program}, this is {job.program}"
-        if program != job.program
-        else f"on data {' '.join(dict.fromkeys(data))}, today's is {' '.join(dict.fromkeys(job.data))}"
-        if data != list(job.data)
+        f"by tco {program}, this is {job.ground.program}"
+        if program != job.ground.program
+        else f"on data {' '.join(dict.fromkeys(data))}, today's is {' '.join(dict.fromkeys(job.ground.data))}"
+        if data != list(job.ground.data)
         else "for another study, or the same with other settings or scenarios"
     )
     raise UsageError(f"{folder.place}: was made {why}; name another folder")

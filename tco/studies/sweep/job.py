@@ -5,20 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from functools import cache
 from os.path import isfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco import __version__
 from tco.catalog import Catalogue
 from tco.chain.inputs import Inputs, Scenario, load_scenario
 from tco.chain.metrics import METRICS
 from tco.chain.scenario import evaluate
 from tco.foundation.errors import DataError, unknown
-from tco.foundation.files import data_directory
 from tco.foundation.provenance import Given
 from tco.foundation.units import convert
 from tco.foundation.values import as_number
@@ -26,6 +23,7 @@ from tco.studies.asking import SAVED, catalogue_for
 from tco.studies.ranges import Range, loadings, ranges_of
 from tco.studies.sweep.axes import Axis, axis_of
 from tco.studies.sweep.cases import Asked, parted, settled
+from tco.studies.sweep.ground import Ground, catalogue_on, folders_of, ground_on
 from tco.studies.sweep.layout import Layout
 from tco.studies.sweep.study import Study
 
@@ -48,8 +46,7 @@ class Job(NamedTuple):
     inner: tuple[Axis, ...]  # asked as arrays
     drawn: tuple[tuple[str, str], ...]  # paths with their units
     thrown: tuple[str, ...]  # names that are drawn for: inputs whose draws others share, and causes
-    program: str  # version, and hash of the code
-    data: tuple[str, ...]  # hash of the data of each scenario, then of the baseline
+    ground: Ground  # of each scenario, then of the baseline
 
     @property
     def layout(self) -> Layout:
@@ -73,36 +70,14 @@ class Job(NamedTuple):
     def inputs_hash(self) -> str:
         """A short hash of all that its cases rest on: study, scenarios, data and program."""
         scenarios = [[one.name, *one.scenario._replace(where="")] for one in (*self.sources, *([self.baseline] if self.baseline else []))]
-        text = json.dumps([self.study.content, sorted(self.study.settings.items()), scenarios, self.data, self.program], ensure_ascii=False)
+        rests = [self.study.content, sorted(self.study.settings.items()), scenarios, self.ground.data, self.ground.program]
+        text = json.dumps(rests, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def lengths(axes: tuple[Axis, ...]) -> tuple[int, ...]:
     """Return how many values each axis has."""
     return tuple(axis.length for axis in axes)
-
-
-@cache
-def program() -> str:
-    """Return version and hash of the program that runs: equal ones compute the same."""
-    digest = hashlib.sha256()
-    home = Path(__file__).resolve().parents[2]
-    for path in sorted(home.rglob("*.py")):
-        digest.update(path.relative_to(home).as_posix().encode() + b"\0" + path.read_bytes())
-    return f"{__version__}+{digest.hexdigest()[:12]}"
-
-
-@cache
-def catalogue_on(folders: tuple[str, ...]) -> Catalogue:
-    """Return the catalogue with some folders laid over it, read once."""
-    return Catalogue(Path(folder) for folder in folders)
-
-
-def data_hash(folders: tuple[str, ...]) -> str:
-    """Return the hash of the data that a scenario sees here."""
-    catalogue = catalogue_on(folders)
-    found: str = catalogue.once("hash", catalogue.hash)
-    return found
 
 
 def asked_of(source: Source, plan: str) -> Asked:
@@ -144,8 +119,7 @@ def job_of(study: Study, data: Path | None) -> Job:
         tuple(axis for axis in axes if axis not in outer),
         tuple((path, ranges[path].unit) for path in drawn),
         names_thrown(study, ranges, drawn, catalogue_on(sources[0].folders)),
-        program(),
-        tuple(data_hash(one.folders) for one in every),
+        ground_on(tuple(one.folders for one in every)),
     )
 
 
@@ -156,7 +130,7 @@ def source_of(name: str, study: Study, data: Path | None) -> Source:
     beside = Path(study.where).parent / name
     place = str(beside) if name.endswith(".toml") and not isfile(name) and beside.is_file() else name
     catalogue = catalogue_for(place, data)
-    folders = tuple(str(folder.resolve()) for folder in catalogue.folders if folder != data_directory())
+    folders = folders_of(catalogue)
     return Source(name, load_scenario(catalogue_on(folders), place), folders)
 
 

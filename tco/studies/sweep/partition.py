@@ -112,7 +112,8 @@ def schema_of(job: Job, number: int) -> pyarrow.Schema:
     fields = [
         pa.field(name, pa.string()) if unit is None else pa.field(name, pa.float64(), metadata={"unit": unit or "1"}) for name, unit in job.columns
     ]
-    said = {"tco.version": job.program, "tco.inputs": job.inputs_hash, "tco.data": " ".join(dict.fromkeys(job.data)), "tco.partition": str(number)}
+    program, data, _ = job.ground
+    said = {"tco.version": program, "tco.inputs": job.inputs_hash, "tco.data": " ".join(dict.fromkeys(data)), "tco.partition": str(number)}
     return pa.schema(fields, metadata=said)
 
 

@@ -1,12 +1,14 @@
-"""A sweep on a real Dask scheduler with worker processes of its own, one of which is killed."""
+"""A sweep and an uncertainty on a real Dask scheduler with worker processes of its own, one of which is killed."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -28,8 +30,6 @@ class Processes:
         self.folder, self.all, self.file = folder, [], folder / "scheduler.json"
         self.start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(self.file))
         self.wait(self.file.exists)
-        import json
-
         self.address = json.loads(self.file.read_text())["address"]
 
     def start(self, *words: str, home: Path = ROOT) -> subprocess.Popen:
@@ -81,7 +81,29 @@ def test_a_worker_that_is_killed_changes_no_byte(processes, tmp_path):
     assert bytes_of(folder) == bytes_of(tmp_path / "alone")
 
 
-def test_a_worker_with_another_program_is_refused(processes, tmp_path):
+def test_draws_made_by_workers_are_the_same_to_the_byte(processes):
+    """By two workers, of which one is killed once a block is made."""
+    asked = partial(tco.uncertainty, "trn3-nl72x2", samples=40_000, seed=5)  # two blocks
+    lost, _ = processes.worker(), processes.worker()
+    found = asked(cluster=processes.address, tell=lambda _: lost.kill())
+    assert lost.wait() != 0
+    assert found.to_frame().equals(asked().to_frame())
+
+
+FEW = ("uncertainty", "b200-hgx8", "--samples", "100", "--format", "json")
+
+
+def test_draws_on_data_of_ones_own_are_the_same(processes, own):
+    own.parts("b200,price,41000,USD,30000,60000,2025-11,estimate,tco-estimate-2026,,")
+    words = (*FEW, "--data", own.folder)
+    processes.worker()
+    made = cli(*words, "--cluster", processes.address)
+    assert made.exit_code == 0, made.stderr
+    assert made.stdout == cli(*words).stdout
+
+
+def stranger(tmp_path: Path) -> Path:
+    """A program of another version on the same data."""
     other = tmp_path / "other"
     (other / "tco").mkdir(parents=True)
     for one in (ROOT / "tco").iterdir():
@@ -90,12 +112,20 @@ def test_a_worker_with_another_program_is_refused(processes, tmp_path):
     (other / "tco" / "__init__.py").write_text((ROOT / "tco" / "__init__.py").read_text().replace('"0.1.0"', '"0.0.9"'))
     for name in ("data", "scenarios"):
         (other / name).symlink_to(ROOT / name)
-    processes.worker(home=other)
+    return other
+
+
+def test_a_worker_with_another_program_is_refused(processes, tmp_path):
+    processes.worker(home=stranger(tmp_path))
     done = cli("sweep", toml(tmp_path, SMALL), "-o", tmp_path / "o", "--cluster", processes.address)
     assert done.exit_code == 3
     assert "the worker tcp://127.0.0.1" in done.stderr
     assert "runs tco 0.0.9+" in done.stderr
     assert not list((tmp_path / "o").glob("part-*"))
+    drawn = cli(*FEW, "--cluster", processes.address)
+    assert drawn.exit_code == 3
+    assert "runs tco 0.0.9+" in drawn.stderr
+    assert not drawn.stdout
 
 
 def test_a_worker_of_this_machine_makes_the_same(tmp_path):
@@ -115,6 +145,9 @@ def test_a_scheduler_that_does_not_answer_is_named(tmp_path, monkeypatch):
         assert done.exit_code == 2, done.stderr
         assert "no scheduler answers" in done.stderr
         assert address in done.stderr
+    drawn = cli(*FEW, "--cluster", "tcp://127.0.0.1:1")
+    assert (drawn.exit_code, drawn.stdout) == (2, "")
+    assert "--cluster tcp://127.0.0.1:1: no scheduler answers" in drawn.stderr
 
 
 def test_without_dask_workers_say_what_to_install(tmp_path, monkeypatch):

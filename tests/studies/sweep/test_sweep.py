@@ -18,7 +18,7 @@ import pytest
 import tco
 from tco.chain.scenario import evaluate
 from tco.studies.sweep import layout, partition, run
-from tco.studies.sweep.job import program
+from tco.studies.sweep.ground import program
 from tests.cli import tco as cli
 from tests.shipped import CATALOGUE
 
@@ -216,7 +216,7 @@ def test_a_folder_of_something_else_is_refused(other, tmp_path, own, monkeypatch
         own.parts("b200,tdp,1001,W,1001,1001,2025-11,vendor,tco-estimate-2026,,")
         more, said = ("--data", own.folder), "on data"
     elif other == "version":
-        monkeypatch.setattr("tco.studies.sweep.job.program", lambda: "9.9.9+abc")
+        monkeypatch.setattr("tco.studies.sweep.ground.program", lambda: "9.9.9+abc")
         said = "this is 9.9.9+abc"
     elif other == "broken":
         (folder / "_study.json").write_text("{")

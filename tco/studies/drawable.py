@@ -1,0 +1,73 @@
+"""A scenario as its draws ask for it: all that an evaluation of them rests on, small enough to travel to a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tco.chain.draws import Draws, evaluate_draws
+from tco.chain.inputs import Scenario, load_scenario
+from tco.foundation.errors import DataError
+from tco.studies.asking import Asked
+from tco.studies.ranges import Array, Dice, Range, ranges_of, settings_of
+
+if TYPE_CHECKING:
+    from tco.catalog import Catalogue
+    from tco.chain.structure import Structure
+
+
+@dataclass(frozen=True, slots=True)
+class Drawable:
+    """A scenario whose inputs are drawn."""
+
+    scenario: Scenario
+    catalogue: Catalogue
+    settings: Mapping[str, str]
+    structure: Structure | None  # of its result, which draws hold unless each decides its own
+    ranges: dict[str, Range]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """It travels without its catalogue, which is read where it arrives."""
+        from tco.studies.sweep.ground import folders_of
+
+        return arrived, (self.scenario, folders_of(self.catalogue), dict(self.settings), self.structure, self.ranges)
+
+    def evaluated(self, settings: Mapping[str, tuple[Array, str]], replan: bool = False) -> Draws:
+        """Evaluate it for many values of its inputs."""
+        structure = None if replan else self.structure
+        return evaluate_draws(self.scenario, {**self.settings, **settings}, structure=structure, replan=replan, catalogue=self.catalogue)
+
+    def drawn(self, dice: Dice, replan: bool = False) -> Draws:
+        """Evaluate it in the draws that some dice give."""
+        return self.evaluated(settings_of(self.ranges, {path: dice.places(one) for path, one in self.ranges.items()}), replan)
+
+
+def arrived(
+    scenario: Scenario, folders: tuple[str, ...], settings: dict[str, str], structure: Structure | None, ranges: dict[str, Range]
+) -> Drawable:
+    """Return what has travelled, on the data that is found here."""
+    from tco.studies.sweep.ground import catalogue_on
+
+    return Drawable(scenario, catalogue_on(folders), settings, structure, ranges)
+
+
+def drawable(asked: Asked) -> Drawable:
+    """Return a scenario ready to be drawn; what has nothing to draw raises `DataError` with the reason."""
+    if (why := why_undrawable(asked)) is not None:
+        raise DataError(f"{asked.name}: {why}")
+    return Drawable(load_scenario(asked.catalogue, asked.name), asked.catalogue, asked.settings, asked.result.structure, ranges_of(asked.result))
+
+
+def why_undrawable(asked: Asked) -> str | None:
+    """Say why a scenario cannot be drawn, if so."""
+    result = asked.result
+    if asked.saved:
+        return "it was saved on other data, and has no draws; name its scenario"
+    if result.texts["workload.kind"] == "stated":
+        return "its rates are stated, not computed: nothing of them is drawn"
+    if result.plan is None:
+        return f"no plan meets the target even at the centre: {result.serving.reason if result.serving else ''}"
+    if result.metrics["tco_usd_per_chip_hour"] is None:
+        return "it does not fit its site"
+    return None if ranges_of(result) else "no input of it has a range"
