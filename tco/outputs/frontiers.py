@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from tco.outputs.comparison import premise, premises, validation, workload_words
 from tco.outputs.document import number
 from tco.outputs.table import Table, significant
 from tco.studies.frontier import Frontier, Point
 
+One = TypeVar("One")
 HEADER = ("scenario", "system", "prefill_scenario", "prefill_system", *Point._fields)
 SHOWN = 16  # points of one table; every point is in CSV and JSON
 COLUMNS = ("per user", "per chip", "$/M out", "$/M all", "TTFT s", "plan", "bound by")
@@ -24,9 +25,12 @@ def names(frontier: Frontier) -> tuple[str, str, str, str]:
 
 def frontier_rows(frontiers: Sequence[Frontier]) -> list[list[Any]]:
     """Return the CSV rows: every point, a flag as 1 or 0."""
-    return [
-        [*names(frontier), *(int(cell) if isinstance(cell, bool) else cell for cell in point)] for frontier in frontiers for point in frontier.points
-    ]
+    return [point_row(frontier, point) for frontier in frontiers for point in frontier.points]
+
+
+def point_row(frontier: Frontier, point: Point) -> list[Any]:
+    """Return one point as a CSV row."""
+    return [*names(frontier), *(int(cell) if isinstance(cell, bool) else cell for cell in point)]
 
 
 def own_pair(frontier: Frontier, frontiers: Sequence[Frontier]) -> Frontier | None:
@@ -73,12 +77,17 @@ def frontier_document(frontiers: Sequence[Frontier]) -> dict[str, Any]:
     return {"frontiers": rows, "best": dict(zip(HEADER[:4], names(best[0]), strict=True)) if best else None}
 
 
-def thinned(points: Sequence[Point]) -> list[Point]:
-    """Return points spread over a frontier, with both ends and the chosen one."""
-    if len(points) <= SHOWN:
-        return list(points)
-    steps = {round(position * (len(points) - 1) / (SHOWN - 2)) for position in range(SHOWN - 1)}
-    return [point for position, point in enumerate(points) if position in steps or point.chosen]
+def thinned(many: Sequence[One], is_chosen: Callable[[One], bool], most: int = SHOWN) -> list[One]:
+    """Return some of many spread over all, with both ends and those that are chosen."""
+    if len(many) <= most:
+        return list(many)
+    steps = {round(position * (len(many) - 1) / (most - 2)) for position in range(most - 1)}
+    return [one for position, one in enumerate(many) if position in steps or is_chosen(one)]
+
+
+def plan_words(point: Point) -> str:
+    """Return chips, tensor parallel and batch of a decode instance."""
+    return f"{point.chips}/{point.tp}/{point.batch}"
 
 
 def title_of(frontier: Frontier) -> str:
@@ -98,7 +107,7 @@ def frontier_table(frontier: Frontier) -> Table:
     above = [workload_words(frontier.decode.result), premise(frontier.decode.result), *standings(frontier)]
     if not frontier.points:
         return Table((), [], title_of(frontier), above, [f"No point: {frontier.reason}."])
-    points = thinned(frontier.points)
+    points = thinned(frontier.points, lambda point: point.chosen)
     rows = [
         (
             significant(point.tokens_per_s_per_user),
@@ -106,7 +115,7 @@ def frontier_table(frontier: Frontier) -> Table:
             significant(point.usd_per_million_output_tokens),
             significant(point.usd_per_million_tokens, 3),
             significant(point.ttft_s, 3),
-            f"{point.chips}/{point.tp}/{point.batch}",
+            plan_words(point),
             f"{point.bound} {point.bound_share * 100:.0f} % {'*' if point.chosen else ''}{'+' if point.cheapest else ''}".rstrip(),
         )
         for point in points
