@@ -8,7 +8,8 @@ from typing import Any
 from tco.chain.metrics import METRICS, MORE_IS_BETTER
 from tco.outputs.comparison import formats_rows, premises, workload_line
 from tco.outputs.frontiers import HEADER as POINT
-from tco.outputs.frontiers import names, plan_words, point_row, thinned
+from tco.outputs.frontiers import frontier_header, names, plan_words, point_row, thinned
+from tco.outputs.ranges import percent
 from tco.outputs.table import Table, significant
 from tco.studies.designs import AXES, Design, Held
 from tco.studies.frontier import Frontier
@@ -16,7 +17,7 @@ from tco.studies.frontier import Frontier
 PLAN = ("chips", "tp", "cp", "pp", "batch")
 BEATEN = tuple(f"beaten_by_{name}" for name in (*POINT[:4], *PLAN))
 CHANGES = tuple(f"change_of_{axis}" for axis in AXES)
-HEADER = (*POINT, *BEATEN, *CHANGES)
+CHANCE = "share_of_draws_in_which_it_is_beaten"
 BEST, WORST = 20, 6  # rows shown of the designs that none beats, and of those of a system that are beaten
 FREE = ("design", "per user", "per chip", "per MW", "$/M out", "plan", "")
 HELD = ("per user", "$/M out", "beaten by", "its plan", "$/M", "chip", "user", "MW")
@@ -28,13 +29,20 @@ def called(frontier: Frontier) -> str:
     return decode if decode == prefill else f"{decode} with {prefill}"
 
 
+def design_header(frontiers: Sequence[Frontier]) -> tuple[str, ...]:
+    """Return the CSV columns."""
+    return (*frontier_header(frontiers), *BEATEN, *CHANGES, *([CHANCE] if any(one.bands for one in frontiers) else []))
+
+
 def design_rows(found: Sequence[Held]) -> list[list[Any]]:
     """Return the CSV rows: every design, what beats it, and by which share that has more or less."""
+    drawn = any(one.design.frontier.bands for one in found)
     return [
         [
-            *point_row(*one.design),
+            *point_row(one.design.frontier, one.design.place, drawn),
             *([*names(one.by.frontier), *(getattr(one.by.point, axis) for axis in PLAN)] if one.by else [None] * len(BEATEN)),
             *(one.changes.get(axis) for axis in AXES),
+            *([one.chance] if drawn else []),
         ]
         for one in found
     ]
@@ -52,7 +60,7 @@ def designs_document(found: Sequence[Held]) -> dict[str, Any]:
         {
             **in_document(one.design),
             "chosen": one.design.point.chosen,
-            "beaten_by": {**in_document(one.by), "change": one.changes} if one.by else None,
+            "beaten_by": {**in_document(one.by), "change": one.changes, **({} if one.chance is None else {CHANCE: one.chance})} if one.by else None,
         }
         for one in found
     ]
@@ -75,13 +83,13 @@ def free_table(frontiers: Sequence[Frontier], found: Sequence[Held]) -> Table:
     ]
     above = [workload_line(results), *premises(results), *(f"{result.scenario}: {result.standing.text}" for result in results)]
     above += [f"{words}: {', '.join(dict.fromkeys(forms))}" for words, *forms in formats_rows(results)]
-    counts = {
-        name: sum(called(one.frontier) == name for one in free) for name in dict.fromkeys(called(frontier) for frontier in frontiers if frontier.points)
-    }
+    counts = {called(frontier): sum(one.frontier is frontier for one in free) for frontier in frontiers if frontier.points}
+    apart = len({frontier.decode.workload for frontier in frontiers}) > 1
     below = [
         f"{len(free)} of {len(found)} designs (a system on one of its plans): {', '.join(f'{many} of {name}' for name, many in counts.items())}.",
         "None is as good or better in cost, output tokens a chip, a user and a site MW, and better in one.",
         "* the cheapest at this workload's interactivity. plan: chips/tensor parallel/batch of a decode instance. All are estimates.",
+        *(["A design is held against those of its own workload, date and owner alone."] if apart else []),
         *(f"{called(frontier)}: {frontier.reason}." for frontier in frontiers if not frontier.points),
     ]
     return Table(FREE, rows, "Designs no other beats", above, below, "lrrrrll")
@@ -90,17 +98,21 @@ def free_table(frontiers: Sequence[Frontier], found: Sequence[Held]) -> Table:
 def held_table(found: Sequence[Held]) -> Table | None:
     """Return designs that are beaten, system by system, each with what beats it and by how much on every axis; none where there are none."""
     rows: list[Sequence[str]] = []
-    beaten = [one for one in found if one.by is not None]
     for name in dict.fromkeys(called(one.design.frontier) for one in found):
-        some = [one for one in beaten if called(one.design.frontier) == name]
+        every = [one for one in found if called(one.design.frontier) == name]
+        some = [one for one in every if one.by is not None]
         if some:
-            rows.append([f"{name}: {len(some)} of {sum(called(one.design.frontier) == name for one in found)} designs are beaten", *([""] * (len(HELD) - 1))])
+            rows.append([f"{name}: {len(some)} of {len(every)} designs are beaten", *([""] * (len(HELD) - 1))])
             rows += [held_row(one) for one in thinned(some, lambda one: one.design.point.chosen, WORST)]
     below = [
-        "Of those that beat a design the one is named that leads most where it leads least. Changes: from the design to what beats it, in cost,",
-        "output tokens a chip, a user and a site MW. Every design is in --format csv and json.",
+        "Of those that beat a design the one is named that leads most where it leads least. Changes: from the design to what beats it, in cost, "
+        "output tokens a chip, a user and a site MW. Every design is in --format csv and json."
     ]
-    return Table(HELD, rows, "Designs that are beaten", (), [" ".join(below)], "rrllrrrr") if rows else None
+    columns = HELD
+    if any(one.chance is not None for one in found):
+        columns = (HELD[0], "draws", *HELD[2:])
+        below.append("draws: of those in which both keep their tokens/s a user, the share in which the design is beaten still.")
+    return Table(columns, rows, "Designs that are beaten", (), below, "rrllrrrr") if rows else None
 
 
 def held_row(one: Held) -> list[str]:
@@ -110,7 +122,7 @@ def held_row(one: Held) -> list[str]:
         raise ValueError("a design that none beats has no row")
     return [
         f"{'*' if point.chosen else ''}{significant(point.tokens_per_s_per_user)}",
-        significant(point.usd_per_million_output_tokens),
+        significant(point.usd_per_million_output_tokens) if one.chance is None else percent(one.chance),
         called(by.frontier),
         plan_words(by.point),
         *(change_words(one.changes[axis]) for axis in AXES),

@@ -24,7 +24,12 @@ class Design(NamedTuple):
     """A system, or a pair of pools, on one of its plans."""
 
     frontier: Frontier
-    point: Point
+    place: int  # of its point on the frontier
+
+    @property
+    def point(self) -> Point:
+        """The plan, and what it gives."""
+        return self.frontier.points[self.place]
 
     @property
     def figures(self) -> list[float]:
@@ -45,6 +50,17 @@ class Held(NamedTuple):
             return {}
         return {axis: theirs / own - 1 for axis, own, theirs in zip(AXES, self.design.figures, self.by.figures, strict=True)}
 
+    @property
+    def chance(self) -> float | None:
+        """The share of draws in which it is beaten still, of those in which both keep their interactivity; none where nothing was drawn."""
+        if self.by is None or not (self.design.frontier.bands and self.by.frontier.bands):
+            return None
+        own, theirs = (one.frontier.bands[one.place] for one in (self.design, self.by))
+        if not (both := own.meets & theirs.meets).any():
+            return None
+        leads = [sign_of(axis) * (theirs.draws[axis] - own.draws[axis])[both] for axis in AXES if axis in own.draws]
+        return float((np.minimum.reduce(leads) >= 0).mean())
+
 
 def designs_of(frontiers: Sequence[Frontier]) -> list[Held]:
     """Return every point of some frontiers as a design, the quickest first, each with what beats it.
@@ -54,7 +70,7 @@ def designs_of(frontiers: Sequence[Frontier]) -> list[Held]:
     """
     found = []
     for workload in dict.fromkeys(frontier.decode.workload for frontier in frontiers):
-        alike = [Design(frontier, point) for frontier in frontiers if frontier.decode.workload == workload for point in frontier.points]
+        alike = [Design(frontier, place) for frontier in frontiers if frontier.decode.workload == workload for place in range(len(frontier.points))]
         alike.sort(key=lambda design: (-design.point.tokens_per_s_per_user, design.point.usd_per_million_output_tokens))
         best = beaten_by(merits([design.figures for design in alike])) if alike else ()
         found += [Held(design, None if by < 0 else alike[by]) for design, by in zip(alike, best, strict=True)]
@@ -64,7 +80,13 @@ def designs_of(frontiers: Sequence[Frontier]) -> list[Held]:
 def merits(figures: Sequence[Sequence[float]]) -> Array:
     """Return figures at the digits that count, as logarithms of which more is better; a row for each design."""
     rounded = np.array([[float(f"{figure:.{DIGITS - 1}e}") for figure in row] for row in figures])
-    return np.where([axis in MORE_IS_BETTER for axis in AXES], 1.0, -1.0) * np.log(rounded)
+    found: Array = np.array([sign_of(axis) for axis in AXES]) * np.log(rounded)
+    return found
+
+
+def sign_of(axis: str) -> float:
+    """Return one for an axis of which more is better, else minus one."""
+    return 1.0 if axis in MORE_IS_BETTER else -1.0
 
 
 def beaten_by(merits: Array) -> Array:
@@ -76,7 +98,7 @@ def beaten_by(merits: Array) -> Array:
     for axis in merits.T:  # rows that may beat stand in columns
         ahead = axis[None, :] - axis[:, None]
         least, most = np.minimum(least, ahead), np.maximum(most, ahead)
-    beats = (least >= 0) & (most > 0)
+    beats = np.asarray((least >= 0) & (most > 0))
     free = ~beats.any(axis=1)
-    lead = np.where(beats & free[None, :], least, -1.0)
+    lead = np.where(beats & free, least, -1.0)
     return np.where(free, -1, lead.argmax(axis=1))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from tco.performance.serving.plans import SEQUENCES, DecodePlan, PrefillPlan, Se
 from tco.performance.serving.requests import request_of
 from tco.performance.serving.search import pass_at, shortfall
 from tco.studies.pools import Pool, pool_of
+
+if TYPE_CHECKING:
+    from tco.studies.bands import Band
 
 Array = np.ndarray[Any, Any]
 
@@ -89,6 +92,8 @@ class Frontier:
     plans: int = 0
     feasible: int = 0
     reason: str = ""  # why there is no point
+    bands: list[Band] = field(default_factory=list)  # how sure each point is, where that was asked for
+    unsure: str = ""  # why that is not known, though it was asked for
 
     @property
     def chosen(self) -> Point | None:

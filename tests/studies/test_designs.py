@@ -42,9 +42,9 @@ def everything(decode: Pool, prefill: Pool, separate: bool) -> dict[str, np.ndar
     """The figures of every pair of plans that may run, from the whole grid."""
     grid = grid_of(decode, prefill, separate)
     power = joined.power_of_both_pools(decode.metric("facility_power_w_per_chip"), prefill.metric("facility_power_w_per_chip"), grid.share)
-    found = dict(zip(AXES, (grid.cost, grid.rate, phases.tokens_per_user(grid.step.per_token), joined.tokens_per_megawatt(grid.rate, power)), strict=True))
+    figures = grid.cost, grid.rate, phases.tokens_per_user(grid.step.per_token), joined.tokens_per_megawatt(grid.rate, power)
     fits = np.isfinite(grid.cost)
-    return {axis: np.broadcast_to(many, grid.cost.shape)[fits] for axis, many in found.items()}
+    return {axis: np.broadcast_to(many, grid.cost.shape)[fits] for axis, many in zip(AXES, figures, strict=True)}
 
 
 def ahead(axis: str, theirs, own):
@@ -68,10 +68,11 @@ def test_no_plan_of_any_system_beats_a_free_design_and_every_other_is_beaten_by_
         leads = [ahead(axis, theirs, own) for axis, theirs, own in zip(AXES, one.by.figures, one.design.figures, strict=True)]
         assert min(leads) > 1 - SHOWN
         assert max(leads) > 1
-        assert one.changes == pytest.approx({axis: theirs / own - 1 for axis, theirs, own in zip(AXES, one.by.figures, one.design.figures, strict=True)})
+        changes = [theirs / own - 1 for theirs, own in zip(one.by.figures, one.design.figures, strict=True)]
+        assert list(one.changes.values()) == pytest.approx(changes)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(st.integers(1, 4), min_size=3, max_size=3), min_size=1, max_size=12))
 def test_beaten_by_plain_loops(rows):
     def beats(one, other):
@@ -79,10 +80,12 @@ def test_beaten_by_plain_loops(rows):
 
     free = [not any(beats(other, own) for other in rows) for own in rows]
     for own, by in zip(rows, beaten_by(np.array(rows, dtype=float)).tolist(), strict=True):
-        leads = [min(a - b for a, b in zip(other, own, strict=True)) for other, is_free in zip(rows, free, strict=True) if is_free and beats(other, own)]
+        better = [other for other, is_free in zip(rows, free, strict=True) if is_free and beats(other, own)]
+        leads = [min(a - b for a, b in zip(other, own, strict=True)) for other in better]
         assert (by < 0) is (not leads)
         if leads:
-            assert free[by] and beats(rows[by], own)
+            assert free[by]
+            assert beats(rows[by], own)
             assert min(a - b for a, b in zip(rows[by], own, strict=True)) == max(leads)
 
 
