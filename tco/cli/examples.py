@@ -31,7 +31,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "sensitivity": ("tco sensitivity trn3-nl72x2", "tco sensitivity trn3-nl72x2 --metric perf_per_tco_vs_baseline"),
     "solve": (
         "tco solve gb200-nvl72 --vary terms.life --until tco_usd_per_chip_hour=+10%",
-        "tco solve gb200-nvl72 --vary site.pue --until tco_usd_per_chip_hour=+1%",
+        "tco solve gb200-nvl72 --vary terms.date --until capex_usd=+5%",
     ),
     "metrics": ("tco metrics list", "tco metrics list --format csv"),
     "metrics list": ("tco metrics list", "tco metrics list -o metrics.csv"),
