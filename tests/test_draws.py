@@ -7,7 +7,9 @@ import pytest
 
 import tco
 from tco.catalog import load_catalogue
+from tco.chain import draws
 from tco.chain.draws import CELLS, evaluate_draws
+from tco.chain.inputs import load_scenario
 from tco.foundation.errors import DataError
 from tco.performance.serving.batches import largest_within
 
@@ -95,6 +97,41 @@ def test_plans_near_the_best_at_the_centre_are_enough_near_the_centre():
     _, drawn = draws_of(GB200, 16, share=0.05)
     few, every = (evaluate_draws(GB200, ROOM | drawn, replan=True, near=near, catalogue=CATALOGUE).metrics[TOKEN] for near in (0.1, 1.0))
     assert few == pytest.approx(every, rel=0.02)
+
+
+def test_plans_that_are_best_at_the_far_ends_of_the_ranges_are_candidates(monkeypatch):
+    """Against all plans: where launches and links are slow a small plan meets the target that the best at the centre misses."""
+    _, drawn = draws_of(TRN3, 32, share=1.0)
+
+    def met(near):
+        found = evaluate_draws(TRN3, ROOM | drawn, replan=True, near=near, catalogue=CATALOGUE)
+        return found.meets, np.where(found.meets, found.metrics[TOKEN], np.nan)
+
+    (few, cost), (every, least) = met(0.1), met(1.0)
+    assert few.sum() >= 0.95 * every.sum()
+    assert np.nanmedian(cost / least) < 1.01
+    monkeypatch.setattr(draws, "plans_far", lambda *_: None)
+    centre, _ = met(0.1)
+    assert centre.sum() < 0.8 * every.sum()
+
+
+def test_far_ends_lie_in_opposite_corners_and_leave_what_decides_structure():
+    base, _ = draws_of(TRN3, 1)
+    ranged = {path: one for path, one in base.inputs.items() if one.low is not None and one.low < one.high}
+    case = draws.Case(CATALOGUE, load_scenario(CATALOGUE, TRN3), {}, {path: (np.ones(3), one.unit) for path, one in ranged.items()}, {}, 0.1)
+    ends = draws.far_ends(case, base)
+    assert ends.keys() == ranged.keys()
+    whole = {path for path, reading in base.structure.readings.items() if not isinstance(reading, bool)}
+    assert whole & ranged.keys()
+    for path, one in ranged.items():
+        many, unit = ends[path]
+        assert unit == one.unit
+        one_way, other_way = np.split(many, 2)
+        if path in whole:
+            assert set(many) == {one.value}
+        else:
+            assert set(many) <= {one.low, one.high}
+            assert np.all((one_way == one.low) == (other_way == one.high))
 
 
 def test_training_takes_the_quickest_plan_that_fits():

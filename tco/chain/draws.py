@@ -1,15 +1,17 @@
 """A scenario asked for many values of its inputs together: draws of a range, or the cases of a sweep.
 
 The structure is held, or decided anew in every draw: draws are then grouped by the structure they get, and each group is evaluated as
-arrays. Either way the axes of a plan are held or chosen among those near the best at the centre, and its batch is solved for the target.
+arrays. Either way the axes of a plan are held or chosen among those near the best at the centre or the best at the far ends of the ranges,
+and its batch is solved for the target.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
@@ -29,6 +31,7 @@ from tco.performance.serving.plans import ServingPlan
 
 Array = np.ndarray[Any, Any]
 NEAR = 0.1
+CORNERS = 4  # of the ranges, in each of which the best of all plans is a candidate too, and as many opposite ones
 CELLS = 2**15  # numbers of one array: more no longer fit the cache, with fewer the calls cost more than the numbers
 
 
@@ -63,7 +66,8 @@ def evaluate_draws(
     """Evaluate a scenario for arrays of inputs, all of one length, each with the batch that meets the target.
 
     The structure is that given, or that of the scenario with those of the settings that are one value. With `replan` every draw decides
-    its own, and takes the best of the plans whose rate at the centre is at most a share `near` below that of the best.
+    its own, and takes the best of some plans: those whose rate at the centre is at most a share `near` below that of the best, and in serving
+    those that are the best where all inputs lie at the ends of their ranges.
     """
     catalogue = catalogue or load_catalogue()
     found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
@@ -130,7 +134,8 @@ def grouped(case: Case, centre: Result) -> Iterator[Group]:
     decided = decisions(case, values, inputs, held)
     table = np.stack([np.broadcast_to(column, case.count) for column in decided.values()]) if decided else np.zeros((1, case.count))
     _, first, group = np.unique(table, axis=1, return_index=True, return_inverse=True)
-    near = plans_near(case, centre)
+    far = plans_far(case, centre)
+    near = plans_near(case, centre, far)
     for place, draw in enumerate(first):
         parts = {name: held_part(inputs, name, int(decided[name][draw])) for name in decided if name in held.alternatives}
         read = {path: of_kind(held.readings[path], column[draw]) for path, column in decided.items() if path in held.readings}
@@ -144,7 +149,7 @@ def grouped(case: Case, centre: Result) -> Iterator[Group]:
         answer = case.answer({path: (float(case.drawn[path][0][draw]), case.drawn[path][1]) for path in which})
         other = structure_in(answer)
         own = other._replace(alternatives={**other.alternatives, **parts}, readings={**other.readings, **read})
-        yield Group(members, own, plans_near(case, answer) if answer.plan is not None else None)
+        yield Group(members, own, plans_near(case, answer, far) if answer.plan is not None else None)
 
 
 def structure_in(answer: Result) -> Structure:
@@ -178,17 +183,47 @@ def of_kind(reading: float, found: Any) -> float:
     return bool(found) if isinstance(reading, bool) else float(found)
 
 
-def plans_near(case: Case, answer: Result) -> Any:
-    """Return the plans whose rate is near that of the best one."""
+def plans_near(case: Case, answer: Result, far: Any) -> Any:
+    """Return the plans whose rate is near that of the best one, and in serving those of `far` that it may have."""
     if isinstance(answer.plan, ServingPlan):
         from tco.performance.serving.each import candidates
 
-        return candidates(answer.serving.choices, case.near)  # type: ignore[union-attr]
+        return candidates(answer.serving.choices, case.near, far)  # type: ignore[union-attr]
     from tco.performance.training.each import candidates as quickest
 
     inputs = Inputs(case.catalogue, case.scenario, case.fixed, case.variant, answer.structure)
     job, reached, _ = job_on(inputs, inputs.values(as_number))
     return quickest(job, reached, answer.metrics["step_s"], case.near)
+
+
+def plans_far(case: Case, centre: Result) -> Any:
+    """Return the plans that are the best where all inputs lie at the ends of their ranges; none where every plan is a candidate, and in training."""
+    if case.near >= 1 or not isinstance(centre.plan, ServingPlan) or not (ends := far_ends(case, centre)):
+        return None
+    from tco.performance.serving.each import candidates, plan_of_each
+
+    inputs = replace(case, drawn=ends).inputs(structure_in(centre), np.arange(2 * CORNERS))
+    values = inputs.values(as_row)
+    return plan_of_each(*server_of(inputs, values), values, candidates(centre.serving.choices, 1.0))  # type: ignore[union-attr]
+
+
+def far_ends(case: Case, answer: Result) -> dict[str, tuple[Array, str]]:
+    """Return corners of what is drawn: every input with a range at its low or its high, and in the opposite corner at the other end.
+
+    Which end is a matter of the input's path, so that the plans found there are the same whatever is drawn. An input that decides how many
+    of something there are stays as it is.
+    """
+    held, found = structure_in(answer).readings, {}
+    for path, (_, unit) in case.drawn.items():
+        given = answer.inputs.get(path)
+        if given is None:
+            continue
+        low, high = given.low, given.high
+        if low is None or high is None or not isinstance(held.get(path, True), bool):
+            low = high = given.value
+        side = np.array([crc32(path.encode()) >> corner & 1 for corner in range(CORNERS)], dtype=bool)
+        found[path] = np.where(np.concatenate([side, ~side]), high, low), unit
+    return found
 
 
 # ---------------------------------------------------------------- arrays in pieces

@@ -10,7 +10,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "price": ("tco price trn3-nl72x2 --variant switch=gen2", "tco price gb200-nvl72 --cash-flow --set 'money.rent=3.3 USD/chip/h'"),
     "perf": ("tco perf gb200-nvl72 --set workload=reasoning", "tco perf trn3-nl72x2 --plan tp=4,pp=1"),
-    "frontier": ("tco frontier gb200-nvl72 trn3-nl72x2", "tco frontier h200-hgx8 -o points.csv"),
+    "frontier": ("tco frontier trn3-nl32x2 trn3-nl72x2 gb200-nvl72 --pareto", "tco frontier h200-hgx8 --range -o points.csv"),
     "bom": ("tco bom trn3-nl72x2 --variant nic=400g", "tco bom gb200-nvl72 -o bom.csv"),
     "fabric": ("tco fabric trn3-nl72x2", "tco fabric trn2-nl32x2-3d --format json"),
     "network": ("tco network --switch 12.8T --port 100G --tiers 3", "tco network --chips 131072 --nic 400G --port 100G"),
@@ -31,7 +31,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "sensitivity": ("tco sensitivity trn3-nl72x2", "tco sensitivity trn3-nl72x2 --metric perf_per_tco_vs_baseline"),
     "solve": (
         "tco solve gb200-nvl72 --vary terms.life --until tco_usd_per_chip_hour=+10%",
-        "tco solve gb200-nvl72 --vary site.pue --until tco_usd_per_chip_hour=+1%",
+        "tco solve gb200-nvl72 --vary terms.date --until capex_usd=+5%",
     ),
     "metrics": ("tco metrics list", "tco metrics list --format csv"),
     "metrics list": ("tco metrics list", "tco metrics list -o metrics.csv"),

@@ -18,21 +18,43 @@ def frontier(
         list[str] | None,
         typer.Option("--prefill", metavar="SCENARIO", help="Read prompts on a pool of another system; find the best pair. Repeatable."),
     ] = None,
+    pareto: Annotated[
+        bool,
+        typer.Option("--pareto", help="Hold all designs against each other: cost, throughput, interactivity and power; name what beats what."),
+    ] = False,
+    ranges: Annotated[bool, typer.Option("--range", help="Draw the inputs within their ranges at every point: P10 to P90 along it.")] = False,
 ) -> None:
     """Show what interactivity costs: throughput per chip and dollars per million tokens of every plan that no other beats."""
     from tco.cli.emit import Answer
     from tco.cli.load import catalogue_for
     from tco.outputs.document import document
-    from tco.outputs.frontiers import HEADER, frontier_document, frontier_rows, frontier_tables
+    from tco.outputs.frontiers import frontier_document, frontier_header, frontier_rows, frontier_tables, unsure_words
     from tco.studies import asking
 
-    found = asking.frontier(scenarios, prefill or (), given.settings, given.data)
+    found = asking.frontier(scenarios, prefill or (), given.settings, given.data, ranges)
+    catalogue = catalogue_for(scenarios[-1], given.data)
+    notes = [f"{one.decode.result.scenario}: {note}" for one in found for note in (*filter(None, [unsure_words(one)]), *one.decode.result.notes)]
+    if not pareto:
+        given.emit(
+            Answer(
+                lambda: document("frontier", catalogue, frontier_document(found)),
+                lambda: frontier_tables(found),
+                frontier_header(found),
+                frontier_rows(found),
+                notes,
+            )
+        )
+        return
+    from tco.outputs import designs as shown
+    from tco.studies.designs import designs_of
+
+    designs = designs_of(found)
     given.emit(
         Answer(
-            lambda: document("frontier", catalogue_for(scenarios[-1], given.data), frontier_document(found)),
-            lambda: frontier_tables(found),
-            HEADER,
-            frontier_rows(found),
-            [f"{one.decode.result.scenario}: {note}" for one in found for note in one.decode.result.notes],
-        ),
+            lambda: document("frontier", catalogue, frontier_document(found) | shown.designs_document(designs)),
+            lambda: shown.design_tables(found, designs),
+            shown.design_header(found),
+            shown.design_rows(designs),
+            notes,
+        )
     )

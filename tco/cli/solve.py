@@ -14,7 +14,7 @@ from tco.cli.options import Given, command
 def solve(
     given: Given,
     scenario: Annotated[str, typer.Argument(help="A scenario's name or file.")],
-    vary: Annotated[list[str], typer.Option("--vary", metavar="PATH", help="The input to move; of two, a map says who wins where.")],
+    vary: Annotated[list[str], typer.Option("--vary", metavar="PATH", help="The input to move, or terms.date; of two, a map says who wins where.")],
     until: Annotated[
         str,
         typer.Option(
@@ -24,9 +24,19 @@ def solve(
         ),
     ],
     start: Annotated[
-        list[str] | None, typer.Option("--from", metavar="X", help="Where to begin to look, for each input; a thirtieth of today's unless given.")
+        list[str] | None,
+        typer.Option(
+            "--from",
+            metavar="X",
+            help="Where to begin to look, such as '96 GB', for each; unless given a thirtieth of today's, of two inputs a third, of a date its own.",
+        ),
     ] = None,
-    end: Annotated[list[str] | None, typer.Option("--to", metavar="Y", help="Where to end, for each; thirty times today's unless given.")] = None,
+    end: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--to", metavar="Y", help="Where to end, for each; unless given thirty times today's, of two inputs three times, of a date two years on."
+        ),
+    ] = None,
     baseline: Annotated[
         str | None, typer.Option("--baseline", metavar="SCENARIO", help="What a ratio is held against, gb200-nvl72 unless named.")
     ] = None,

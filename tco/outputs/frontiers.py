@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tco.outputs.comparison import premise, premises, validation, workload_words
 from tco.outputs.document import number
+from tco.outputs.ranges import DIGITS, percent
 from tco.outputs.table import Table, significant
 from tco.studies.frontier import Frontier, Point
 
+if TYPE_CHECKING:
+    from tco.studies.bands import Band
+
+One = TypeVar("One")
 HEADER = ("scenario", "system", "prefill_scenario", "prefill_system", *Point._fields)
 SHOWN = 16  # points of one table; every point is in CSV and JSON
+BANDED = ("usd_per_million_output_tokens", "usd_per_million_tokens", "output_tokens_per_s_per_chip", "tokens_per_s_per_facility_mw")
+ENDS = ("p10", "p50", "p90")
+MEETS = "share_of_draws_that_meet_the_target"
+BANDS = (*(f"{metric}_{end}" for metric in BANDED for end in ENDS), MEETS)
 COLUMNS = ("per user", "per chip", "$/M out", "$/M all", "TTFT s", "plan", "bound by")
+WITH_BANDS = ("per user", "per chip", "$/M out", "P10 to P90", "draws", "plan", "bound by")
+DRAWN = (
+    "P10 to P90 of $/M out: every input drawn within its low and high, plan and structure held, the batch solved for the point's tokens/s",
+    "a user; draws: the share that reaches them, of which the range is. Where few do these are the quicker ones, and their cost lies lower.",
+)
 PAIRS = ("prefill", "decode", "ratio", "TTFT s", "KV ms", "$/M out", "vs own")
 
 
@@ -22,11 +36,34 @@ def names(frontier: Frontier) -> tuple[str, str, str, str]:
     return decode.scenario, decode.system, prefill.scenario, prefill.system
 
 
+def frontier_header(frontiers: Sequence[Frontier]) -> tuple[str, ...]:
+    """Return the CSV columns: those of bands only where there are some."""
+    return (*HEADER, *(BANDS if any(frontier.bands for frontier in frontiers) else ()))
+
+
 def frontier_rows(frontiers: Sequence[Frontier]) -> list[list[Any]]:
-    """Return the CSV rows: every point, a flag as 1 or 0."""
-    return [
-        [*names(frontier), *(int(cell) if isinstance(cell, bool) else cell for cell in point)] for frontier in frontiers for point in frontier.points
-    ]
+    """Return the CSV rows: every point."""
+    drawn = any(frontier.bands for frontier in frontiers)
+    return [point_row(frontier, place, drawn) for frontier in frontiers for place in range(len(frontier.points))]
+
+
+def point_row(frontier: Frontier, place: int, drawn: bool) -> list[Any]:
+    """Return one point as a CSV row, a flag as 1 or 0; empty cells for what was not drawn."""
+    row = [*names(frontier), *(int(cell) if isinstance(cell, bool) else cell for cell in frontier.points[place])]
+    if not drawn:
+        return row
+    band = band_keys(frontier, place)
+    found = band.get("range", {})
+    ends = [(found.get(metric) or {}).get(end) for metric in BANDED for end in ENDS]
+    return [*row, *ends, band.get(MEETS)]
+
+
+def band_keys(frontier: Frontier, place: int) -> dict[str, Any]:
+    """Return what the draws say of a point, as its document has it; nothing where nothing was drawn."""
+    if not frontier.bands:
+        return {}
+    band = frontier.bands[place]
+    return {"range": band.ranges, MEETS: float(band.meets.mean())}
 
 
 def own_pair(frontier: Frontier, frontiers: Sequence[Frontier]) -> Frontier | None:
@@ -62,23 +99,33 @@ def frontier_document(frontiers: Sequence[Frontier]) -> dict[str, Any]:
                 "interactivity_tokens_per_s": number(decode.values["workload.interactivity"]),
                 "plans": frontier.plans,
                 "feasible": frontier.feasible,
-                "points": [point._asdict() for point in frontier.points],
+                "points": [point._asdict() | band_keys(frontier, place) for place, point in enumerate(frontier.points)],
                 "cost_against_own": against_own(frontier, frontiers) if frontier.separate else None,
                 "validated": validation(decode.result),
                 "prefill_validated": validation(prefill.result),
-                "notes": [*([frontier.reason] if frontier.reason else []), *decode.result.notes],
+                "notes": [*filter(None, [frontier.reason, unsure_words(frontier)]), *decode.result.notes],
             }
         )
     best = ranked(frontiers)
     return {"frontiers": rows, "best": dict(zip(HEADER[:4], names(best[0]), strict=True)) if best else None}
 
 
-def thinned(points: Sequence[Point]) -> list[Point]:
-    """Return points spread over a frontier, with both ends and the chosen one."""
-    if len(points) <= SHOWN:
-        return list(points)
-    steps = {round(position * (len(points) - 1) / (SHOWN - 2)) for position in range(SHOWN - 1)}
-    return [point for position, point in enumerate(points) if position in steps or point.chosen]
+def unsure_words(frontier: Frontier) -> str:
+    """Say why nothing was drawn that was to be."""
+    return f"no range: {frontier.unsure}" if frontier.unsure else ""
+
+
+def thinned(many: Sequence[One], is_chosen: Callable[[One], bool], most: int = SHOWN) -> list[One]:
+    """Return some of many spread over all, with both ends and those that are chosen."""
+    if len(many) <= most:
+        return list(many)
+    steps = {round(position * (len(many) - 1) / (most - 2)) for position in range(most - 1)}
+    return [one for position, one in enumerate(many) if position in steps or is_chosen(one)]
+
+
+def plan_words(point: Point) -> str:
+    """Return chips, tensor parallel and batch of a decode instance."""
+    return f"{point.chips}/{point.tp}/{point.batch}"
 
 
 def title_of(frontier: Frontier) -> str:
@@ -98,18 +145,22 @@ def frontier_table(frontier: Frontier) -> Table:
     above = [workload_words(frontier.decode.result), premise(frontier.decode.result), *standings(frontier)]
     if not frontier.points:
         return Table((), [], title_of(frontier), above, [f"No point: {frontier.reason}."])
-    points = thinned(frontier.points)
+    places = thinned(range(len(frontier.points)), lambda place: frontier.points[place].chosen)
+    points = [frontier.points[place] for place in places]
     rows = [
         (
             significant(point.tokens_per_s_per_user),
             significant(point.output_tokens_per_s_per_chip),
             significant(point.usd_per_million_output_tokens),
-            significant(point.usd_per_million_tokens, 3),
-            significant(point.ttft_s, 3),
-            f"{point.chips}/{point.tp}/{point.batch}",
+            *(
+                (band_words(frontier.bands[place]), percent(float(frontier.bands[place].meets.mean())))
+                if frontier.bands
+                else (significant(point.usd_per_million_tokens, 3), significant(point.ttft_s, 3))
+            ),
+            plan_words(point),
             f"{point.bound} {point.bound_share * 100:.0f} % {'*' if point.chosen else ''}{'+' if point.cheapest else ''}".rstrip(),
         )
-        for point in points
+        for place, point in zip(places, points, strict=True)
     ]
     below = [
         f"{len(frontier.points)} points that no other of {frontier.plans:,} pairs of plans beats, {len(points)} shown; {frontier.feasible:,} fit.",
@@ -117,7 +168,16 @@ def frontier_table(frontier: Frontier) -> Table:
         "Output tokens/s for each user and each chip, those that prefill among them. All are estimates.",
         f"plan: chips/tensor parallel/batch of a decode instance; a prefill instance has {points[0].prefill_chips} chips.",
     ]
-    return Table(COLUMNS, rows, title_of(frontier), above, below, "rrrrrll")
+    if not frontier.bands:
+        return Table(COLUMNS, rows, title_of(frontier), above, below, "rrrrrll")
+    below.append(" ".join(DRAWN))
+    return Table(WITH_BANDS, rows, title_of(frontier), above, below, "rrrrrll")
+
+
+def band_words(band: Band) -> str:
+    """Return P10 and P90 of the cost of a point."""
+    found = band.ranges[BANDED[0]]
+    return "-" if found is None else f"{significant(found['p10'], DIGITS)} to {significant(found['p90'], DIGITS)}"
 
 
 def pair_table(frontiers: Sequence[Frontier]) -> Table:

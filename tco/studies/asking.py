@@ -221,8 +221,11 @@ def frontier(
     prefill: Sequence[str] = (),
     set: Mapping[str, str] | None = None,  # noqa: A002
     data: Path | None = None,
+    ranges: bool = False,
 ) -> list[Frontier]:
     """Return what interactivity costs on every system, or on every pair of pools with systems that `prefill`.
+
+    With `ranges` every input is drawn within its range at each point of a system's frontier.
 
     >>> (found,) = frontier(["gb200-nvl72"])
     >>> found.chosen.tokens_per_s_per_user >= 50
@@ -230,6 +233,14 @@ def frontier(
     """
     from tco.studies.frontier import frontiers_of
 
+    if ranges and prefill:
+        raise UsageError("a range goes without systems that prefill: what is drawn are scenarios, and no pairs of them")
     shared = catalogue_for(None, data)
     decoding, prefilling = ([(name, catalogue_for(name, data) if isfile(name) else shared) for name in part] for part in (scenarios, prefill))
-    return frontiers_of(decoding, prefilling, dict(set or {}))
+    found = frontiers_of(decoding, prefilling, dict(set or {}))
+    if ranges:
+        from tco.studies.bands import add_bands  # draws are not what most ask for
+
+        for one in found:
+            add_bands(one)
+    return found

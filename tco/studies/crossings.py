@@ -21,8 +21,8 @@ class Crossing(NamedTuple):
     beyond: float
 
 
-def crossings(gap: Gap, grid: Sequence[float]) -> Iterator[Crossing]:
-    """Yield the zeros of a function between the neighbours of a grid, and on it."""
+def crossings(gap: Gap, grid: Sequence[float], stepwise: bool = False) -> Iterator[Crossing]:
+    """Yield the zeros of a function between the neighbours of a grid, and on it; a stepwise one has nothing between two neighbours."""
     at = [(one, gap(one)) for one in grid]
     for place, (one, value) in enumerate(at):
         if value == 0:
@@ -30,7 +30,7 @@ def crossings(gap: Gap, grid: Sequence[float]) -> Iterator[Crossing]:
         elif place + 1 < len(at):
             other, its = at[place + 1]
             if value is not None and its is not None and value * its < 0:
-                found = narrowed(gap, one, other)
+                found = Crossing(one, other) if stepwise else narrowed(gap, one, other)
                 if found is not None:
                     yield found
 

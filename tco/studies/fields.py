@@ -12,20 +12,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tco.chain.inputs import bounds
 from tco.chain.metrics import METRICS
-from tco.foundation.errors import DataError, UsageError, unknown
-from tco.foundation.units import convert
+from tco.foundation.errors import UsageError, unknown
 from tco.studies.plans import replanned
 from tco.studies.sides import Array, Side, side_of
-from tco.studies.solve import Amount, amount_of, end_of
+from tco.studies.varied import Ends, amount_of, between, told_in
 
 if TYPE_CHECKING:
     from tco.chain.result import Result
 
 STEPS = 13  # values of an input
 WIDE = 3.0  # how many times smaller and larger than today's an input is, unless the user says where
-Ends = tuple[str | None, str | None]
 
 
 class Axis(NamedTuple):
@@ -77,25 +74,10 @@ def field_of(
 
 def axis_of(sides: Sequence[Side], path: str, ends: Ends, steps: int) -> Axis:
     """Return an input's values between two ends, or around that of today; in equal ratios where all are above zero."""
-    today, _ = amount_of(sides, path)
-    low, high = (None if end is None else end_of(end, path, today.unit, option) for end, option in zip(ends, ("--from", "--to"), strict=True))
-    least, most = (convert(bound, today.own_unit, today.unit) for bound in bounds(path))
-    for end, option in ((low, "--from"), (high, "--to")):
-        if end is not None and not least <= end <= most:
-            raise DataError(f"{option} {today.text(end)}: {path} lies within {least:g} to {today.text(most)}")
-    if None in (low, high) and not today.value:
-        raise UsageError(f"--vary {path}: it {'has no value' if today.value is None else 'is zero'} today; say where to look, with --from and --to")
-    low, high = around(today, low, high, least, most)
-    if low >= high:
-        raise UsageError(f"--from {today.text(low)} --to {today.text(high)}: the range is reversed or empty")
+    today = told_in(amount_of(sides, path)[0], ends)
+    low, high = between(path, today, ends, WIDE)
     many = np.geomspace(low, high, steps) if low > 0 else np.linspace(low, high, steps)
     return Axis(path, today.unit, [low, *many[1:-1].tolist(), high], today.value)
-
-
-def around(today: Amount, low: float | None, high: float | None, least: float, most: float) -> tuple[float, float]:
-    """Return the ends that were given, and in place of those that were not some that lie around today's value."""
-    value = today.value or 0.0
-    return max(value / WIDE, least) if low is None else low, min(value * WIDE, most) if high is None else high
 
 
 def on_grid(side: Side, metric: str, x: Axis, y: Axis) -> list[list[float | None]]:

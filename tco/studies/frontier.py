@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,10 +19,13 @@ from tco.performance.chip.memory import cache_bytes
 from tco.performance.serving import disaggregation as apart
 from tco.performance.serving import phases
 from tco.performance.serving.phases import PassResult
-from tco.performance.serving.plans import SEQUENCES, DecodePlan, PrefillPlan, attention_chips, borders_crossed, decoding, plan_axes
+from tco.performance.serving.plans import SEQUENCES, DecodePlan, PrefillPlan, ServingPlan, attention_chips, borders_crossed, decoding, plan_axes
 from tco.performance.serving.requests import request_of
 from tco.performance.serving.search import pass_at, shortfall
 from tco.studies.pools import Pool, pool_of
+
+if TYPE_CHECKING:
+    from tco.studies.bands import Band
 
 Array = np.ndarray[Any, Any]
 
@@ -85,9 +88,12 @@ class Frontier:
     prefill: Pool
     separate: bool  # the pools hand caches over through the scale-out network
     points: list[Point] = field(default_factory=list)
+    held: ServingPlan | None = None  # the plans of the points, each axis an array along them; none where there is no point
     plans: int = 0
     feasible: int = 0
     reason: str = ""  # why there is no point
+    bands: list[Band] = field(default_factory=list)  # how sure each point is, where that was asked for
+    unsure: str = ""  # why that is not known, though it was asked for
 
     @property
     def chosen(self) -> Point | None:
@@ -154,7 +160,8 @@ def frontier_of(decode: Pool, prefill: Pool, separate: bool) -> Frontier:
     if reason := decode.misfit or prefill.misfit:
         return Frontier(decode, prefill, separate, reason=reason)
     grid = grid_of(decode, prefill, separate)
-    made = Frontier(decode, prefill, separate, [], grid.cost.size, int(np.count_nonzero(np.isfinite(grid.cost))), grid.reason)
+    feasible = int(np.count_nonzero(np.isfinite(grid.cost)))
+    made = Frontier(decode, prefill, separate, plans=grid.cost.size, feasible=feasible, reason=grid.reason)
     if grid.reason:
         return made
     # the cheapest prefill plan of every decode plan, then the decode plans no other beats
@@ -162,8 +169,18 @@ def frontier_of(decode: Pool, prefill: Pool, separate: bool) -> Frontier:
     least = grid.cost.min(axis=0)
     kept = undominated(np.broadcast_to(phases.tokens_per_user(grid.step.per_token), best.shape).ravel(), least.ravel())
     rows, batches = np.unravel_index(kept, best.shape)
-    made.points = points_of(made, grid, (best[rows, batches], rows, batches))
+    places = best[rows, batches], rows, batches
+    made.points, made.held = points_of(made, grid, places), plans_at(grid, places)
     return made
+
+
+def plans_at(grid: Grid, places: tuple[Array, Array, Array]) -> ServingPlan:
+    """Return the plans at some places of the grid."""
+
+    def taken(plan: Any) -> Any:
+        return plan._make(np.broadcast_to(axis, grid.cost.shape)[places] for axis in plan)
+
+    return ServingPlan(taken(grid.decode), taken(grid.prefill))
 
 
 def points_of(frontier: Frontier, grid: Grid, places: tuple[Array, Array, Array]) -> list[Point]:

@@ -10,8 +10,9 @@ import numpy as np
 
 from tco.chain.metrics import MORE_IS_BETTER, NEITHER, RATIOS
 from tco.foundation.errors import DataError, UsageError
-from tco.studies.fields import Axis, Ends, field_of
+from tco.studies.fields import Axis, field_of
 from tco.studies.sides import Array
+from tco.studies.varied import Ends
 
 NOBODY = -1
 
@@ -43,7 +44,7 @@ def map_of(
 ) -> Map:
     """Return who has the best of a metric as two inputs move; inputs that move it nowhere raise `DataError`.
 
-    >>> ends = ("10", "80"), ("20000", "60000")
+    >>> ends = ("10 token/s", "80 token/s"), ("20000 USD", "60000 USD")
     >>> found = map_of(["trn3-nl32x2", "gb200-nvl72"], ("workload.interactivity", "parts.gb200-gpu.price"), ends=ends)
     >>> found.values.shape == (2, len(found.y.values), len(found.x.values))
     True

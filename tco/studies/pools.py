@@ -27,6 +27,8 @@ class Pool:
     machine: Machine
     model: Architecture
     values: Values
+    catalogue: Catalogue
+    settings: Mapping[str, str]  # of the user
 
     def metric(self, name: str) -> float:
         """Return a metric of the cost, which every scenario has."""
@@ -75,4 +77,5 @@ def pool_of(catalogue: Catalogue, name: str, settings: Mapping[str, str], servin
         raise DataError(f"{name}: workload.offline is set; a frontier goes over every batch, leave it at zero")
     if values.input("workload.concurrency").value > 0:
         raise DataError(f"{name}: workload.concurrency is set; a frontier goes over every batch, leave it at zero")
-    return Pool(evaluate(scenario, settings, catalogue=catalogue, refuse=False), scenario, *server_of(inputs, values), values)
+    result = evaluate(scenario, settings, catalogue=catalogue, refuse=False)
+    return Pool(result, scenario, *server_of(inputs, values), values, catalogue, settings)

@@ -1,7 +1,7 @@
 """Break-even: the value of an input at which a metric reaches a target, with the plan chosen anew at every value.
 
 The target is a value, a change relative to today's, or the metric of another scenario, in which an input that it rests on is moved too.
-Plans, tiers and switches come whole, so a metric may move in steps: a target that lies within one is reached with it.
+Plans, tiers and switches come whole, so a metric may move in steps: a target that lies within one is reached with it. A date moves by months.
 """
 
 from __future__ import annotations
@@ -13,35 +13,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from tco.chain.inputs import Inputs, bounds
+from tco.chain.ages import newest_price
 from tco.chain.metrics import AGAINST_BASELINE, METRICS
-from tco.chain.texts import DOCUMENTS, TEXTS
 from tco.chain.workloads import WORKLOADS
+from tco.foundation.dates import period
 from tco.foundation.errors import DataError, UsageError
-from tco.foundation.trace import walk
-from tco.foundation.units import convert, parse_quantity
+from tco.foundation.units import parse_quantity
 from tco.foundation.values import as_number
 from tco.studies.crossings import Crossing, crossings
 from tco.studies.sides import Side, joined, side_of, sides_of
+from tco.studies.varied import DATE, Amount, Ends, Moment, amount_of, grid_of, inputs_of, moment_of, months_of, told_in
 
 POINTS = 33  # of the grid where plans are held
 SEARCHED = 17  # where each is searched
-WIDE = 30.0  # how many times smaller and larger than today's an input is sought, unless the user says where
 EXACT = 1e-9  # relative to the target: a metric that comes no closer steps over it
-
-
-class Amount(NamedTuple):
-    """An input today: none where it has no value; the unit it is told in, and that of the bounds it lies within."""
-
-    value: float | None
-    unit: str
-    own_unit: str
-
-    def text(self, value: float) -> str:
-        """Return a value as `--set` takes it."""
-        return f"{value!r} {self.unit}".strip()
 
 
 class Break(NamedTuple):
@@ -95,7 +80,7 @@ def solve(
     scenario: str,
     vary: str,
     until: str,
-    ends: tuple[str | None, str | None] = (None, None),
+    ends: Ends = (None, None),
     data: Path | None = None,
     set: Mapping[str, str] | None = None,  # noqa: A002 - as in `evaluate`
     variant: Mapping[str, str] | None = None,
@@ -121,10 +106,11 @@ def solve(
     else:  # equal to another scenario: a ratio is so where the costs behind it are
         metric, sides = AGAINST_BASELINE.get(metric, metric), [sides[0], side_of(words, data, set or {}, {})]
         centre = float(sides[0].metric(sides[0].centre, metric))
-    today, resting = amount_of(sides, vary)
+    today, resting = (moment_of(sides[0]), sides) if vary == DATE else amount_of(sides, vary)
+    today = told_in(today, ends)
     movers = [mover(side, vary, today, read, hold) if side in resting else Mover(side, vary, today, False, None, read) for side in sides]
     searched = any(one.moves and one.plan is None for one in movers)
-    grid = grid_of(vary, today, ends, SEARCHED if searched else POINTS)
+    grid = months_of(today, ends) if isinstance(today, Moment) else grid_of(vary, today, ends, SEARCHED if searched else POINTS)
     return found(Asked(scenario, metric, words, vary, today, movers, target, centre), grid)
 
 
@@ -171,7 +157,7 @@ def found(asked: Asked, grid: list[float]) -> Solution:
     refuse_unmoved(asked, known)
     if len(known) > 1 and all(abs(gaps[value] or 0.0) <= EXACT * abs(asked.target_at(value)) for value in known):
         raise DataError(f"{asked.metric} of {asked.scenario} meets {asked.words} at every value of {asked.path}: there is nothing to find")
-    breaks = [broken(asked, one) for one in crossings(asked.gap, grid)]
+    breaks = [broken(asked, one) for one in crossings(asked.gap, grid, asked.today.stepwise)]
     if asked.today.value is not None:
         breaks.sort(key=lambda one: abs(one.value - asked.today.value))  # type: ignore[operator]
     searched = any(mover.moves and mover.plan is None and mover.side.centre.plan is not None for mover in asked.movers)
@@ -216,29 +202,6 @@ def level(words: str, centre: float, metric: str) -> float:
         raise DataError(f"--until {metric}={words}: {error}") from None
 
 
-def amount_of(sides: Sequence[Side], path: str) -> tuple[Amount, Sequence[Side]]:
-    """Return an input as it is today, given or derived, and the sides it moves; an unknown path, or one that is a text, raises `DataError`."""
-    if path in TEXTS or path in DOCUMENTS:
-        raise DataError(f"--vary {path}: is a text, expected an input that is a number")
-    resting = [side for side in sides if path in side.centre.inputs]
-    if resting:
-        given = resting[0].centre.inputs[path]
-        value, unit = given.shown or (given.value, given.unit)
-        return Amount(value, unit, given.unit), resting
-    own = sides[0]
-    for root in own.evaluate({}, plan=own.centre.plan, trace=True).nodes.values():
-        for node in walk(root):
-            if node.path == path:
-                return Amount(float(node.value), node.unit, node.unit), [own]
-    unit = inputs_of(own).unit_of(path)
-    return Amount(None, unit, unit), [own]
-
-
-def inputs_of(side: Side) -> Inputs:
-    """Return the inputs of a side, to be read anew."""
-    return Inputs(side.catalogue, side.scenario, dict(side.settings), side.variant)
-
-
 def mover(side: Side, path: str, amount: Amount, metric: str, hold: bool) -> Mover:
     """Return a side whose input moves: its plan is held where it cannot rest on the input, as another search would only find it again."""
     plan = side.centre.plan
@@ -249,34 +212,6 @@ def mover(side: Side, path: str, amount: Amount, metric: str, hold: bool) -> Mov
         if path in values.inputs or path not in side.centre.inputs:
             plan = None
     return Mover(side, path, amount, True, plan, metric)
-
-
-# ---------------------------------------------------------------- where it is sought
-def grid_of(path: str, today: Amount, ends: tuple[str | None, str | None], count: int) -> list[float]:
-    """Return the values at which the metric is looked at, today's among them if it lies between the ends."""
-    least, most = (convert(bound, today.own_unit, today.unit) for bound in bounds(path))
-    given = [None if end is None else end_of(end, path, today.unit, option) for end, option in zip(ends, ("--from", "--to"), strict=True)]
-    for end, option in zip(given, ("--from", "--to"), strict=True):
-        if end is not None and not least <= end <= most:
-            raise DataError(f"{option} {today.text(end)}: {path} lies within {least:g} to {today.text(most)}")
-    if None in given and not today.value:
-        value = "has no value" if today.value is None else "is zero"
-        raise UsageError(f"--vary {path}: it {value} today; say where to look, with --from and --to in {today.unit or 'no unit'}")
-    low = given[0] if given[0] is not None else max(today.value / WIDE, least)  # type: ignore[operator]
-    high = given[1] if given[1] is not None else min(today.value * WIDE, most)  # type: ignore[operator]
-    if low >= high:
-        raise UsageError(f"--from {today.text(low)} --to {today.text(high)}: the range is reversed or empty")
-    many = np.geomspace(low, high, count) if low > 0 else np.linspace(low, high, count)
-    values = [low, *(float(one) for one in many[1:-1]), high]
-    return sorted({*values, today.value} if today.value is not None and low < today.value < high else values)
-
-
-def end_of(text: str, path: str, unit: str, option: str) -> float:
-    """Return an end of the range in the unit the input is printed in; a bare number is one in that unit."""
-    try:
-        return float(text) if re.fullmatch(r"[-+.\deE]+", text.strip()) else parse_quantity(text, unit)
-    except (DataError, ValueError) as error:
-        raise DataError(f"{option} {text}: {path}: {error}") from None
 
 
 # ---------------------------------------------------------------- what is found
@@ -320,7 +255,13 @@ def notes_of(asked: Asked, grid: Sequence[float], known: Sequence[float], breaks
     if lost:
         first = f"the first at {asked.today.text(lost[0])}: {asked.missing[lost[0]]}"
         notes.append(f"no answer at {len(lost)} of the {len(grid)} values looked at, {first}")
-    if any(one.metric != one.short for one in breaks):
+    if asked.today.stepwise:
+        newest = newest_price(own.side.catalogue)
+        if breaks:
+            notes.append("prices are those of each month's last day: seen from today's date, the target is reached in the month that is named")
+        if period(newest).last.toordinal() < grid[-1]:
+            notes.append(f"{asked.today.text(grid[-1])} lies beyond the prices known: the last is of {newest}, and holds on")
+    elif any(one.metric != one.short for one in breaks):
         notes.append("the metric moves in steps, as plans, tiers and switches come whole: a target within a step is reached with it")
     if len(breaks) > 1:
         notes.append(f"the target is reached at {len(breaks)} values; the nearest to today's comes first")

@@ -54,12 +54,72 @@ def test_csv_is_the_json(arguments):
                 assert float(line[key]) == value
 
 
-@pytest.mark.parametrize("arguments", [TWO, PAIRS], ids=["alone", "pairs"])
+@pytest.mark.parametrize(
+    "arguments",
+    [TWO, PAIRS, (*TWO, "--range"), (*TWO, "mi450x-ualoe72", "--pareto"), (*TWO, "mi450x-ualoe72", "--pareto", "--range")],
+    ids=["alone", "pairs", "ranges", "designs", "both"],
+)
 def test_eighty_columns(arguments, monkeypatch):
     monkeypatch.setattr(emit, "terminal_width", lambda: 80)
     text = tco(*arguments).stdout
     assert max(map(len, text.splitlines())) <= 80
-    assert "Validated on 159 serving points of gb200-gpu" in text or arguments is PAIRS
+    assert "validated on 159 serving points of gb200-gpu" in text.lower() or arguments is PAIRS
+
+
+PARETO = (*TWO, "h200-hgx8", "--pareto")
+
+
+def test_designs():
+    found = document(*PARETO)
+    designs = found["pareto"]["designs"]
+    assert len(designs) == sum(len(row["points"]) for row in found["frontiers"])
+    assert [axis["better"] for axis in found["pareto"]["axes"]] == ["less", "more", "more", "more"]
+    free = [design for design in designs if design["beaten_by"] is None]
+    assert {design["scenario"] for design in free} == {"trn3-nl72x2", "gb200-nvl72"}
+    for design in designs:
+        if by := design["beaten_by"]:
+            for axis in found["pareto"]["axes"]:
+                name = axis["metric"]
+                assert by["change"][name] == pytest.approx(by[name] / design[name] - 1)
+                assert (by["change"][name] <= 1e-3) if axis["better"] == "less" else (by["change"][name] >= -1e-3)
+
+
+def test_ranges():
+    found = document(*TWO, "--pareto", "--range")
+    for row in found["frontiers"]:
+        for point in row["points"]:
+            range_ = point["range"]["usd_per_million_output_tokens"]
+            assert range_["p10"] < range_["p50"] < range_["p90"]
+            assert 0 < point["share_of_draws_that_meet_the_target"] <= 1
+    shares = [by["share_of_draws_in_which_it_is_beaten"] for design in found["pareto"]["designs"] if (by := design["beaten_by"])]
+    assert 0 <= min(shares) < 0.5 < max(shares) <= 1
+    points = [point for row in found["frontiers"] for point in row["points"]]
+    lines = list(csv.DictReader(io.StringIO(tco(*TWO, "--range", "--format", "csv").stdout)))
+    for line, point in zip(lines, points, strict=True):
+        assert float(line["output_tokens_per_s_per_chip_p90"]) == point["range"]["output_tokens_per_s_per_chip"]["p90"]
+        assert float(line["share_of_draws_that_meet_the_target"]) == point["share_of_draws_that_meet_the_target"]
+
+
+def test_csv_of_designs():
+    lines = list(csv.DictReader(io.StringIO(tco(*PARETO, "--format", "csv").stdout)))
+    for line, design in zip(lines, document(*PARETO)["pareto"]["designs"], strict=True):
+        by = design["beaten_by"]
+        assert (line["scenario"], float(line["tokens_per_s_per_user"])) == (design["scenario"], design["tokens_per_s_per_user"])
+        assert line["beaten_by_scenario"] == (by["scenario"] if by else "")
+        assert line["beaten_by_batch"] == (str(by["batch"]) if by else "")
+        assert line["change_of_usd_per_million_output_tokens"] == (repr(by["change"]["usd_per_million_output_tokens"]) if by else "")
+
+
+def test_designs_where_no_rack_fits_say_why():
+    done = tco("frontier", "gb200-nvl72", "--pareto", "--range", "--set", "site=us-air-hall")
+    assert done.exit_code == 0
+    assert "gb200-nvl72: does not fit" in done.stdout
+
+
+def test_designs_of_several_workloads_are_told_apart():
+    text = tco("frontier", "gb200-nvl72", "moe-3t-decode-gb200-nvl72", "--pareto").stdout
+    assert "held against those of its own workload" in text
+    assert "held against those of its own workload" not in tco(*PARETO).stdout
 
 
 def test_a_system_without_a_scenario_stands_on_the_headlines_terms():

@@ -15,6 +15,14 @@ from tco.studies.crossings import crossings, narrowed
 FUNCTIONS = {"cubic": lambda x: x**3 - 2, "exponential": lambda x: math.exp(3 * x) - 9, "steep": lambda x: math.atan(40 * (x - 0.7))}
 
 
+@given(st.lists(st.integers(-2, 2), min_size=2, max_size=12))
+def test_a_stepwise_function_crosses_between_neighbours_of_another_sign_and_where_it_is_zero(values):
+    found = list(crossings(lambda at: float(values[int(at)]), [float(at) for at in range(len(values))], stepwise=True))
+    zeros = [(at, at) for at, value in enumerate(values) if value == 0]
+    changes = [(at, at + 1) for at in range(len(values) - 1) if values[at] * values[at + 1] < 0]
+    assert found == sorted(zeros + changes)
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_zero_is_that_of_another_method_in_fewer_calls_than_halving(name):
     calls = []

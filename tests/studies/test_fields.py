@@ -54,7 +54,7 @@ def test_values_are_even_in_ratio_around_today_and_within_the_bounds_of_the_inpu
 
 
 def test_from_nought_values_are_even_in_difference():
-    found = field_of(["gb200-nvl72"], [ELECTRICITY, "terms.rate"], HOUR, [("0", "0.2"), (None, None)], steps=3)
+    found = field_of(["gb200-nvl72"], [ELECTRICITY, "terms.rate"], HOUR, [("0 USD/kWh", "0.2 USD/kWh"), (None, None)], steps=3)
     assert found.x.values == pytest.approx([0, 0.1, 0.2])
 
 
@@ -67,7 +67,8 @@ def test_from_nought_values_are_even_in_difference():
         ([ELECTRICITY, "workload.model"], HOUR, [(None, None)] * 2, DataError, "is a text"),
         ([ELECTRICITY, "terms.life"], "cost", [(None, None)] * 2, DataError, "metric"),
         ([ELECTRICITY, "terms.life"], "step_s", [(None, None)] * 2, DataError, "step_s has no value"),
-        ([ELECTRICITY, "terms.life"], HOUR, [("0.2", "0.1"), (None, None)], UsageError, "reversed"),
+        ([ELECTRICITY, "terms.life"], HOUR, [("0.2 USD/kWh", "0.1 USD/kWh"), (None, None)], UsageError, "reversed"),
+        ([ELECTRICITY, "terms.life"], HOUR, [("0.1", None), (None, None)], DataError, "such as '0.1 USD/kWh'"),
         ([ELECTRICITY, "terms.utilisation"], HOUR, [(None, None), ("0.5", "1.5")], DataError, "lies within"),
         ([ELECTRICITY, "terms.residual"], HOUR, [(None, None)] * 2, UsageError, "zero"),
     ],

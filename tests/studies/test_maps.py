@@ -17,7 +17,7 @@ SPEED, PRICE = "workload.interactivity", "parts.gb200-gpu.price"
 
 
 def test_a_point_is_what_an_evaluation_finds_there():
-    found = map_of([TRN3, GB200], (SPEED, PRICE), TOKEN, (("20", "60"), ("20000", "60000")))
+    found = map_of([TRN3, GB200], (SPEED, PRICE), TOKEN, (("20 token/s", "60 token/s"), ("20000 USD", "60000 USD")))
     for row, column in ((0, 0), (len(found.y.values) - 1, 3)):
         settings = {SPEED: f"{float(found.x.values[column])!r} token/s", PRICE: f"{float(found.y.values[row])!r} USD"}
         costs = [tco.evaluate(name, settings, catalogue=CATALOGUE).metrics[TOKEN] for name in (TRN3, GB200)]
@@ -42,13 +42,13 @@ def test_the_command_prints_table_and_document():
         "--vary",
         PRICE,
         "--from",
-        "10",
+        "10 token/s",
         "--from",
-        "1e4",
+        "1e4 USD",
         "--to",
-        "80",
+        "80 token/s",
         "--to",
-        "6e4",
+        "6e4 USD",
         "--until",
         f"{TOKEN}={GB200}",
     )
@@ -75,4 +75,4 @@ def test_what_cannot_be_mapped_is_refused(words, code, said):
 
 def test_inputs_that_move_nothing_are_refused():
     with pytest.raises(DataError, match="do not move"):
-        map_of([TRN3], (PRICE, "parts.h100-sxm.price"), TOKEN, (("1e4", "6e4"), ("1e4", "6e4")))
+        map_of([TRN3], (PRICE, "parts.h100-sxm.price"), TOKEN, (("1e4 USD", "6e4 USD"), ("1e4 USD", "6e4 USD")))

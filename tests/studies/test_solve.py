@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
+
 import pytest
 
 import tco
@@ -93,6 +96,62 @@ def test_a_plan_that_is_held_leaves_no_steps():
     assert held.metrics[TOKEN] == pytest.approx(1.05 * base.metrics[TOKEN], rel=1e-9)
 
 
+def test_ends_name_a_unit_and_answers_are_told_in_it():
+    asked = ("solve", TRN3, "--until", f"{TOKEN}=+5%", "--hold", "--vary", BANDWIDTH)
+    found, other = (document(*asked, "--from", low, "--to", high) for low, high in (("2 TB/s", "6 TB/s"), ("2000 GB/s", "6000 GB/s")))
+    assert (found["unit"], other["unit"]) == ("TB/s", "GB/s")
+    for key in ("value", "today"):
+        assert other[key] == pytest.approx(found[key] * 1000, rel=1e-9)
+    held = tco.evaluate(TRN3, catalogue=CATALOGUE)
+    reached = tco.evaluate(TRN3, {BANDWIDTH: other["set"].partition("=")[2]}, held.plan, catalogue=CATALOGUE)
+    assert reached.metrics[TOKEN] == pytest.approx(1.05 * held.metrics[TOKEN], rel=1e-9)
+
+
+MONTHS = [f"{year}-{month:02}" for year in (2025, 2026, 2027) for month in range(1, 13)][11:]
+
+
+@cache
+def by_month(metric):
+    plan = tco.evaluate(GB200, catalogue=CATALOGUE).plan  # the price of an hour rests on none
+    return {month: tco.evaluate(GB200, {"terms.date": month}, plan, catalogue=CATALOGUE).metrics[metric] for month in MONTHS}
+
+
+def test_a_date_is_the_first_month_at_whose_prices_the_target_is_reached():
+    """Against every month by itself."""
+    levels = by_month(HOUR)
+    found = document("solve", GB200, "--vary", "terms.date", "--until", f"{HOUR}=+5%", "--from", "2025-12", "--to", "2027-12")
+    assert [point["value"] for point in found["points"]] == MONTHS
+    assert [point["metric"] for point in found["points"]] == pytest.approx(list(levels.values()), rel=1e-12)
+    expected = next(month for month in MONTHS if levels[month] >= 1.05 * levels["2025-12"])
+    assert (found["value"], found["set"], found["today"], found["unit"]) == (expected, f"terms.date={expected}", "2025-12", "date")
+    (reached,) = found["reached"]
+    assert reached["metric_before"] < found["target"] <= reached["metric"] == pytest.approx(levels[expected], rel=1e-12)
+    text = command("solve", GB200, "--vary", "terms.date", "--until", f"{HOUR}=+5%", "--from", "2026-12", "--to", "2027-02").stdout
+    assert re.search(rf"{expected} +\+\d+ months", text)
+    assert f"--set 'terms.date={expected}'" in text
+
+
+def test_a_date_before_todays_is_the_last_month_at_which_the_target_was_reached():
+    levels = by_month(HOUR)
+    target = 1.001 * levels["2025-12"]
+    found = solve(GB200, "terms.date", f"{HOUR}={target!r}", ("2025-12", "2027-06"), set={"terms.date": "2027-06"})
+    assert found.today.text(found.breaks[0].value) == max(month for month in MONTHS if levels[month] <= target)
+
+
+def test_a_date_at_which_two_scenarios_are_level_moves_both_and_may_never_come():
+    found = document("solve", GB200, "--vary", "terms.date", "--until", f"{TOKEN}=trn3-nl32x2", "--to", "2026-06")
+    assert found["crossing"] is False
+    assert "below that of trn3-nl32x2 everywhere" in found["why"]
+    assert "terms.date is moved in trn3-nl32x2 too" in found["notes"]
+
+
+def test_a_date_may_be_given_to_the_day():
+    days = solve(GB200, "terms.date", f"{HOUR}=+5%", ("2026-12-15", "2027-02"), hold=True)
+    assert [days.today.text(value) for value, _ in days.points] == ["2026-12-15", "2026-12", "2027-01", "2027-02"]
+    years = solve(GB200, "terms.date", f"{HOUR}=+5%", ("2026", "2027-Q1"), hold=True)
+    assert [years.today.text(value) for value, _ in years.points] == [*MONTHS[1:16]]
+
+
 def test_of_several_the_nearest_to_today_comes_first():
     levels = {point.value: point.metric for point in solve(GB200, "terms.life", f"{HOUR}=1.9").breaks}
     assert list(levels) == sorted(levels, key=lambda value: abs(value - 5))
@@ -109,7 +168,7 @@ def test_no_crossing_says_between_what_the_metric_lies():
 
 
 def test_values_without_an_answer_are_counted_with_the_reason():
-    found = solve(GB200, "workload.interactivity", f"{TOKEN}=-20%", ends=("20", "400"))
+    found = solve(GB200, "workload.interactivity", f"{TOKEN}=-20%", ends=("20 token/s", "400 token/s"))
     missing = [value for value, metric in found.points if metric is None]
     assert missing
     assert f"no answer at {len(missing)} of the {len(found.points)} values" in found.notes[0]
@@ -128,10 +187,18 @@ def test_values_without_an_answer_are_counted_with_the_reason():
         ("site.electricity_price", f"{HOUR}=gb200-nvl73", (), DataError, "did you mean 'gb200-nvl72'"),
         ("site.electricity_price", f"{HOUR}=1", ("0.2 USD/kWh", "0.1 USD/kWh"), UsageError, "reversed"),
         ("site.electricity_price", f"{HOUR}=1", ("0.2 kg", None), DataError, "unit 'kg'"),
-        ("site.electricity_price", f"{HOUR}=1", ("-1", None), DataError, "--from"),
+        ("site.electricity_price", f"{HOUR}=1", ("-1 USD/kWh", None), DataError, "--from .* lies within"),
+        ("site.electricity_price", f"{HOUR}=1", ("0.1", None), DataError, "such as '0.1 USD/kWh'"),
+        ("parts.trn3.hbm_capacity", f"{TOKEN}=1", ("96", None), DataError, "such as '96 GiB'"),
+        ("terms.date", f"{HOUR}=1", ("2027-01", "2026-01"), UsageError, "reversed or empty"),
+        ("terms.date", f"{HOUR}=1", ("2026-01-31", "2026-01"), UsageError, "reversed or empty"),
+        ("terms.date", f"{HOUR}=1", ("3 year", None), DataError, "--from 3 year: terms.date: '3 year' is no date"),
+        ("terms.date", f"{HOUR}=1", (None, "2026-13"), DataError, "'2026-13' is no date"),
+        ("terms.date", f"{HOUR}=1", ("1990", "2027"), UsageError, "456 months, expected 240 at most"),
+        ("terms.date", "chips=1", (), DataError, "does not move chips"),
         ("terms.utilisation", f"{HOUR}=1", (None, "2"), DataError, "--to"),
         ("site.electricity_price", "capex_usd=+10%", (), DataError, "does not move capex_usd"),
-        ("parts.b200-sxm.price", "capex_usd=+10%", ("1", "100"), DataError, "does not move capex_usd"),
+        ("parts.b200-sxm.price", "capex_usd=+10%", ("1 USD", "100 USD"), DataError, "does not move capex_usd"),
         ("parts.b200-sxm.price", "capex_usd=+10%", (), UsageError, "has no value today"),
         ("terms.rate", f"{HOUR}={TRN3}", (), DataError, "at every value of terms.rate"),
         ("workload.model", f"{TOKEN}=1", (), DataError, "is a text"),

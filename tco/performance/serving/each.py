@@ -17,17 +17,26 @@ from tco.performance.serving.requests import Request, request_of
 from tco.performance.serving.search import Choice
 
 
-def candidates(choices: dict[str, Choice], share: float) -> ServingPlan:
-    """Return the plans of a search whose rate lies within a share of the best, each axis a column."""
-    near = {phase: rows_near(choice, share) for phase, choice in choices.items()}
+def candidates(choices: dict[str, Choice], share: float, far: ServingPlan | None = None) -> ServingPlan:
+    """Return the plans of a search whose rate lies within a share of the best, and those of `far` it knows, each axis a column."""
+    near = {phase: rows_near(choice, share, far and getattr(far, phase)) for phase, choice in choices.items()}
     ready = near.get("prefill") or reading(near["decode"])
     return ServingPlan(near["decode"], PrefillPlan(*ready[: len(PrefillPlan._fields)]))
 
 
-def rows_near(choice: Choice, share: float) -> Any:
-    """Return the rows of plans whose best rate lies within a share of the best of all."""
-    rows = np.flatnonzero(choice.best >= (1 - share) * choice.best.max())
+def rows_near(choice: Choice, share: float, far: Any = None) -> Any:
+    """Return the rows of plans whose best rate lies within a share of the best of all, or that are among some others."""
+    kept = choice.best >= (1 - share) * choice.best.max()
+    if far is not None:
+        ours, theirs = (np.stack(np.broadcast_arrays(*map(np.ravel, division(plans))), axis=1) for plans in (choice.axes, far))
+        kept = kept | (ours[:, None] == theirs[None]).all(axis=2).any(axis=1)
+    rows = np.flatnonzero(kept)
     return choice.axes._make(axis[rows] if np.ndim(axis) == 2 and len(axis) > 1 else axis for axis in choice.axes)
+
+
+def division(plans: Any) -> list[Any]:
+    """Return how the chips of engines divide: every axis but the batch."""
+    return [axis for name, axis in zip(plans._fields, plans, strict=True) if name != "sequences"]
 
 
 def plan_held(machine: Machine, model: Architecture, values: Readable, plan: ServingPlan) -> ServingPlan:

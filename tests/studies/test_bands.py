@@ -1,0 +1,96 @@
+"""Bands along a frontier: the range of a comparison where the workload stands, the point itself where nothing is drawn, each plan as if alone."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from tco.chain.draws import evaluate_draws
+from tco.foundation.errors import UsageError
+from tco.performance.serving.plans import ServingPlan
+from tco.studies import asking
+from tco.studies.bands import ASKED, BANDED, DRAWS, add_bands, evaluated, repeated
+from tco.studies.designs import AXES, designs_of
+from tco.studies.drawing import SEED
+from tco.studies.frontier import Frontier, frontier_of
+from tco.studies.pools import pool_of
+from tco.studies.ranges import Dice, ranges_of, settings_of
+from tests.cli import document
+from tests.shipped import CATALOGUE
+
+TRN3, GB200, COST = "trn3-nl72x2", "gb200-nvl72", "usd_per_million_output_tokens"
+
+
+@cache
+def banded(name: str, *settings: tuple[str, str]) -> Frontier:
+    pool = pool_of(CATALOGUE, name, dict(settings))
+    found = frontier_of(pool, pool, separate=False)
+    add_bands(found)
+    return found
+
+
+def test_the_band_where_the_workload_stands_is_the_range_of_a_comparison():
+    rows = document("compare", TRN3, GB200)["rows"]
+    for row in rows:
+        found = banded(row["scenario"])
+        (band,) = (band for band, point in zip(found.bands, found.points, strict=True) if point.chosen)
+        for metric in BANDED:
+            assert band.ranges[metric] == pytest.approx(row["range"][metric], rel=1e-9), metric
+        assert band.meets.mean() == row["share_of_draws_that_meet_the_target"]
+
+
+def test_where_nothing_is_moved_every_draw_is_the_point():
+    """The batch is solved for the speed that the point's own gives."""
+    found = banded(GB200)
+    ranges = ranges_of(found.decode.result)
+    still = settings_of(ranges, dict.fromkeys(ranges, np.zeros(DRAWS)))
+    places = [0, len(found.points) // 2, len(found.points) - 1]
+    decode, prefill = (repeated(pool._make(axis[places] for axis in pool), slice(None)) for pool in (found.held.decode, found.held.prefill))
+    plans = ServingPlan(decode, prefill)
+    asked = np.array([found.points[place].tokens_per_s_per_user for place in places])
+    made = evaluated(found, plans, still, asked)
+    assert made.meets.all()
+    for metric in BANDED:
+        ours = made.metrics[metric].reshape(len(places), DRAWS)
+        assert ours == pytest.approx(np.array([[getattr(found.points[place], metric)] * DRAWS for place in places]), rel=2e-3), metric
+
+
+@pytest.mark.parametrize("place", [3, 20, -1])
+def test_points_together_are_what_each_is_alone(place):
+    found = banded(TRN3)
+    ranges, dice = ranges_of(found.decode.result), Dice(CATALOGUE, SEED, 0, DRAWS)
+    drawn = settings_of(ranges, {path: dice.places(one) for path, one in ranges.items()})
+    plan = ServingPlan(*(pool._make(float(axis[place]) for axis in pool) for pool in (found.held.decode, found.held.prefill)))
+    target = {ASKED: f"{found.points[place].tokens_per_s_per_user!r} token/s"}
+    alone = evaluate_draws(TRN3, drawn | target, structure=found.decode.result.structure._replace(plan=plan), catalogue=CATALOGUE)
+    assert alone.meets.sum() > 0
+    assert found.bands[place].meets.tolist() == alone.meets.tolist()
+    for metric in BANDED:
+        assert found.bands[place].draws[metric][alone.meets] == pytest.approx(alone.metrics[metric][alone.meets], rel=2e-3), metric
+
+
+def test_a_workload_that_no_plan_meets_has_bands_too():
+    found = banded(GB200, (ASKED, "400 token/s"))
+    assert found.chosen is None
+    assert len(found.bands) == len(found.points) > 10
+
+
+def test_the_share_of_draws_in_which_a_design_is_beaten():
+    some = [one for one in designs_of([banded(TRN3), banded(GB200)]) if one.by is not None]
+    assert len(some) > 20
+    for one in some[::5]:
+        own, theirs = (side.frontier.bands[side.place] for side in (one.design, one.by))
+        both = beaten = 0
+        for draw in range(DRAWS):
+            if own.meets[draw] and theirs.meets[draw]:
+                both += 1
+                cost, rate, _, power = ((theirs.draws.get(axis), own.draws.get(axis)) for axis in AXES)
+                beaten += cost[0][draw] <= cost[1][draw] and rate[0][draw] >= rate[1][draw] and power[0][draw] >= power[1][draw]
+        assert one.chance == pytest.approx(beaten / both)
+
+
+def test_pairs_of_pools_are_not_drawn():
+    with pytest.raises(UsageError, match="no pairs of them"):
+        asking.frontier([GB200], [TRN3], ranges=True)
