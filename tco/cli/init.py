@@ -46,9 +46,10 @@ def init(folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder 
     """Make a folder of your own, with an editable scenario and prices laid over the shipped ones."""
     from tco.foundation.errors import UsageError
     from tco.foundation.files import is_there, write_all
+    from tco.foundation.streams import put
 
     if is_there(folder) and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder}: exists and is not an empty folder")
     files = {"mine.toml": SCENARIO, "data/parts/mine.csv": PARTS, "data/sources.csv": SOURCES, ".gitignore": IGNORED}
     write_all(folder, files)
-    print(f"{folder}: a scenario (mine.toml) and a data folder of your own. Try: cd {folder} && tco price mine.toml")
+    put(f"{folder}: a scenario (mine.toml) and a data folder of your own. Try: cd {folder} && tco price mine.toml\n")

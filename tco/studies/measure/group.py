@@ -102,7 +102,7 @@ def rank_of_group(rank: int, ranks: int, device: str, shapes: Sequence[Collectiv
         for outcome in measure(TorchCollectives(torch, device, meter), shapes, effort):
             found.append((outcome.timing, outcome.conditions, outcome.failure))
             if first and loud:
-                print(f"{len(found)}/{len(shapes)} {outcome.shape}", file=sys.stderr, flush=True)
+                tell(f"{len(found)}/{len(shapes)} {outcome.shape}")
     group.destroy_process_group()
     if first:
         (Path(folder) / RESULTS).write_text(json.dumps(found), encoding="utf-8")
