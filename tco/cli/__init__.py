@@ -21,7 +21,7 @@ ALONE = (
 SHELVES = ("parts", "systems", "models", "scenarios", "sources", "rebates")
 DOCUMENTS = ("sites", "terms", "workloads", "clusters", "perspectives")
 # Command -> the module that registers it on `app`.
-MODULES = {name: name for name in ALONE} | dict.fromkeys(SHELVES, "drafts") | dict.fromkeys(DOCUMENTS, "documents")
+MODULES = {name: name for name in ALONE} | {"help": "manual"} | dict.fromkeys(SHELVES, "drafts") | dict.fromkeys(DOCUMENTS, "documents")
 
 FAULT = 70  # the exit code of a defect of the program
 

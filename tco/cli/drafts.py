@@ -45,9 +45,7 @@ def new_system(given: Given, system: New, like: Like) -> None:
 
     catalogue = catalogue_for(None, without_new(given))
     write_draft(own_folder(given), system_draft(catalogue, system, like) | own_source(own_folder(given)))
-    said(
-        f"{own_folder(given)}/systems/{system}.toml: as {like}, to edit. Try: tco systems check{option(given)} && tco price {system}{option(given)}"
-    )
+    said(f"{own_folder(given)}/systems/{system}.toml: as {like}, to edit. Try: tco systems check{option(given)} && tco price {system}{option(given)}")
 
 
 @command(scenarios, name="new", usual=USUAL)

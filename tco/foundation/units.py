@@ -129,7 +129,7 @@ def from_registry(text: str) -> Unit:
 
 def other_money(text: str) -> str:
     """Return '; ...' with what to write in place of a price in another money than dollars, or an empty string."""
-    money = re.match(r"[^\W\d_]*", text)[0]  # type: ignore[index] - it matches nothing too
+    money = "".join(re.findall(r"^[^\W\d_]+", text))
     dollars = f"USD{text[len(money) :]}"
     if money in CENTS:
         return f"; a cent is 0.01 USD: write it in {dollars!r}"
@@ -188,9 +188,7 @@ def parse_quantity(text: str, target: str) -> float:
     if not math.isfinite(value):
         raise DataError(f"{text!r} is not a finite number")
     if not unit_text and unit(target).dimension != "dimensionless":
-        raise DataError(
-            f"{text!r} has no unit, expected {target!r} ({unit(target).dimension}), such as '{meant(text, target)}'"
-        )
+        raise DataError(f"{text!r} has no unit, expected {target!r} ({unit(target).dimension}), such as '{meant(text, target)}'")
     return convert(value, unit_text.strip(), target)
 
 

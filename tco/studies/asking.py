@@ -195,8 +195,7 @@ def between(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> D
 
 def state_at(name: str | Path | Result, data: Path | None, settings: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return the state of a scenario, of a saved result, or the one that the JSON of `tco price` carries."""
-    from tco.chain.result import Result
-    from tco.chain.saved import SCHEMA
+    from tco.chain.result import SCHEMA, Result
     from tco.foundation.files import read_json
     from tco.studies.state import refuse_broken, state_of
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tco.foundation.errors import DataError
+from tco.foundation.streams import tell
 from tco.studies.measure.machine import Meter
 from tco.studies.measure.pytorch import load_torch, number_format
 from tco.studies.measure.run import Effort, Operation, Outcome, Timing, measure
