@@ -106,6 +106,26 @@ def test_no_text_shows_an_own_value(folder, command, form):
     assert not re.search(r"12[, ]?345|12[, ]?346|1\.2345|987\.6|SECRETNOTE", done.stdout + done.stderr)
 
 
+@pytest.mark.parametrize("folder", [2], indirect=True)
+@pytest.mark.parametrize("command", [("price", "trn3-nl72x2"), ("baseline", "save", "main", "trn3-nl72x2"), ("perf", "trn3-nl72x2")], ids=" ".join)
+def test_no_error_gives_an_own_value_away(folder, command, tmp_path, monkeypatch):
+    """What a rack draws follows from an own tdp: the error says that it is too much, and not how much."""
+    monkeypatch.chdir(tmp_path)
+    asked = (*command, "--data", folder, "--set", "site=us-air-hall")
+    plain, kept = tco(*asked), tco(*asked, "--redact")
+    assert (plain.exit_code, kept.exit_code, kept.stdout) == (3, 3, "")
+    assert re.search(r"draws 2\d\d\.\d kW", plain.stderr)
+    assert "a rack of trn3-nl72x2 draws withheld kW" in kept.stderr
+    assert "50 kW (site.rack_kw_max)" in kept.stderr
+
+
+def test_an_error_that_other_values_do_not_end_in_is_withheld():
+    """Whether there is one tells what a hidden limit is, so that much is said; the numbers in it are not."""
+    kept = tco("price", "trn3-nl72x2", "--set", "site.rack_kw_max=98765 W", "--redact")
+    assert (kept.exit_code, kept.stdout) == (3, "")
+    assert "98" not in kept.stderr
+
+
 @pytest.mark.parametrize("command", [("price", "gb200-nvl72"), ("explain", "gb200-nvl72", "tco_usd_per_chip_hour"), ("compare",)], ids=" ".join)
 def test_a_setting_is_an_own_value(command):
     done = tco(*command, "--set", f"terms.rate={RATE}", "--redact", "--format", "json")
