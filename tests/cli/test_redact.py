@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from tests.cli import tco
+from tests.cli import document, tco
 
 PRICE, TDP, RATE, NOTE = 12345.67, 987.654, 0.0876543, "SECRETNOTE of our own"
 COLUMNS = "part,attribute,value,unit,low,high,as_of,kind,source,note,use\n"
@@ -132,6 +132,11 @@ def test_a_setting_is_an_own_value(command):
     assert done.exit_code == 0, done.stderr
     assert not derived(numbers(json.loads(done.stdout)), RATE, 1e-9)
     assert "8.76" not in tco(*command, "--set", f"terms.rate={RATE}", "--redact").stdout
+
+
+def test_a_hash_of_own_rows_is_withheld_as_who_guesses_one_could_make_sure_of_it(folder):
+    with_own, without = (json.loads(tco("bom", "trn3-nl72x2", "--redact", "--format", "json", *more).stdout) for more in (("--data", folder), ()))
+    assert (with_own["data_hash"], without["data_hash"]) == ("withheld", document("bom", "trn3-nl72x2")["data_hash"])
 
 
 def test_an_answer_says_that_something_is_withheld(folder):
