@@ -418,8 +418,8 @@ class Inputs:
 
     def dated(self, path: str) -> Input | None:
         """Return the input of a path that the catalogue holds by date or by family; None for those of documents."""
-        group, *middle, last = path.split(".")
-        name = ".".join(middle)
+        group, _, rest = path.partition(".")
+        name, _, last = rest.rpartition(".")
         if group == "parts" and name:
             return self.catalogue.part_input(name, last, self.date)
         if group == "shares" and name:

@@ -22,4 +22,6 @@ def performing(scenario: str, given: Given) -> tuple[Catalogue, Result]:
         raise DataError(f"{scenario}: no model is run, its rates are stated: there is no plan and no time to show")
     if result.serving is not None and result.serving.reason:
         raise DataError(f"{scenario}: {result.serving.reason}")
+    if not result.report.phases:
+        raise DataError(f"{scenario}: a saved answer, which keeps its plan but no operators; expected a scenario such as {result.scenario}")
     return catalogue, result

@@ -78,14 +78,13 @@ def held_against_runs(file: Path, catalogue: Catalogue, values: Values, given: G
     from tco.foundation.errors import UsageError
     from tco.outputs.document import document
     from tco.outputs.envelopes import COLUMNS, RUN_COLUMNS, envelope_document, envelope_rows, envelope_table
-    from tco.studies.validation.envelopes import envelopes_of, pairs, summary
+    from tco.studies.validation.envelopes import against_runs
     from tco.studies.validation.measured import read_measured
 
     kind, table = read_measured(file)
     if kind != "inference":
         raise UsageError(f"--envelopes: {file} holds {kind}, expected serving runs")
-    found = [(one, summary(one.runs)) for one in envelopes_of(table, catalogue, values)]
-    whole = summary([run for one, _ in found for run in one.runs]) | {"ratio_of_two": pairs([one for one, _ in found])}
+    found, whole = against_runs(table, catalogue, values)
     given.emit(
         Answer(
             lambda: document("validate", catalogue, envelope_document(str(file), found, whole)),

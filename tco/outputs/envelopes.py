@@ -21,7 +21,7 @@ RUN_COLUMNS = (
     "ratio",
 )
 SHOWN = (
-    ("alike", "same configurations", "median"),
+    ("alike", "same runs", "median"),
     ("alike", "error", "median_error"),
     ("alike_speed", "of their speed", "median_error"),
     ("", "best plan", "median"),
@@ -33,7 +33,7 @@ SHOWN = (
 def named(envelope: Envelope) -> list[Any]:
     """Return what the runs of an envelope serve."""
     lengths = (float(f"{envelope.prompt:.12g}"), float(f"{envelope.answer:.12g}"))
-    return [envelope.chip, envelope.model, envelope.formats, *lengths, envelope.configurations]
+    return [envelope.chip, envelope.model, envelope.formats, *lengths, len(envelope.speed)]
 
 
 def envelope_table(envelopes: Sequence[tuple[Envelope, dict[str, Any]]], whole: dict[str, Any]) -> Table:
@@ -51,15 +51,17 @@ def envelope_table(envelopes: Sequence[tuple[Envelope, dict[str, Any]]], whole: 
 def notes_of(whole: dict[str, Any]) -> list[str]:
     """Say what the figures are, and how two chips stand to each other."""
     notes = [
-        "Runs that no other run of their envelope beats, each configuration once, at the speed each gives users.",
-        "Same configurations: the engines, pools and divisions that were run, under any load each was run at, by refits that never saw the chip.",
+        "Runs that no other run of their envelope beats, each configuration by its newest run, at the speed each gives users.",
+        "Same runs: as they were configured and loaded, predicted by refits that never saw the chip; zero: none has that speed.",
         "Best plan: of the search, also of plans nobody has run; zero: no plan gives users that speed.",
     ]
     two = whole["ratio_of_two"]
     if two["pairs"]:
         notes.append(
-            f"Two chips at one speed, by the same configurations: order right in {two['right'] * 100:.0f} % of {two['pairs']} pairs, "
-            f"ratio off by {two['ratio_error'] * 100:.0f} % at the median."
+            f"Two chips at one speed, by the same runs: order right in {two['right'] * 100:.0f} % of {two['pairs']} pairs, "
+            f"ratio off by {two['ratio_error'] * 100:.0f} % at the median. Runs off at random by "
+            + "; ".join(f"{by['error'] * 100:.0f} %: {by['right'] * 100:.0f} %, {by['ratio_error'] * 100:.0f} %" for by in two["off_at_random"])
+            + "."
         )
     return notes
 

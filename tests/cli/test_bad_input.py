@@ -44,6 +44,7 @@ DATA = [  # the data is wrong: 3
     (["price", NAME, "--set", "site.puee=1.2"], "did you mean 'site.pue'"),
     (["price", NAME, "--set", "site.electricity_price=0.1 USD/kWhr"], "is not a unit"),
     (["bom", NAME, "--set", "nonsense.path=1"], "unknown input path 'nonsense.path'"),
+    (["solve", NAME, "--vary", "pue", "--until", "tco_usd_per_chip_hour=+10%"], "unknown input path 'pue'; did you mean 'site.pue'?"),
     (["explain", NAME, "tco_usd_per_chip_hr"], "did you mean 'tco_usd_per_chip_hour'"),
     (["compare", "--baseline", "nobody"], "nobody"),
     (["compare", "--data", "/nowhere"], "/nowhere"),

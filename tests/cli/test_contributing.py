@@ -15,7 +15,7 @@ from tco.cli import app, options
 from tco.foundation.equation import equation
 from tco.foundation.formula import REGISTRY
 from tests.catalog.test_contributing import blocks
-from tests.cli import document, tco
+from tests.cli import document, tco, testing
 
 METRIC = "output_tokens_per_usd"
 
@@ -63,6 +63,7 @@ def commands():
     """What is registered in a test is forgotten after it."""
     yield
     app.registered_commands[:] = [one for one in app.registered_commands if one.callback.__module__ != "page"]
+    testing._get_command.cache_clear()
 
 
 def run(code: str) -> None:

@@ -25,6 +25,14 @@ def test_compare_takes_saved_results(kept):
     assert found == live
 
 
+def test_a_saved_result_is_priced_and_has_no_operators(kept):
+    file = kept / "gb200-nvl72.json"
+    assert tco("price", file).stdout == tco("price", "gb200-nvl72").stdout
+    refused = tco("perf", file)
+    assert (refused.exit_code, refused.stdout) == (3, "")
+    assert "keeps its plan but no operators; expected a scenario such as gb200-nvl72" in refused.stderr
+
+
 def test_diff_takes_saved_results(kept):
     one, other = kept / "trn3-nl72x2.json", kept / "gb200-nvl72.json"
     assert document("diff", one, "trn3-nl72x2")["metrics"] == []

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 from tests.fuzz.run import Failure, bounded, run
@@ -24,12 +25,12 @@ def main() -> int:
     asked = parser.parse_args()
     lines = ["| what | cases | exit 0 | 1 | 2 | 3 | tracebacks, hangs, other codes |", "|---|---:|---:|---:|---:|---:|---:|"]
     found: list[Failure] = []
-    with ProcessPoolExecutor(asked.workers, max_tasks_per_child=20, initializer=bounded) as pool:
+    with get_context("spawn").Pool(asked.workers, bounded, maxtasksperchild=20) as pool:
         for kind, count in (("arguments", asked.arguments), ("files", asked.files)):
             blocks = [range(first, min(first + BLOCK, count)) for first in range(0, count, BLOCK)]
             codes: Counter[int] = Counter()
             failures: list[Failure] = []
-            for done, (some, wrong) in enumerate(pool.map(run, [kind] * len(blocks), blocks, [asked.seed] * len(blocks)), start=1):
+            for done, (some, wrong) in enumerate(pool.imap(partial(run, kind, seed=asked.seed), blocks), start=1):
                 codes += some
                 failures += wrong
                 for one in wrong:

@@ -1,8 +1,8 @@
 """The best plan against published runs: a search at the speed of every run that no other run beats must not make less than that run.
 
 Runs of one chip, model, set of formats and lengths form an envelope: at each speed a user gets, the most that any run at that speed
-or a higher one makes. A configuration that was run several times counts once, by the median of its rates. Two predictions are held
-against it: the best of the same configurations (`sweeps`), and the search of `tco perf CHIP` among all plans: pools in balance,
+or a higher one makes. A configuration that was run several times counts once, by its newest run. Two predictions are held against it:
+the envelope of the same runs as they are predicted (`sweeps`), and the search of `tco perf CHIP` among all plans: pools in balance,
 software that has grown up, no tokens predicted ahead.
 """
 
@@ -21,21 +21,22 @@ from tco.foundation.values import Values
 from tco.studies.validation.inference import Asked
 from tco.studies.validation.measured import column, texts
 from tco.studies.validation.specifications import Specifications
-from tco.studies.validation.sweeps import CONFIGURATION, Curve, curves_of, made_at, never_seen, speed_at
+from tco.studies.validation.sweeps import CONFIGURATION, Curve, never_seen, predicted
 
 LEAST = 5  # distinct configurations of an envelope
+TRIALS, ERRORS = 20, (0.05, 0.1, 0.15)  # of runs that are off at random, in logarithms
 KEYS = ("chip", "model", "attention", "experts", "dense", "prompt", "answer")
 CLOSE, NEAR, FAR = 0.15, 0.9, 0.75  # of a published run: how far off a prediction is close, and shares that a best plan should reach
 Array = np.ndarray[Any, Any]
 
 
 class Run(NamedTuple):
-    """A run on an envelope: the speed a user gets and what it makes a chip; what is predicted of the same and of the best configurations."""
+    """A run on an envelope: the speed a user gets and what it makes a chip; what is predicted of the same runs and of the best plan."""
 
     speed: float
     measured: float
-    alike: float  # the same configurations make at that speed; zero where none has it
-    speed_alike: float  # at which the same configurations make as much; zero where none does
+    alike: float  # the same runs are predicted to make at that speed; zero where none has it
+    speed_alike: float  # at which the same runs are predicted to make as much; zero where none does
     best: float | None  # the best plan of all makes at that speed; None: no plan has it
 
     @property
@@ -45,12 +46,12 @@ class Run(NamedTuple):
 
     @property
     def ratio_alike(self) -> float:
-        """The same configurations over the run."""
+        """The same runs as predicted over the run."""
         return self.alike / self.measured
 
     @property
     def speed_ratio(self) -> float:
-        """The speed of the same configurations over that of the run."""
+        """The speed of the same runs as predicted over that of the run."""
         return self.speed_alike / self.speed
 
 
@@ -62,9 +63,15 @@ class Envelope(NamedTuple):
     formats: str
     prompt: float
     answer: float
-    configurations: int
+    speed: Array  # of each configuration
+    rate: Array
     runs: list[Run]
-    curves: list[Curve]  # of the same configurations, by a refit that never saw the chip
+    alike: Curve  # of the same runs, by a refit that never saw the chip
+
+    @property
+    def measured(self) -> Curve:
+        """The runs that no other run beats."""
+        return Curve(*np.array([(run.speed, run.measured) for run in self.runs]).T)
 
 
 class Sweep:
@@ -87,36 +94,25 @@ class Sweep:
         made = made.assign(row=np.arange(len(made)), month=asked.months).sort_values("month", kind="stable", na_position="first")
         self.runs = made[((asked.skip == "") & ~points.speculative & np.isfinite(speed) & np.isfinite(asked.target * part))[made["row"]]]
 
-    def configurations(self, runs: pd.DataFrame | None = None) -> pd.DataFrame:
-        """Return the distinct configurations of some runs, or of all, under their distinct loads."""
-        same = [*KEYS, *CONFIGURATION, "flight"]
-        every = self.runs if runs is None else runs
-        return every.groupby(same, dropna=False, sort=True)[["speed", "rate"]].median().reset_index()
-
-
-def unbeaten(speed: Array, rate: Array) -> Array:
-    """Return which runs no other run beats in both."""
-    order = np.lexsort((-rate, -speed))
-    best = np.maximum.accumulate(rate[order])
-    found = np.zeros(len(rate), dtype=bool)
-    found[order] = (rate[order] >= best) & np.concatenate([[True], rate[order][1:] > best[:-1]])
-    return found
+    def configurations(self) -> pd.DataFrame:
+        """Return the newest run of each configuration under each load."""
+        return self.runs.drop_duplicates([*KEYS, *CONFIGURATION, "flight"], keep="last")
 
 
 def envelopes_of(table: pd.DataFrame, catalogue: Catalogue, values: Values, chips: frozenset[str] | None = None) -> Iterator[Envelope]:
     """Yield the envelopes of a file of serving runs with enough configurations, of all chips or some, each against both predictions."""
     sweep = Sweep(table, catalogue, values)
-    for key, runs in sweep.runs.groupby(list(KEYS), sort=True):
-        named, some = dict(zip(KEYS, key, strict=True)), sweep.configurations(runs)
-        if len(some) < LEAST or (chips is not None and named["chip"] not in chips):
+    for key, runs in sweep.configurations().groupby(list(KEYS), sort=True):
+        named = dict(zip(KEYS, key, strict=True))
+        if len(runs) < LEAST or (chips is not None and named["chip"] not in chips):
             continue
-        top = some[unbeaten(some["speed"].to_numpy(float), some["rate"].to_numpy(float))].sort_values("speed")
+        every = runs["speed"].to_numpy(float), runs["rate"].to_numpy(float)
         with never_seen(sweep.chips, named["chip"]):
-            curves = curves_of(sweep.asked, {name: named[name] for name in ("chip", "model", "attention", "experts", "dense")}, runs)
-        points = [(float(row.speed), float(row.rate)) for row in top.itertuples()]
-        held = [Run(s, r, made_at(curves, s), speed_at(curves, r), best_at(catalogue, named, s)) for s, r in points]
+            alike = predicted(sweep.asked, {name: named[name] for name in ("chip", "model", "attention", "experts", "dense")}, runs)
+        points = [(float(speed), float(rate)) for speed, rate in zip(*Curve.of(*every), strict=True)]
+        held = [Run(s, r, alike.rate_at(s), alike.speed_at(r), best_at(catalogue, named, s)) for s, r in points]
         formats = "/".join(str(named[name]) for name in ("dense", "experts", "attention"))
-        yield Envelope(named["chip"], named["model"], formats, float(named["prompt"]), float(named["answer"]), len(some), held, curves)
+        yield Envelope(named["chip"], named["model"], formats, float(named["prompt"]), float(named["answer"]), *every, held, alike)
 
 
 def best_at(catalogue: Catalogue, named: dict[str, Any], speed: float) -> float | None:
@@ -152,33 +148,42 @@ def stands(ratios: Sequence[float]) -> dict[str, float | None]:
     return dict(zip(names, map(float, found), strict=True))
 
 
-def pairs(envelopes: Sequence[Envelope]) -> dict[str, float | int | None]:
+def pairs(envelopes: Sequence[Envelope], predicted: Sequence[Curve]) -> dict[str, Any]:
     """Return how two chips stand to each other at one speed: pairs, the share in the right order, and the median error of their ratio.
 
     Both the measured and the predicted ratio are of envelopes of one model, set of formats and lengths, at the speeds of their runs that
-    both of them span; between two runs an envelope is a straight line in logarithms.
+    both measured ones span. A chip that is predicted not to have the speed comes second, and the ratio then counts as all wrong.
     """
-    truths, guesses = list[float](), list[float]()
-    for one, other in combinations(envelopes, 2):
+    truths, guesses, order = list[float](), list[float](), list[bool]()
+    for (one, its), (other, its_own) in combinations(zip(envelopes, predicted, strict=True), 2):
         if (one.model, one.formats, one.prompt, one.answer) != (other.model, other.formats, other.prompt, other.answer):
             continue
         low, high = (pick(end(run.speed for run in each.runs) for each in (one, other)) for pick, end in ((max, min), (min, max)))
         for speed in sorted({run.speed for each in (one, other) for run in each.runs if low <= run.speed <= high}):
-            made = [made_at(each.curves, speed) for each in (one, other)]
-            truths.append(measured_at(one, speed) / measured_at(other, speed))
-            guesses.append(made[0] / made[1] if all(made) else np.nan)
+            measured, made = ([curve.rate_at(speed) for curve in both] for both in ((one.measured, other.measured), (its, its_own)))
+            truths.append(measured[0] / measured[1])
+            guesses.append(made[0] / made[1] if all(made) else 0.0)
+            order.append(made[0] != made[1] and (measured[0] > measured[1]) == (made[0] > made[1]))
     if not truths:
         return {"pairs": 0, "right": None, "ratio_error": None}
-    truth, guess = np.array(truths), np.array(guesses)
-    right = np.where(np.isnan(guess), False, (truth > 1) == (guess > 1))
-    return {
-        "pairs": len(truth),
-        "right": float(np.mean(right)),
-        "ratio_error": float(np.median(np.nan_to_num(np.abs(guess / truth - 1), nan=1.0))),
-    }
+    error = np.abs(np.array(guesses) / np.array(truths) - 1)
+    return {"pairs": len(truths), "right": float(np.mean(order)), "ratio_error": float(np.median(error))}
 
 
-def measured_at(envelope: Envelope, speed: float) -> float:
-    """Return what an envelope makes at a speed between those of its runs."""
-    speeds, rates = np.log([[run.speed for run in envelope.runs], [run.measured for run in envelope.runs]])
-    return float(np.exp(np.interp(np.log(speed), speeds, rates)))
+def off_at_random(envelopes: Sequence[Envelope], error: float) -> dict[str, Any]:
+    """Return how two chips would stand to each other if each run were predicted but for an error at random, alike in rate and speed."""
+    random = np.random.default_rng(0)
+    found = []
+    for _ in range(TRIALS):
+        factors = (np.exp(random.normal(0, error, len(one.speed))) for one in envelopes)
+        found.append(pairs(envelopes, [Curve.of(one.speed * some, one.rate * some) for one, some in zip(envelopes, factors, strict=True)]))
+    if not found[0]["pairs"]:
+        return {"error": error, "right": None, "ratio_error": None}
+    return {"error": error} | {name: float(np.mean([each[name] for each in found])) for name in ("right", "ratio_error")}
+
+
+def against_runs(table: pd.DataFrame, catalogue: Catalogue, values: Values) -> tuple[list[tuple[Envelope, dict[str, Any]]], dict[str, Any]]:
+    """Return the envelopes of a file of serving runs, each with its summary, and the summary of all."""
+    found = list(envelopes_of(table, catalogue, values))
+    two = pairs(found, [one.alike for one in found]) | {"off_at_random": [off_at_random(found, error) for error in ERRORS]}
+    return [(one, summary(one.runs)) for one in found], summary([run for one in found for run in one.runs]) | {"ratio_of_two": two}

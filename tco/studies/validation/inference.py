@@ -134,17 +134,11 @@ class Asked:
         return command, key, scale
 
 
-def predict_group(
-    asked: Asked, chips: Specifications, kind: dict[str, Any], rows: Array, loads: Array | None = None
-) -> tuple[dict[str, Array], Array]:
-    """Return the predictions of the rows of a group by what they are, and which rows have a plan that fits.
-
-    With `loads` each row has another number of requests in flight than it states; a row may then be asked for many times.
-    """
+def predict_group(asked: Asked, chips: Specifications, kind: dict[str, Any], rows: Array) -> tuple[dict[str, Array], Array]:
+    """Return the predictions of the rows of a group by what they are, and which rows have a plan that fits."""
     inputs: Inputs = asked.inputs[kind["chip"]]
     named = asked.texts(kind)
-    numbers = asked.numbers(kind, rows, chips.values)
-    values = RowValues(chips, numbers if loads is None else numbers | {"workload.concurrency": loads})
+    values = RowValues(chips, asked.numbers(kind, rows, chips.values))
     released = chips.values.structure(f"parts.{kind['chip']}.released")
     months = asked.months[rows] - released * 12
     machine = machine_of(inputs, values, named.__getitem__, np.where(np.isnan(months), LONG_AGO, months))

@@ -1,15 +1,15 @@
-"""What the configurations of a sweep are predicted to make at any speed, so that like is held against like.
+"""What the runs of a sweep are predicted to make, so that like is held against like.
 
-A sweep runs some configurations (an engine, its pools and how their chips divide), each under several loads. The engine is asked for
-the same configurations at any load between the least and the most each was run at, with the parameters of the refit that never saw
-the chip. The best of them at a speed is what the envelope of the published runs should be there.
+A sweep runs some configurations (an engine, its pools and how their chips divide), each under several loads. Each of its runs is
+predicted as it was configured and loaded, with the parameters of the refit that never saw the chip. Of what is predicted, the runs
+that no other run beats form an envelope, as those that were measured do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -19,17 +19,44 @@ from tco.catalog.accuracy import table
 from tco.studies.validation.inference import MILLI, Asked, predict_group
 from tco.studies.validation.specifications import Specifications
 
-STEP = 1.12  # from one load to the next
 POOLS = ("size", "workers", "groups", "experts")
 CONFIGURATION = ("engine", "apart", *(f"{side}_{name}" for side in ("decode", "prefill") for name in POOLS))
 Array = np.ndarray[Any, Any]
 
 
 class Curve(NamedTuple):
-    """A configuration by its load: the speed a user gets, which falls, and what a chip makes, which rises."""
+    """The runs that no other run beats: the speed a user gets, which rises, and what a chip makes, which falls; in logarithms lines join them."""
 
     speed: Array
     rate: Array
+
+    @classmethod
+    def of(cls, speed: Array, rate: Array) -> Self:
+        """Return the envelope of some runs."""
+        best = unbeaten(speed, rate)
+        order = np.argsort(speed[best])
+        return cls(speed[best][order], rate[best][order])
+
+    def rate_at(self, speed: float) -> float:
+        """Return the most that a chip makes at a speed or a higher one; zero beyond the quickest run."""
+        if not len(self.speed) or speed > self.speed[-1]:
+            return 0.0
+        return float(np.exp(np.interp(np.log(speed), np.log(self.speed), np.log(self.rate))))
+
+    def speed_at(self, rate: float) -> float:
+        """Return the highest speed at which a chip makes so much or more; zero beyond the run that makes most."""
+        if not len(self.speed) or rate > self.rate[0]:
+            return 0.0
+        return float(np.exp(np.interp(-np.log(rate), -np.log(self.rate), np.log(self.speed))))
+
+
+def unbeaten(speed: Array, rate: Array) -> Array:
+    """Return which runs no other run beats in both."""
+    order = np.lexsort((-rate, -speed))
+    best = np.maximum.accumulate(rate[order])
+    found = np.zeros(len(rate), dtype=bool)
+    found[order] = (rate[order] >= best) & np.concatenate([np.ones(1, bool), rate[order][1:] > best[:-1]])[: len(rate)]
+    return found
 
 
 def left_out(catalogue: Catalogue, chip: str) -> dict[str, float]:
@@ -53,34 +80,13 @@ def never_seen(chips: Specifications, chip: str) -> Iterator[None]:
         chips.found.clear()
 
 
-def curves_of(asked: Asked, kind: dict[str, Any], runs: pd.DataFrame) -> list[Curve]:
-    """Return the configurations of some runs of one chip, model, set of formats and lengths, each by its load."""
-    found = []
+def predicted(asked: Asked, kind: dict[str, Any], runs: pd.DataFrame) -> Curve:
+    """Return the envelope of what some runs of one chip, model, set of formats and lengths are predicted to make."""
+    speeds, rates = list[Array](), list[Array]()
     for (engine, apart), some in runs.groupby(["engine", "apart"], sort=True):
-        own = some.groupby(list(CONFIGURATION), dropna=False, sort=True)
-        each = [(int(rows["row"].iloc[-1]), loads_between(rows["flight"].min(), rows["flight"].max())) for _, rows in own]
-        counts = [len(loads) for _, loads in each]
-        rows, loads = np.repeat([row for row, _ in each], counts), np.concatenate([loads for _, loads in each])
         asks = kind | {"engine": engine, "apart": apart, "ahead": False, "offline": False}
-        made, _ = predict_group(asked, asked.chips, asks, rows, loads)
-        rate, time = (np.broadcast_to(made[name], rows.shape) for name in ("output_tput_tok_s_per_gpu", "tpot_ms_mean"))
-        ends = np.cumsum(counts)[:-1]
-        found += [Curve(*pair) for pair in zip(np.split(MILLI / time, ends), np.split(rate, ends), strict=True)]
-    return found
-
-
-def loads_between(least: float, most: float) -> Array:
-    """Return the loads from the least to the most that a configuration was run at, in small steps."""
-    return np.geomspace(least, most, max(int(np.ceil(np.log(most / least) / np.log(STEP))) + 1, 1))
-
-
-def made_at(curves: Sequence[Curve], speed: float) -> float:
-    """Return the most that any configuration makes a chip at a speed or a higher one; zero where none has it."""
-    made = (float(np.interp(-np.log(speed), -np.log(one.speed), one.rate, left=0.0)) for one in curves)
-    return max(made, default=0.0)
-
-
-def speed_at(curves: Sequence[Curve], rate: float) -> float:
-    """Return the highest speed at which any configuration makes so much a chip or more; zero where none does."""
-    found = (float(np.interp(rate, one.rate, one.speed, right=0.0)) for one in curves)
-    return max(found, default=0.0)
+        made, fits = predict_group(asked, asked.chips, asks, some["row"].to_numpy())
+        rate, time = (np.broadcast_to(made[name], fits.shape)[fits] for name in ("output_tput_tok_s_per_gpu", "tpot_ms_mean"))
+        speeds.append(MILLI / time)
+        rates.append(rate)
+    return Curve.of(np.concatenate(speeds), np.concatenate(rates))

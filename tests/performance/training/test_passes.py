@@ -109,3 +109,13 @@ def test_dropout_reads_and_writes_its_masks():
     plan = MEGATRON._replace(recompute="full")
     with_masks, without = (seconds(A100, plan, workload__global_batch="64", workload__dropout=dropout) for dropout in ("yes", "no"))
     assert without < with_masks < 1.05 * without
+
+
+def test_the_ring_of_split_sequences_runs_once_forward_and_twice_backward():
+    """Keys and values go around before the products, and again with their gradients behind them (Ring Attention)."""
+    work = evaluate_plan(*job(A100), MEGATRON._replace(tensor=4, context=2))[3]
+    (ring,) = [item for item in work.items if item.name == "context-parallel ring"]
+    assert ring.counts == (96, 2 * 96)  # layers
+    assert ring.backward == pytest.approx(2 * ring.forward, rel=1e-12)
+    assert ring.forward > 0
+    assert ring.size == 2048 * 2 * (12288 / 4) * 2  # keys and values of a sequence for a quarter of the heads, two bytes each

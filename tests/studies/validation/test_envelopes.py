@@ -10,9 +10,9 @@ import pytest
 from tco.catalog import load_catalogue
 from tco.chain.inputs import plain_inputs
 from tco.foundation.values import as_number
-from tco.studies.validation.envelopes import Envelope, Run, Sweep, envelopes_of, measured_at, pairs, summary, unbeaten
+from tco.studies.validation.envelopes import Envelope, Run, Sweep, envelopes_of, off_at_random, pairs, summary
 from tco.studies.validation.measured import read_measured
-from tco.studies.validation.sweeps import Curve, left_out, loads_between, made_at, never_seen, speed_at
+from tco.studies.validation.sweeps import Curve, left_out, never_seen, unbeaten
 
 ROOT = Path(__file__).parents[3]
 
@@ -33,7 +33,14 @@ def test_a_run_that_another_beats_in_both_is_not_on_the_envelope():
 def test_a_configuration_run_many_times_counts_once(gb200):
     found, table = Sweep(*gb200).configurations(), gb200[0]
     assert 30 <= len(found) <= 0.5 * (table["spec_decoding"] != "mtp").sum()  # sweeps were run again day by day
-    assert not found.drop(columns=["speed", "rate"]).duplicated().any()
+    assert not found.drop(columns=["speed", "rate", "row", "month"]).duplicated().any()
+
+
+def test_the_newest_run_of_a_configuration_counts(gb200):
+    sweep = Sweep(*gb200)
+    same = [name for name in sweep.runs if name not in ("speed", "rate", "row", "month")]
+    newest = sweep.runs.groupby(same, dropna=False)["month"].max()
+    assert sorted(sweep.configurations()["month"].dropna()) == sorted(newest.dropna())
 
 
 def test_a_summary_counts_what_no_plan_reaches_as_nothing():
@@ -42,18 +49,15 @@ def test_a_summary_counts_what_no_plan_reaches_as_nothing():
     assert (found["alike"]["median"], found["alike"]["close"], found["alike_speed"]["median"]) == (0.8, pytest.approx(1 / 3), 0.95)
 
 
-def test_a_curve_is_read_between_its_loads_and_not_beyond_its_speeds():
-    curves = [Curve(np.array([100.0, 50, 10]), np.array([1.0, 2, 4])), Curve(np.array([60.0]), np.array([1.9]))]
-    assert made_at(curves, 50) == pytest.approx(2)
-    assert made_at(curves, 5) == 4  # a higher speed is one that is quick enough
-    assert made_at(curves, 55) == pytest.approx(1.9)
-    assert made_at(curves, 101) == 0
-    assert speed_at(curves, 2) == pytest.approx(50)
-    assert speed_at(curves, 1.9) == pytest.approx(60)
-    assert speed_at(curves, 4.1) == 0
-    loads = loads_between(4, 64)
-    assert (loads[0], loads[-1]) == (pytest.approx(4), pytest.approx(64))
-    assert loads_between(8, 8).tolist() == [8]
+def test_a_curve_is_a_line_in_logarithms_and_not_read_beyond_its_ends():
+    curve = Curve.of(np.array([40.0, 10, 20]), np.array([100.0, 400, 90]))
+    assert (curve.speed.tolist(), curve.rate.tolist()) == ([10, 40], [400, 100])
+    assert curve.rate_at(20) == pytest.approx(200)
+    assert curve.speed_at(200) == pytest.approx(20)
+    assert (curve.rate_at(5), curve.speed_at(50)) == (pytest.approx(400), pytest.approx(40))  # a higher speed is quick enough
+    assert (curve.rate_at(41), curve.speed_at(401)) == (0, 0)
+    nothing = Curve.of(np.array([]), np.array([]))
+    assert (nothing.rate_at(1), nothing.speed_at(1)) == (0, 0)
 
 
 def test_a_chip_is_predicted_by_the_refit_that_never_saw_it(gb200):
@@ -68,29 +72,41 @@ def test_a_chip_is_predicted_by_the_refit_that_never_saw_it(gb200):
         assert given["performance.nvidia.exchange_wait"] == pytest.approx(3e-6)  # what the user sets stays
 
 
-def test_two_chips_are_compared_at_the_speeds_both_span():
-    def envelope(chip, measured, predicted):
-        runs = [Run(speed, made, 0, 0, None) for speed, made in measured]
-        return Envelope(chip, "m", "fp8", 1, 1, 5, runs, [Curve(*map(np.array, zip(*predicted, strict=True)))])
+def envelope(chip, measured, predicted):
+    """Return an envelope of runs, each a speed and a rate, and what is predicted."""
+    runs = [Run(speed, made, 0, 0, None) for speed, made in measured]
+    return Envelope(chip, "m", "fp8", 1, 1, *np.array(measured, float).T, runs, Curve.of(*np.array(predicted, float).T))
 
+
+def test_two_chips_are_compared_at_the_speeds_both_span():
     one = envelope("one", [(10, 400), (40, 100)], [(40, 90), (10, 400)])
     other = envelope("other", [(20, 100), (80, 50)], [(80, 60), (20, 100)])
-    assert measured_at(one, 20) == pytest.approx(200)  # a straight line in logarithms
-    found = pairs([one, other])  # at 20 and 40
-    assert found["pairs"] == 2
-    assert found["right"] == 1
-    assert found["ratio_error"] == pytest.approx(np.mean([abs(predicted_ratio(one, other, s) - 1) for s in (20, 40)]))
-    assert pairs([one])["right"] is None
+    found = pairs([one, other], [one.alike, other.alike])  # at 20 and 40
+    assert (found["pairs"], found["right"]) == (2, 1)
+    errors = [abs(one.alike.rate_at(s) / other.alike.rate_at(s) / (one.measured.rate_at(s) / other.measured.rate_at(s)) - 1) for s in (20, 40)]
+    assert found["ratio_error"] == pytest.approx(np.mean(errors))
+    assert pairs([one], [one.alike])["right"] is None
 
 
-def predicted_ratio(one, other, speed):
-    guess = made_at(one.curves, speed) / made_at(other.curves, speed)
-    return guess / (measured_at(one, speed) / measured_at(other, speed))
+def test_a_chip_without_the_speed_comes_second():
+    one = envelope("one", [(10, 400), (40, 100)], [(10, 400), (15, 100)])
+    other = envelope("other", [(20, 100), (80, 50)], [(20, 100), (80, 50)])
+    found = pairs([one, other], [one.alike, other.alike])
+    assert (found["right"], found["ratio_error"]) == (0, 1)  # the first makes more at both speeds
+
+
+def test_runs_as_measured_are_in_order_and_errors_at_random_are_not():
+    random = np.random.default_rng(1)
+    speeds = np.geomspace(10, 100, 12)
+    made = [envelope(str(i), list(zip(speeds, 1e4 / speeds * random.uniform(0.9, 1.1), strict=True)), [(1, 1)]) for i in range(6)]
+    exact = off_at_random(made, 0.0)
+    assert (exact["right"], exact["ratio_error"]) == (1, pytest.approx(0, abs=1e-12))
+    assert 0.5 < off_at_random(made, 0.15)["right"] < off_at_random(made, 0.01)["right"] <= 1
 
 
 def test_gb200s_best_plans_reach_the_published_runs_of_the_headlines_workload(gb200):
     table, catalogue, values = gb200
     eight = table[(table["precision"] == "fp8") & (table["isl_tokens"] == 8192)].reset_index(drop=True)
     (found,) = envelopes_of(eight, catalogue, values)
-    assert found.configurations >= 5
+    assert len(found.speed) >= 5
     assert summary(found.runs)["least"] >= 0.95

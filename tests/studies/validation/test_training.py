@@ -208,6 +208,7 @@ def answer(command, key):
     return value
 
 
+@pytest.mark.thorough
 def test_every_prediction_is_an_answer_of_the_command_line():
     _, table = read_measured(ROOT / "data/measured/training.csv.gz")
     values = plain_inputs(CATALOGUE, {}).values(as_number)
