@@ -22,7 +22,7 @@ def test_the_version_is_written_once():
 def test_the_changelog_begins_with_the_version_and_goes_back_in_order():
     heads = re.findall(r"^## (\d+)\.(\d+)\.(\d+), (unreleased|\d{4}-\d{2}-\d{2})$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     versions = [tuple(map(int, head[:3])) for head in heads]
-    assert versions[0] == tuple(map(int, __version__.split(".")))
+    assert ".".join(map(str, versions[0])) == __version__
     assert versions == sorted(set(versions), reverse=True)
     assert all(head[3] != "unreleased" for head in heads[1:])
 
