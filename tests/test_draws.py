@@ -50,6 +50,22 @@ def test_the_target_or_the_memory_binds_in_every_draw(name):
     assert found.structures == [base.structure]
 
 
+@pytest.mark.parametrize("name", [TRN3, GB200])
+def test_where_the_search_for_a_batch_begins_does_not_matter(name):
+    """From the batch of the centre, from one or from far beyond memory: but for draws on a step of tiles or waves it is the same batch."""
+    base, drawn = draws_of(name, 256)
+    plan = base.structure.plan
+    found = []
+    for begin in (plan.decode.sequences, 1.0, 1e6):
+        own = base.structure._replace(plan=plan._replace(decode=plan.decode._replace(sequences=begin)))
+        found.append(evaluate_draws(name, ROOM | drawn, structure=own, catalogue=CATALOGUE))
+    for other in found[1:]:
+        assert np.array_equal(other.meets, found[0].meets)
+        apart = np.abs(other.sequences / found[0].sequences - 1)
+        assert np.median(apart) < 2e-4
+        assert np.mean(apart > 2e-3) < 0.02
+
+
 def test_a_batch_that_is_solved_is_evaluated_as_any_other():
     base, drawn = draws_of(TRN3, 6)
     found = evaluate_draws(TRN3, ROOM | drawn, structure=base.structure, catalogue=CATALOGUE)

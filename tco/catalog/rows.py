@@ -18,13 +18,14 @@ ALTERNATIVE = "alternative"  # in the column `use`: shown beside the chosen row,
 
 
 class Attribute(NamedTuple):
-    """What may be said of a part, site, ...: the unit the formulas take, the bounds, and whether it moves with the date."""
+    """What may be said of a part, site, ...: the unit the formulas take, bounds, distribution, and whether it moves with the date."""
 
     group: str
     name: str
     unit: str
     minimum: float
     maximum: float
+    belief: str  # the distribution that a low and a high stand for
     dated: bool
     description: str
 
@@ -32,11 +33,12 @@ class Attribute(NamedTuple):
 @cache
 def attributes() -> dict[tuple[str, str], Attribute]:
     """Return every attribute of `data/attributes.csv` by (group, name)."""
-    columns = ("group", "attribute", "unit", "minimum", "maximum", "dated", "description")
+    columns = ("group", "attribute", "unit", "minimum", "maximum", "belief", "dated", "description")
     found = {}
     for _, row in read_csv(data_directory() / "attributes.csv", columns):
         key = (row["group"], row["attribute"])
-        found[key] = Attribute(*key, row["unit"], float(row["minimum"]), float(row["maximum"]), row["dated"] == "yes", row["description"])
+        ends = float(row["minimum"]), float(row["maximum"])
+        found[key] = Attribute(*key, row["unit"], *ends, row["belief"], row["dated"] == "yes", row["description"])
     return found
 
 

@@ -58,6 +58,27 @@ class RowSchema(BaseModel):
         return self
 
 
+class BranchSchema(BaseModel):
+    """What an option of a variant changes."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    assemblies: dict[str, dict[str, float]] = {}
+    alternatives: dict[str, dict[str, float]] = {}
+    fabric: dict[str, Any] = {}
+    network: dict[str, Any] = {}
+    set: dict[str, str] = {}
+
+
+class VariantSchema(BaseModel):
+    """The options of a variant, by name, and which of them stands if none is asked for."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, BranchSchema]
+
+    default: str
+
+
 class SystemSchema(BaseModel):
     """A system's file."""
 
@@ -75,9 +96,37 @@ class SystemSchema(BaseModel):
     assemblies: dict[str, dict[str, float]]
     alternatives: dict[str, dict[str, float]] = {}
     spares: dict[str, float] = {}
-    variants: dict[str, dict[str, Any]] = {}
+    variants: dict[str, VariantSchema] = {}
     fabric: dict[str, Any]
     network: dict[str, Any] = {}
+
+
+class TokenFormatSchema(BaseModel):
+    """A format of tokens on the wire: bytes of an element and of a scale, and elements of a block."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    element: float = Field(gt=0)
+    scale: float = Field(ge=0)
+    block: float = Field(gt=0)
+
+
+class LibrarySchema(BaseModel):
+    """A library of collectives: what it offers, to all groups or inside a domain alone."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = ""
+    source: str = ""
+    note: str = ""
+    extends: str = ""
+    every: bool = False
+    caller: str = ""
+    called: list[str] = []
+    exchange: str = ""
+    offers: dict[str, list[str]] = {}
+    inside_domain: dict[str, list[str]] = {}
+    formats: dict[str, TokenFormatSchema] = {}
 
 
 class FigureSchema(BaseModel):
@@ -187,8 +236,18 @@ def check_documents(catalogue: Catalogue, folder_name: str, group: str) -> list[
 
 def expect_system(path: Path, document: dict[str, Any]) -> None:
     """Raise `DataError` with the first thing wrong with a system's file by itself; its alternatives and spares are judged where they are placed."""
+    expect(SystemSchema, path, {key: value for key, value in document.items() if key not in ("alternatives", "spares")})
+
+
+def expect_library(path: Path, document: dict[str, Any]) -> None:
+    """Raise `DataError` with the first thing wrong with a library's file by itself."""
+    expect(LibrarySchema, path, document)
+
+
+def expect(schema: type[BaseModel], path: Path, document: dict[str, Any]) -> None:
+    """Raise `DataError` with the first thing wrong with a file by its schema."""
     try:
-        SystemSchema.model_validate({key: value for key, value in document.items() if key not in ("alternatives", "spares")})
+        schema.model_validate(document)
     except ValidationError as error:
         raise DataError(next(problems(str(path), error))) from None
 
@@ -208,7 +267,7 @@ def check_systems(catalogue: Catalogue) -> list[str]:
             continue
         if schema.source not in catalogue.sources:
             found.append(f"{path}: source {schema.source!r} is not in sources.csv")
-        for variant in [{}, *({key: option} for key, branches in schema.variants.items() for option in branches if option != "default")]:
+        for variant in [{}, *({key: option} for key, options in schema.variants.items() for option in options.__pydantic_extra__)]:
             try:
                 load_system(catalogue, name, variant)
             except TcoError as error:

@@ -45,7 +45,15 @@ def uncertainty_document(found: Uncertainty) -> dict[str, Any]:
             "metrics": {name: error_of_spread(many) for name, many in sample.metrics.items()},
         },
         "drawn": [
-            {"path": one.path, "low": one.low, "value": one.value, "high": one.high, "unit": one.unit, "follows": follows(one.path, one.leader)}
+            {
+                "path": one.path,
+                "low": one.low,
+                "value": one.value,
+                "high": one.high,
+                "unit": one.unit,
+                "distribution": one.shape,
+                "follows": follows(one.path, one.leader),
+            }
             for one in found.drawn.values()
         ],
         "held": found.held,

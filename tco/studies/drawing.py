@@ -71,7 +71,7 @@ class Moved(NamedTuple):
 def moved(asked: Asked, dice: Dice) -> Moved:
     """Evaluate a scenario in all draws, and with every input moved alone."""
     ranges = ranges_of(asked.result)
-    alone = one_at_a_time(list(ranges))
+    alone = one_at_a_time(ranges)
     places = {path: np.concatenate([dice.places(one), alone[path]]) for path, one in ranges.items()}
     made = evaluated(asked, settings_of(ranges, places))
     some = {name: None if many is None else many[:DRAWS] for name, many in made.metrics.items()}
@@ -100,7 +100,7 @@ def cost_at(side: Moved, path: str, places: Array) -> Array:
     """Return what a million output tokens cost where one input is moved alone; nan where the target is missed."""
     if path not in side.ranges:
         return np.full(len(places), next(iter((side.alone or {}).values()))[CENTRE])
-    still = dict.fromkeys(side.ranges, np.zeros(len(places)))
+    still = {path: np.full(len(places), one.home) for path, one in side.ranges.items()}
     made = evaluated(side.asked, settings_of(side.ranges, {**still, path: places}))
     found = costs(made)
     return np.full(len(places), np.nan) if found is None else np.where(made.meets, found[0], np.nan)

@@ -1,31 +1,29 @@
-"""What an input may be: the distribution that its range stands for, and draws of it.
+"""What an input may be: the range of its row, the distribution of its attribute, and draws of it.
 
-`low` and `high` are the 5th and 95th percentile of belief, the value is its median. Above zero an input is log-normal on either side of
-the median, each side with its own width; one whose range reaches zero is normal on either side. A value that stands at an end of its
-range has nothing beyond it: half of the draws are the value itself. Whatever leaves the bounds of its attribute is moved to them.
+`low` and `high` are the 5th and 95th percentile of belief, the value its median or its most likely (`tco.studies.beliefs`). Whatever leaves
+the bounds of its attribute is moved to them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fnmatch import fnmatch
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
 
+from tco.catalog.rows import attributes
 from tco.chain.inputs import bounds
 from tco.foundation.files import data_directory, read_csv
 from tco.foundation.provenance import LEADER, Input
+from tco.studies.beliefs import LOGNORMAL, STEPS, place_of_value, values_at
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
     from tco.chain.result import Result
 
 Array = np.ndarray[Any, Any]
-P95 = 1.6448536269514722  # standard normal deviate of the 95th percentile, and below of the 75th
-P75 = 0.6744897501960817
-STEP = 0.8964733640019076  # three values for all: 18.5 % of draws beyond it on either side (extended Pearson-Tukey, Keefer and Bodily 1983)
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio
 COLUMNS = ("cause", "pattern", "loading", "low", "high", "kind", "note")
 
@@ -40,20 +38,25 @@ class Range(NamedTuple):
     unit: str
     minimum: float  # of its attribute
     maximum: float
-    steps: bool  # only its low, its value and its high are drawn: it decides how many of something there are
+    steps: bool  # it decides how many of something there are, and so structure
     shown: tuple[float, str] | None  # value and unit as the catalogue writes them
     leader: str  # the input whose draws it shares: its own, unless it is known to follow another
+    belief: str = LOGNORMAL  # its distribution
+
+    @property
+    def shape(self) -> str:
+        """The distribution it is drawn from."""
+        return STEPS if self.steps else self.belief
+
+    @property
+    def home(self) -> float:
+        """The place of its value."""
+        return place_of_value(self.shape, self.low, self.value, self.high)
 
     def at(self, place: Array) -> Array:
         """Return the values at some places, as standard normal deviates."""
-        if self.steps:
-            return np.where(place < -STEP, self.low, np.where(place > STEP, self.high, self.value))
-        share = place / P95
-        if self.low > 0:
-            many = self.value * np.exp(np.where(place < 0, np.log(self.value / self.low), np.log(self.high / self.value)) * share)
-        else:
-            many = self.value + np.where(place < 0, self.value - self.low, self.high - self.value) * share
-        return np.asarray(many).clip(self.minimum, self.maximum)
+        many = values_at(self.shape, self.low, self.value, self.high, place)
+        return np.asarray(np.minimum(np.maximum(many, self.minimum), self.maximum))
 
 
 def ranges_of(result: Result) -> dict[str, Range]:
@@ -72,46 +75,60 @@ def range_of(given: Input, steps: bool = False) -> Range:
     """Return the range of an input that has a low and a high."""
     leader = f"performance.{given.note.removeprefix(LEADER)}" if given.note.startswith(LEADER) else given.path
     low, high = (float(end) for end in (given.low, given.high))  # type: ignore[arg-type]
-    return Range(given.path, low, given.value, high, given.unit, *bounds(given.path), steps, given.shown, leader)
+    return Range(given.path, low, given.value, high, given.unit, *bounds(given.path), steps, given.shown, leader, belief_of(given.path))
 
 
-def causes(catalogue: Catalogue) -> list[tuple[str, str, float]]:
-    """Return cause, pattern of the paths it moves, and their correlation with it."""
+def belief_of(path: str) -> str:
+    """Return the distribution that the attribute of an input names; what is derived errs by a factor."""
+    found = attributes().get((path.partition(".")[0], path.rpartition(".")[2]))
+    return found.belief if found else LOGNORMAL
+
+
+def loadings(catalogue: Catalogue, path: str) -> dict[str, float]:
+    """Return the causes that move an input, with its correlation with each; of several patterns of a cause the first holds."""
     rows = catalogue.once("causes", lambda: list(read_csv(data_directory() / "causes.csv", COLUMNS)))
-    return [(row["cause"], row["pattern"], float(row["loading"])) for _, row in rows]
+    found: dict[str, float] = catalogue.once(
+        ("loadings", path), lambda: {row["cause"]: float(row["loading"]) for _, row in reversed(rows) if fnmatchcase(path, row["pattern"])}
+    )
+    return found
 
 
 class Dice:
     """Random places of inputs: those of draw i rest on the seed, the path and i alone, so that scenarios share those of a common input."""
 
     def __init__(self, catalogue: Catalogue, seed: int, start: int, stop: int) -> None:
-        self.causes, self.seed = causes(catalogue), np.array([seed], dtype=np.uint64)
-        self.counts = np.arange(start, stop, dtype=np.uint64) * np.uint64(2)
+        self.catalogue, self.seed = catalogue, np.array([seed], dtype=np.uint64)
+        self.pairs = np.arange(start // 2, (stop + 1) // 2, dtype=np.uint64) * np.uint64(2)
+        self.own = slice(start % 2, start % 2 + stop - start)  # of the draws of these pairs
         self.thrown: dict[str, Array] = {}
 
     def throw(self, name: str) -> Array:
-        """Return the standard normal deviates of a name: those of Box and Muller, of two uniform ones each."""
+        """Return the standard normal deviates of a name: those of Box and Muller, two draws from two uniform numbers."""
         found = self.thrown.get(name)
         if found is None:
             key = mixed(mixed(self.seed) + np.uint64(crc32(name.encode())))
-            one, other = (uniform(mixed(key + (self.counts + np.uint64(place)) * GOLDEN)) for place in (1, 2))
-            found = self.thrown[name] = np.sqrt(-2 * np.log(one)) * np.cos(2 * np.pi * other)
+            one, other = (uniform(mixed(key + (self.pairs + np.uint64(place)) * GOLDEN)) for place in (1, 2))
+            half = np.tan(np.pi * other)  # of the angle: cosine and sine of the whole follow in a third of their time
+            radius = np.sqrt(-2 * np.log(one)) / (1 + half**2)
+            found = self.thrown[name] = np.stack((radius * (1 - half**2), radius * 2 * half), axis=-1).ravel()[self.own]
         return found
 
     def places(self, one: Range) -> Array:
-        """Return the places of an input: its own, or in part those of a cause it shares with others."""
-        own = self.throw(one.leader)
-        for cause, pattern, loading in self.causes:
-            if fnmatch(one.leader, pattern):
-                own = loading * self.throw(f"cause {cause}") + np.sqrt(1 - loading**2) * own
+        """Return the places of an input: its own, or in part those of the causes it shares with others, normal all the same."""
+        shared = loadings(self.catalogue, one.leader)
+        own = np.sqrt(1 - sum(loading**2 for loading in shared.values())) * self.throw(one.leader) if shared else self.throw(one.leader)
+        for cause, loading in shared.items():
+            own = own + loading * self.throw(f"cause {cause}")
         return own
 
 
 def mixed(many: Array) -> Array:
     """Return 64-bit numbers thoroughly mixed: the output of SplitMix64 (Steele, Lea and Flood 2014), which counts in steps of `GOLDEN`."""
-    many = (many ^ (many >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    many = (many ^ (many >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: Array = many ^ (many >> np.uint64(31))
+    mixed: Array = many ^ (many >> np.uint64(30))
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    mixed ^= mixed >> np.uint64(27)
+    mixed *= np.uint64(0x94D049BB133111EB)
+    mixed ^= mixed >> np.uint64(31)
     return mixed
 
 

@@ -167,6 +167,8 @@ def test_a_variant_replaces_a_branch(own):
         ("nitro-v6-400g = 2", "nitro-v6-400g = -2", "world contains -2 of nitro-v6-400g, expected a count"),
         ("world =", "word =", "the assembly 'world' is missing"),
         ('default = "200g"', 'default = "100g"', "unknown variant nic of tiny '100g'"),
+        ("200g = {}", '200g = "as it is"', "variants.nic.200g: "),
+        ("400g.assemblies.world", "400g.assembly.world", "variants.nic.400g.assembly: "),
         ('source = "tco-model"', "source =", "broken TOML"),
     ],
 )

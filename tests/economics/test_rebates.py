@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tco.catalog.rows import COLUMNS
 from tco.chain.scenario import evaluate
 from tco.economics.rebates import (
     black_scholes_call,
@@ -21,6 +22,9 @@ from tco.economics.rebates import (
     warrant_rebate_on_spend,
 )
 from tco.foundation.errors import DataError
+from tco.foundation.files import data_directory, read_csv
+from tco.studies.beliefs import P95
+from tco.studies.ranges import ranges_of
 from tests.chain import HEADLINE, result
 
 PRICES = st.floats(1, 1000)
@@ -158,3 +162,32 @@ def test_a_rebate_above_what_is_paid_is_flagged(catalogue):
     early = evaluate("trn3-nl72x2", {"rebates.credo-2021.vested": "0"}, catalogue=catalogue)
     assert any(note.startswith("rebates.credo-2021: ") and "USD come back of" in note for note in early.notes)
     assert not any("USD come back of" in note for note in result("trn3-nl72x2").notes)
+
+
+def test_share_prices_range_as_far_as_their_volatility_takes_them_until_they_vest(catalogue):
+    """P5 and P95 of every row: P exp(-+ 1.645 s sqrt(T)), with the volatility of the company's agreements and half a year to vesting."""
+    volatility = {}
+    for name in catalogue.ids("rebates"):
+        _, document = catalogue.document("rebates", name, "rebate")
+        if "volatility" in document:
+            volatility[document["company"]] = document["volatility"]["value"]
+    for _, row in read_csv(data_directory() / "shares" / "prices.csv", ("company", "attribute", *COLUMNS)):
+        wide = math.exp(1.645 * volatility[row["company"]] * math.sqrt(0.5))
+        value, low, high = (float(row[name]) for name in ("value", "low", "high"))
+        assert (low, high) == pytest.approx((value / wide, value * wide), rel=1e-3), row
+        assert "range an estimate" in row["note"]
+
+
+@pytest.mark.parametrize("name", HEADLINE)
+def test_what_a_share_will_be_worth_is_drawn(name):
+    """The price of a share that pays for parts is a range of its own, and the rebate spreads with it."""
+    found = result(name)
+    priced = [path for path in found.inputs if path.startswith("shares.")]
+    assert all(found.inputs[path].low < found.inputs[path].value < found.inputs[path].high for path in priced)
+    assert bool(priced) == bool(found.metrics["rebate_usd_per_chip"])
+    if priced:
+        ranges = ranges_of(found)
+        assert {ranges[path].shape for path in priced} == {"lognormal"}
+        ends = [evaluate(name, {"shares.astera.price": (ranges["shares.astera.price"].at(place), "USD/share")}) for place in (-P95, P95)]
+        low, high = (one.metrics["rebate_usd_per_chip"] for one in ends)
+        assert high / low > 2

@@ -11,6 +11,7 @@ import tomllib
 import numpy as np
 import pytest
 
+from tco.catalog.schema import expect_library
 from tco.chain.connections import links_of_system
 from tco.chain.inputs import plain_inputs, system_inputs
 from tco.fabric.algorithms import OPERATIONS, choose, offered, reach, timings, ways
@@ -56,6 +57,34 @@ def test_a_library_names_a_source_and_algorithms_that_some_fabric_has(name):
     }
     library = read_library(CATALOGUE, name)
     assert {(op, each) for op, names in library.offers.items() for each in names} <= known
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_a_library_keeps_to_the_schema_of_ones_own(name):
+    path = data_directory() / "libraries" / f"{name}.toml"
+    expect_library(path, tomllib.loads(path.read_text()))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("block = 128 }", "blocks = 128 }", "formats.fp8.block: Field required"),
+        ("element = 1,", 'element = "one",', "formats.fp8.element: Input should be a valid number"),
+        ("scale = 4", "scale = -4", "formats.fp8.scale: Input should be greater than or equal to 0"),
+        ('source = "deepep"\n', "", None),
+        ("[formats]", '[formats]\nsource = "me"', "formats.source: "),
+    ],
+)
+def test_a_bad_library_of_ones_own_names_the_key(own, old, new, message):
+    text = (data_directory() / "libraries" / "deepep.toml").read_text()
+    assert old in text
+    path = own.write("libraries/deepep.toml", text.replace(old, new, 1))
+    if message is None:
+        assert read_library(own.catalogue(), "deepep").offers == read_library(CATALOGUE, "deepep").offers
+        return
+    with pytest.raises(DataError) as caught:
+        read_library(own.catalogue(), "deepep")
+    assert str(caught.value).startswith(f"{path}: {message}")
 
 
 def whole(met: Links):
@@ -191,7 +220,7 @@ def test_a_library_of_ones_own(tmp_path):
     (tmp_path / "libraries" / "mine.toml").write_text('name = "mine"\nsource = "tco-model"\n[offers]\nall-gather = "direct"\n')
     done = tco("collective", "h100-hgx8", "--library", "mine", "--data", str(tmp_path))
     assert done.exit_code == 3
-    assert "expected a list" in done.stderr
+    assert "mine.toml: offers.all-gather: Input should be a valid list, found 'direct'" in done.stderr
 
 
 @pytest.fixture(scope="module")

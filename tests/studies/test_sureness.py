@@ -7,9 +7,10 @@ import pytest
 
 import tco
 from tco.studies.asking import HEADLINE, evaluate_each
+from tco.studies.beliefs import P75, P95, PERT
 from tco.studies.drawing import DRAWS, SEED
-from tco.studies.drivers import PLACES, drivers_of, flip, one_at_a_time, ways
-from tco.studies.ranges import P95, Range, ranges_of
+from tco.studies.drivers import drivers_of, flip, one_at_a_time, places_of, ways
+from tco.studies.ranges import Range, ranges_of
 from tco.studies.sureness import sureness_of
 from tco.studies.uncertainty import COST, evaluated, share, spread
 from tests.cli import document
@@ -19,6 +20,7 @@ GB200, RATIO = "gb200-nvl72", "perf_per_tco_vs_baseline"
 CASES = evaluate_each(HEADLINE, None, {})
 FOUND = dict(zip(HEADLINE, sureness_of(CASES, GB200), strict=True))
 LINE = Range("any", 1.0, 4.0, 16.0, "", 0.0, 1e9, False, None, "any")
+PLACES = np.array([-P95, -P75, 0, P75, P95])
 
 
 @pytest.mark.parametrize("name", HEADLINE)
@@ -63,15 +65,28 @@ def test_a_power_law_flips_where_it_is_one():
 
 
 def test_each_input_moves_alone():
-    places = one_at_a_time(["a", "b"])
+    lines = {path: LINE._replace(path=path) for path in ("a", "b")}
+    places = one_at_a_time(lines)
     table = np.stack([places["a"], places["b"]])
     assert np.all(np.count_nonzero(table, axis=0) == [0, *[1] * 8])
     costs = ways(["a", "b"], 10 + table[0] + 3 * table[1])
     assert costs["a"] == pytest.approx(10 + PLACES)
     assert costs["b"] == pytest.approx(10 + 3 * PLACES)
-    names = drivers_of({"a": LINE._replace(path="a"), "b": LINE._replace(path="b")}, costs, {"b": np.full(5, 10.0)})
+    names = drivers_of(lines, costs, {"b": np.full(5, 10.0)})
     assert [one.path for one in names] == ["b", "a"]
     assert names[1].swing == pytest.approx(10 / (10 + P95) - 10 / (10 - P95))
+
+
+def test_an_input_is_looked_at_about_its_value_wherever_that_lies():
+    """About a median at P5, P25, P75 and P95; a most likely value has other places, and they and the draws meet at it."""
+    assert places_of(LINE) == pytest.approx(PLACES)
+    share = Range("any", 0.2, 0.3, 0.9, "", 0.0, 1.0, False, None, "any", PERT)
+    places = places_of(share)
+    assert places[[0, -1]] == pytest.approx([-P95, P95])
+    assert np.all(np.diff(places) > 0)
+    assert share.at(places)[2] == pytest.approx(0.3, rel=1e-12)
+    assert one_at_a_time({"any": share})["any"][0] == places[2] < 0
+    assert flip(share, share.at(places) / 0.5) == pytest.approx(0.5, rel=0.02)
 
 
 def test_the_table_says_how_sure_it_is_and_what_would_flip_it():

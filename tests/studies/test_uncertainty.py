@@ -6,15 +6,18 @@ from fnmatch import fnmatch
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import tco
 from tco.catalog import load_catalogue
+from tco.catalog.rows import attributes
 from tco.chain.inputs import bounds
 from tco.foundation.errors import DataError
 from tco.foundation.files import data_directory, read_csv
 from tco.foundation.provenance import KINDS
 from tco.studies.asking import HEADLINE, evaluate_each
-from tco.studies.ranges import COLUMNS, Dice, Range, causes, ranges_of
+from tco.studies.beliefs import LOGNORMAL, NORMAL, P95, PERT, TRIANGULAR
+from tco.studies.ranges import COLUMNS, Dice, Range, loadings, ranges_of
 from tco.studies.uncertainty import COST, drawn, error_of_share, error_of_spread, evaluated, share, spread
 from tests.cli import document
 
@@ -25,8 +28,8 @@ CASES = {one.name: one for one in evaluate_each(HEADLINE, None, {})}
 MANY = 200_000
 
 
-def one(low, value, high, minimum=-1e9, maximum=1e9, steps=False, path="site.pue", leader=None):
-    return Range(path, low, value, high, "", minimum, maximum, steps, None, leader or path)
+def one(low, value, high, minimum=-1e9, maximum=1e9, steps=False, path="site.pue", leader=None, belief=LOGNORMAL):
+    return Range(path, low, value, high, "", minimum, maximum, steps, None, leader or path, belief)
 
 
 @pytest.mark.parametrize("name", HEADLINE)
@@ -43,11 +46,23 @@ def test_no_input_with_a_range_is_left_undrawn(name):
 
 
 @pytest.mark.parametrize(
-    "one", [one(0.5, 0.8, 0.95), one(-1, 0, 3), one(0, 2, 3), one(1, 1, 4), one(0.2, 1, 1), one(4, 16, 131, steps=True)], ids=str
+    "one",
+    [
+        one(0.5, 0.8, 0.95),
+        one(-1, 0, 3, belief=NORMAL),
+        one(0, 2, 3, belief=NORMAL),
+        one(1, 1, 4),
+        one(0.2, 1, 1),
+        one(0.2, 1, 1, belief=PERT),
+        one(2, 2, 6, belief=TRIANGULAR),
+        one(4, 16, 131, steps=True),
+    ],
+    ids=str,
 )
-def test_low_and_high_are_the_5th_and_95th_percentile_and_the_value_the_median(one):
-    many = one.at(Dice(CATALOGUE, 3, 0, MANY).throw("any"))
-    assert np.quantile(many, [0.05, 0.5, 0.95]) == pytest.approx([one.low, one.value, one.high], rel=0.01, abs=0.03)
+def test_of_draws_low_and_high_are_the_5th_and_95th_percentile_and_the_value_is_at_home(one):
+    places = Dice(CATALOGUE, 3, 0, MANY).throw("any")
+    below = 0.5 if one.belief not in (PERT, TRIANGULAR) else norm.cdf(one.home)
+    assert np.quantile(one.at(places), [0.05, below, 0.95]) == pytest.approx([one.low, one.value, one.high], rel=0.01, abs=0.03)
 
 
 def test_three_values_have_the_weights_of_the_extended_pearson_tukey_method():
@@ -76,9 +91,11 @@ def test_splitmix_gives_the_numbers_of_its_authors():
 
 
 def test_a_draw_rests_on_seed_path_and_its_own_number_alone():
-    whole, part = Dice(CATALOGUE, 5, 0, 5000), Dice(CATALOGUE, 5, 1234, 1300)
-    for path in ("parts.ddr5-dimm.price", "terms.rate"):
-        assert np.array_equal(whole.places(one(1, 2, 3, path=path))[1234:1300], part.places(one(1, 2, 3, path=path)))
+    whole = Dice(CATALOGUE, 5, 0, 5000)
+    for start, stop in ((1234, 1300), (1233, 1300), (1234, 1301), (1233, 1234), (0, 1), (4999, 5000)):
+        part = Dice(CATALOGUE, 5, start, stop)
+        for path in ("parts.ddr5-dimm.price", "terms.rate"):
+            assert np.array_equal(whole.places(one(1, 2, 3, path=path))[start:stop], part.places(one(1, 2, 3, path=path)))
 
 
 def test_inputs_share_the_draws_of_what_they_follow_and_part_of_a_common_cause():
@@ -88,9 +105,9 @@ def test_inputs_share_the_draws_of_what_they_follow_and_part_of_a_common_cause()
     assert "performance.amd.exchange_wait" in followers
     for path in followers:
         assert np.array_equal(dice.places(ranges[path]), dice.throw(ranges[path].leader))
-    loading = {pattern: share for cause, pattern, share in causes(CATALOGUE) if cause == "memory"}
-    dimm, flash = (dice.places(one(1, 2, 3, path=path)) for path in ("parts.ddr5-dimm.price", "parts.nvme-8tb.price"))
-    assert np.corrcoef(dimm, flash)[0, 1] == pytest.approx(loading["parts.*dimm*.price"] * loading["parts.nvme-*.price"], abs=0.01)
+    loading = {path: loadings(CATALOGUE, path)["memory"] for path in ("parts.ddr5-dimm.price", "parts.nvme-8tb.price")}
+    dimm, flash = (dice.places(one(1, 2, 3, path=path)) for path in loading)
+    assert np.corrcoef(dimm, flash)[0, 1] == pytest.approx(np.prod(list(loading.values())), abs=0.01)
     assert dimm.std() == pytest.approx(1, abs=0.01)
 
 
@@ -168,7 +185,8 @@ def test_the_document_repeats_to_the_byte_and_changes_with_the_seed():
     assert one["metrics"] != other["metrics"]
     assert one["metrics"]["tco_usd_per_chip_hour"].keys() == {"p5", "p10", "p50", "p90", "p95", "mean", "sd"}
     assert one["monte_carlo_error"]["metrics"][COST]["p50"] > 0
-    assert {"path": "terms.rate", "low": 0.06, "value": 0.09, "high": 0.13, "unit": "ratio", "follows": None} in one["drawn"]
+    rate = {"path": "terms.rate", "low": 0.06, "value": 0.09, "high": 0.13, "unit": "ratio", "distribution": "pert", "follows": None}
+    assert rate in one["drawn"]
 
 
 def test_a_setting_is_not_drawn():
@@ -185,10 +203,39 @@ def test_what_is_refused(options, words):
         tco.uncertainty(GB200, **options)
 
 
+def test_inputs_of_two_causes_go_with_either_as_far_as_stated(monkeypatch):
+    """The places stay normal, and the correlation with each cause is the one stated, whatever other causes there are."""
+    monkeypatch.setitem(CATALOGUE.cache, ("loadings", "site.staff"), {"building": 0.4, "wages": 0.7})
+    dice = Dice(CATALOGUE, 8, 0, MANY)
+    staff, building = (dice.places(one(1, 2, 3, path=f"site.{name}")) for name in ("staff", "usd_per_mw"))
+    assert [np.corrcoef(staff, dice.throw(f"cause {name}"))[0, 1] for name in ("building", "wages")] == pytest.approx([0.4, 0.7], abs=0.01)
+    assert np.corrcoef(staff, building)[0, 1] == pytest.approx(0.4 * loadings(CATALOGUE, "site.usd_per_mw")["building"], abs=0.01)
+    assert staff.std() == pytest.approx(1, abs=0.01)
+
+
+def test_of_patterns_of_one_cause_the_first_holds():
+    assert loadings(CATALOGUE, "parts.nvlink-cable.failure_rate") == {"failures": 0.9}
+    assert loadings(CATALOGUE, "parts.trn3.failure_rate") == {"failures": 0.5}
+    assert loadings(CATALOGUE, "terms.rate") == {}
+
+
+def test_what_one_site_makes_dear_widens_the_range_of_its_cost():
+    """Lines of one building that rise together spread further than each by itself: by their closed form where all are normal."""
+    dice = Dice(CATALOGUE, 8, 0, MANY)
+    lines = [one(8, 10, 12, belief=NORMAL, path=f"site.{name}") for name in ("usd_per_mw", "backup_usd_per_mw")]
+    a, b = (loadings(CATALOGUE, line.path)["building"] for line in lines)
+    together = sum(line.at(dice.places(line)) for line in lines)
+    assert together.std() == pytest.approx(np.sqrt(2 + 2 * a * b) * 2 / P95, rel=0.01)
+
+
 def test_every_cause_moves_rows_of_the_catalogue_and_is_a_correlation():
     """A pattern that matches no row is a slip; each stated range holds its value, between none and all of the variance."""
     paths = [f"parts.{part}.{name}" for part, name in CATALOGUE.part_rows]
+    paths += [f"{group}.{name}" for group, name in attributes() if group not in ("parts", "shares")]
+    paths += [f"shares.{company}.price" for company in ("astera", "credo", "amd")]
     for _, row in read_csv(data_directory() / "causes.csv", COLUMNS):
         assert any(fnmatch(path, row["pattern"]) for path in paths), row["pattern"]
         assert 0 < float(row["low"]) <= float(row["loading"]) <= float(row["high"]) <= 1
         assert row["kind"] in KINDS
+    for path in paths:
+        assert sum(loading**2 for loading in loadings(CATALOGUE, path).values()) <= 1, path

@@ -38,11 +38,11 @@ Array = np.ndarray[Any, Any]
 
 
 class Bracket(NamedTuple):
-    """What is known of the times of two batches, and the one between them that is expected to meet the target."""
+    """What is known of the times of two batches, and the one between them that is expected to meet the target, if one is."""
 
     quick: Any
     slow: Any
-    first: Any
+    first: Any = None
 
 
 class Solved(NamedTuple):
@@ -111,8 +111,20 @@ def with_batch(machine: Machine, model: Architecture, plan: DecodePlan, request:
     wanted = time_allowed(values)
     empty, one = (decode_memory(machine, model, plan._replace(sequences=size), request) for size in (0.0, 1.0))
     most = np.minimum(np.maximum(sequences_held(machine.memory, empty, one - empty), 1.0), float(SEQUENCES[-1]))
-    steps = Steps(machine, model, plan, request)
-    return plan._replace(sequences=largest_within(steps.times, wanted, np.ones_like(most), most))
+    steps, least = Steps(machine, model, plan, request), np.ones_like(most)
+    if np.ndim(plan.sequences) > 1:  # many plans, of which none comes with a batch of its own
+        return plan._replace(sequences=largest_within(steps.times, wanted, least, most))
+    return plan._replace(sequences=largest_within(steps.times, wanted, *bracket(steps, wanted, plan.sequences, least, most)))
+
+
+def bracket(steps: Steps, wanted: Any, near: Any, least: Any, most: Any) -> tuple[Any, Any, Bracket]:
+    """Return between which batches to look, and their times: the one near which most are expected, and the least or the most."""
+    near = np.minimum(np.maximum(near, least), most)
+    time = steps.times(near, None)
+    slow = time > wanted
+    beyond = steps.times(np.where(slow, least, most), None)
+    known = Bracket(np.where(slow, beyond, time), np.where(slow, time, beyond))
+    return np.where(slow, least, near), np.where(slow, near, most), known
 
 
 def time_allowed(values: Readable) -> Any:
@@ -189,7 +201,7 @@ def largest_within(
     between = (quick <= 0) & (slow > over)
     near, far, before = high, low, low  # the newest point, the nearest on the other side, and the one before
     off, off_far, off_before = slow, quick, quick  # how far their times lie beyond what is aimed at
-    if known is None:
+    if known is None or known.first is None:
         share = np.clip(np.divide(slow, slow - quick, out=np.full(low.shape, 0.5), where=between), 0.05, 0.95)  # of the way to the other side
     else:
         share = (high - known.first) / (high - low)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from fnmatch import fnmatch
 from functools import cache
 from os.path import isfile
 from pathlib import Path
@@ -24,7 +23,7 @@ from tco.foundation.provenance import Given
 from tco.foundation.units import convert
 from tco.foundation.values import as_number
 from tco.studies.asking import SAVED, catalogue_for
-from tco.studies.ranges import Range, causes, ranges_of
+from tco.studies.ranges import Range, loadings, ranges_of
 from tco.studies.sweep.axes import Axis, axis_of
 from tco.studies.sweep.cases import Asked, parted, settled
 from tco.studies.sweep.layout import Layout
@@ -204,5 +203,5 @@ def names_thrown(study: Study, ranges: Mapping[str, Range], drawn: list[str], ca
     if study.draw is None:
         return ()
     leaders = {ranges[path].leader for path in drawn}
-    shared = {f"cause {cause}" for cause, pattern, _ in causes(catalogue) if any(fnmatch(one, pattern) for one in leaders)}
+    shared = {f"cause {cause}" for one in leaders for cause in loadings(catalogue, one)}
     return tuple(sorted(leaders | shared))

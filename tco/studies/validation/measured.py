@@ -112,7 +112,7 @@ def to_numbers(column: pd.Series[str], name: str, path: Path) -> pd.Series[float
     """Return a column as numbers, blank cells as not stated; a text in it raises `DataError` with its line."""
     words = {"": np.nan} | WORDS.get(name, {})
     found: pd.Series[float] = pd.to_numeric(column.str.strip().str.lower().map(lambda text: words.get(text, text)), errors="coerce")
-    bad = found.isna() & (column != "")
+    bad = (found.isna() | ~(np.isfinite(found) | column.str.strip().str.lower().isin(words))) & (column != "")
     if bad.any():
         line = int(bad.to_numpy().argmax()) + 2
         unit = next((word for end, word in SUFFIXES.items() if name.endswith(end)), "a number")
