@@ -54,15 +54,27 @@ def own_note(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[str]:
     if not rows:
         return []
     shipped = {part for (part, _), found in catalogue.part_rows.items() if not all(row.overlay for row in found)}
-    idle = [(path, row, hint(path, shipped)) for path, row in rows.items() if path not in inputs]
+    known = shipped | in_own_trees(catalogue)
+    idle = [(path, row, hint(path, known)) for path, row in rows.items() if path not in inputs]
     idle.sort(key=lambda one: not one[2])  # what looks like a slip comes first
     named = [f"{row.where} {path.partition('.')[2]}{slip}" for path, row, slip in idle[:NAMED]]
     more = [f"{len(idle) - NAMED} more"] if len(idle) > NAMED else []
     return [f"own values: {len(rows) - len(idle)} in force, {len(idle)} not used{': ' if idle else ''}{', '.join([*named, *more])}"]
 
 
+def in_own_trees(catalogue: Catalogue) -> set[str]:
+    """Return the parts that trees of a person's own systems name: new ones, and no slips."""
+    found: set[str] = set()
+    for folder in catalogue.folders[1:]:
+        for path in (folder / "systems").glob("*.toml"):
+            assemblies = catalogue.toml(path).get("assemblies")
+            for children in assemblies.values() if isinstance(assemblies, dict) else ():
+                found.update(children if isinstance(children, dict) else ())
+    return found
+
+
 def hint(path: str, parts: Collection[str]) -> str:
-    """Return the nearest shipped part where the row's part is none of them: a new one, or a slip."""
+    """Return the nearest known part where the row's part is none of them, most likely a slip."""
     group, part, *_ = path.split(".")
     found = nearest(part, parts) if group == "parts" and part not in parts else ""
     return found and f" ({found.removeprefix('; ')})"

@@ -68,6 +68,7 @@ class BranchSchema(BaseModel):
     fabric: dict[str, Any] = {}
     network: dict[str, Any] = {}
     set: dict[str, str] = {}
+    racks: float | None = Field(default=None, gt=0)
 
 
 class VariantSchema(BaseModel):

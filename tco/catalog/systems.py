@@ -136,6 +136,7 @@ def read_system(catalogue: Catalogue, name: str, variant: Mapping[str, str], par
             if part not in contains:
                 raise DataError(f"{where}: variant {key}={value} changes {part!r}, which is no assembly of {name}")
             contains[part] |= children
+        racks = racks_of(branch.get("racks", racks), f"{where}: variant {key}={value}")
         fabric |= branch.get("fabric", {})
         settings |= branch.get("set", {})
         network |= branch.get("network", {})
@@ -176,6 +177,13 @@ def read_system(catalogue: Catalogue, name: str, variant: Mapping[str, str], par
     if not system.quantity.get(system.chip):
         raise DataError(f"{where}: the tree holds no {system.chip!r}, which `chip` names")
     return system
+
+
+def racks_of(racks: Any, where: str) -> float:
+    """Return how many racks a world takes in a variant, such as a third where three share one."""
+    if not is_count(racks) or not racks:
+        raise DataError(f"{where}: racks is {racks!r}, expected how many racks a world takes")
+    return float(racks)
 
 
 def builder_of(document: Mapping[str, Any], where: str) -> str:

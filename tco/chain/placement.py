@@ -51,7 +51,7 @@ def place(inputs: Inputs, bill: Bill) -> list[str]:
             )
         notes.append(
             f"{site}: a rack position takes {most / 1e3:g} kW, so {fit} of {system.id} stand in a rack where {1 / system.racks:g} would draw "
-            f"{rack / 1e3:.1f} kW; what a rack itself holds is priced as if it were full"
+            f"{rack / 1e3:.1f} kW; what a rack itself holds is priced as if it were full{told_apart(inputs, 1 / fit)}"
         )
         rack = fit * power
     if not needs_sidecar(inputs):
@@ -59,6 +59,16 @@ def place(inputs: Inputs, bill: Bill) -> list[str]:
     price = float(np.mean(values.number(f"parts.{SIDECAR}.price_per_power")))
     cooler = f"each rack of {system.id} takes a liquid-to-air sidecar, {rack / 1e3:.1f} kW at {price * 1e3:,.0f} USD/kW"
     return [*notes, f"{site} is cooled by air: {cooler}"]
+
+
+def told_apart(inputs: Inputs, racks: float) -> str:
+    """Return which variant of the system prices racks as they stand, if one does."""
+    _, document = inputs.catalogue.document("systems", inputs.system.id, "system")
+    for key, branches in document.get("variants", {}).items():
+        for value, branch in branches.items():
+            if isinstance(branch, dict) and math.isclose(branch.get("racks", 0), racks):
+                return f"; {key}={value} prices it as it stands"
+    return ""
 
 
 def not_ready(inputs: Inputs) -> list[str]:

@@ -21,7 +21,7 @@ ALONE = (
 SHELVES = ("parts", "systems", "models", "scenarios", "sources", "rebates")
 DOCUMENTS = ("sites", "terms", "workloads", "clusters", "perspectives")
 # Command -> the module that registers it on `app`.
-MODULES = {name: name for name in ALONE} | dict.fromkeys(SHELVES, "drafts") | dict.fromkeys(DOCUMENTS, "documents")
+MODULES = {name: name for name in ALONE} | {"help": "manual"} | dict.fromkeys(SHELVES, "drafts") | dict.fromkeys(DOCUMENTS, "documents")
 
 FAULT = 70  # the exit code of a defect of the program
 
@@ -56,9 +56,10 @@ class Commands(Listing):
         try:
             return super().invoke(ctx)
         except TcoError as error:
+            from tco.foundation.streams import tell
             from tco.outputs.table import plain
 
-            print(f"error: {plain(str(error))}", file=sys.stderr)
+            tell(f"error: {plain(str(error))}")
             raise SystemExit(error.exit_code) from None
         except BrokenPipeError:  # the reader of the pipe has left, as `head` does
             sys.stderr.close()
@@ -69,13 +70,16 @@ class Commands(Listing):
         try:
             return super().main(*args, **options)
         except Exception as error:
+            from tco.foundation.streams import full, tell
+
+            if isinstance(error, OSError) and error.filename is None:  # whatever opens a file names it: this is help that stdout does not take
+                unprinted = full(error)
+                tell(f"error: {unprinted}")
+                raise SystemExit(unprinted.exit_code) from None
             if self.debug:
                 raise
-            print(f"fault: {type(error).__name__}: {error}", file=sys.stderr)
-            print(
-                f"This is a defect of tco {__version__}, not of your data. Please report it, with what `tco --debug COMMAND` prints.",
-                file=sys.stderr,
-            )
+            tell(f"fault: {type(error).__name__}: {error}")
+            tell(f"This is a defect of tco {__version__}, not of your data. Please report it, with what `tco --debug COMMAND` prints.")
             raise SystemExit(FAULT) from None
 
 
@@ -92,7 +96,7 @@ app = typer.Typer(
 def version(wanted: bool) -> None:
     """Print the version and stop."""
     if wanted:
-        print(f"tco {__version__}")
+        typer.echo(f"tco {__version__}")
         raise typer.Exit
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -29,6 +28,7 @@ def calibrate(
     from tco.chain.inputs import plain_inputs
     from tco.cli.load import catalogue_for
     from tco.foundation.files import write_atomically
+    from tco.foundation.streams import tell
     from tco.foundation.values import as_number
     from tco.outputs.accuracy import write_accuracy
     from tco.outputs.table import to_csv
@@ -41,11 +41,11 @@ def calibrate(
     tables = sorted((read_measured(path) for path in files), key=lambda found: KINDS.index(found[0]))
     found = {}
     for kind, table in tables:
-        made = fit(kind, table, catalogue, values, date, lambda text: None if given.quiet else print(text, file=sys.stderr), fit_name or "")
+        made = fit(kind, table, catalogue, values, date, lambda text: None if given.quiet else tell(text), fit_name or "")
         found[made.kind] = made
         for what, scores in made.accuracy.items():
             if not given.quiet:
-                print(f"{kind}, {what} left out: median {scores['median_ape']:.3f}, P90 {scores['p90_ape']:.3f}", file=sys.stderr)
+                tell(f"{kind}, {what} left out: median {scores['median_ape']:.3f}, P90 {scores['p90_ape']:.3f}")
     write_atomically(output, to_csv(COLUMNS, [[row[name] for name in COLUMNS] for made in found.values() for row in made.rows]))
     if accuracy is not None:
         write_accuracy(accuracy, found, date)

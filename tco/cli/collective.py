@@ -42,18 +42,19 @@ def collective(
     from tco.chain.inputs import system_inputs
     from tco.cli.emit import Answer
     from tco.cli.load import catalogue_for
-    from tco.fabric.algorithms import half_rate
+    from tco.fabric.algorithms import OPERATIONS, half_rate
     from tco.fabric.experts import Tokens
     from tco.fabric.library import EXCHANGES, library_of, token_size
     from tco.fabric.links import group_of, placed
     from tco.foundation.errors import DataError, UsageError
-    from tco.foundation.units import parse_quantity
     from tco.foundation.values import as_number
     from tco.outputs.collectives import HEADER, collective_document, collective_tables
     from tco.outputs.document import document
     from tco.outputs.table import significant
     from tco.studies.collectives import Measured, candidate_rows, doublings, limited
 
+    if system in OPERATIONS:
+        raise UsageError(f"{system} is an operation, and the system stands first: tco collective gb200-nvl72 --op {system}")
     catalogue = catalogue_for(None, given.data)
     inputs = system_inputs(catalogue, system, given.settings, given.variant)
     values = inputs.values(as_number)
@@ -73,11 +74,9 @@ def collective(
             size = Tokens(tokens, token_size(links.library, precision, hidden), topk, all_groups, drawn, sms)
         return candidate_rows(links, operation, group, size, algorithm)
 
-    buffer = parse_quantity(spaced(size), "byte")
-    if buffer < 0:
-        raise UsageError(f"--size: {size!r} is negative, expected a buffer such as 64KiB")
+    buffer = buffer_of(size, "--size")
     rows = timed(buffer)
-    sweep = [timed(one)[0] for one in doublings(buffer, parse_quantity(spaced(largest), "byte"))] if largest else []
+    sweep = [timed(one)[0] for one in doublings(buffer, buffer_of(largest, "--to"))] if largest else []
     what = f"{tokens:g} tokens a rank" if exchanges else f"{size}{f' to {largest}' if largest else ''}"
     facts = [f"{operation} of {what} over {count} chips; {group.per_domain:g} chips a domain; {links.library.name}"]
     shown, half = sweep or rows, None
@@ -93,6 +92,20 @@ def collective(
             [f"{path} is set, but this collective does not rest on it" for path in inputs.unused(values)],
         ),
     )
+
+
+def buffer_of(text: str, option: str) -> float:
+    """Return the bytes of a buffer; one that is negative, or counted in bits, raises `UsageError`."""
+    from tco.foundation.errors import UsageError
+    from tco.foundation.units import parse_quantity
+
+    written = spaced(text)
+    if written.endswith("b"):
+        raise UsageError(f"{option}: {text!r} counts bits, and a buffer has bytes, such as {text.strip()[:-1]}B")
+    size = parse_quantity(written, "byte")
+    if size < 0:
+        raise UsageError(f"{option}: {text!r} is negative, expected a buffer such as 64KiB")
+    return size
 
 
 def spaced(text: str) -> str:

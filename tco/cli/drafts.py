@@ -34,7 +34,7 @@ def new_part(given: Given, part: New, like: Like) -> None:
     files = part_draft(catalogue_for(None, without_new(given)), own_folder(given), part, like)
     write_draft(own_folder(given), files)
     rows = files[f"parts/{part}.csv"].count("\n") - 1
-    print(f"{own_folder(given)}/parts/{part}.csv: {rows} rows as {like} has them, to edit. Try: tco parts show {part}{option(given)}")
+    said(f"{own_folder(given)}/parts/{part}.csv: {rows} rows as {like} has them, to edit. Try: tco parts show {part}{option(given)}")
 
 
 @command(systems, name="new", usual=USUAL)
@@ -45,9 +45,7 @@ def new_system(given: Given, system: New, like: Like) -> None:
 
     catalogue = catalogue_for(None, without_new(given))
     write_draft(own_folder(given), system_draft(catalogue, system, like) | own_source(own_folder(given)))
-    print(
-        f"{own_folder(given)}/systems/{system}.toml: as {like}, to edit. Try: tco systems check{option(given)} && tco price {system}{option(given)}"
-    )
+    said(f"{own_folder(given)}/systems/{system}.toml: as {like}, to edit. Try: tco systems check{option(given)} && tco price {system}{option(given)}")
 
 
 @command(scenarios, name="new", usual=USUAL)
@@ -62,7 +60,7 @@ def new_scenario(given: Given, scenario: New, like: Like) -> None:
     found = load_scenario(catalogue, like)
     text = scenario_draft(scenario, found.title, found.system, found.documents, found.variant, found.settings)
     write_draft(Path("scenarios"), {f"{scenario}.toml": text})
-    print(f"scenarios/{scenario}.toml: as {like}, to edit. Try: tco price scenarios/{scenario}.toml{option(given)}")
+    said(f"scenarios/{scenario}.toml: as {like}, to edit. Try: tco price scenarios/{scenario}.toml{option(given)}")
 
 
 @command(models, name="add", usual=USUAL)
@@ -83,7 +81,14 @@ def add_model(
     found = load_model(catalogue, str(config))
     write_draft(own_folder(given), {f"models/{own}/config.json": read_text(config)})
     size = f"{found.parameters / 1e9:.4g} B parameters, {found.active_parameters / 1e9:.4g} B active"
-    print(f"{own_folder(given)}/models/{own}/config.json: {size}. Try: tco compare --set workload.model={own}{option(given)}")
+    said(f"{own_folder(given)}/models/{own}/config.json: {size}. Try: tco compare --set workload.model={own}{option(given)}")
+
+
+def said(text: str) -> None:
+    """Say what was written."""
+    from tco.foundation.streams import put
+
+    put(f"{text}\n")
 
 
 def option(given: Given) -> str:

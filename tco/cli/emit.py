@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tco.foundation.streams import put, tell
 from tco.outputs.document import to_json
 from tco.outputs.table import Table, to_csv, to_markdown, to_text
 
@@ -47,29 +48,7 @@ def emit(answer: Answer, form: str, output: Path | None, quiet: bool, redact: bo
         write_atomically(output, text)
     if not quiet:
         for note in answer.notes:
-            print(f"note: {note}", file=sys.stderr)
-
-
-def put(text: str) -> None:
-    """Print a text on stdout to its last byte; an output that takes less (a full disk, a closed one) raises `UsageError`."""
-    from tco.foundation.errors import UsageError
-
-    stream = sys.stdout
-    if stream is None:
-        raise UsageError("stdout: is closed, expected somewhere to print")
-    try:
-        if stream.isatty() or not hasattr(stream, "buffer"):
-            stream.write(text)
-        else:  # files and pipes hold the same bytes whatever the locale
-            rest = memoryview(text.encode("utf-8"))
-            while rest:  # an unbuffered stream may take a part only
-                rest = rest[stream.buffer.write(rest) :]
-        stream.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        sys.stdout = None  # what is left in its buffer would fail once more at the end
-        raise UsageError(f"stdout: cannot be written ({error.strerror or error})") from None
+            tell(f"note: {note}")
 
 
 def terminal_width() -> int | None:

@@ -77,6 +77,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "systems new": ("tco systems new acme-rack --like b200-hgx8", "tco systems new acme-pod --like trn3-nl32x2 --data mine/data"),
     "scenarios new": ("tco scenarios new ours --like gb200-nvl72", "tco scenarios new theirs --like trn3-nl72x2@switch=gen2"),
     "models add": ("tco models add hf/config.json", "tco models add hf/config.json --id our-model"),
+    "help": ("tco help compare", "tco help baseline check"),
     "init": ("tco init mine", "tco init ~/racks/quotes"),
 }
 SHELVES = {  # group -> what its `show` is an example of

@@ -43,9 +43,8 @@ def export(
     baseline: Annotated[str | None, typer.Option(metavar="NAME", help="The scenario the others are held against.")] = None,
 ) -> None:
     """Write scenarios side by side to a workbook whose formulas recalculate, or as tables for other programs."""
-    import sys
-
     from tco.cli.load import HEADLINE, evaluate_all
+    from tco.foundation.streams import tell
     from tco.outputs.redaction import NOTE
     from tco.studies.asking import compared
 
@@ -61,7 +60,7 @@ def export(
         if given.texts["redact"]:  # a note may tell of own values
             notes = [NOTE]
         for note in dict.fromkeys(notes):
-            print(f"note: {note}", file=sys.stderr)
+            tell(f"note: {note}")
 
 
 def refuse_namesakes(results: Sequence[Result]) -> None:

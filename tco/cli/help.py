@@ -8,7 +8,7 @@ from typer.core import TyperCommand, TyperGroup
 
 HEADINGS = {  # heading -> the commands under it
     "Ask": ("compare", "price", "perf", "frontier", "bom", "fabric", "network", "collective", "kernel", "fleet"),
-    "Explain": ("explain", "diff", "uncertainty", "sensitivity", "solve", "sweep", "metrics", "inputs"),
+    "Explain": ("explain", "diff", "uncertainty", "sensitivity", "solve", "sweep", "metrics", "inputs", "help"),
     "Hand on": ("report", "plot", "export"),
     "Check": ("baseline", "claims", "validate", "calibrate", "measure"),
     "Data": ("init", "scenarios", "systems", "parts", "models", "sites", "terms", "workloads", "clusters", "perspectives", "rebates", "sources"),

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from tco.foundation.errors import TcoError, UsageError
 from tco.foundation.moved import DOWN, UP, own_values_moved
-from tco.outputs.redaction import NOTE, WITHHELD, alike, alike_rows, alike_table
+from tco.outputs.redaction import NOTE, WITHHELD, alike, alike_rows, alike_table, alike_text
 from tco.outputs.table import Table
 
 if TYPE_CHECKING:
     from tco.cli.emit import Answer
     from tco.outputs.page.page import Page, Section
 
+UNSAID = "what is wrong rests on values of your own, and is withheld; it is told without --redact"
 NOTHING: tuple[Any, ...] = ({}, [], [], [], [])  # what stands beside an answer that has no other making
 
 
@@ -31,16 +32,24 @@ _making: ContextVar[bool] = ContextVar("making", default=False)
 
 
 def keeping_back(run: Callable[[], None]) -> None:
-    """Run a command such that its answer tells nothing of a person's own values."""
-    token = _other.set(other_answer(run))
+    """Run a command such that its answer, or the error it ends in, tells nothing of a person's own values."""
+    answer, errors = other_answer(run)
+    token = _other.set(answer)
     try:
         run()
+    except TcoError as error:
+        told = alike_text(str(error), errors[0] if errors else None)
+        raise type(error)(UNSAID if told == WITHHELD else told) from None
     finally:
         _other.reset(token)
 
 
-def other_answer(run: Callable[[], None]) -> Any:
-    """Return the answer with own values moved up, or down where that cannot be answered; an answer to neither has nothing in common with it."""
+def other_answer(run: Callable[[], None]) -> tuple[Any, list[str]]:
+    """Return the answer with own values moved up, or down where that cannot be answered, and the errors it ended in.
+
+    An answer to neither has nothing in common with it.
+    """
+    errors: list[str] = []
     token = _making.set(True)
     try:
         for where in (UP, DOWN):
@@ -48,12 +57,12 @@ def other_answer(run: Callable[[], None]) -> Any:
                 with own_values_moved(where):
                     run()
             except Made as made:
-                return made.answer
-            except TcoError:
-                continue
+                return made.answer, errors
+            except TcoError as error:
+                errors.append(str(error))
     finally:
         _making.reset(token)
-    return NOTHING
+    return NOTHING, errors
 
 
 def without_own_values(answer: Answer, form: str) -> Answer:

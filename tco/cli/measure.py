@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -41,6 +40,7 @@ def measure(
 
     from tco.cli.load import catalogue_for
     from tco.foundation.files import write_atomically
+    from tco.foundation.streams import tell
     from tco.outputs.table import to_csv
     from tco.studies.measure.pytorch import choose_device, device_name, load_torch
     from tco.studies.measure.session import Session, collective_session, kernel_session
@@ -48,7 +48,7 @@ def measure(
 
     def say(text: str) -> None:
         if not given.quiet:
-            print(text, file=sys.stderr, flush=True)
+            tell(text)
 
     known = accelerators(catalogue_for(None, given.data))
     torch = load_torch()

@@ -19,15 +19,15 @@ def perf(
     from tco.cli.emit import Answer
     from tco.cli.load import performing
     from tco.outputs.document import document
-    from tco.outputs.performance import HEADER, operator_rows, performance_document, performance_tables
+    from tco.outputs.performance import CSV_HEADER, csv_rows, performance_document, performance_tables
 
     catalogue, result = performing(scenario, given)
     given.emit(
         Answer(
             lambda: document("perf", catalogue, performance_document(result)),
             lambda: performance_tables(result),
-            HEADER,
-            operator_rows(result),
+            CSV_HEADER,
+            csv_rows(result),
             result.notes,
         ),
     )

@@ -47,9 +47,8 @@ class Against(StrEnum):
 
 def write(given: Given, output: Path, figure: str, notes: Sequence[str] = ()) -> None:
     """Write a figure in the form of the file's ending, and the notes of what it shows to stderr."""
-    import sys
-
     from tco.foundation.files import write_atomically
+    from tco.foundation.streams import tell
 
     if given.texts["redact"]:
         from tco.cli.keeping import figure_without_own_values
@@ -62,7 +61,7 @@ def write(given: Given, output: Path, figure: str, notes: Sequence[str] = ()) ->
     else:
         write_atomically(output, figure)
     for note in () if given.quiet else dict.fromkeys(notes):
-        print(f"note: {note}", file=sys.stderr)
+        tell(f"note: {note}")
 
 
 def kind(*takes: str, name: str | None = None) -> Callable[[Callable[..., None]], Callable[..., None]]:

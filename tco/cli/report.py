@@ -22,12 +22,11 @@ def report(
     baseline: Annotated[str | None, typer.Option(metavar="NAME", help="The scenario the others are held against.")] = None,
 ) -> None:
     """Write one page that stands alone: the verdict, figures, sources, and a what-if that recalculates as inputs move."""
-    import sys
-
     from tco.cli.export import refuse_namesakes
     from tco.cli.load import HEADLINE
     from tco.foundation.errors import UsageError
     from tco.foundation.files import write_atomically
+    from tco.foundation.streams import tell
     from tco.outputs.page.report import page_of
     from tco.outputs.page.write import written
     from tco.studies.reporting import material_of
@@ -46,7 +45,7 @@ def report(
     write_atomically(Path(output), written(page))
     if not given.quiet:
         for note in page.notes:
-            print(f"note: {note}", file=sys.stderr)
+            tell(f"note: {note}")
 
 
 def words_of(given: Given, names: Sequence[str], baseline: str | None) -> list[str]:

@@ -59,8 +59,10 @@ def load(given: Given, checked: bool = True) -> Catalogue:
     return catalogue_for(None, given.data, checked)
 
 
-def cell(value: Any) -> str:
-    """Return a value of an item as a text."""
+def cell(value: Any) -> str | float:
+    """Return a value of an item as a text; a number with a fraction stays one, for tables to round."""
+    if isinstance(value, float):
+        return value
     if isinstance(value, dict):
         return " ".join(f"{key}={'|'.join(options)}" for key, options in value.items())
     return "" if value is None else str(value)
@@ -93,11 +95,11 @@ def listed(header: Sequence[str], rows: Sequence[Sequence[Any]], title: str) -> 
 
 
 # ---------------------------------------------------------------- parts
-def part_items(catalogue: Catalogue) -> list[dict[str, Any]]:
-    """Return every part with the names of what is known of it."""
-    known = catalogue.parts
-    own = {part for (part, _), rows in catalogue.part_rows.items() if any(row.overlay for row in rows)}
-    return [{"id": part, "attributes": len(known[part]), "own": part in own} for part in sorted(known)]
+def listed_parts(catalogue: Catalogue) -> list[dict[str, Any]]:
+    """Return every part with what is known of it: what it is called, its latest price and the watts provisioned for it."""
+    from tco.outputs.part_list import part_items
+
+    return part_items(catalogue)
 
 
 def parts_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
@@ -119,7 +121,7 @@ def parts_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
     return findings, {}
 
 
-parts = add_shelf("parts", "part", part_items, parts_check)
+parts = add_shelf("parts", "part", listed_parts, parts_check)
 
 
 @command(parts, name="show")
@@ -352,11 +354,12 @@ def show_rebate(given: Given, agreement: Id) -> None:
     from tco.chain.inputs import plain_inputs
     from tco.economics.rebates import load_agreement, worth_of
     from tco.foundation.values import as_number
-    from tco.outputs.shelf import rebate_rows
+    from tco.outputs.shelf import rebate_rows, rebate_table
 
     catalogue = load(given)
     found = load_agreement(catalogue, agreement)
     inputs = plain_inputs(catalogue, given.settings)
     rows = rebate_rows(found, worth_of(found, inputs.values(as_number)), inputs.date)
     content = {"agreement": found.id, **{str(name): value for name, value in rows}}
-    send(given, "rebates-show", catalogue, content, ("what", "value"), rows, f"{found.supplier} to {found.holder}")
+    title = f"{found.supplier} to {found.holder}"
+    send(given, "rebates-show", catalogue, content, ("what", "value"), rows, title, rebate_table(rows, title))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from typing import Annotated
 
@@ -25,6 +24,7 @@ def sweep(
 ) -> None:
     """Run a study over many cases, grids, ranges and draws, and write them as Parquet; what is killed goes on where it stopped."""
     from tco.cli.emit import Answer
+    from tco.foundation.streams import tell
     from tco.outputs.document import document
     from tco.outputs.progress import Bar
     from tco.outputs.sweeps import header, rows, sweep_document, sweep_tables
@@ -38,7 +38,7 @@ def sweep(
             asked = partial(run, study, output, workers=workers, cluster=cluster, max_cases=max_cases)
             found = asked(set=given.settings, data=given.data, tell=bar.tell)
     except KeyboardInterrupt:
-        print("stopped; what is finished is kept, and the same command goes on from there", file=sys.stderr)
+        tell("stopped; what is finished is kept, and the same command goes on from there")
         raise SystemExit(STOPPED) from None
     said = summary(found)
     given.emit(

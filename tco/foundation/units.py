@@ -96,6 +96,9 @@ def unit_table() -> dict[str, Unit]:
 
 WRITTEN = {"USD/Wh": "USD/kWh", "byte": "GB", "byte/s": "GB/s", "FLOP/s": "TFLOP/s"}  # unit of a formula -> the one people write
 
+CENTS = frozenset(("c", "ct", "cent", "cents"))
+CURRENCIES = frozenset(("AUD", "CAD", "CHF", "CNY", "EUR", "GBP", "INR", "JPY", "KRW", "RMB", "SGD", "TWD"))  # people write prices in
+
 
 @cache
 def registry() -> pint.UnitRegistry[Any]:
@@ -114,7 +117,7 @@ def unit(text: str) -> Unit:
 
 def from_registry(text: str) -> Unit:
     """Return factor and dimension of a unit text as pint reads it; pint passes over marks such as '#', ',' or '?', which are refused."""
-    wrong = DataError(f"{text!r} is not a unit{nearest(text, unit_table())}")
+    wrong = DataError(f"{text!r} is not a unit{other_money(text) or nearest(text, unit_table())}")
     if not all(mark.isalnum() or mark in " */^()%.-" for mark in text):
         raise wrong
     try:
@@ -122,6 +125,15 @@ def from_registry(text: str) -> Unit:
     except Exception as error:  # pint raises many kinds, AssertionError and tokenizer errors among them
         raise wrong from error
     return Unit(float(base.magnitude), dimension_text({name: float(str(power)) for name, power in base.dimensionality.items()}))
+
+
+def other_money(text: str) -> str:
+    """Return '; ...' with what to write in place of a price in another money than dollars, or an empty string."""
+    money = "".join(re.findall(r"^[^\W\d_]+", text))
+    dollars = f"USD{text[len(money) :]}"
+    if money in CENTS:
+        return f"; a cent is 0.01 USD: write it in {dollars!r}"
+    return f"; money is in USD: convert it at the rate of its date, and write it in {dollars!r}" if money in CURRENCIES else ""
 
 
 def dimension_text(powers: Mapping[str, float]) -> str:
@@ -169,19 +181,20 @@ def parse_quantity(text: str, target: str) -> float:
     try:
         value = float(number)
     except ValueError:
-        raise DataError(f"{text!r} does not begin with a number; expected a value like '{meant(text, target)}'") from None
+        raise DataError(
+            f"{text!r} does not begin with a number; expected a value like '{meant(text, target)}'"
+            + ("" if text.isascii() else "; money is in USD: convert it at the rate of its date")
+        ) from None
     if not math.isfinite(value):
         raise DataError(f"{text!r} is not a finite number")
     if not unit_text and unit(target).dimension != "dimensionless":
-        raise DataError(
-            f"{text!r} has none: unit '1' is dimensionless, expected {target!r} ({unit(target).dimension}), such as '{meant(text, target)}'"
-        )
+        raise DataError(f"{text!r} has no unit, expected {target!r} ({unit(target).dimension}), such as '{meant(text, target)}'")
     return convert(value, unit_text.strip(), target)
 
 
 def meant(text: str, target: str) -> str:
     """Return how what was probably meant is written: without a sign of currency, and without marks between thousands."""
-    plain = re.sub(r"(?<=\d),(?=\d{3})", "", text.strip().lstrip("$\N{EURO SIGN}").strip())
+    plain = re.sub(r"(?<=\d),(?=\d{3})", "", text.strip().lstrip("$").strip())
     number = re.match(r"[-+]?\d+(\.\d+)?", plain)
     return f"{number[0] if number else '1.5'} {WRITTEN.get(target, target)}".rstrip()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tco.chain.metrics import METRICS
 from tco.chain.result import Result
-from tco.outputs.comparison import validation
+from tco.outputs.comparison import plan_words, validation
 from tco.outputs.document import number
 from tco.outputs.structure import structure_document, structure_text
 from tco.outputs.table import Table, significant
@@ -16,6 +16,8 @@ from tco.performance.serving.axes import Axis
 from tco.studies.gaps import figures
 
 HEADER = ("phase", "name", "time_us", "share", "bound", "bound_time_us", "of_bound", "flops", "bytes", "launches")
+REACHED = ("output_tokens_per_s_per_chip", "input_tokens_per_s_per_chip", "tokens_per_s_per_user", "ttft_s", "tpot_s", "step_s", "mfu")
+CSV_HEADER = (*HEADER, "scenario", "system", "plan", *REACHED)  # each row of a CSV says of which answer it is
 BAR = 24
 MFU = "Model FLOPs: 6 a weight and token, attention causal, nothing computed again; over the dense peak of the format the forward pass computes in."
 
@@ -31,6 +33,12 @@ def operator_rows(result: Result) -> list[list[Any]]:
                 [phase, line.name, line.time * 1e6, line.time / whole, line.bound, ideal, line.of_bound, line.flops, line.bytes, line.launches]
             )
     return rows
+
+
+def csv_rows(result: Result) -> list[list[Any]]:
+    """Return the lines of every phase, each with the plan they are of, as `--plan` takes it, and what it reaches."""
+    of = [result.scenario, result.system, plan_words(result.report.plan), *(result.metrics[name] for name in REACHED)]
+    return [[*row, *of] for row in operator_rows(result)]
 
 
 def performance_document(result: Result) -> dict[str, Any]:

@@ -7,6 +7,8 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from tco.foundation.streams import tell
+
 if TYPE_CHECKING:
     from tco.studies.sweep.work import Progress
 
@@ -52,7 +54,7 @@ class Bar:
             self.bar.update(self.task, description=text, completed=done, total=progress.cases)
         elif now - self.told >= EVERY:
             self.told = now
-            print(text, file=sys.stderr, flush=True)
+            tell(text)
 
 
 def lasting(seconds: float) -> str:

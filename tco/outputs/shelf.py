@@ -164,6 +164,22 @@ def model_rows(model: Architecture) -> list[list[Any]]:
     return rows
 
 
+SHARES = ("vested share of the warrant", "whole warrant over", "marginal rebate")  # what begins so is a share: people read it in per cent
+
+
+def rebate_table(rows: Sequence[Sequence[Any]], title: str) -> Table:
+    """Return an agreement's page, shares in per cent and its note below."""
+    *said, (_, note) = rows
+
+    def words(name: str, value: Any) -> str:
+        if isinstance(value, str):
+            return value
+        return f"{significant(value * 100)} %" if name.startswith(SHARES) else significant(value, 6)
+
+    cells = [(name, words(name, value)) for name, value in said]
+    return Table(("what", "value"), cells, title, (), [note] if note else [], "ll")
+
+
 def rebate_rows(agreement: Agreement, worth: Worth | None, date: str) -> list[list[Any]]:
     """Return an agreement's page as rows."""
     rows: list[list[Any]] = [

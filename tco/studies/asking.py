@@ -196,7 +196,7 @@ def between(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> D
 
 def state_at(name: str | Path | Result, data: Path | None, settings: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return the state of a scenario, of a saved result, or the one that the JSON of `tco price` carries."""
-    from tco.chain.result import Result
+    from tco.chain.result import SCHEMA, Result
     from tco.foundation.files import read_json
     from tco.studies.state import refuse_broken, state_of
 
@@ -212,6 +212,8 @@ def state_at(name: str | Path | Result, data: Path | None, settings: Mapping[str
             except DataError as error:
                 raise DataError(f"{wrong}: {error}") from None
             return dict(document["state"])
+        if isinstance(document, dict) and document.get("schema", SCHEMA) != SCHEMA:  # that of another command, such as `compare`
+            raise DataError(f"{wrong}: its schema is {document['schema']!r}")
     _, (result,) = evaluate_all([name], data, settings or {})
     return state_of(result)
 

@@ -26,6 +26,18 @@ def test_a_row_nothing_uses_is_named_with_the_nearest_part(own):
     assert note == f"own values: 1 in force, 2 not used: {path}:3 nitro-v6-400.price (did you mean 'nitro-v6-400g'?), {path}:4 bluefield-3.price"
 
 
+def test_a_new_part_that_stands_in_a_system_of_ones_own_is_no_slip(own, monkeypatch):
+    monkeypatch.chdir(own.folder.parent)
+    assert tco("parts", "new", "acme-x1", "--like", "b200-sxm", "--data", own.folder).exit_code == 0
+    assert "acme-x1.price (did you mean" in notes("--data", own.folder)[0]
+    assert tco("systems", "new", "acme-rack", "--like", "b200-hgx8", "--data", own.folder).exit_code == 0
+    tree = own.folder / "systems" / "acme-rack.toml"
+    tree.write_text(tree.read_text().replace("b200-sxm", "acme-x1"))
+    (note,) = notes("--data", own.folder)
+    assert "acme-x1.price" in note
+    assert "did you mean" not in note
+
+
 def test_without_a_folder_nothing_is_said():
     assert notes() == []
 

@@ -112,7 +112,7 @@ def test_a_folder_is_no_scenario(tmp_path):
     one_message(tco("price", tmp_path), 3, f"error: {tmp_path}: is a folder")
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"state": 5}', '{"state": {"system": "x"}}'])
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"schema": "tco.compare/1"}', '{"state": 5}', '{"state": {"system": "x"}}'])
 def test_a_bad_result_file(content, tmp_path):
     path = tmp_path / "kept.json"
     path.write_text(content)
@@ -229,7 +229,7 @@ def test_what_is_no_finite_number_is_none_in_every_form():
         assert (number(endless), significant(endless), to_csv(["x", "y"], [[endless, 1.5]])) == (None, "-", "x,y\n,1.5\n")
 
 
-@pytest.mark.parametrize(("size", "code"), [("-1MiB", 2), ("1e400MiB", 3), ("nanMiB", 3)])
+@pytest.mark.parametrize(("size", "code"), [("-1MiB", 2), ("1Mb", 2), ("1e400MiB", 3), ("nanMiB", 3)])
 @pytest.mark.parametrize("form", ["table", "json"])
 def test_a_buffer_that_is_none(size, code, form):
     done = tco("collective", "h200-hgx8", "--size", size, "--format", form)
@@ -312,13 +312,18 @@ def test_a_folder_that_is_a_file_holds_no_baseline(tmp_path, monkeypatch):
         ("parts.trn3.price", "9000", "'9000 USD'"),
         ("site.electricity_price", "0.083", "'0.083 USD/kWh'"),
         ("terms.utilisation", "80", "'80%'"),
+        ("site.electricity_price", "8.3 c/kWh", "'USD/kWh'"),
+        ("parts.trn3.price", "9000 EUR", "'USD'"),
+        ("site.electricity_price", "83 EUR/MWh", "'USD/MWh'"),
+        ("parts.trn3.price", "\N{EURO SIGN}9000", "'1.5 USD'"),
     ],
 )
 def test_a_value_is_refused_with_the_form_that_works(path, text, form):
     done = tco("price", "trn3-nl72x2", "--set", f"{path}={text}")
     assert done.exit_code == 3
     assert form in done.stderr
-    assert tco("price", "trn3-nl72x2", "--set", f"{path}={form.strip(chr(39))}").exit_code == 0
+    works = form.strip("'") if form[1].isdigit() else f"0.1 {form.strip(chr(39))}"
+    assert tco("price", "trn3-nl72x2", "--set", f"{path}={works}").exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -326,6 +331,7 @@ def test_a_value_is_refused_with_the_form_that_works(path, text, form):
     [
         (("explain", "trn3-nl72x2"), "METRIC is missing: tco explain trn3-nl72x2 tco_usd_per_chip_hour"),
         (("explain", "capex_usd", "trn3-nl72x2"), "the scenario stands first: tco explain trn3-nl72x2 capex_usd"),
+        (("collective", "all-reduce"), "the system stands first: tco collective gb200-nvl72 --op all-reduce"),
         (("diff", "trn3-nl72x2"), "B is missing: tco diff trn3-nl72x2 "),
         (("diff", "trn3-nl72x2", "capex_usd"), "--metric capex_usd"),
     ],

@@ -43,6 +43,32 @@ def test_price_is_its_json(name):
         assert line["sources"].split(";") == row["sources"]
 
 
+@pytest.mark.parametrize("arguments", [("gb200-nvl72",), ("train-gpt3-175b-a100x64",)], ids=" ".join)
+def test_perf_says_of_which_plan_it_is(arguments):
+    """Each row has what it takes to ask again: the plan as `--plan` takes it, and what it reached."""
+    lines, found = table("perf", *arguments), document("perf", *arguments)
+    assert [(line["phase"], line["name"], float(line["time_us"])) for line in lines] == [
+        (row["phase"], row["name"], row["time_us"]) for row in found["operators"]
+    ]
+    for line in lines:
+        assert (line["scenario"], line["system"]) == (found["scenario"], found["system"])
+        for name in ("output_tokens_per_s_per_chip", "step_s", "mfu"):
+            assert cell(line[name]) == found["metrics"][name]
+    axes = dict(axis.split("=") for axis in lines[0]["plan"].split(","))
+    assert len(axes) >= 5
+    assert {name: float(value) for name, value in axes.items()} == {name: pytest.approx(found["plan"][name], rel=1e-5) for name in axes}
+
+
+def test_a_list_of_parts_prices_them():
+    lines = {line["id"]: line for line in table("parts", "list")}
+    items = {item["id"]: item for item in document("parts", "list")["items"]}
+    assert {part: cell(line["price_usd"]) for part, line in lines.items()} == {part: item["price_usd"] for part, item in items.items()}
+    assert (lines["trn3"]["name"], lines["trn3"]["shelf"], lines["trn3"]["price_usd"]) == ("Trainium3", "accelerators", "")  # built up
+    assert (lines["hgx-rack"]["priced_as"], lines["ddr5-dimm"]["priced_as"]) == ("own_price", "price")
+    latest = [row for row in document("parts", "show", "ddr5-dimm")["rows"] if row["attribute"] == "price" and row["use"] != "alternative"]
+    assert cell(lines["ddr5-dimm"]["price_usd"]) == max(latest, key=lambda row: row["as_of"])["value"]
+
+
 @pytest.mark.parametrize("name", ["trn3-nl72x2", "gb200-nvl72"])
 def test_bom_is_its_json(name):
     lines, rows = table("bom", name), document("bom", name)["lines"]

@@ -42,9 +42,9 @@ def test_all_forms_agree_with_compare(folder):
     as_json = {row["scenario"]: row["metrics"] for row in json.loads((folder / "a.json").read_text(encoding="utf-8"))["rows"]}
     assert as_json == expected
     frames = {
-        "csv": pd.read_csv(folder / "a.csv"),
+        "csv": pd.read_csv(folder / "a.csv", float_precision="round_trip"),
         "parquet": pd.read_parquet(folder / "a.parquet"),
-        "package": pd.read_csv(folder / "package/scenarios.csv"),
+        "package": pd.read_csv(folder / "package/scenarios.csv", float_precision="round_trip"),
     }
     for frame in frames.values():
         for _, row in frame.iterrows():

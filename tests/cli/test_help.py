@@ -48,3 +48,18 @@ def test_version():
 
 def test_nothing_at_all_shows_the_help():
     assert "Usage: tco" in tco().stdout + tco().stderr
+
+
+@pytest.mark.parametrize("words", [(), ("compare",), ("baseline",), ("baseline", "check"), ("help",)], ids=" ".join)
+def test_help_as_a_command_shows_the_same_page(words):
+    assert tco("help", *words).stdout == tco(*words, "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [(("compar",), "tco has no command 'compar'; did you mean 'compare'?"), (("compare", "two"), "tco compare has no command 'two'")],
+)
+def test_help_of_what_is_no_command(words, message):
+    done = tco("help", *words)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert message in done.stderr

@@ -122,8 +122,21 @@ def shell(command, **environment):
         ("tco price gb200-nvl72 --format json > /dev/full", "cannot be written (No space left on device)"),
         ("ulimit -f 1; trap '' XFSZ; tco price gb200-nvl72 --format json > out", "cannot be written (File too large)"),
         ("tco price gb200-nvl72 >&-", "is closed, expected somewhere to print"),
+        ("tco price --help > /dev/full", "cannot be written (No space left on device)"),
+        ("tco --version > /dev/full", "cannot be written (No space left on device)"),
+        ("tco init mine > /dev/full", "cannot be written (No space left on device)"),
     ],
-    ids=["full disk", "limit of 1 KiB on files", "closed"],
+    ids=["full disk", "limit of 1 KiB on files", "closed", "help", "version", "init"],
 )
 def test_an_answer_is_never_cut_in_silence(command, message, unbuffered):
     assert shell(command, PYTHONUNBUFFERED=unbuffered) == (2, f"error: stdout: {message}\n")
+
+
+@pytest.mark.parametrize("stderr", ["2>&-", "2>/dev/full"])
+@pytest.mark.parametrize(("command", "code"), [("tco price trn3-nl72x2 --format json", 0), ("tco price nothing", 3)])
+def test_a_stderr_that_takes_nothing_changes_neither_answer_nor_exit_code(command, code, stderr):
+    """Notes that have nowhere to go do not end up in the answer."""
+    whole = f'tco() {{ {sys.executable} -m tco "$@"; }}; {command} {stderr}'
+    done = subprocess.run(["bash", "-c", whole], check=False, capture_output=True, text=True)
+    assert done.returncode == code
+    assert (json.loads(done.stdout)["schema"] if code == 0 else done.stdout) in ("tco.price/1", "")

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tco.foundation.files import data_directory
 from tests.cli import document, tco
 
 
@@ -19,6 +20,7 @@ def folder(tmp_path, monkeypatch):
 def test_init_makes_a_folder_that_works(folder):
     assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()) == [
         ".gitignore",
+        "README.md",
         "data/parts/mine.csv",
         "data/sources.csv",
         "mine.toml",
@@ -26,6 +28,17 @@ def test_init_makes_a_folder_that_works(folder):
     assert tco("price", "mine.toml").exit_code == 0
     for kind in ("parts", "systems", "sources"):
         assert document(kind, "check", "--data", "data")["findings"] == []
+
+
+def test_every_command_of_the_readme_that_init_writes_runs(folder):
+    commands = [line.strip().partition("  ")[0] for line in (folder / "README.md").read_text().splitlines() if line.startswith("    tco")]
+    assert len(commands) >= 8
+    (folder / "hf").mkdir()
+    (folder / "hf" / "config.json").write_text((data_directory() / "models" / "llama-3.1-8b" / "config.json").read_text())
+    for line in commands:
+        for command in line.split(" && "):
+            done = tco(*command.split()[1:])
+            assert done.exit_code == 0, (command, done.stderr)
 
 
 def test_init_does_not_write_over_anything(folder):

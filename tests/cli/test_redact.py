@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from tests.cli import tco
+from tests.cli import document, tco
 
 PRICE, TDP, RATE, NOTE = 12345.67, 987.654, 0.0876543, "SECRETNOTE of our own"
 COLUMNS = "part,attribute,value,unit,low,high,as_of,kind,source,note,use\n"
@@ -106,12 +106,37 @@ def test_no_text_shows_an_own_value(folder, command, form):
     assert not re.search(r"12[, ]?345|12[, ]?346|1\.2345|987\.6|SECRETNOTE", done.stdout + done.stderr)
 
 
+@pytest.mark.parametrize("folder", [2], indirect=True)
+@pytest.mark.parametrize("command", [("price", "trn3-nl72x2"), ("baseline", "save", "main", "trn3-nl72x2"), ("perf", "trn3-nl72x2")], ids=" ".join)
+def test_no_error_gives_an_own_value_away(folder, command, tmp_path, monkeypatch):
+    """What a rack draws follows from an own tdp: the error says that it is too much, and not how much."""
+    monkeypatch.chdir(tmp_path)
+    asked = (*command, "--data", folder, "--set", "site=us-air-hall")
+    plain, kept = tco(*asked), tco(*asked, "--redact")
+    assert (plain.exit_code, kept.exit_code, kept.stdout) == (3, 3, "")
+    assert re.search(r"draws 2\d\d\.\d kW", plain.stderr)
+    assert "a rack of trn3-nl72x2 draws withheld kW" in kept.stderr
+    assert "50 kW (site.rack_kw_max)" in kept.stderr
+
+
+def test_an_error_that_other_values_do_not_end_in_is_withheld():
+    """Whether there is one tells what a hidden limit is, so that much is said; the numbers in it are not."""
+    kept = tco("price", "trn3-nl72x2", "--set", "site.rack_kw_max=98765 W", "--redact")
+    assert (kept.exit_code, kept.stdout) == (3, "")
+    assert "98" not in kept.stderr
+
+
 @pytest.mark.parametrize("command", [("price", "gb200-nvl72"), ("explain", "gb200-nvl72", "tco_usd_per_chip_hour"), ("compare",)], ids=" ".join)
 def test_a_setting_is_an_own_value(command):
     done = tco(*command, "--set", f"terms.rate={RATE}", "--redact", "--format", "json")
     assert done.exit_code == 0, done.stderr
     assert not derived(numbers(json.loads(done.stdout)), RATE, 1e-9)
     assert "8.76" not in tco(*command, "--set", f"terms.rate={RATE}", "--redact").stdout
+
+
+def test_a_hash_of_own_rows_is_withheld_as_who_guesses_one_could_make_sure_of_it(folder):
+    with_own, without = (json.loads(tco("bom", "trn3-nl72x2", "--redact", "--format", "json", *more).stdout) for more in (("--data", folder), ()))
+    assert (with_own["data_hash"], without["data_hash"]) == ("withheld", document("bom", "trn3-nl72x2")["data_hash"])
 
 
 def test_an_answer_says_that_something_is_withheld(folder):

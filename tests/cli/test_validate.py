@@ -15,3 +15,17 @@ def test_a_shipped_file_is_judged(name, form):
     done = tco("validate", f"data/measured/{name}.csv.gz", "--format", form)
     assert done.exit_code == 0, done.stderr
     assert " scored" in done.stdout.splitlines()[0]
+
+
+@pytest.mark.parametrize("name", ["trainium_kernels", "data/measured/trainium_kernels.csv.gz"])
+def test_a_shipped_file_is_found_by_name_from_any_folder(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert tco("validate", name).stdout.startswith("trainium_kernels")
+
+
+def test_a_file_of_ones_own_wins_over_a_shipped_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kernels").write_text("")
+    done = tco("validate", "kernels")
+    assert (done.exit_code, done.stderr.strip()) == (3, "error: kernels: is empty, expected a CSV of measurements")
+    assert "travel with the program are collectives, inference, kernels" in tco("validate", "kernel").stderr

@@ -64,6 +64,33 @@ def test_three_servers_where_four_do_not_fit(catalogue):
         filled(catalogue, "h100-hgx8", site__rack_kw_max="9 kW")
 
 
+@pytest.mark.parametrize("name", ["h100-hgx8", "mi300x-8"])
+@pytest.mark.parametrize("servers", [1, 2, 3, 5, 6])
+def test_a_rack_of_another_number_of_servers(catalogue, name, servers):
+    """Each carries its share of the rack, its power units and its management switch; nothing else differs."""
+    usual, other = (evaluate(name, variant=variant, catalogue=catalogue) for variant in ({}, {"servers": str(servers)}))
+    assert other.metrics["racks"] == pytest.approx(1 / servers)
+    shared = sum(line.extended for line in usual.bill.lines if line.path in ("hgx-rack", "hgx-rack/rack-pdu", "hgx-rack/management-switch"))
+    whole = next(line for line in usual.bill.lines if line.part == "assembly-test-hgx").extended
+    share = catalogue.part_input("assembly-test-hgx", "assembly_share", "2025-12").value
+    assert whole > 0
+    assert other.bill.price - usual.bill.price == pytest.approx(shared * (4 / servers - 1) * (1 + share), rel=1e-6)
+    counts = {line.part: line.quantity for line in other.bill.lines}
+    assert {part: counts[part] for part in counts if part not in ("hgx-rack", "rack-pdu", "management-switch")} == pytest.approx(
+        {line.part: line.quantity for line in usual.bill.lines if line.part not in ("hgx-rack", "rack-pdu", "management-switch")}
+    )
+
+
+def test_a_rack_of_more_servers_is_filled_to_its_power(catalogue):
+    """Six of 10 kW share a rack where 80 kW may stand; where 35 kW may, three do, and the variant that prices three is named."""
+    wide = evaluate("h100-hgx8", {"site.rack_kw_max": "80 kW"}, variant={"servers": "6"}, catalogue=catalogue)
+    assert not any("stand in a rack" in note for note in wide.notes)
+    (note,) = (one for one in evaluate("h100-hgx8", {"site.rack_kw_max": "35 kW"}, catalogue=catalogue).notes if "stand in a rack" in one)
+    assert note.endswith("; servers=3 prices it as it stands")
+    exact = evaluate("h100-hgx8", {"site.rack_kw_max": "35 kW"}, variant={"servers": "3"}, catalogue=catalogue)
+    assert not any("stand in a rack" in note for note in exact.notes)
+
+
 @pytest.mark.parametrize(
     ("most", "power", "racks", "together"), [(41, 10, 0.25, 4), (40, 10, 0.25, 4), (39.9, 10, 0.25, 3), (9, 10, 0.25, 0), (90, 10, 2, 0)]
 )

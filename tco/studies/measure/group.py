@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tco.foundation.errors import DataError
+from tco.foundation.streams import tell
 from tco.studies.measure.machine import Meter
 from tco.studies.measure.pytorch import load_torch, number_format
 from tco.studies.measure.run import Effort, Operation, Outcome, Timing, measure
@@ -102,7 +103,7 @@ def rank_of_group(rank: int, ranks: int, device: str, shapes: Sequence[Collectiv
         for outcome in measure(TorchCollectives(torch, device, meter), shapes, effort):
             found.append((outcome.timing, outcome.conditions, outcome.failure))
             if first and loud:
-                print(f"{len(found)}/{len(shapes)} {outcome.shape}", file=sys.stderr, flush=True)
+                tell(f"{len(found)}/{len(shapes)} {outcome.shape}")
     group.destroy_process_group()
     if first:
         (Path(folder) / RESULTS).write_text(json.dumps(found), encoding="utf-8")

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tco.foundation.errors import DataError, unknown
-from tco.foundation.files import is_there
+from tco.foundation.files import data_directory, is_there
 
 LARGEST_FILE = 256 * 2**20  # bytes; a larger one is no table of measurements
 LARGEST_PACKED = LARGEST_FILE // 16  # of a compressed one
@@ -37,6 +37,7 @@ TARGETS = {
     "inference": ("total_tput_tok_s_per_gpu", "output_tput_tok_s_per_gpu", "system_tput_tok_s", "tpot_ms_median", "tpot_ms_mean"),
 }
 TIMES = ("time_us", "step_time_s", "tpot_ms_mean", "tpot_ms_median")  # of these: of which less is better
+PLACES = (Path(), Path("data/measured"))  # where the name of a file that travels with the program may be written
 WORDS = {"concurrency": {"offline": np.inf, "unlimited": np.inf}}  # words that a column of numbers may hold
 SUFFIXES = {"_us": "microseconds", "_ms": "milliseconds", "_s": "seconds", "_gb_s": "GB/s", "_bytes": "bytes"}
 
@@ -56,6 +57,7 @@ def kind_of(columns: list[str], path: Path, given: str | None = None) -> str:
 
 def read_measured(path: Path, given: str | None = None) -> tuple[str, pd.DataFrame]:
     """Return kind and rows of a CSV of measurements; columns it lacks are empty, numbers that are none raise `DataError`."""
+    path = travelling(path)
     check_file(path)
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
@@ -77,10 +79,17 @@ def read_measured(path: Path, given: str | None = None) -> tuple[str, pd.DataFra
     return kind, table.assign(**numbers)
 
 
+def travelling(path: Path) -> Path:
+    """Return the file that travels with the program where its name is given, as `kernels` or as it lies in a checkout; else the path itself."""
+    shipped = data_directory() / "measured" / f"{path.name.removesuffix('.csv.gz')}.csv.gz"
+    return shipped if path.parent in PLACES and not is_there(path) and is_there(shipped) else path
+
+
 def check_file(path: Path) -> None:
     """Raise `DataError` for what is no readable CSV of sensible size."""
     if not is_there(path):
-        raise DataError(f"{path}: no such file")
+        known = sorted(one.name.removesuffix(".csv.gz") for one in (data_directory() / "measured").glob("*.csv.gz"))
+        raise DataError(f"{path}: no such file; those that travel with the program are {', '.join(known)}")
     if path.is_dir():
         raise DataError(f"{path}: is a folder, expected a CSV of measurements")
     size = path.stat().st_size
