@@ -129,8 +129,9 @@ def base_skips(table: pd.DataFrame) -> pd.Series[str]:
     for name in table.columns:
         if name in TEXTS or name == "date":
             continue
-        wrong = (reasons == "") & (table[name] < 0)
-        reasons[wrong] = f"suspect: negative {name}"
+        reasons[(reasons == "") & (table[name] < 0)] = f"suspect: negative {name}"
+        if any(name in results for results in TARGETS.values()):
+            reasons[(reasons == "") & (table[name] == 0)] = f"suspect: zero {name}"
     return reasons
 
 

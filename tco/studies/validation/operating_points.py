@@ -159,7 +159,7 @@ class Points:
         mark(breaks_littles_law(self.table), BREAKS)
         mark(self.models == "", "unknown-model")
         mark(self.chips.parts == "", "unknown-accelerator")
-        mark(np.isnan(self.prompt) | np.isnan(self.answer), "unstated lengths")
+        mark(~((self.prompt > 0) & (self.answer > 0)), "unstated lengths")
         mark(~self.offline & ~(self.concurrency > 0), "unstated concurrency")
         mark(np.isnan(self.gpus) | np.isnan(self.decode["size"]) | np.isnan(self.prefill["size"]), "unstated workers")
         mark(self.apart & ~self.decode["stated"] & ~self.prefill["stated"], "unstated attention parallelism")

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from tco.studies.validation.reasons import WANTED, explained
+from tests.cli import document
 from tests.shipped import CATALOGUE
 
 SERVING = {
@@ -56,3 +57,20 @@ def test_every_reason_keeps_its_beginning(skip):
     found = reason("inference", skip)
     assert found.startswith(f"{skip}: ")
     assert found.removeprefix(f"{skip}: ")
+
+
+@pytest.mark.parametrize(
+    ("cells", "reason"),
+    [
+        ("0,1024,100", "unstated lengths: isl_tokens"),
+        ("1024,0,100", "unstated lengths: osl_tokens"),
+        ("1024,1024,0", "suspect: zero total_tput_tok_s_per_gpu"),
+        ("1024,1024,-1", "suspect: negative total_tput_tok_s_per_gpu"),
+    ],
+)
+def test_what_no_run_can_be_is_not_scored(tmp_path, cells, reason):
+    path = tmp_path / "rows.csv"
+    header = "accelerator,n_gpus,model,precision,framework,concurrency,tp,ep,isl_tokens,osl_tokens,total_tput_tok_s_per_gpu\n"
+    path.write_text(f"{header}H200 SXM,8,Llama-3.1-70B,fp8,vllm,16,8,1,{cells}\n", encoding="utf-8")
+    (row,) = document("validate", path, "--rows")["rows"]
+    assert (row["skipped"], row["predicted"], row["error"]) == (reason, None, None)
