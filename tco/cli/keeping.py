@@ -27,6 +27,10 @@ class Made(Exception):  # noqa: N818 - it ends a run and is no error
         self.answer = answer
 
 
+class KeptBackError(UsageError):
+    """What cannot be shown without telling of own values; its own words tell nothing of them."""
+
+
 _other: ContextVar[Any] = ContextVar("other", default=None)  # the answer of the run with moved values
 _making: ContextVar[bool] = ContextVar("making", default=False)
 
@@ -37,6 +41,8 @@ def keeping_back(run: Callable[[], None]) -> None:
     token = _other.set(answer)
     try:
         run()
+    except KeptBackError:
+        raise
     except TcoError as error:
         told = alike_text(str(error), errors[0] if errors else None)
         raise type(error)(UNSAID if told == WITHHELD else told) from None
@@ -93,7 +99,7 @@ def figure_without_own_values(figure: str, notes: Sequence[str]) -> list[str]:
         raise Made((figure, list(notes)))
     other, its_notes, *_ = _other.get()
     if figure != other:
-        raise UsageError("--redact: this figure rests on values of your own, and a mark tells its value by its place; draw it without them")
+        raise KeptBackError("--redact: this figure rests on values of your own, and a mark tells its value by its place; draw it without them")
     found: list[str] = alike(list(notes), its_notes)
     return found
 

@@ -91,7 +91,8 @@ def values_at(belief: str, low: float, value: float, high: float, place: Array) 
     if shape == STEPS:
         return np.where(place < -STEP, low, np.where(place > STEP, high, value))
     if shape == LOGNORMAL:
-        return np.asarray(value * np.exp(np.where(place < 0, math.log(value / low) / P95, math.log(high / value) / P95) * place))
+        with np.errstate(over="ignore"):  # what has no end is moved to the bound of its attribute
+            return np.asarray(value * np.exp(np.where(place < 0, math.log(value / low) / P95, math.log(high / value) / P95) * place))
     if shape == NORMAL:
         return np.asarray(value + np.where(place < 0, (value - low) / P95, (high - value) / P95) * place)
     return along(low + (high - low) * table_of(shape).row((value - low) / (high - low)), place)

@@ -45,7 +45,7 @@ def test_where_nothing_is_moved_every_draw_is_the_point():
     """The batch is solved for the speed that the point's own gives."""
     found = banded(GB200)
     ranges = ranges_of(found.decode.result)
-    still = settings_of(ranges, dict.fromkeys(ranges, np.zeros(DRAWS)))
+    still = settings_of(ranges, {path: np.full(DRAWS, one.home) for path, one in ranges.items()})
     places = [0, len(found.points) // 2, len(found.points) - 1]
     decode, prefill = (repeated(pool._make(axis[places] for axis in pool), slice(None)) for pool in (found.held.decode, found.held.prefill))
     plans = ServingPlan(decode, prefill)

@@ -22,7 +22,7 @@ from tco.studies.drivers import CENTRE, places_of
 from tco.studies.knowing import first_order, narrowing
 from tco.studies.moving import valued
 from tco.studies.pairs import pairs_that_flip
-from tco.studies.ranges import Dice, Range, loadings, range_of, settings_of
+from tco.studies.ranges import Dice, Range, range_of, settings_of
 from tco.studies.sensitivity import sensitivity, spread
 from tco.studies.sureness import sureness_of
 from tests.cli import document
@@ -143,14 +143,12 @@ def test_plans_chosen_anew_are_those_of_a_search_and_an_end_without_one_has_no_p
 
 
 def nested(name, metric, path, places=200, draws=60):
-    """By which share knowing one input narrows the standard deviation of a metric's logarithm: all others drawn anew at each of its values."""
+    """By which share knowing one input narrows the standard deviation of a metric's logarithm: draws of all in which it is nearly the same."""
     (case,) = evaluate_each([name], None, {})
     one = drawable(case)
-    assert not loadings(CATALOGUE, path)  # else others would have to move with it
     dice = Dice(CATALOGUE, 31, 0, places * draws)
     at = {other: dice.places(its) for other, its in one.ranges.items()}
-    at[path] = np.repeat(norm.ppf((np.arange(places) + 0.5) / places), draws)
-    many = np.log(valued(one.evaluated(settings_of(one.ranges, at)), metric)).reshape(places, draws)
+    many = np.log(valued(one.evaluated(settings_of(one.ranges, at)), metric))[np.argsort(at[path])].reshape(places, draws)
     groups = [group[np.isfinite(group)] for group in many if np.isfinite(group).sum() > 1]
     within = sum(group.var() * len(group) for group in groups) / sum(len(group) - 1 for group in groups)
     return 1 - np.sqrt(within / np.concatenate(groups).var(ddof=1))
