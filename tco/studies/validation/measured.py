@@ -130,8 +130,6 @@ def base_skips(table: pd.DataFrame) -> pd.Series[str]:
         if name in TEXTS or name == "date":
             continue
         reasons[(reasons == "") & (table[name] < 0)] = f"suspect: negative {name}"
-        if any(name in results for results in TARGETS.values()):
-            reasons[(reasons == "") & (table[name] == 0)] = f"suspect: zero {name}"
     return reasons
 
 

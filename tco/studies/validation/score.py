@@ -41,6 +41,13 @@ class Prediction:
     high: np.ndarray[Any, Any] | None = None
     unstated: np.ndarray[Any, Any] | None = None  # what that is: names with a space between them
 
+    def __post_init__(self) -> None:
+        """Leave out what is measured as nothing, against which no error can be told."""
+        nothing = (self.skip == "") & (self.target == 0)
+        if nothing.any():
+            self.skip = np.where(nothing, [f"suspect: zero {name}" for name in self.target_name], self.skip)
+            self.target, self.predicted = (np.where(nothing, np.nan, many) for many in (self.target, self.predicted))
+
 
 def scores(target: np.ndarray[Any, Any], predicted: np.ndarray[Any, Any]) -> dict[str, float | int | None]:
     """Return the errors of some predictions: |p/t - 1|, and bias as the median of p/t - 1."""
