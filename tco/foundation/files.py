@@ -141,6 +141,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
     A link is followed, and a file that was there keeps its mode and owner. What is no regular file (a device, a pipe) is written in place.
     """
+    import errno
     import os
     import stat
     import tempfile
@@ -150,6 +151,8 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     data = content if isinstance(content, bytes) else content.encode("utf-8")
     try:
         place = path.resolve()
+        if place.is_symlink():  # a loop of links is a RuntimeError before Python 3.13, and left as it is from then on
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         before = place.stat() if place.exists() else None
         if before and stat.S_ISDIR(before.st_mode):
             raise UsageError(f"{path}: is a folder, expected a file name to write")
@@ -168,7 +171,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
-    except (OSError, RuntimeError) as error:  # a loop of links is a RuntimeError
+    except (OSError, RuntimeError) as error:
         raise UsageError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
 
 
