@@ -141,7 +141,6 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
     A link is followed, and a file that was there keeps its mode and owner. What is no regular file (a device, a pipe) is written in place.
     """
-    import errno
     import os
     import stat
     import tempfile
@@ -152,7 +151,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     try:
         place = path.resolve()
         if place.is_symlink():  # a loop of links is a RuntimeError before Python 3.13, and left as it is from then on
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+            raise UsageError(f"{path}: cannot be written (a loop of links)")
         before = place.stat() if place.exists() else None
         if before and stat.S_ISDIR(before.st_mode):
             raise UsageError(f"{path}: is a folder, expected a file name to write")
