@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -65,6 +66,7 @@ def test_the_workflow(project):
     assert "usd_per_million_output_tokens" in project.summary.read_text()
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 def test_the_hook(project):
     (project.folder / ".pre-commit-config.yaml").write_text(FILES[".pre-commit-config.yaml"])
     assert project("git init -q . && git add .pre-commit-config.yaml reports").returncode == 0
