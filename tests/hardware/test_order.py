@@ -87,6 +87,17 @@ def network_of(chips: float, nic: float, design: str):
     return scale_out_network(values, Plan(chips, nic, "tor-51t2", tiers_needed(chips, radix), design))
 
 
+def test_the_links_of_a_leaf_are_of_the_rate_of_its_own_module():
+    """Of modules at half their rate a cluster of one tier needs twice as many; those of longer reach have no part in it."""
+    many = {}
+    for part in (None, "optic-800g-dr8", "optic-800g-fr4"):
+        values = plain_inputs(CATALOGUE, {f"parts.{part}.port_bandwidth": "50 GB/s"} if part else {}).values(as_number)
+        lines = scale_out_network(values, Plan(64.0, 50e9, "tor-51t2", 1, "leaf")).lines
+        (many[part],) = (line.quantity for line in lines if line.name == "modules-800g-dr8")
+    assert many[None] == 64 * 50e9 / 100e9 * 2  # an end each
+    assert (many["optic-800g-dr8"], many["optic-800g-fr4"]) == (2 * many[None], many[None])
+
+
 sizes = st.integers(1, 2_000_000)
 
 
