@@ -74,6 +74,10 @@ class Context:
         self._walked: set[str] = set()
         self._open: list[str] = []
 
+    def anew(self) -> Context:
+        """Return the same with nothing used so far."""
+        return Context(self.catalogue, self.settings, self.ledger, self.claim)
+
     @cached_property
     def plain(self) -> tuple[Inputs, Values]:
         """Every input by its path, outside any system."""
