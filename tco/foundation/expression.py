@@ -78,6 +78,14 @@ def evaluate(text: str, scope: Scope, place: Callable[[int], str]) -> Amount:
     return Reading(text, scope, place).whole()
 
 
+def in_unit(found: Amount, unit_text: str, place: Callable[[int], str]) -> float:
+    """Return what a formula came to in the unit it is shown in; one of another dimension raises `DataError`."""
+    wanted = unit(unit_text)
+    if found.powers != powers_of(wanted.dimension):
+        raise DataError(f"{place(0)}: the formula gives {dimension_text(found.powers)}, shown in {unit_text or '1'!r} ({wanted.dimension})")
+    return found.value / wanted.factor
+
+
 class Reading:
     """One reading of one formula."""
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from tco.catalog import Catalogue
 from tco.chain.inputs import plain_inputs
 from tco.foundation.errors import DataError
-from tco.foundation.expression import Amount, evaluate, powers_of
-from tco.foundation.units import dimension_text, unit
+from tco.foundation.expression import evaluate, in_unit
 from tco.foundation.values import as_number
 from tco.studies.claims.ledger import NOT_DERIVABLE, NOT_SHOWN, Claim, place_in, read_ledger
 from tco.studies.claims.questions import Context, Underived
@@ -52,14 +51,14 @@ def check_claims(catalogue: Catalogue, settings: Mapping[str, str]) -> tuple[lis
 
 def finding(claim: Claim, context: Context) -> Finding:
     """Return what the catalogue gives for one claim; one without a formula, a feasible plan or a finite value cannot be derived."""
-    note = FIGURE.sub(lambda found: figure(found, claim, context.anew()), claim.note)
+    note = FIGURE.sub(lambda found: figure(found, claim, context), claim.note)
     if "{" in note:
         raise DataError(f"{claim.where}: note: {note[note.index('{') :][:40]!r} is no figure, expected {{FORMULA | UNIT | DIGITS}}")
     claim = claim._replace(note=note)
     if not claim.formula:
         return Finding(claim, None, NOT_DERIVABLE, [])
     try:
-        computed = shown(context.computed(claim.id), claim.formula_unit, place_in(claim.where, claim.formula))
+        computed = in_unit(context.computed(claim.id), claim.formula_unit, place_in(claim.where, claim.formula))
     except Underived as reason:
         return Finding(claim, None, NOT_DERIVABLE, context.rests_on, str(reason))
     except ZeroDivisionError:
@@ -69,24 +68,17 @@ def finding(claim: Claim, context: Context) -> Finding:
     return Finding(claim, computed, verdict(claim, computed), context.rests_on)
 
 
-def figure(found: re.Match[str], claim: Claim, context: Context) -> str:
-    """Return a figure of a note, such as `{C017 | % | 3}`, to so many digits."""
+def figure(found: re.Match[str], claim: Claim, asked: Context) -> str:
+    """Return a figure of a note, such as `{C017 | % | 3}`, to so many digits; the claim does not rest on what it reads."""
+    context = Context(asked.catalogue, asked.settings, asked.ledger, claim)
     formula, unit_text, digits = found.groups()
     place = place_in(claim.where, formula)
     try:
-        number = shown(evaluate(formula, context, place), unit_text, place)
+        number = in_unit(evaluate(formula, context, place), unit_text, place)
     except (Underived, ZeroDivisionError):
         return "none"
     rounded, _, power = f"{number:.{int(digits) - 1}e}".partition("e")
     return f"{float(f'{rounded}e{power}'):,.{max(int(digits) - 1 - int(power), 0)}f}" if power else "none"
-
-
-def shown(found: Amount, unit_text: str, place: Callable[[int], str]) -> float:
-    """Return an amount in the unit it is shown in."""
-    wanted = unit(unit_text)
-    if found.powers != powers_of(wanted.dimension):
-        raise DataError(f"{place(0)}: the formula gives {dimension_text(found.powers)}, shown in {unit_text or '1'!r} ({wanted.dimension})")
-    return found.value / wanted.factor
 
 
 def verdict(claim: Claim, computed: float) -> str:

@@ -27,7 +27,6 @@ from tco.foundation.errors import DataError, unknown
 from tco.foundation.expression import Amount, amount, evaluate, offered
 from tco.foundation.formula import REGISTRY
 from tco.foundation.trace import recording, walk
-from tco.foundation.units import convert
 from tco.foundation.values import Values, as_number, as_traced
 from tco.hardware.bill import bill_of_materials
 from tco.hardware.chip import device_capacity, pin_bandwidth, stack_capacity, systolic_peak
@@ -74,10 +73,6 @@ class Context:
         self._walked: set[str] = set()
         self._open: list[str] = []
 
-    def anew(self) -> Context:
-        """Return the same with nothing used so far."""
-        return Context(self.catalogue, self.settings, self.ledger, self.claim)
-
     @cached_property
     def plain(self) -> tuple[Inputs, Values]:
         """Every input by its path, outside any system."""
@@ -122,8 +117,8 @@ class Context:
     # ---------------------------------------------------------------- names
     def computed(self, claim: str) -> Amount:
         """Return what the formula of a claim comes to."""
-        if claim in self._open:
-            raise DataError(f"{claim} rests on itself")
+        if claim in self._open or not self.ledger[claim].formula:
+            raise DataError(f"{claim} {'rests on itself' if claim in self._open else 'has no formula'}")
         before, self.claim = self.claim, self.ledger[claim]
         self._open.append(claim)
         try:
@@ -184,30 +179,7 @@ class Context:
 
     def price(self, system: str, *part: str) -> Amount:
         """Return what some parts of one world cost by its bill."""
-        each = [(self.count(system, name).value, self.named(f"parts.{name}.price")) for name in part]
-        return Amount(sum(number * price.value for number, price in each), each[0][1].powers if each else {})
-
-    def stacks(self, system: str) -> Amount:
-        """Return how many HBM stacks a system's accelerator carries."""
-        return Amount(self._stack(system)[1])
-
-    def hbm(self, system: str, attribute: str) -> Amount:
-        """Return an attribute of the HBM stack of a system's accelerator."""
-        return self.named(f"parts.{self._stack(system)[0]}.{attribute}")
-
-    def _stack(self, system: str) -> tuple[str, float]:
-        found = self._system(system)
-        for part, number in found.contains.get(found.chip, {}).items():
-            if part.startswith("hbm"):
-                return part, number
-        raise DataError(f"{found.where}: {found.chip} contains no HBM stack")
-
-    def hbm_as_written(self, part: str) -> Amount:
-        """Return a chip's HBM with its giga read as 1e9 even where the dies make it 2^30: sources write both as GB."""
-        path = f"parts.{part}.hbm_capacity"
-        _, values = self.plain
-        number, unit_text = values.input(path).shown or (float(values[path]), "byte")
-        return amount(convert(number, unit_text.replace("iB", "B"), "byte"), "byte")
+        return amount(sum(self.count(system, name).value * self.named(f"parts.{name}.price").value for name in part), "USD")
 
     def power(self, system: str) -> Amount:
         """Return the power of one world by its bill; traced, so that only what power rests on counts as used."""
@@ -333,7 +305,7 @@ def cached(inputs: Inputs, values: Values) -> float:
 
 
 QUESTIONS = (
-    *("claimed", "chip", "chips", "racks", "count", "price", "stacks", "hbm", "hbm_as_written", "power"),
+    *("claimed", "chip", "chips", "racks", "count", "price", "power"),
     *("lanes", "scope", "torus", "planes", "hops", "doubling_size", "clos_reach", "experts", "peak"),
     *("metric", "rate", "pool", "decode_with_experts", "cached_per_token"),
 )
