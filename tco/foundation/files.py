@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,6 +75,18 @@ def read_csv(path: Path, columns: Sequence[str], optional: Sequence[str] = ()) -
             yield reader.line_num, dict(zip(header, cells, strict=True))
     except csv.Error as error:
         raise DataError(f"{path}:{reader.line_num}: broken CSV ({error})") from None
+
+
+def place_in(where: str, cell: str) -> Callable[[int], str]:
+    """Return what tells where a character of a row's cell stands, as file:line:column; `where` is the row's file and last line."""
+
+    def place(offset: int) -> str:
+        path, _, last = where.rpartition(":")
+        above = "".join(read_text(Path(path)).splitlines(keepends=True)[: int(last)])
+        at = above.rfind(cell) + offset
+        return f"{path}:{above.count(chr(10), 0, at) + 1}:{at - above.rfind(chr(10), 0, at)}"
+
+    return place
 
 
 def read_toml(path: Path) -> dict[str, Any]:

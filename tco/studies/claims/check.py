@@ -11,8 +11,9 @@ from tco.catalog import Catalogue
 from tco.chain.inputs import plain_inputs
 from tco.foundation.errors import DataError
 from tco.foundation.expression import evaluate, in_unit
+from tco.foundation.files import place_in
 from tco.foundation.values import as_number
-from tco.studies.claims.ledger import NOT_DERIVABLE, NOT_SHOWN, Claim, place_in, read_ledger
+from tco.studies.claims.ledger import NOT_DERIVABLE, NOT_SHOWN, Claim, read_ledger
 from tco.studies.claims.questions import Context, Underived
 
 FIGURE = re.compile(r"\{([^{}|]+?) *\| *([^{}|]*?) *\| *([1-9])\}")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.rows import number
 from tco.foundation.errors import DataError, unknown
-from tco.foundation.files import read_csv, read_text
+from tco.foundation.files import read_csv
 from tco.foundation.units import unit
 
 VERDICTS = ("holds", "arithmetic", "not-shown", "off", "contradicts", "not-derivable")
@@ -93,15 +92,3 @@ def factor_of(unit_text: str, where: str) -> float:
         return unit(unit_text).factor
     except DataError as error:
         raise DataError(f"{where}: {error}") from None
-
-
-def place_in(where: str, cell: str) -> Callable[[int], str]:
-    """Return what tells where a character of a row's cell stands, as file:line:column; `where` is the row's file and last line."""
-
-    def place(offset: int) -> str:
-        path, _, last = where.rpartition(":")
-        above = "".join(read_text(Path(path)).splitlines(keepends=True)[: int(last)])
-        at = above.rfind(cell) + offset
-        return f"{path}:{above.count(chr(10), 0, at) + 1}:{at - above.rfind(chr(10), 0, at)}"
-
-    return place

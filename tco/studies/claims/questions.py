@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatch
-from functools import cached_property
 from math import prod
 from typing import Any, TypeVar
 
@@ -12,7 +11,7 @@ from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
 from tco.catalog.systems import System, known_systems
 from tco.chain.connections import links_of_system
-from tco.chain.inputs import Inputs, load_scenario, plain_inputs, system_inputs
+from tco.chain.inputs import HEADLINE_SYSTEM, Inputs, load_scenario, system_inputs
 from tco.chain.metrics import METRICS
 from tco.chain.scenario import run
 from tco.chain.workloads import WORKLOADS, server_of
@@ -25,6 +24,7 @@ from tco.fabric.slices import lanes_rate
 from tco.fabric.topology import build
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.expression import Amount, amount, evaluate, offered
+from tco.foundation.files import place_in
 from tco.foundation.formula import REGISTRY
 from tco.foundation.trace import recording, walk
 from tco.foundation.values import Values, as_number, as_traced
@@ -38,7 +38,7 @@ from tco.performance.chip.roofline import block_scaled_size, machine_balance
 from tco.performance.serving.expert_places import PLACES, decode_rate_with_experts
 from tco.performance.serving.phases import cached_numbers
 from tco.performance.serving.requests import request_of
-from tco.studies.claims.ledger import Claim, place_in
+from tco.studies.claims.ledger import Claim
 
 Found = TypeVar("Found")
 CALLED = (  # formulas of the program that a row may call, in their units
@@ -73,12 +73,6 @@ class Context:
         self._walked: set[str] = set()
         self._open: list[str] = []
 
-    @cached_property
-    def plain(self) -> tuple[Inputs, Values]:
-        """Every input by its path, outside any system."""
-        inputs = plain_inputs(self.catalogue, self.settings)
-        return inputs, inputs.values(as_number)
-
     def world(self, system: str) -> tuple[Inputs, Values]:
         """Return a system, in a variant where its name says so, and the inputs as it sets them."""
         if system not in self._worlds:
@@ -111,8 +105,7 @@ class Context:
     @property
     def rests_on(self) -> list[str]:
         """The paths of all inputs used so far."""
-        worlds = [*self._worlds.values(), *([self.plain] if "plain" in self.__dict__ else [])]
-        return sorted(self._walked.union(*(values.inputs for _, values in worlds)))
+        return sorted(self._walked.union(*(values.inputs for _, values in self._worlds.values())))
 
     # ---------------------------------------------------------------- names
     def computed(self, claim: str) -> Amount:
@@ -136,7 +129,7 @@ class Context:
             return self.computed(name)
         if "." not in name:
             raise unknown("name", name, [*self.claim.given, *self.ledger])
-        return self._input(self.plain, name)
+        return self._input(self.world(HEADLINE_SYSTEM), name)
 
     def text(self, name: str) -> str:
         """Return a premise as it is written, or a name as it is."""
