@@ -10,8 +10,10 @@ import zlib
 
 import pytest
 
-from tco.chain.inputs import plain_inputs
+from tco.chain.connections import links_of_system
+from tco.chain.inputs import plain_inputs, system_inputs
 from tco.chain.scenario import evaluate
+from tco.fabric.algorithms import cheapest
 from tco.foundation.errors import DataError
 from tco.foundation.files import data_directory
 from tco.foundation.values import as_number
@@ -148,6 +150,13 @@ def test_a_few_worlds_train_as_many_do(catalogue, found):
 def test_experts_in_a_rack_and_in_both_are_all_plans_of_the_larger_world(row):
     both = "max(decode_with_experts(trn3-nl72x2, one-domain), decode_with_experts(trn3-nl72x2, whole-world))"
     assert row(f"{both} / pool(trn3-nl72x2, decode)").computed == pytest.approx(1)
+
+
+def test_a_collective_takes_twice_its_latency_at_the_size_a_claim_asks_for(catalogue, found):
+    inputs = system_inputs(catalogue, "trn3-nl32x2-3d", {}, {})
+    links = links_of_system(inputs, inputs.values(as_number))
+    times = [float(cheapest(links, "all-to-all", inputs.system.chips, size)) for size in (0.0, 1e3 * found["P002"].computed)]
+    assert times[1] == pytest.approx(2 * times[0], rel=1e-9)
 
 
 def test_a_claim_without_a_feasible_plan_says_why(catalogue, found):
