@@ -25,15 +25,23 @@ from cosmic_ray.work_item import TestOutcome
 
 HERE = Path(__file__).parent
 ROOMS = sorted(path.stem for path in HERE.glob("*.toml"))
-# A type that is written differently, or a decorator that goes, changes no figure and is no mutant of a formula.
+# A type that is written differently, or a decorator that goes, changes no figure; `strict` only refuses what cannot be.
 IDLE = ("core/RemoveDecorator", "core/ReplaceBinaryOperator_BitOr_")
+STRICT = "strict="
+
+
+def idle(change: Any) -> bool:
+    """Say whether a mutant can change nothing."""
+    line, column = change.start_pos
+    before = Path(change.module_path).read_text(encoding="utf-8").splitlines()[line - 1][:column]
+    return change.operator_name.startswith(IDLE) or before.endswith(STRICT)
 
 
 def drawn(modules: list[Path], count: int, seed: int) -> list[Any]:
     """Return a sample of the mutants of some modules, in the order they were drawn."""
     with use_db(":memory:", WorkDB.Mode.create) as work:
         init(find_modules(modules), work, {})
-        found = [change for item in work.work_items for change in item.mutations if not change.operator_name.startswith(IDLE)]
+        found = [change for item in work.work_items for change in item.mutations if not idle(change)]
     found.sort(key=lambda change: (str(change.module_path), change.start_pos, change.operator_name, change.occurrence))
     return Random(seed).sample(found, min(count, len(found)))
 
