@@ -28,7 +28,7 @@ class Curve:
     ("time_of", "number_of", "looks"),
     [
         (lambda x: 2 + 0.03 * x, lambda t: (t - 2) / 0.03, 4),  # a straight line
-        (lambda x: np.sqrt(x), lambda t: t**2, 4),  # the number is a parabola of the time
+        (np.sqrt, lambda t: t**2, 4),  # the number is a parabola of the time
         (lambda x: x + 5 * np.sin(x / 50), None, 6),
     ],
     ids=["line", "parabola", "waves"],
@@ -60,7 +60,7 @@ def test_what_never_comes_in_time_is_the_lowest_and_what_always_does_the_highest
 
 
 def test_the_number_that_is_expected_is_tried_first():
-    curve = Curve(lambda x: np.sqrt(x))
+    curve = Curve(np.sqrt)
     known = Bracket(np.sqrt(np.full(3, LOW)), np.sqrt(np.full(3, HIGH)), WANTED**2)
     found = largest_within(curve, WANTED, np.full(3, LOW), np.full(3, HIGH), known)
     assert curve.looked[0] == pytest.approx(WANTED**2, rel=1e-12)
