@@ -33,7 +33,7 @@ class Figure(NamedTuple):
         today = (today - 1) * 100 if words == " %" else today / 1e6 if words == " million" else today
         whole, _, decimals = digits.partition(".")
         last = -len(decimals) if decimals else len(whole) - len(whole.rstrip("0") or "0")  # the place of the last digit that tells
-        return abs(today - float(digits)) <= 10**last / 2
+        return abs(today - float(digits)) <= 10.0**last / 2
 
     @property
     def where(self) -> str:
