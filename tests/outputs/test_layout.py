@@ -14,7 +14,7 @@ from tco.outputs.workbook.book import workbook_of
 from tco.outputs.workbook.summary import SHOWN
 from tco.studies.asking import compared
 from tests.chain import result
-from tests.outputs.spreadsheet import at, by_rows, cells, looks
+from tests.outputs.spreadsheet import MAIN, at, by_rows, cells, looks, sheet_files, table
 from tests.shipped import CATALOGUE
 
 NAMES = ["trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72"]
@@ -119,3 +119,20 @@ def test_the_bill_sums_each_system_to_the_price_and_power_of_its_world():
             lines = [content[f"{column}{one}"][1] for one in range(title + 1, row) if f"{column}{one}" in content]
             assert sum(one for one in lines if one is not None) == pytest.approx(value, rel=1e-9)
     assert all(at(address)[1] <= "I" for address in content)
+
+
+def test_every_metric_stands_under_its_scenario():
+    rows = table(book(), SUMMARY, "metric")
+    for made in compared([result(name) for name in NAMES])[1]:
+        for metric, value in made.metrics.items():
+            if value is not None:
+                assert rows[metric][made.scenario] == pytest.approx(value, rel=1e-12), metric
+
+
+@pytest.mark.parametrize("sheet", ["Cost", "Performance"])
+def test_the_filter_of_a_grid_spans_all_of_it(sheet):
+    archive = zipfile.ZipFile(io.BytesIO(book()))
+    rows = by_rows(book(), sheet)
+    top = row_of(sheet, "place")
+    found = ElementTree.fromstring(archive.read(sheet_files(archive)[sheet])).find(f"{MAIN}autoFilter").get("ref")
+    assert found == f"A{top}:{max(rows[top])}{max(rows)}"

@@ -79,3 +79,18 @@ def test_a_stage_holds_its_share_of_the_layers():
         assert layers <= held * pipeline < layers + pipeline * interleave
         seen.add(held)
     assert len(seen) > 3
+
+
+def test_experts_keep_what_their_tokens_pass():
+    """Wider experts by 128 keep as much more of each token they take: two inputs and the product of the activation, two bytes each."""
+    found, machine = job(**DEEPSEEK)
+    plan = Plan(1, 1, 1, 8, 1, 0, 1, 1, "1f1b", "none")
+    sparse = [block for block in found.model.blocks if block.feed_forward.experts]
+
+    def held(more):
+        wider = {block: block._replace(feed_forward=block.feed_forward._replace(width=block.feed_forward.width + more)) for block in sparse}
+        blocks = tuple(wider.get(block, block) for block in found.model.blocks)
+        return float(evaluate_plan(replace(found, model=found.model._replace(blocks=blocks)), machine, plan)[0].memory["activations"])
+
+    taken = sum(block.layers * block.feed_forward.active for block in sparse)
+    assert held(128) - held(0) == pytest.approx(128 * taken * float(found.sequence) * 3 * 2, rel=0.02)
