@@ -45,6 +45,7 @@ class Origin(NamedTuple):
     data_hash: Callable[[], str]
     formulas: Callable[[], dict[str, str]]  # fingerprint of every formula the metrics rest on
     version: str = __version__
+    used_by: Callable[[str], frozenset[str]] = lambda _: frozenset()  # names of the formulas that a metric rests on
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle what is known without the catalogue: the formulas are not."""

@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from copy import copy
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -160,15 +161,17 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
         plan=chain.serving.plan,
         structure=structure,
     )
+    nodes = cache(partial(nodes_of, inputs, chain))
     result.origin = Origin(
         inputs.scenario.documents,
         inputs.settings,
         chain.system.variant,
         lambda: catalogue.once("hash", catalogue.hash),
-        lambda: formulas_of(inputs, chain),
+        lambda: formulas_of(nodes()),
+        used_by=lambda metric: frozenset(formulas_of({metric: nodes()[metric]} if metric in nodes() else {})),
     )
     if trace:
-        result.nodes = nodes_of(inputs, chain)
+        result.nodes = nodes()
     return result
 
 
@@ -202,11 +205,11 @@ def plain_metric(value: Any) -> Any:
     return float(value) if math.isfinite(value) else None
 
 
-def formulas_of(inputs: Inputs, chain: Chain) -> dict[str, str]:
-    """Return the fingerprint of every formula the metrics rest on."""
+def formulas_of(nodes: Mapping[str, Node]) -> dict[str, str]:
+    """Return the fingerprint of every formula that some metrics rest on."""
     from tco.foundation.equation import fingerprints  # a saved result asks for them, an answer does not
 
-    return fingerprints(node.formula for root in nodes_of(inputs, chain).values() for node in walk(root) if node.formula)
+    return fingerprints(node.formula for root in nodes.values() for node in walk(root) if node.formula)
 
 
 def nodes_of(inputs: Inputs, chain: Chain) -> dict[str, Node]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tco.economics.finance import yearly_upkeep
 from tco.economics.flows import Flow, Terms, chip_hour
 from tco.economics.goodput import Failing
@@ -139,8 +141,9 @@ class Cost(NamedTuple):
     utilisation: Any
 
     def used(self, per_chip_hour: Any) -> Any:
-        """Return the cost of a used chip-hour for a cost per calendar hour."""
-        return used_chip_hour(per_chip_hour, self.goodput, self.utilisation)
+        """Return the cost of a used chip-hour for a cost per calendar hour; infinite, and so no figure, where failures leave no hour."""
+        with np.errstate(divide="ignore"):
+            return used_chip_hour(per_chip_hour, self.goodput, self.utilisation)
 
 
 class Ledger:

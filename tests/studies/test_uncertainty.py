@@ -173,6 +173,16 @@ def test_two_seeds_agree_within_their_errors():
     assert abs(chances[0] - chances[1]) < 4 * np.hypot(error_of_share(one.better), error_of_share(other.better))
 
 
+def test_percentiles_are_those_of_numbers_in_order():
+    """Of 0 to 100 each percentile is its own number; of two draws it lies so far between them; one alone has none."""
+    many = spread(np.random.default_rng(1).permutation(101).astype(float))
+    assert {name: many[name] for name in ("p5", "p10", "p50", "p90", "p95")} == {"p5": 5, "p10": 10, "p50": 50, "p90": 90, "p95": 95}
+    two = spread(np.array([3.0, np.nan, 1.0]))
+    assert (two["p5"], two["p50"], two["p90"]) == pytest.approx((1.1, 2, 2.8), rel=1e-12)
+    assert (two["mean"], two["sd"]) == pytest.approx((2, np.sqrt(2)), rel=1e-12)
+    assert spread(np.array([np.nan, 1.0])) is None
+
+
 def test_the_errors_are_those_of_normal_draws():
     """Standard errors of the mean, the median and a share of normal draws have closed forms."""
     many = Dice(CATALOGUE, 21, 0, 10_000).throw("any")
