@@ -12,7 +12,7 @@ from tests.registry import FORMULAS
 
 OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
 COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-NUMPY = {"maximum", "minimum", "sqrt", "exp", "log", "log2", "ceil", "floor"}
+NUMPY = {"maximum", "minimum", "sqrt", "exp", "expm1", "log", "log1p", "log2", "ceil", "floor"}
 HELPERS = {"select": 3, "maximum": 2, "minimum": 2, "ceil_ratio": 2, "normal_cdf": 1}  # name -> arguments
 
 

@@ -162,7 +162,7 @@ PYTHON = {
     "normal_cdf": statistics.NormalDist().cdf,
     "max": max,
     "min": min,
-    **{name: getattr(math, name) for name in ("sqrt", "exp", "log", "log2", "ceil", "floor")},
+    **{name: getattr(math, name) for name in ("sqrt", "exp", "expm1", "log", "log1p", "log2", "ceil", "floor")},
 }
 
 
