@@ -8,7 +8,7 @@ import textwrap
 
 import pytest
 
-from tests.registry import FORMULAS
+from tests.registry import each_formula
 
 OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
 COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
@@ -93,7 +93,7 @@ def tree_of(function):
     return definition
 
 
-@pytest.mark.parametrize("found", FORMULAS, ids=[found.name for found in FORMULAS])
+@each_formula
 def test_formula_keeps_to_the_closed_list(found):
     check_function(tree_of(found.function))
 

@@ -10,7 +10,7 @@ import pytest
 from tco.foundation.equation import Symbol
 from tco.outputs import mathematics
 from tco.outputs.mathematics import mathml
-from tests.registry import FORMULAS, IDS, ROWS
+from tests.registry import FORMULAS, each_row
 
 OPERATORS = {
     "+": "+",
@@ -72,7 +72,7 @@ KNOWN |= {
 }
 
 
-@pytest.mark.parametrize("row", ROWS, ids=IDS)
+@each_row
 def test_an_equation_reads_back_as_its_formula(row):
     left, right = spelled(ElementTree.fromstring(mathml(row.formula).replace("<mo>=</mo>", "<mo>,</mo>", 1))).split(",", 1)
     assert left == f"v_{row.formula.name}"
