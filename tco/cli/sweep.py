@@ -47,7 +47,7 @@ def sweep(
             lambda: sweep_tables(found, said),
             header(found, said),
             rows(found, said),
-            [],
+            found.notes,
         )
     )
 
