@@ -52,7 +52,7 @@ def sweep(
             lambda: sweep_tables(found, said, answer),
             header(found, said),
             rows(found, said),
-            [],
+            found.notes,
         )
     )
     if not all(one.holds for one in answer):

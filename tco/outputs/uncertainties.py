@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tco.chain.metrics import METRICS, RATIOS
+from tco.foundation.arithmetic import mixed
 from tco.outputs.comparison import SHOWN, missing_notes, premises, workload_line
 from tco.outputs.document import number
 from tco.outputs.table import Table, significant
@@ -80,7 +81,7 @@ def notes(found: Uncertainty) -> list[str]:
         said.append(f"{found.baseline.name} and {found.asked.name} have no draw in which both have a cost of tokens to hold against each other")
     if found.held:
         said.append(f"{', '.join(found.held)}: the structure they decide is held; --replan decides it in every draw")
-    return said
+    return [*said, *mixed(found.made_with)]
 
 
 def uncertainty_tables(found: Uncertainty) -> list[Table]:

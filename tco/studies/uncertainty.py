@@ -22,11 +22,12 @@ from tco.studies.drawable import Drawable, drawable
 from tco.studies.ranges import Array, Dice, Range
 
 if TYPE_CHECKING:
-    from tco.studies.sweep.work import Progress
+    from tco.studies.sweep.work import Figures, Progress
 
 PERCENTILES = {"p5": 5.0, "p10": 10.0, "p50": 50.0, "p90": 90.0, "p95": 95.0}
 COST = "usd_per_million_output_tokens"
 SAMPLES, MOST = 10_000, 10_000_000
+FEW = 4  # draws by which one arithmetic is held against another
 BLOCK = CELLS  # draws that are evaluated together, however many there are and whoever makes them
 
 
@@ -52,6 +53,7 @@ class Uncertainty(NamedTuple):
     drawn: dict[str, Range]  # the inputs of either
     sample: Sample
     replan: bool
+    made_with: frozenset[str]  # every arithmetic that has made draws
 
     @property
     def held(self) -> list[str]:
@@ -81,7 +83,8 @@ def uncertainty(
     """Draw every input with a range, and return what becomes of each metric; with `replan` each draw decides its plan and structure anew.
 
     A draw rests on the seed, its number and its block alone: blocks made by so many `workers` of this machine, or by those of a Dask
-    `cluster` (`tcp://host:8786`), are the same to the byte as those made here. `tell` is called after each with how far it is.
+    `cluster` (`tcp://host:8786`), are the same to the byte as those made here where numpy and its instructions are, else to 1e-9. `tell`
+    is called after each with how far it is.
 
     >>> found = uncertainty("gb200-nvl72", samples=200)
     >>> hour = spread(found.sample.metrics["tco_usd_per_chip_hour"])
@@ -102,9 +105,9 @@ def uncertainty(
     own, other = asked[0], None if baseline is None else asked[-1]
     sides = {one.name: drawable(one) for one in asked}
     alike = None if other is None or apart(own.result, other.result) else sides[other.name]
-    parts = blocks(Lot(sides[own.name], alike, seed, samples, replan), workers, cluster, tell)
+    parts, kinds = blocks(Lot(sides[own.name], alike, seed, samples, replan), workers, cluster, tell)
     ranges = {path: found for one in sides.values() for path, found in one.ranges.items()}
-    return Uncertainty(own, other, seed, dict(sorted(ranges.items())), joint(parts), replan)
+    return Uncertainty(own, other, seed, dict(sorted(ranges.items())), joint(parts), replan, kinds)
 
 
 # ---------------------------------------------------------------- blocks of draws
@@ -117,6 +120,11 @@ class Lot(NamedTuple):
     samples: int
     replan: bool
 
+    def figures(self) -> Figures:
+        """Return the metrics of the first few draws."""
+        few = self._replace(samples=FEW).block(0)
+        return tuple(float(value) for many in few.metrics.values() for value in np.broadcast_to(many, FEW))
+
     def block(self, number: int) -> Sample:
         """Draw the scenario and its baseline with the same dice."""
         start = number * BLOCK
@@ -126,21 +134,24 @@ class Lot(NamedTuple):
         return sample_of(found, other)
 
 
-def blocks(lot: Lot, workers: int | None, cluster: str | None, tell: Callable[[Progress], None] | None) -> list[Sample]:
-    """Return the draws of a study block by block, whoever makes them."""
+def blocks(lot: Lot, workers: int | None, cluster: str | None, tell: Callable[[Progress], None] | None) -> tuple[list[Sample], frozenset[str]]:
+    """Return the draws of a study block by block, whoever makes them, and every arithmetic that did."""
     from tco.studies.sweep.ground import folders_of, ground_on
     from tco.studies.sweep.work import Progress, done_by
 
     count = -(-lot.samples // BLOCK)
     catalogues = [one.catalogue for one in (lot.own, lot.baseline) if one is not None]
     found: dict[int, Sample] = {}
+    kinds = set()
     progress = Progress(lot.samples, 0, 0, count, 0)
-    for number, sample in done_by(workers, cluster, lambda: ground_on(tuple(map(folders_of, catalogues))), lot.block, range(count)):
+    folders = tuple(map(folders_of, catalogues))
+    for number, sample, arithmetic in done_by(workers, cluster, lambda: ground_on(folders), lot.figures, lot.block, range(count)):
         found[number] = sample
+        kinds.add(arithmetic)
         progress = progress._replace(made=progress.made + len(sample.meets), finished=progress.finished + 1)
         if tell is not None:
             tell(progress)
-    return [found[number] for number in range(count)]
+    return [found[number] for number in range(count)], frozenset(kinds)
 
 
 def sample_of(own: Draws, baseline: Draws | None) -> Sample:

@@ -122,6 +122,7 @@ FUNCTIONS = {
     "MAX": lambda *of: np.max(np.hstack(of)),
     "MIN": lambda *of: np.min(np.hstack(of)),
     "SUM": lambda *of: np.sum(np.hstack(of)),
+    "ABS": np.abs,
     "SQRT": np.sqrt,
     "EXP": np.exp,
     "LN": np.log,

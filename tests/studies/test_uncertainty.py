@@ -13,13 +13,16 @@ import tco
 from tco.catalog import load_catalogue
 from tco.catalog.rows import attributes
 from tco.chain.inputs import bounds
+from tco.foundation.arithmetic import agree
 from tco.foundation.errors import DataError
 from tco.foundation.files import data_directory, read_csv
 from tco.foundation.provenance import KINDS
+from tco.outputs.uncertainties import notes
 from tco.studies.asking import HEADLINE, evaluate_each
 from tco.studies.beliefs import LOGNORMAL, NORMAL, P95, PERT, TRIANGULAR
 from tco.studies.drawable import drawable
 from tco.studies.ranges import COLUMNS, Dice, Range, loadings, ranges_of
+from tco.studies.sweep.work import Piece
 from tco.studies.uncertainty import COST, error_of_share, error_of_spread, share, spread
 from tests.cli import document
 from tests.cli import tco as command
@@ -106,14 +109,16 @@ def test_a_block_is_the_same_whoever_makes_it_and_in_whatever_order(monkeypatch)
     monkeypatch.setattr("tco.studies.uncertainty.BLOCK", 64)
     alone = tco.uncertainty(TRN3, GB200, samples=200, seed=9).to_frame()
 
-    def elsewhere(workers, cluster, ground, make, numbers):
+    def elsewhere(workers, cluster, ground, ask, make, numbers):
         assert ground().data == (CATALOGUE.hash(),) * 2
-        return ((number, pickle.loads(pickle.dumps(make))(number)) for number in reversed(numbers))
+        assert agree(ask(), pickle.loads(pickle.dumps(ask))())
+        return (Piece(number, pickle.loads(pickle.dumps(make))(number), f"numpy {number % 2}") for number in reversed(numbers))
 
     told = []
     monkeypatch.setattr("tco.studies.sweep.work.done_by", elsewhere)
     found = tco.uncertainty(TRN3, GB200, samples=200, seed=9, workers=3, tell=told.append)
     assert found.to_frame().equals(alone)
+    assert notes(found)[-1] == "made with numpy 0 and with numpy 1: figures agree to 1e-09, not to the byte"
     assert [(one.made, one.finished, one.partitions) for one in told] == [(8, 1, 4), (72, 2, 4), (136, 3, 4), (200, 4, 4)]
     monkeypatch.undo()
     whole = tco.uncertainty(TRN3, GB200, samples=200, seed=9).to_frame()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tco.foundation.arithmetic import arithmetic
 from tco.studies.ranges import Array
 from tco.studies.sweep.cases import Asked, Drawing, Found, cases_of
 from tco.studies.sweep.dice import dice_of
@@ -114,6 +115,7 @@ def schema_of(job: Job, number: int) -> pyarrow.Schema:
     ]
     program, data, _ = job.ground
     said = {"tco.version": program, "tco.inputs": job.inputs_hash, "tco.data": " ".join(dict.fromkeys(data)), "tco.partition": str(number)}
+    said["tco.arithmetic"] = arithmetic()
     return pa.schema(fields, metadata=said)
 
 
