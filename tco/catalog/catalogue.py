@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from tco.catalog.rows import ALTERNATIVE, COLUMNS, Attribute, Row, at_date, attribute, attributes, to_input
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import data_directory, is_folder, read_csv, read_toml, scenario_directory
-from tco.foundation.provenance import Input, way
+from tco.foundation.provenance import Input, making
+from tco.foundation.stand_ins import WITHHELD
 
 LONGEST_NAME = 200  # characters of an id
 
@@ -46,7 +47,7 @@ class Catalogue:
                 for line, cells in read_csv(path, (key, "attribute", *COLUMNS), optional=("use", "residual")):
                     row = Row(cells, f"{path}:{line}", level > 0)
                     if level:
-                        row = own_row(row, group, cells[key], cells["attribute"])
+                        row = self.own_row(row, group, cells[key], cells["attribute"], found)
                     own.setdefault((cells[key], cells["attribute"]), []).append(row)
             found |= own
         return found
@@ -103,7 +104,7 @@ class Catalogue:
                 for line, row in read_csv(path, Source._fields):
                     if not row["id"] or not row["title"]:
                         raise DataError(f"{path}:{line}: a source needs an id and a title")
-                    kept_back = {"title": "moved", "url": "moved", "date": "moved"} if level and way.get() else {}
+                    kept_back = dict.fromkeys(("title", "url", "date"), WITHHELD) if level and making.get() else {}
                     found[row["id"]] = Source(**row | kept_back)
         return found
 
@@ -204,8 +205,49 @@ class Catalogue:
     def document_inputs(self, folder_name: str, name: str, what: str, prefix: str) -> dict[str, Input]:
         """Return the values of a TOML document as inputs by path, read once."""
         path, document = self.document(folder_name, name, what)
-        inputs: dict[str, Input] = self.once((path, prefix), lambda: values_of(document, prefix, path, self.is_overlay(path)))
+        inputs: dict[str, Input] = self.once((path, prefix), lambda: self.values_of(document, folder_name, prefix, path))
         return inputs
+
+    def values_of(self, document: dict[str, Any], folder_name: str, prefix: str, where: Path) -> dict[str, Input]:
+        """Return the values of a TOML document as inputs by path `<prefix>.<name>`; its texts are left to their reader.
+
+        The attributes are those of the group that begins the prefix: `site`, `terms`, `rebates`, ...
+        """
+        group, overlay = prefix.partition(".")[0], self.is_overlay(where)
+        found = {}
+        for name, cells in document.items():
+            if isinstance(cells, dict) and "value" in cells:
+                place = f"{where}:{name}"
+                surplus = set(cells) - set(COLUMNS)
+                if surplus:
+                    raise unknown("key", sorted(surplus)[0], COLUMNS, place)
+                row = Row(cells, place, overlay)
+                if overlay:
+                    row = self.own_row(row, group, prefix.partition(".")[2], name, self.shipped_values(folder_name))
+                found[f"{prefix}.{name}"] = to_input(row, f"{prefix}.{name}", attribute(group, name, place))
+            elif (group, name) in attributes():
+                raise DataError(f"{where}:{name}: expected a table with value, unit, kind and source")
+        return found
+
+    def shipped_values(self, folder_name: str) -> dict[tuple[str, str], list[Row]]:
+        """Return the values of the shipped documents of a folder as rows by (id, name), where an answer is to keep one's own back."""
+        if not making.get():
+            return {}
+        paths = sorted((self.folders[0] / folder_name).glob("*.toml"))
+        return {
+            (path.stem, name): [Row(cells, f"{path}:{name}", False)]
+            for path in paths
+            for name, cells in self.toml(path).items()
+            if isinstance(cells, dict) and "value" in cells
+        }
+
+    def own_row(self, row: Row, group: str, name: str, key: str, shipped: dict[tuple[str, str], list[Row]]) -> Row:
+        """Return a person's own row as it is, or what stands in its place where an answer is to keep it back."""
+        if not making.get():
+            return row
+        from tco.catalog.own import row_in_place
+
+        return row_in_place(self, row, f"{group}.{name}.{key}" if name else f"{group}.{key}", shipped.get((name, key), []), shipped)
 
     @cached_property
     def scenarios(self) -> dict[str, Path]:
@@ -221,7 +263,9 @@ class Catalogue:
         """Return a short hash of all data files: two equal hashes mean the same numbers went in."""
         import hashlib
 
-        digest = hashlib.sha256(b"moved" if way.get() and len(self.folders) > 1 else b"")  # a hash lets who guesses an own value make sure of it
+        if making.get() and len(self.folders) > 1:  # a hash lets who guesses an own value make sure of it
+            return WITHHELD
+        digest = hashlib.sha256()
         shelves = [path.name for path in self.folders[0].iterdir() if path.is_dir() and path.name != "measured"]
         for folder in self.folders:  # of a folder of one's own only what the catalogue reads: there may be anything beside it
             files = [path for path in folder.iterdir() if path.is_file()]
@@ -234,36 +278,6 @@ class Catalogue:
 def is_name(text: str) -> bool:
     """Say whether a text may be an id: one step of a path, not too long for a file."""
     return bool(text) and len(text) <= LONGEST_NAME and not set(text) & set("/\\\0") and text not in (".", "..")
-
-
-def own_row(row: Row, group: str, name: str, key: str) -> Row:
-    """Return a person's own row as it is, or moved where an answer is to keep it back."""
-    if not (row.overlay and way.get()):
-        return row
-    from tco.catalog.own import moved_row
-
-    return moved_row(row, group, name, key)
-
-
-def values_of(document: dict[str, Any], prefix: str, where: Path, overlay: bool) -> dict[str, Input]:
-    """Return the values of a TOML document as inputs by path `<prefix>.<name>`; its texts are left to their reader.
-
-    The attributes are those of the group that begins the prefix: `site`, `terms`, `rebates`, ...
-    """
-    group = prefix.partition(".")[0]
-    found = {}
-    for name, cells in document.items():
-        if isinstance(cells, dict) and "value" in cells:
-            place = f"{where}:{name}"
-            surplus = set(cells) - set(COLUMNS)
-            if surplus:
-                raise unknown("key", sorted(surplus)[0], COLUMNS, place)
-            path = f"{prefix}.{name}"
-            row = own_row(Row(cells, place, overlay), group, prefix.partition(".")[2], name)
-            found[path] = to_input(row, path, attribute(group, name, place))
-        elif (group, name) in attributes():
-            raise DataError(f"{where}:{name}: expected a table with value, unit, kind and source")
-    return found
 
 
 def load_catalogue(data: Path | str | None = None) -> Catalogue:

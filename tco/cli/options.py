@@ -155,10 +155,11 @@ class Given:
         """Return what a baseline is to keep: all of some states, or with `--redact` what does not tell of own values."""
         if not self.texts["redact"]:
             return states
-        from tco.cli.keeping import states_without_own_values
+        from tco.cli.keeping import alike_states, shown
 
         self.texts["redact"] = False  # what is left to say are names
-        return states_without_own_values(states)
+        kept: dict[str, dict[str, Any]] = shown({name: state | {"withheld": []} for name, state in states.items()}, alike_states)
+        return kept
 
     def emit(self, answer: Answer) -> None:
         """Print or write an answer in the form that was asked for."""

@@ -16,8 +16,8 @@ SOURCED = frozenset(("measured", "vendor", "filing", "analyst", "press", "derive
 KEPT = "kept earlier"  # the source of a value that an earlier answer rested on
 LEADER = "follows "  # begins the note of a fitted value that is another's, or in proportion to it
 
-# A person's own values are read as they are (0), or moved up (1) or down (-1): for an answer that keeps them back.
-way: ContextVar[int] = ContextVar("way", default=0)
+# A person's own values are read as they are, or in the making of an answer that keeps them back others in their place.
+making: ContextVar[Any] = ContextVar("making", default=None)
 
 
 def worst(kinds: list[str]) -> str:

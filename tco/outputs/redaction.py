@@ -1,16 +1,21 @@
-"""An answer that keeps a person's own values back: made twice, with them as they are and moved, and only what stands alike in both is shown."""
+"""An answer that keeps a person's own values back: made several times with others in their place, and only what stands alike in all is shown."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tco.foundation.stand_ins import WITHHELD
 from tco.outputs.table import Table
 
-WITHHELD = "withheld"
+SENTENCE = "What was said here rests on your own values, and is withheld."
 NOTE = "what rests on your own values is withheld"
 NAMES = ("id", "path", "scenario", "metric", "part", "name", "ref", "month")  # what tells the entries of a list apart
+FIGURE = re.compile(rf"([(~<>+\-$]*)(?:\d[^\s]*?|{WITHHELD})([),.;:%]*)")  # a word that is a number, with what stands around it
+MISSING = object()  # what the run with own values has nothing of
 
 
 def alike(one: Any, other: Any) -> Any:
@@ -34,11 +39,23 @@ def blank(value: Any) -> Any:
 
 
 def alike_text(one: str, other: Any) -> str:
-    """Return a text without the words that differ; one of another count of words is withheld as a whole."""
+    """Return a text without the numbers that differ; one that differs in anything else is withheld as a whole, as what is left of it would not read."""
     words, others = one.split(" "), other.split(" ") if isinstance(other, str) else []
     if len(words) != len(others) or len(words) < 2:
         return WITHHELD
-    return " ".join(word if word == its else WITHHELD for word, its in zip(words, others, strict=True))
+    found = []
+    for word, its in zip(words, others, strict=True):
+        figure = FIGURE.fullmatch(word)
+        if word != its and not (figure and FIGURE.fullmatch(its)):
+            return WITHHELD
+        found.append(word if word == its or not figure else WITHHELD + figure[2].replace("%", ""))
+    return " ".join(found)
+
+
+def lines_alike(one: Sequence[str], other: Sequence[str]) -> list[str]:
+    """Return lines without what differs; of those that are withheld as a whole one stands for all."""
+    lines = alike(list(one), list(other))
+    return list(dict.fromkeys(SENTENCE if line == WITHHELD else line for line in lines))
 
 
 def name_of(entry: Any) -> Any:
@@ -76,7 +93,31 @@ def alike_table(one: Table, other: Table) -> Table:
     """Return a table without what differs from its other making."""
     return one._replace(
         rows=[[str(cell) for cell in row] for row in alike_rows(one.rows, other.rows)],
+        columns=alike(list(one.columns), list(other.columns)),
         title=alike(one.title, other.title),
-        above=alike(list(one.above), list(other.above)),
-        below=alike(list(one.below), list(other.below)),
+        above=lines_alike(one.above, other.above),
+        below=lines_alike(one.below, other.below),
     )
+
+
+def holds(kept: Any, made: Any) -> bool:
+    """Say whether what may be shown is so with a person's own values too: what is missing there, or withheld here, says nothing else."""
+    if kept is None or made is MISSING or kept in (WITHHELD, SENTENCE):
+        return True
+    if isinstance(kept, dict) and isinstance(made, dict):
+        return all(holds(value, made.get(key, MISSING)) for key, value in kept.items())
+    if isinstance(kept, tuple) and hasattr(kept, "_fields"):
+        return all(holds(*pair) for pair in zip(kept, made, strict=True))
+    if isinstance(kept, (list, tuple)) and isinstance(made, (list, tuple)):
+        return all(holds(entry, MISSING if its is None else its) for entry, its in paired(list(kept), list(made), first_or_name))
+    if isinstance(kept, float) and isinstance(made, (int, float)):  # a sum of own and other numbers ends in other digits
+        return math.isclose(kept, made, rel_tol=1e-9, abs_tol=1e-300)
+    if isinstance(kept, str) and isinstance(made, str):
+        words, its = kept.split(" "), made.split(" ")
+        return len(words) == len(its) and all(word == other or word.startswith(WITHHELD) for word, other in zip(words, its, strict=True))
+    return bool(kept == made)
+
+
+def first_or_name(entry: Any) -> Any:
+    """Return what tells an entry apart: the first cell of a row, or the names of a record."""
+    return entry[0] if isinstance(entry, (list, tuple)) and entry and not hasattr(entry, "_fields") else name_of(entry)
