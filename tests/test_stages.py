@@ -142,7 +142,9 @@ def test_values_that_are_kept_back_are_walked_apart(walks):
     """Others stand for a person's own numbers in an answer that keeps them back: what is known of the one is not known of the other."""
     asked = {"parts.gb200-gpu.price": "30000 USD"}
     own = evaluate("gb200-nvl72", asked, catalogue=CATALOGUE)
-    with made_with(Making(0, 30.0, set())):
+    making = Making(0, 30.0, set())
+    making.said.update(asked.items())
+    with made_with(making):
         other = evaluate("gb200-nvl72", asked, catalogue=CATALOGUE)
     assert other.metrics["capex_usd"] != own.metrics["capex_usd"]
 

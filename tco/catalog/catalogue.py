@@ -205,41 +205,22 @@ class Catalogue:
     def document_inputs(self, folder_name: str, name: str, what: str, prefix: str) -> dict[str, Input]:
         """Return the values of a TOML document as inputs by path, read once."""
         path, document = self.document(folder_name, name, what)
-        inputs: dict[str, Input] = self.once((path, prefix), lambda: self.values_of(document, folder_name, prefix, path))
+        inputs: dict[str, Input] = self.once(
+            (path, prefix), lambda: values_of(document, prefix, path, self.is_overlay(path), self.in_place(folder_name, path))
+        )
         return inputs
 
-    def values_of(self, document: dict[str, Any], folder_name: str, prefix: str, where: Path) -> dict[str, Input]:
-        """Return the values of a TOML document as inputs by path `<prefix>.<name>`; its texts are left to their reader.
-
-        The attributes are those of the group that begins the prefix: `site`, `terms`, `rebates`, ...
-        """
-        group, overlay = prefix.partition(".")[0], self.is_overlay(where)
-        found = {}
-        for name, cells in document.items():
-            if isinstance(cells, dict) and "value" in cells:
-                place = f"{where}:{name}"
-                surplus = set(cells) - set(COLUMNS)
-                if surplus:
-                    raise unknown("key", sorted(surplus)[0], COLUMNS, place)
-                row = Row(cells, place, overlay)
-                if overlay:
-                    row = self.own_row(row, group, prefix.partition(".")[2], name, self.shipped_values(folder_name))
-                found[f"{prefix}.{name}"] = to_input(row, f"{prefix}.{name}", attribute(group, name, place))
-            elif (group, name) in attributes():
-                raise DataError(f"{where}:{name}: expected a table with value, unit, kind and source")
-        return found
-
-    def shipped_values(self, folder_name: str) -> dict[tuple[str, str], list[Row]]:
-        """Return the values of the shipped documents of a folder as rows by (id, name), where an answer is to keep one's own back."""
-        if not making.get():
-            return {}
-        paths = sorted((self.folders[0] / folder_name).glob("*.toml"))
-        return {
-            (path.stem, name): [Row(cells, f"{path}:{name}", False)]
-            for path in paths
-            for name, cells in self.toml(path).items()
+    def in_place(self, folder_name: str, path: Path) -> Callable[[Row, str, str, str], Row]:
+        """Return what makes of a row of a document what is read of it: of shipped ones the row itself."""
+        if not (making.get() and self.is_overlay(path)):
+            return lambda row, *_: row
+        shipped = {
+            (one.stem, name): [Row(cells, f"{one}:{name}", False)]
+            for one in sorted((self.folders[0] / folder_name).glob("*.toml"))
+            for name, cells in self.toml(one).items()
             if isinstance(cells, dict) and "value" in cells
         }
+        return lambda row, group, name, key: self.own_row(row, group, name, key, shipped)
 
     def own_row(self, row: Row, group: str, name: str, key: str, shipped: dict[tuple[str, str], list[Row]]) -> Row:
         """Return a person's own row as it is, or what stands in its place where an answer is to keep it back."""
@@ -278,6 +259,28 @@ class Catalogue:
 def is_name(text: str) -> bool:
     """Say whether a text may be an id: one step of a path, not too long for a file."""
     return bool(text) and len(text) <= LONGEST_NAME and not set(text) & set("/\\\0") and text not in (".", "..")
+
+
+def values_of(
+    document: dict[str, Any], prefix: str, where: Path, overlay: bool, in_place: Callable[[Row, str, str, str], Row] = lambda row, *_: row
+) -> dict[str, Input]:
+    """Return the values of a TOML document as inputs by path `<prefix>.<name>`; its texts are left to their reader.
+
+    The attributes are those of the group that begins the prefix: `site`, `terms`, `rebates`, ...
+    """
+    group, _, owner = prefix.partition(".")
+    found = {}
+    for name, cells in document.items():
+        if isinstance(cells, dict) and "value" in cells:
+            place = f"{where}:{name}"
+            surplus = set(cells) - set(COLUMNS)
+            if surplus:
+                raise unknown("key", sorted(surplus)[0], COLUMNS, place)
+            row = in_place(Row(cells, place, overlay), group, owner, name)
+            found[f"{prefix}.{name}"] = to_input(row, f"{prefix}.{name}", attribute(group, name, place))
+        elif (group, name) in attributes():
+            raise DataError(f"{where}:{name}: expected a table with value, unit, kind and source")
+    return found
 
 
 def load_catalogue(data: Path | str | None = None) -> Catalogue:

@@ -57,9 +57,10 @@ def row_in_place(catalogue: Catalogue, row: Row, path: str, like: Sequence[Row],
     after = stand_in(given, middle, wanted.minimum, wanted.maximum)
     unit = after.shown[1] if after.shown else wanted.unit
     ends = {
-        name: "" if end is None else repr(convert(end, wanted.unit, unit)) for name, end in (("value", after.value), ("low", after.low), ("high", after.high))
+        name: "" if end is None else repr(convert(end, wanted.unit, unit))
+        for name, end in (("value", after.value), ("low", after.low), ("high", after.high))
     }
-    return row._replace(cells=row.cells | ends | {"source": after.source, "note": after.note})
+    return row._replace(cells=row.cells | ends | {"note": after.note})
 
 
 def own_note(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[str]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tco.cli.help import Taught
+from tco.foundation.provenance import making
 
 if TYPE_CHECKING:
     from tco.cli.emit import Answer
@@ -219,6 +220,8 @@ def pairs(texts: list[str] | None, option: str) -> dict[str, str]:
         if not sign or not key.strip() or not value.strip():
             raise UsageError(f"{option} {text!r}: expected {'PATH' if option == '--set' else 'KEY'}=VALUE")
         found[key.strip()] = value.strip()
+    if one := making.get():
+        one.said.update(found.items())
     return found
 
 

@@ -13,6 +13,7 @@ KINDS = ("measured", "vendor", "filing", "analyst", "press", "derived", "estimat
 RANK = {kind: place for place, kind in enumerate(KINDS)}
 SOURCED = frozenset(("measured", "vendor", "filing", "analyst", "press", "derived"))
 
+SETTING = "--set"  # where a setting stands that no file holds
 KEPT = "kept earlier"  # the source of a value that an earlier answer rested on
 LEADER = "follows "  # begins the note of a fitted value that is another's, or in proportion to it
 
@@ -51,7 +52,7 @@ class Given(NamedTuple):
     text: str
     source: str = "set by the user"
     kind: str = "assumed"
-    where: str = "--set"
+    where: str = SETTING
     many: Any = None  # an array of values in the input's unit, asked together; the text then only says how many
     own: bool = True  # a person's own, and not of a file that is shipped
 

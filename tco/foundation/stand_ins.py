@@ -2,7 +2,7 @@
 
 A stand-in follows from the path of a value and from what is shipped, from nothing else. So nothing that is made with stand-ins can tell of the values:
 whoever has other values at the same paths makes the same bytes. Several makings put them far above and far below what is shipped, each path by a
-factor of its own, so that no sum or quotient of them stays; a figure that is the same in all makings does not rest on them.
+factor of its own, so that no sum or quotient of them stays, and one near it; a figure that is the same in all makings does not rest on them.
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ from tco.foundation.units import convert
 
 WITHHELD = "withheld"
 PLACES = 2**32  # of a path's mark
+NEAR = 1.1  # how many times as great as what is shipped a stand-in near it is at least
 # Whether a making puts a value above what is shipped, by the parity of its path's mark: what two values do against each other shows in the last two.
-WAYS: tuple[Callable[[int], bool], ...] = (lambda _: True, lambda _: False, lambda mark: bool(mark % 2), lambda mark: not mark % 2)
+WAYS: tuple[Callable[[int], bool], ...] = (lambda _: True, lambda _: True, lambda _: False, lambda mark: bool(mark % 2), lambda mark: not mark % 2)
 
 
 class Making:
     """One making of an answer with stand-ins; what is computed in it is known in no other."""
 
-    def __init__(self, number: int, span: float, met: set[str]) -> None:
+    def __init__(self, number: int, far: float, met: set[str]) -> None:
         self.number = number  # of `WAYS`
-        self.span = span  # how many times as great as what is shipped, or as small, a stand-in is at least
+        self.span = far if number else NEAR  # how many times as great as what is shipped, or as small, a stand-in is at least
         self.met = met  # the paths that have one
+        self.said: set[tuple[str, str]] = set()  # paths and texts on the command line: what a study sets in turn is no value of a person's own
 
 
 @contextmanager
@@ -43,7 +45,7 @@ def made_with(one: Making) -> Iterator[None]:
 def stand_in(given: Input, usual: float | None, minimum: float, maximum: float) -> Input:
     """Return what stands for an own value in the making under way; `usual` is what is shipped in its place, if anything is.
 
-    Of the input only what is no value goes on: its path, date and kind, the unit it is written in, and whether it is a range.
+    Of the input only what is no value goes on: its path, date, kind and source, the unit it is written in, and whether it is a range.
     """
     one: Making = making.get()
     one.met.add(given.path)
@@ -56,9 +58,8 @@ def stand_in(given: Input, usual: float | None, minimum: float, maximum: float) 
         None if end is None else value if end == given.value else max(minimum, min(share * value, maximum))
         for end, share in ((given.low, 0.9), (given.high, 1.1))
     )
-    told = f"stand-in-{one.number}"
     shown = given.shown and (convert(value, given.unit, given.shown[1]), given.shown[1])
-    return given._replace(value=value, low=low, high=high, source=told, note=told if given.note else "", shown=shown)
+    return given._replace(value=value, low=low, high=high, note=WITHHELD if given.note else "", shown=shown)
 
 
 def between(minimum: float, maximum: float) -> float:

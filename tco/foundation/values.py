@@ -15,7 +15,7 @@ import numpy as np
 
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import everywhere, somewhere
-from tco.foundation.provenance import Given, Input, bounded, making
+from tco.foundation.provenance import SETTING, Given, Input, bounded, making
 from tco.foundation.trace import Trace, Traced, paused, scope
 from tco.foundation.units import parse_quantity
 
@@ -195,7 +195,7 @@ class Values(Readable):
         number, _, unit_text = given.text.strip().partition(" ")
         shown = (float(number), unit_text.strip()) if not number.endswith("%") else (value, unit)
         made = bounded(Input(path, value, unit, value, value, "", given.kind, given.source, "", shown, given.where, given.own), *self.bounds(path))
-        if given.own and making.get():
+        if (one := making.get()) and given.own and (given.where != SETTING or (path, given.text) in one.said):
             from tco.foundation.stand_ins import stand_in
 
             return stand_in(made, self.unset(path), *self.bounds(path))

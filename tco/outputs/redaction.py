@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -15,7 +14,6 @@ SENTENCE = "What was said here rests on your own values, and is withheld."
 NOTE = "what rests on your own values is withheld"
 NAMES = ("id", "path", "scenario", "metric", "part", "name", "ref", "month")  # what tells the entries of a list apart
 FIGURE = re.compile(rf"([(~<>+\-$]*)(?:\d[^\s]*?|{WITHHELD})([),.;:%]*)")  # a word that is a number, with what stands around it
-MISSING = object()  # what the run with own values has nothing of
 
 
 def alike(one: Any, other: Any) -> Any:
@@ -98,26 +96,3 @@ def alike_table(one: Table, other: Table) -> Table:
         above=lines_alike(one.above, other.above),
         below=lines_alike(one.below, other.below),
     )
-
-
-def holds(kept: Any, made: Any) -> bool:
-    """Say whether what may be shown is so with a person's own values too: what is missing there, or withheld here, says nothing else."""
-    if kept is None or made is MISSING or kept in (WITHHELD, SENTENCE):
-        return True
-    if isinstance(kept, dict) and isinstance(made, dict):
-        return all(holds(value, made.get(key, MISSING)) for key, value in kept.items())
-    if isinstance(kept, tuple) and hasattr(kept, "_fields"):
-        return all(holds(*pair) for pair in zip(kept, made, strict=True))
-    if isinstance(kept, (list, tuple)) and isinstance(made, (list, tuple)):
-        return all(holds(entry, MISSING if its is None else its) for entry, its in paired(list(kept), list(made), first_or_name))
-    if isinstance(kept, float) and isinstance(made, (int, float)):  # a sum of own and other numbers ends in other digits
-        return math.isclose(kept, made, rel_tol=1e-9, abs_tol=1e-300)
-    if isinstance(kept, str) and isinstance(made, str):
-        words, its = kept.split(" "), made.split(" ")
-        return len(words) == len(its) and all(word == other or word.startswith(WITHHELD) for word, other in zip(words, its, strict=True))
-    return bool(kept == made)
-
-
-def first_or_name(entry: Any) -> Any:
-    """Return what tells an entry apart: the first cell of a row, or the names of a record."""
-    return entry[0] if isinstance(entry, (list, tuple)) and entry and not hasattr(entry, "_fields") else name_of(entry)
