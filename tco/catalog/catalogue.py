@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from tco.catalog.rows import ALTERNATIVE, COLUMNS, Attribute, Row, at_date, attribute, attributes, to_input
 from tco.foundation.errors import DataError, unknown
-from tco.foundation.files import data_directory, is_folder, read_csv, read_toml, scenario_directory
+from tco.foundation.files import data_directory, is_folder, read_csv, read_toml, refuse_odd_files, scenario_directory
 from tco.foundation.provenance import Input, making
 from tco.foundation.stand_ins import WITHHELD
 
@@ -33,6 +33,8 @@ class Catalogue:
         for folder in self.folders[1:]:
             if not is_folder(folder):
                 raise DataError(f"--data {folder}: no such folder")
+            for shelf in self.shelves:  # there may be anything beside them
+                refuse_odd_files(folder / shelf)
         self._inputs: dict[tuple[str, str], Input] = {}
         self._documents: dict[Path, dict[str, Any]] = {}
         self.cache: dict[Any, Any] = {}  # what other rooms have read from this catalogue: systems, models
@@ -240,6 +242,11 @@ class Catalogue:
         """The scenarios that hold figures of publications, by name."""
         return {path.stem: path for path in sorted((scenario_directory() / "published").glob("*.toml"))}
 
+    @cached_property
+    def shelves(self) -> list[str]:
+        """The folders of a data folder that the catalogue reads."""
+        return [path.name for path in self.folders[0].iterdir() if path.is_dir() and path.name != "measured"]
+
     def hash(self) -> str:
         """Return a short hash of all data files: two equal hashes mean the same numbers went in."""
         import hashlib
@@ -247,10 +254,9 @@ class Catalogue:
         if making.get() and len(self.folders) > 1:  # a hash lets who guesses an own value make sure of it
             return WITHHELD
         digest = hashlib.sha256()
-        shelves = [path.name for path in self.folders[0].iterdir() if path.is_dir() and path.name != "measured"]
         for folder in self.folders:  # of a folder of one's own only what the catalogue reads: there may be anything beside it
             files = [path for path in folder.iterdir() if path.is_file()]
-            for path in sorted([*files, *(path for shelf in shelves for path in (folder / shelf).rglob("*"))]):
+            for path in sorted([*files, *(path for shelf in self.shelves for path in (folder / shelf).rglob("*"))]):
                 if path.is_file():
                     digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
         return digest.hexdigest()[:16]

@@ -12,6 +12,7 @@ from tco.foundation.stand_ins import stand_in
 from tco.foundation.units import convert
 
 NAMED = 3  # rows that a note names
+LOOKED = 100  # rows that are held against the names of all parts, for the nearest
 
 
 def own_rows(catalogue: Catalogue) -> Iterator[tuple[str, Row]]:
@@ -70,7 +71,8 @@ def own_note(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[str]:
         return []
     shipped = {part for (part, _), found in catalogue.part_rows.items() if not all(row.overlay for row in found)}
     known = shipped | in_own_trees(catalogue)
-    idle = [(path, row, hint(path, known)) for path, row in rows.items() if path not in inputs]
+    unread = [(path, row) for path, row in rows.items() if path not in inputs]
+    idle = [(path, row, hint(path, known) if place < LOOKED else "") for place, (path, row) in enumerate(unread)]
     idle.sort(key=lambda one: not one[2])  # what looks like a slip comes first
     named = [f"{row.where} {path.partition('.')[2]}{slip}" for path, row, slip in idle[:NAMED]]
     more = [f"{len(idle) - NAMED} more"] if len(idle) > NAMED else []
