@@ -1,7 +1,7 @@
 """Keeping own values back: a command makes its answer with others in their place, and shows what stands alike in all makings.
 
-What is shown is made without a person's own values, so it tells nothing of them, whoever knows how. The command also runs with the values as they are:
-only whether it ends in an error, and with which exit code, is taken from there.
+What is shown is made without a person's own values, so it tells nothing of them, whoever knows how. The command also runs with the values as they
+are: only whether it ends in an error, and with which exit code, is taken from there.
 """
 
 from __future__ import annotations

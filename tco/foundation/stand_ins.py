@@ -1,6 +1,6 @@
 """Stand-ins for a person's own values: an answer that keeps them back is made with these, and never with the values themselves.
 
-A stand-in follows from the path of a value and from what is shipped, from nothing else. So nothing that is made with stand-ins can tell of the values:
+A stand-in follows from the path of a value and from what is shipped, from nothing else. So nothing that is made with stand-ins tells of the values:
 whoever has other values at the same paths makes the same bytes. Several makings put them far above and far below what is shipped, each path by a
 factor of its own, so that no sum or quotient of them stays, and one near it; a figure that is the same in all makings does not rest on them.
 """

@@ -37,7 +37,7 @@ def blank(value: Any) -> Any:
 
 
 def alike_text(one: str, other: Any) -> str:
-    """Return a text without the numbers that differ; one that differs in anything else is withheld as a whole, as what is left of it would not read."""
+    """Return a text without the numbers that differ; one that differs in more is withheld as a whole, as what is left would not read."""
     words, others = one.split(" "), other.split(" ") if isinstance(other, str) else []
     if len(words) != len(others) or len(words) < 2:
         return WITHHELD
