@@ -16,8 +16,8 @@ import typer
 
 from tco.foundation.errors import TcoError, UsageError
 from tco.foundation.provenance import making
-from tco.foundation.stand_ins import WAYS, Making, made_with
-from tco.outputs.redaction import NOTE, SENTENCE, WITHHELD, alike, alike_rows, alike_table, alike_text, lines_alike
+from tco.foundation.stand_ins import WAYS, WITHHELD, Making, made_with
+from tco.outputs.redaction import NOTE, SENTENCE, alike, alike_rows, alike_table, alike_text, lines_alike
 
 if TYPE_CHECKING:
     from tco.cli.emit import Answer

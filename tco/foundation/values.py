@@ -205,7 +205,7 @@ class Values(Readable):
         """Return what a path is where nobody sets it, as a number; None where it is nothing then."""
         try:
             with paused():
-                return self.follows[path](self.number) if path in self.follows else self.resolve(path).value
+                return float(self.follows[path](self.number) if path in self.follows else self.resolve(path).value)
         except DataError:
             return None
 
