@@ -61,7 +61,9 @@ def keeping_back(run: Callable[[], None]) -> None:
     others = others_of(run)
     token = _others.set(others)
     try:
-        run()
+        with warnings.catch_warnings():  # whether there is one tells of the values
+            warnings.simplefilter("ignore")
+            run()
     except (KeptBackError, typer.Exit, typer.Abort, OSError):
         raise
     except TcoError as error:
