@@ -8,7 +8,8 @@ import re
 import numpy as np
 import pytest
 
-from tco import evaluate
+from tco.catalog import load_catalogue
+from tco.chain.scenario import evaluate
 from tests.cli import document, tco
 
 PRICE, TDP, RATE, NOTE = 12345.67, 987.654, 0.0876543, "SECRETNOTE of our own"
@@ -206,7 +207,7 @@ def test_what_drives_a_metric_is_told_alike_whatever_the_own_value_is(own):
 def test_what_was_saved_with_own_values_is_not_opened(folder, tmp_path, monkeypatch):
     """A file holds them as they were: nothing can stand in their place."""
     monkeypatch.chdir(tmp_path)
-    evaluate("trn3-nl72x2", data=folder).save(tmp_path / "one.json")
+    evaluate("trn3-nl72x2", catalogue=load_catalogue(folder)).save(tmp_path / "one.json")
     assert tco("baseline", "save", "main", "trn3-nl72x2", "--data", folder).exit_code == 0
     assert tco("price", "trn3-nl72x2", "--data", folder, "--format", "json", "--output", "state.json").exit_code == 0
     for command in (("compare", "one.json", "gb200-nvl72"), ("baseline", "check", "main"), ("diff", "state.json", "trn3-nl72x2")):
