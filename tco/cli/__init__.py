@@ -57,9 +57,8 @@ class Commands(Listing):
             return super().invoke(ctx)
         except TcoError as error:
             from tco.foundation.streams import tell
-            from tco.outputs.table import plain
 
-            tell(f"error: {plain(str(error))}")
+            tell(f"error: {error}")
             raise SystemExit(error.exit_code) from None
         except BrokenPipeError:  # the reader of the pipe has left, as `head` does
             sys.stderr.close()

@@ -64,7 +64,9 @@ def compare(
     from tco.studies.asking import HEADLINE, catalogue_of, compared, evaluate_each
     from tco.studies.verdict import verdict_of
 
-    wanted = given.settings | ({SITE_POWER: hall} if hall else {}) | ({} if practice is None else {"workload.practice": practice})
+    wanted = (
+        given.settings | pairs([f"{SITE_POWER}={hall}"] if hall else [], "--hall") | ({} if practice is None else {"workload.practice": practice})
+    )
     held = pairs(what_if, "--what-if")
     asked = evaluate_each(scenarios or HEADLINE, given.data, wanted, refuse=False, what_if=held)
     base, results = compared([one.result for one in asked], baseline)

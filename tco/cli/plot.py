@@ -53,7 +53,7 @@ def write(given: Given, output: Path, figure: str, notes: Sequence[str] = ()) ->
     if given.texts["redact"]:
         from tco.cli.keeping import figure_without_own_values
 
-        notes = figure_without_own_values(figure, notes)
+        figure, notes = figure_without_own_values(figure, list(notes))
     if output.suffix.lower() == PNG:
         from tco.outputs.figures.png import png_of
 

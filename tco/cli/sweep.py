@@ -65,11 +65,11 @@ def keep_own(given: Given, study: str) -> None:
         return
     from pathlib import Path
 
-    from tco.cli.keeping import tables_without_own_values
+    from tco.cli.keeping import shown
     from tco.foundation.errors import UsageError
     from tco.studies.sweep.study import shipped_studies
 
     if study not in shipped_studies() or given.data or given.settings or Path("data").is_dir():
         raise UsageError("--redact: the cases of a sweep are made of your own values and cannot withhold them; run a shipped study without any")
-    tables_without_own_values({})
+    shown({})
     given.texts["redact"] = False  # nothing is left to keep back

@@ -56,16 +56,30 @@ def connected(workers: int | None, cluster: str | None) -> Iterator[Any]:
             address = held.enter_context(own)
         else:
             address = cluster
+            refuse_unspoken(distributed, cluster)
         try:
             client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
-            raise UsageError(f"--cluster {cluster}: no scheduler answers ({error or type(error).__name__}); expected tcp://HOST:8786") from None
+            raise UsageError(
+                f"--cluster {cluster}: no scheduler answers ({error or type(error).__name__}); expected tcp://HOST:8786 or tls://HOST:8786"
+            ) from None
         held.enter_context(client)
         try:
             client.wait_for_workers(1, timeout=ARRIVAL)
         except TimeoutError:
             raise UsageError(f"--cluster {cluster}: no worker came within {ARRIVAL:.0f} seconds") from None
         yield client
+
+
+def refuse_unspoken(distributed: Any, address: str) -> None:
+    """Refuse an address that Dask does not speak to; what TLS needs is read from its own configuration."""
+    scheme, colons, _ = address.partition("://")
+    known = sorted(import_module("distributed.comm.registry").backends)
+    if colons and scheme not in known:
+        raise UsageError(f"--cluster {address}: no scheduler answers to the scheme {scheme!r}; expected one of {', '.join(known)}")
+    if scheme == "tls" and distributed.Security().get_connection_args("client").get("ssl_context") is None:
+        wanted = ", ".join(f"DASK_DISTRIBUTED__COMM__TLS__{one}" for one in ("CA_FILE", "CLIENT__CERT", "CLIENT__KEY"))
+        raise UsageError(f"--cluster {address}: needs certificates in Dask's configuration: {wanted}")
 
 
 def refuse_strangers(client: Any, ground: Ground) -> None:
