@@ -8,7 +8,7 @@ from tco.catalog.systems import System
 from tco.chain.inputs import Inputs
 from tco.fabric.library import Library, family_library
 from tco.fabric.links import PROTOCOLS, Links, Route, Tier, links_of
-from tco.fabric.scopes import crossing_bandwidth, fabric_scopes, port_bandwidth, shares_ports, torus_of, tray_of
+from tco.fabric.scopes import crossing_bandwidth, fabric_scopes, lane_bandwidth, port_bandwidth, shares_ports, torus_of, tray_of
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.trace import plain
 from tco.foundation.units import parse_quantity
@@ -85,7 +85,7 @@ def links_of_system(inputs: Inputs, values: Readable, library: Library | None = 
     if torus or scopes[0].chips == scopes[-1].chips:
         scopes = scopes[-1:]  # a rack of a torus is one slice among others
     crossing, shared = crossing_bandwidth(system, values), shares_ports(system)
-    lane = values[f"parts.{system.chip}.lane_bandwidth"] if torus else None
+    lane = lane_bandwidth(system, values) if torus else None
     beyond = (crossing, shared, torus, lane, port_bandwidth(system, values), tray_of(system))
     mesh = 1.0 if system.fabric.get("kind") == "mesh" else None
     tiers = [Tier(s.scope, s.chips, s.injection, s.all_to_all, s.hops_mean, s.hops_worst, s.balanced, *beyond, mesh) for s in scopes]

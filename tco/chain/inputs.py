@@ -15,6 +15,7 @@ from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known
 from tco.chain.settings import given_of, shape_of
 from tco.chain.texts import DOCUMENTS, OWN, TEXTS, Texts, texts_of
 from tco.economics.perspective import FOLDER, Perspective, load_perspective, owner_of, refuse_misfit
+from tco.fabric.scopes import from_the_lanes
 from tco.foundation.dates import period
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.provenance import KEPT, Given, Input
@@ -239,7 +240,7 @@ class Inputs(Texts):
     def values(self, read: Reader) -> Values:
         """Return the mapping of all inputs, in one reading."""
         if self.tree is not self.system:
-            self.tree, self.follows = self.system, from_the_tree(self.system, self.catalogue)
+            self.tree, self.follows = self.system, {**from_the_tree(self.system, self.catalogue), **from_the_lanes(self.system)}
         return Values(self.resolve, read, self.given, bounds, self.unit_of, lambda date: self.at(date).values(read), self.follows, self.readings)
 
     def at(self, date: str) -> Inputs:
