@@ -78,7 +78,7 @@ def evaluate(
     """Evaluate a scenario: a name, a path or a `Scenario`. `set` replaces inputs by path, `plan` fixes the plan that is searched otherwise.
 
     A plan is that of a result, saved or not, or axes by name, such as `{"tp": "8"}`: the others are searched. A value of `set` is a text, a
-    number in the input's unit, or a number or an array with its unit. `structure`, that of a result, holds all that is decided, the plan
+    number or an array with its unit, or without one where the input is a pure number. `structure`, that of a result, holds all that is decided, the plan
     among it; arrays need it, and give metrics that are arrays. With `trace` the result also carries the traced metrics. Raises `DataError`
     for anything wrong in the data; without `refuse`, racks that do not fit their site are no error: what they would cost there is left
     out, and a note says why. Without `workload` only what the chips cost is asked for, and no plan is searched.
