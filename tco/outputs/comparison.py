@@ -101,9 +101,9 @@ def premise(result: Result) -> str:
     parts = [
         result.perspective + (f" ({owner})" if owner else ""),
         f"prices of {texts['terms.date']}",
-        f"life {terms['life']:g} years" if "rate" in terms else f"contract of {terms['life']:g} years",
+        *([f"life {terms['life']:g} years" if "rate" in terms else f"contract of {terms['life']:g} years"] if "life" in terms else []),
         *([f"rate {terms['rate'] * 100:g} %"] if "rate" in terms else []),
-        f"utilisation {terms['utilisation'] * 100:g} %",
+        *([f"utilisation {terms['utilisation'] * 100:g} %"] if "utilisation" in terms else []),
         *site_words(result),
     ]
     return " | ".join(parts)

@@ -66,6 +66,7 @@ def evaluate_each(
     A chip alone has no bill, and is refused where the answer is one (`priced`); racks that do not fit their site are unless `refuse` is false.
     Without `workload` no plan is searched: only what the chips cost is asked for. `what_if` replaces inputs with all that was decided held.
     """
+    from tco.catalog.systems import is_bare_chip
     from tco.chain.bills import without_bill
     from tco.chain.inputs import Inputs, load_scenario
     from tco.chain.result import Result
@@ -96,7 +97,7 @@ def evaluate_each(
                 asks = {**settings, **what_if}
                 inputs = Inputs(catalogue, load_scenario(catalogue, name), dict(asks), dict(variant or {}), result.structure)
                 result = holding(result, settings, what_if, inputs, ask)
-        if priced and result.bill is None:
+        if priced and result.bill is None and is_bare_chip(catalogue, result.system):
             raise without_bill(catalogue, result.system)
         asked.append(Asked(called, asks, catalogue, result, saved))
     return asked
