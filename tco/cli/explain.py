@@ -24,6 +24,7 @@ def explain(
     everything: Annotated[bool, typer.Option("--all", help="Open the whole tree.")] = False,
 ) -> None:
     """Open a number: its equation, its inputs and their sources, down to the catalogue."""
+    from tco.chain.absent import why_absent
     from tco.chain.metrics import METRICS
     from tco.chain.scenario import evaluate
     from tco.cli.emit import Answer
@@ -50,7 +51,7 @@ def explain(
     if root is None and (counted := result.metrics.get(metric)) is not None:
         raise DataError(f"{metric} is {counted:g} for {scenario}: counted in the tree of its system, not computed; `tco systems show` opens that")
     if root is None:
-        raise DataError(f"{metric} has no value for {scenario}: {'; '.join(result.notes) or 'it belongs to another kind of workload'}")
+        raise DataError(f"{metric} has no value for {scenario}: {why_absent(result, metric)}")
     own = frozenset(path for path, found in result.inputs.items() if found.overlay)
     view = View(catalogue, depth, {path: found.as_of for path, found in result.inputs.items()}, own)
     short = view._replace(depth=SHALLOW) if depth is None and not everything else view

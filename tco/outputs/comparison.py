@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS, TRAINING
+from tco.chain.absent import why_absent
+from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS
 from tco.chain.result import Result
 from tco.outputs.document import number
 from tco.outputs.table import significant
@@ -53,13 +54,6 @@ SHOWN = [(metric, *how) for group in GROUPS.values() for metric, how in group.it
 COSTS = {name for name in METRICS if any(word in name for word in ("usd", "power", "co2e"))} | RATIOS
 SEVERAL = "several workloads"
 PHASES = ("decode", "prefill", "step")
-
-
-def kinds_of(metric: str) -> frozenset[str]:
-    """Return the kinds of workload a metric may have a value for."""
-    if metric in TRAINING:
-        return frozenset({"training"})
-    return frozenset({"serving", "stated"}) if metric in PERFORMANCE else frozenset({"serving", "training", "stated"})
 
 
 def is_estimated(result: Result, metric: str) -> bool:
@@ -328,6 +322,9 @@ def bill_dates(result: Result) -> dict[str, float]:
 
 
 def missing_notes(result: Result) -> list[str]:
-    """Return why metrics are null: those of training for a serving workload, and whatever the plan could not give."""
-    absent = [name for name, value in result.metrics.items() if value is None]
-    return [f"not computed for this workload: {', '.join(absent)}"] if absent else []
+    """Return why metrics are null, those of one reason together."""
+    absent: dict[str, list[str]] = {}
+    for name, value in result.metrics.items():
+        if value is None:
+            absent.setdefault(why_absent(result, name), []).append(name)
+    return [f"not computed: {', '.join(names)}: {why}" for why, names in absent.items()]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tco.catalog import Catalogue
+from tco.chain.absent import why_absent
 from tco.chain.comparable import apart
 from tco.chain.inputs import HEADLINE_SYSTEM, Scenario, load_scenario
 from tco.chain.metrics import AGAINST_BASELINE, METRICS, perf_per_tco
@@ -40,8 +41,7 @@ class Side:
         """Return a metric of an answer; one without a value raises `DataError`."""
         value = result.metrics[metric]
         if value is None:
-            because = (result.serving.reason if result.serving else "") or "; ".join(result.notes) or "it belongs to another kind of workload"
-            raise DataError(f"{metric} has no value for {self.scenario.name}: {because}")
+            raise DataError(f"{metric} has no value for {self.scenario.name}: {why_absent(result, metric)}")
         return value
 
 
