@@ -18,7 +18,7 @@ from tco.hardware.bill import Bill
 from tco.hardware.network import Network
 from tco.hardware.nics import network_parts
 
-LIQUID, BACKUP, DEMAND = "site.liquid_premium", "site.backup_usd_per_mw", "site.demand_charge"
+LIQUID, BACKUP, DEMAND, PEAK = "site.liquid_premium", "site.backup_usd_per_mw", "site.demand_charge", "site.pue_peak"
 BATTERY = "backup_time"  # what a part that holds the power of a rack states
 
 
@@ -55,7 +55,8 @@ def holding_of(inputs: Inputs, values: Values) -> Holding:
     design = system.chip if system.owner_pays == BUILT_UP else None
     backup, demand = battery and inputs.states(BACKUP, values), inputs.states(DEMAND, values)
     flash, objects = (inputs.states(path, values) for path in (FLASH_CAPACITY, OBJECT_CAPACITY))
-    return Holding(design, network_parts(system), liquid, backup, demand, (flash, objects), inputs.annuity)
+    quoted = inputs.found[PEAK].value if PEAK in inputs.found else None
+    return Holding(design, network_parts(system), liquid, backup, demand, quoted, (flash, objects), inputs.annuity)
 
 
 def agreements_of(inputs: Inputs) -> list[Agreement]:

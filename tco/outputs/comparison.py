@@ -218,7 +218,8 @@ def validation(result: Result) -> dict[str, Any]:
     """Return how a result stands against measurements, for a JSON document."""
     found = result.standing
     return {
-        "rows": found.rows,
+        "rows": found.validated_rows,
+        "anchored_rows": found.anchored_rows,
         "median_ape": found.median,
         "left_out_ape": found.left_out,
         "path": found.path,
@@ -246,6 +247,8 @@ def comparison_document(
             "shares": result.shares,
             "own_values": sum(given.overlay for given in result.inputs.values()),
             "validated": validation(result),
+            "validated_rows": result.standing.validated_rows,
+            "anchored_rows": result.standing.anchored_rows,
             "bill_dates": bill_dates(result),
             "notes": [*missing_notes(result), *result.notes, *result.ages.notes, result.standing.text],
         }
@@ -293,7 +296,7 @@ def inputs_of(results: Sequence[Result]) -> dict[str, Any]:
 
 CONTEXT = (
     *("date", "site", "terms", "perspective", "workload", "cluster", "model", "engine", "practice", "software", "formats", "plan", "set"),
-    *("hardware_sourced_share", "validated_rows"),
+    *("hardware_sourced_share", "validated_rows", "anchored_rows"),
 )
 
 
@@ -302,7 +305,7 @@ def context_of(result: Result) -> list[Any]:
     asked = asked_of(result) | {"perspective": result.perspective, "plan": plan_words(result.report.plan), "set": in_words(set_of(result))}
     asked["formats"] = in_words(asked["formats"])
     asked["hardware_sourced_share"] = result.shares.get("hardware", {}).get("sourced")
-    asked["validated_rows"] = result.standing.rows
+    asked |= {name: getattr(result.standing, name) for name in ("validated_rows", "anchored_rows")}
     return [asked[name] for name in CONTEXT]
 
 
