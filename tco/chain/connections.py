@@ -24,6 +24,9 @@ def design_network(inputs: Inputs, values: Values) -> Network:
     chip, (switch, port, radix) = f"parts.{inputs.system.chip}", switches_of(inputs, values)
     chips, design = values["cluster.chips"], network_design(inputs.system)
     ends, oversubscription = values.structure("cluster.chips"), values.structure("cluster.oversubscription")
+    if ends < inputs.system.chips * (1 - 1e-9):
+        world = f"one world of {inputs.system.id} has {inputs.system.chips:g} chips"
+        raise DataError(f"{values.input('cluster.chips').where}: cluster.chips is {ends:g}, but {world}; expected as many or more")
     tiers = tiers_of(inputs.system, design, ends, radix, oversubscription)
     split = port < values.structure(f"parts.{OPTICS[0]}.port_bandwidth")
     back = Plan(chips, values[f"{chip}.scale_out_bandwidth"], switch, tiers, design, design == "tor", split)

@@ -65,9 +65,15 @@ def agreements_of(inputs: Inputs) -> list[Agreement]:
 
 
 def rebates_of(inputs: Inputs, values: Values, bill: Bill) -> list[Rebate]:
-    """Return what the agreements that the owner holds give back on a bill."""
+    """Return what the agreements that the owner holds give back on a bill; more than is paid for the parts they cover raises `DataError`."""
     agreements = in_force_for(agreements_of(inputs), inputs.owner, inputs.date)
-    return [rebate_of(one, bill.lines, inputs.system.chips, values) for one in agreements]
+    found = [rebate_of(one, bill.lines, inputs.system.chips, values) for one in agreements]
+    for one in found if not inputs.shape else ():
+        back, paid = float(plain(one.value)), float(plain(one.spend))
+        if back > paid * (1 + 1e-9):
+            terms = ", ".join(f"{path} {values.number(path):,.6g} {values.input(path).unit}".rstrip() for path in one.inputs)
+            raise DataError(f"{one.path}: {back:,.0f} USD come back of {paid:,.0f} paid for the parts it covers, expected no more: {terms}")
+    return found
 
 
 def refuse_strangers(inputs: Inputs, values: Values, bill: Bill, network: Network) -> None:
@@ -89,11 +95,7 @@ def owner_in_words(inputs: Inputs) -> str:
     return inputs.owner or f"a {inputs.perspective.id}"
 
 
-def notes_of(inputs: Inputs, rebates: list[Rebate]) -> list[str]:
-    """Return notes on agreements: those in force that others hold, and those that give back more than is paid."""
+def notes_of(inputs: Inputs) -> list[str]:
+    """Return notes on agreements in force that others hold."""
     others = [f"{one.id}, held by {one.holder}" for one in agreements_of(inputs) if one.holder != inputs.owner and one.in_force(inputs.date)]
-    found = [f"{', '.join(others)}: not counted, as the owner is {owner_in_words(inputs)}"] if others else []
-    if inputs.shape:
-        return found
-    beyond = [(one.path, float(one.value), float(one.spend)) for one in rebates if one.spend is not None and float(one.value) > float(one.spend)]
-    return [*found, *(f"{path}: {back:,.0f} USD come back of {paid:,.0f} paid for the parts it covers" for path, back, paid in beyond)]
+    return [f"{', '.join(others)}: not counted, as the owner is {owner_in_words(inputs)}"] if others else []

@@ -79,11 +79,11 @@ def evaluate(
 ) -> Result:
     """Evaluate a scenario: a name, a path or a `Scenario`. `set` replaces inputs by path, `plan` fixes the plan that is searched otherwise.
 
-    A plan is that of a result, saved or not, or axes by name, such as `{"tp": "8"}`: the others are searched. A value of `set` is a text, a
-    number or an array with its unit, or without one where the input is a pure number. `structure`, that of a result, holds all that is decided, the plan
+    A plan is that of a result, saved or not, or axes by name, such as `{"tp": "8"}`: the others are searched. A value of `set` is a text, or
+    a number or an array with its unit, which a pure number needs not. `structure`, that of a result, holds all that is decided, the plan
     among it; arrays need it, and give metrics that are arrays. With `trace` the result also carries the traced metrics. Raises `DataError`
-    for anything wrong in the data; without `refuse`, racks that do not fit their site are no error: what they would cost there is left
-    out, and a note says why. Without `workload` only what the chips cost is asked for, and no plan is searched.
+    for anything wrong in the data; without `refuse`, racks that have no price, or do not fit their site, are no error: what they would cost
+    is left out, and a note says why. Without `workload` only what the chips cost is asked for, and no plan is searched.
     """
     catalogue = catalogue or load_catalogue()
     found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
@@ -118,7 +118,7 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
     standing_notes, chain, ages = placed(inputs, values, walked, refuse)
     notes = [
         *inputs.notes,
-        *notes_of(inputs, chain.rebates),
+        *notes_of(inputs),
         *standing_notes,
         *(f"{path} is set, but nothing in this scenario rests on it" for path in inputs.unused(values)),
     ]

@@ -20,8 +20,8 @@ HOURS_PER_MONTH, WATTS_PER_MEGAWATT = 730.0, 1e6
 def hall_of(result: Result) -> dict[str, float | None] | None:
     """Return what a system makes of its site's power; None where its racks do not fit, or nobody states the power.
 
-    The network is a share of the scenario's cluster. Tokens are those of the hours that are available and used. A margin needs what an hour or a million tokens fetches (`money.rent`,
-    `money.token_price`), and counts the same hours.
+    The network is a share of the scenario's cluster. Tokens are those of the hours that are available and used. A margin needs what an hour
+    or a million tokens fetches (`money.rent`, `money.token_price`), and counts the same hours.
     """
     if result.bill is None or not result.lines or SITE_POWER not in result.inputs:
         return None
