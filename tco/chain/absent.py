@@ -25,5 +25,5 @@ def why_absent(result: Result, metric: str) -> str:
         return next((note for note in result.notes if note.startswith((result.costless, "does not fit"))), "a chip alone has no cost")
     about = "performance per cost" if metric in RATIOS else metric
     said = next((note.partition(": ")[2] for note in result.notes if about in note.partition(": ")[0]), "")  # such as no finite number
-    usual = f"it is held against the cost of a baseline, and there is none: tco compare {result.scenario} BASELINE"
+    usual = "it is held against the cost of a baseline, and there is none here: `tco compare` names one"
     return said or (usual if metric in RATIOS else UNSTATED.get(metric, "the scenario does not state what it rests on"))

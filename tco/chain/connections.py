@@ -24,9 +24,6 @@ def design_network(inputs: Inputs, values: Values) -> Network:
     chip, (switch, port, radix) = f"parts.{inputs.system.chip}", switches_of(inputs, values)
     chips, design = values["cluster.chips"], network_design(inputs.system)
     ends, oversubscription = values.structure("cluster.chips"), values.structure("cluster.oversubscription")
-    if ends < inputs.system.chips * (1 - 1e-9):
-        world = f"one world of {inputs.system.id} has {inputs.system.chips:g} chips"
-        raise DataError(f"{values.input('cluster.chips').where}: cluster.chips is {ends:g}, but {world}; expected as many or more")
     tiers = tiers_of(inputs.system, design, ends, radix, oversubscription)
     split = port < values.structure(f"parts.{OPTICS[0]}.port_bandwidth")
     back = Plan(chips, values[f"{chip}.scale_out_bandwidth"], switch, tiers, design, design == "tor", split)
@@ -38,6 +35,16 @@ def design_network(inputs: Inputs, values: Values) -> Network:
         front = Plan(chips, frontend, switch, levels, "tor", shared, split, prefix="frontend-")
         network = summed(Network(tiers, [*network.lines, *scale_out_network(values, front).lines]))
     return network
+
+
+def refuse_less_than_a_world(inputs: Inputs, values: Values) -> None:
+    """Refuse a cluster of fewer chips than come together: those of a world, or of a block where optical switches join blocks."""
+    system, chips = inputs.system, values.structure("cluster.chips")
+    block = system.fabric.get("block")
+    least, what = (math.prod(block), "one block") if block else (system.chips, "one world")
+    if chips < least * (1 - 1e-9):
+        where = values.input("cluster.chips").where
+        raise DataError(f"{where}: cluster.chips is {chips:g}, but {what} of {system.id} has {least:g} chips; expected as many or more")
 
 
 def tiers_of(system: System, design: str, chips: float, radix: float, oversubscription: float) -> int:

@@ -23,7 +23,7 @@ from tco.chain.ages import Ages, ages_of
 from tco.chain.carbon import add_carbon
 from tco.chain.collect import collect
 from tco.chain.comparable import apart
-from tco.chain.connections import design_network
+from tco.chain.connections import design_network, refuse_less_than_a_world
 from tco.chain.inputs import HEADLINE_SYSTEM, Inputs, Scenario, load_scenario
 from tco.chain.metrics import METRICS
 from tco.chain.ownership import cost_of, notes_of, rebates_of, refuse_strangers
@@ -247,6 +247,7 @@ def owned(inputs: Inputs, values: Values) -> tuple[Bill | None, Network | None, 
     bill, network = None, None
     try:
         bill = bill_of_materials(inputs.system, values, inputs.catalogue, inputs.dies)
+        refuse_less_than_a_world(inputs, values)
         network = design_network(inputs, values)
         refuse_misfit(inputs.catalogue, inputs.perspective, inputs.system, inputs.owner)
         refuse_strangers(inputs, values, bill, network)

@@ -26,8 +26,10 @@ def unmoved(result: Result, paths: Iterable[str], settings: Mapping[str, Any], a
 
 def why_unmoved(path: str, result: Result, settings: Mapping[str, Any], ask: Ask) -> str:
     """Return why a setting moves nothing; nothing where it moves something, is what it would be anyway, or is not read and said to be so."""
-    if path not in result.inputs and path not in result.texts:
-        return "nothing in this answer reads it" if path in TEXTS else ""
+    if path in TEXTS and path not in result.texts:
+        return "nothing in this answer reads it"
+    if any(note.startswith(f"{path} is set") for note in result.notes):
+        return ""
     others = {other: setting for other, setting in settings.items() if other != path}
     try:
         if path not in TEXTS and moves(result, ask(others, structure=result.structure)):
