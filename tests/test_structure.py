@@ -59,7 +59,8 @@ def same(found, expected, tolerance):
 def test_every_input_moved_together_alone_and_in_the_trace(name):
     """Place 0 of each array is the scenario as it is, place i moves the i-th input; many and trace meet in all, and one by one where it is quick."""
     base = answer(name)
-    moved = {path: another(given) for path, given in base.inputs.items() if path != "workload.concurrency"}  # none is refused, many are held
+    refused = ("workload.concurrency", "rebates.credo-2021.vested")  # no requests, and more given back than is paid: but many are held
+    moved = {path: another(given) for path, given in base.inputs.items() if path not in refused}
     arrays = {path: np.full(len(moved) + 1, base.inputs[path].value, dtype=float) for path in moved}
     for place, path in enumerate(moved, 1):
         arrays[path][place] = moved[path]

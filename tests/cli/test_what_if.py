@@ -55,7 +55,8 @@ def test_a_plan_that_memory_no_longer_holds_gives_nothing_and_says_why():
         ("parts.gb200-gpu.hbm_bandwidth=4 TB/s", "tokens/s a user where workload.interactivity asks for 50: --set chooses another"),
         ("workload.ttft=0.1 s", "s where workload.ttft asks for 0.1: --set chooses another"),
         ("parts.trn3.tdp=1 kW", "parts.trn3.tdp is set, but nothing in this scenario rests on it"),
-        ("parts.optic-800g-dr8.reach=2 km", "parts.optic-800g-dr8.reach is set, but moves no metric here: "),
+        ("parts.optic-800g-dr8.reach=2 km", "parts.optic-800g-dr8.reach is set, but nothing in this scenario rests on it"),
+        ("performance.nvidia.hop_latency=1 us", "performance.nvidia.hop_latency is set, but moves no metric here: it is read but does not bind: "),
     ],
 )
 def test_what_it_does_not_move_or_no_longer_meets_is_said(setting, note):

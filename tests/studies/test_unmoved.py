@@ -79,7 +79,14 @@ def test_one_input_beside_another_has_a_note_of_its_own():
     assert "terms.rate is set" not in done.stderr
 
 
-CHIPS = {"trn3-nl72x2": "trn3", "trn3-nl32x2": "trn3", "trn2-nl16": "trn2", "tpuv7-cube64": "tpu-v7", "gb200-nvl72": "gb200-gpu", "mi300x-8": "mi300x"}
+CHIPS = {
+    "trn3-nl72x2": "trn3",
+    "trn3-nl32x2": "trn3",
+    "trn2-nl16": "trn2",
+    "tpuv7-cube64": "tpu-v7",
+    "gb200-nvl72": "gb200-gpu",
+    "mi300x-8": "mi300x",
+}
 
 
 @pytest.mark.parametrize("system", CHIPS)
