@@ -24,15 +24,13 @@ def holding(result: Result, settings: Mapping[str, str], what_if: Mapping[str, s
     """
     asked, same = {**settings, **what_if}, partial(ask, structure=result.structure)
     held, values = same(asked), inputs.values(as_number)
-    if held.plan is None or held.structure is None:
-        return held
-    need, have = memory_of(inputs, values, held)
-    if need > have:
-        reason = f"the plan that is held needs {need / GB:.1f} GB a chip, {have / GB:.1f} GB are usable: --set chooses another"
-        metrics = {name: None if name in PERFORMANCE else value for name, value in held.metrics.items()}
-        nothing = without_plan(inputs.kind, reason)
-        none = held.structure._replace(plan=None)
-        return replace(held, metrics=metrics, notes=[*held.notes, reason], serving=nothing, bounds={}, plan=None, structure=none)
+    if held.plan is not None and held.structure is not None:
+        need, have = memory_of(inputs, values, held)
+        if need > have:
+            reason = f"the plan that is held needs {need / GB:.1f} GB a chip, {have / GB:.1f} GB are usable: --set chooses another"
+            metrics = {name: None if name in PERFORMANCE else value for name, value in held.metrics.items()}
+            none, nothing = held.structure._replace(plan=None), without_plan(inputs.kind, reason)
+            return replace(held, metrics=metrics, notes=[*held.notes, reason], serving=nothing, bounds={}, plan=None, structure=none)
     decided = [
         path
         for path in what_if
@@ -60,6 +58,7 @@ def memory_of(inputs: Inputs, values: Values, held: Result) -> tuple[float, floa
 def missed(values: Values, held: Result) -> Iterator[str]:
     """Yield the targets that a plan which is held no longer meets."""
     for metric, path, more, unit in (("tokens_per_s_per_user", "workload.interactivity", 1, "tokens/s a user"), ("ttft_s", "workload.ttft", -1, "s")):
-        got, asked = held.metrics[metric], None if held.metrics[metric] is None else float(values[path])
+        got = held.metrics[metric]
+        asked = 0.0 if got is None else float(values[path])
         if got is not None and asked and more * got < more * asked * (1 - more * 1e-6):
             yield f"the plan that is held gives {got:.4g} {unit} where {path} asks for {asked:.4g}: --set chooses another"

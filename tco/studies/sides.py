@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from os.path import isfile
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from tco.chain.result import Result
 from tco.chain.scenario import evaluate
 from tco.foundation.errors import DataError, unknown
 from tco.studies.asking import catalogue_for
+from tco.studies.unmoved import unmoved
 
 Array = np.ndarray[Any, Any]
 
@@ -49,7 +51,9 @@ def side_of(name: str, data: Path | None, settings: Mapping[str, str], variant: 
     """Return a scenario by name, evaluated; settings that another scenario knows may say nothing to it."""
     catalogue = catalogue_for(name if isfile(name) else None, data)
     scenario = load_scenario(catalogue, name)
-    centre = evaluate(scenario, dict(settings), catalogue=catalogue, variant=variant)
+    ask = partial(evaluate, scenario, catalogue=catalogue, variant=variant)
+    centre = ask(dict(settings))
+    centre.notes += unmoved(centre, settings, settings, ask)
     return Side(catalogue, scenario, dict(settings), dict(variant), centre)
 
 
