@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tco.catalog.rows import ALTERNATIVE, COLUMNS, Attribute, Row, at_date, attribute, attributes, to_input
-from tco.foundation.errors import DataError, unknown
+from tco.foundation.errors import DataError, UnavailableError, unknown
 from tco.foundation.files import data_directory, is_folder, read_csv, read_toml, refuse_odd_files, scenario_directory
 from tco.foundation.provenance import Input, making
 from tco.foundation.stand_ins import WITHHELD
@@ -136,7 +136,7 @@ class Catalogue:
                     raise unknown("part", part, self.parts)
                 attribute("parts", name, f"parts.{part}")
                 where, others = self.folders[-1] / "parts", self.also_missing(part, name)
-                raise DataError(f"parts.{part}.{name} is missing in {where}; a missing value is never taken as zero{others}")
+                raise UnavailableError(f"parts.{part}.{name} is missing in {where}; a missing value is never taken as zero{others}")
             found = self._inputs[key] = self.chosen(rows, attribute("parts", name, rows[0].where), key[0], date)
         return found
 

@@ -98,6 +98,13 @@ PRICED = ("usd_per_million_output_tokens", "train_usd_per_trillion_tokens")  # w
 AGAINST_BASELINE = {"perf_per_tco_vs_baseline": "usd_per_million_output_tokens"}  # a ratio to another scenario -> the cost it is of
 
 
+def kinds_of(metric: str) -> frozenset[str]:
+    """Return the kinds of workload a metric may have a value for."""
+    if metric in TRAINING:
+        return frozenset({"training"})
+    return frozenset({"serving", "stated"}) if metric in PERFORMANCE else frozenset({"serving", "training", "stated"})
+
+
 def is_worse(metric: str, change: float) -> bool | None:
     """Say whether a change of a metric is for the worse; None where neither way is."""
     return None if metric in NEITHER else (change < 0) is (metric in MORE_IS_BETTER)

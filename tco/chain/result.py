@@ -104,6 +104,13 @@ class Result:
         write_atomically(Path(path), text + "\n")
 
     @property
+    def costless(self) -> str:
+        """Why it has no cost, in words; empty where it has one. Its notes say more."""
+        if self.metrics["tco_usd_per_chip_hour"] is not None:
+            return ""
+        return "does not fit its site" if any(note.startswith("does not fit: ") for note in self.notes) else "cannot be priced"
+
+    @property
     def axes(self) -> list[Axis]:
         """Where the axes of the plan lie on the fabric."""
         return self.serving.axes if self.serving else []

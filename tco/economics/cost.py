@@ -17,6 +17,7 @@ from tco.economics.site import (
     building_price,
     liquid_building_rate,
     rate_without_backup,
+    rented_power,
     sidecar_price,
     yearly_demand,
     yearly_energy,
@@ -343,7 +344,9 @@ def add_site(ledger: Ledger, values: Values, it_power: Any, tenure: str, holding
         ledger.yearly("site/building-upkeep", "upkeep", yearly_upkeep, building, "site.maintenance")
         ledger.yearly("site/staff", "staff", yearly_staff, it_power, "site.staff")
     else:
-        ledger.yearly("site/colocation", "building", yearly_rent, it_power, "site.colo_usd_per_kw_month")
+        with scope("site/colocation"):
+            let = it_power if holding.quoted_peak is None else rented_power(it_power, values["site.pue_peak"], holding.quoted_peak)
+        ledger.yearly("site/colocation", "building", yearly_rent, let, "site.colo_usd_per_kw_month")
     if holding.demand_charge:
         ledger.yearly("site/demand", "energy", yearly_demand, it_power, "site.pue_peak", "site.demand_charge")
     return ledger.yearly("site/energy", "energy", yearly_energy, it_power, "site.load_factor", "site.pue", "site.electricity_price")

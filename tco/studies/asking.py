@@ -66,9 +66,12 @@ def evaluate_each(
     A chip alone has no bill, and is refused where the answer is one (`priced`); racks that do not fit their site are unless `refuse` is false.
     Without `workload` no plan is searched: only what the chips cost is asked for. `what_if` replaces inputs with all that was decided held.
     """
+    from tco.catalog.systems import is_bare_chip
     from tco.chain.bills import without_bill
+    from tco.chain.inputs import Inputs, load_scenario
     from tco.chain.result import Result
     from tco.chain.scenario import evaluate
+    from tco.studies.unmoved import unmoved
 
     shared = catalogue_for(None, data)
     asked: list[Asked] = []
@@ -81,11 +84,20 @@ def evaluate_each(
             saved, asks, called = not is_of_today(result, shared), asked_of(result), result.scenario
         else:
             catalogue = catalogue_for(str(name), data) if isfile(name) else shared
-            result = evaluate(name, settings, plan, catalogue=catalogue, variant=variant, refuse=refuse, workload=workload, trace=trace)
+            how: Any = {"catalogue": catalogue, "variant": variant, "refuse": refuse, "workload": workload}
+
+            def ask(asked: Mapping[str, str], structure: Any = None, trace: bool = trace, name: Any = name, how: Any = how) -> Result:
+                return evaluate(name, asked, plan if structure is None else None, structure=structure, trace=trace, **how)
+
+            result = ask(settings)
+            result.notes += unmoved(result, settings, settings, ask)
             if what_if:
+                from tco.studies.holding import holding  # few ask what if
+
                 asks = {**settings, **what_if}
-                result = evaluate(name, asks, structure=result.structure, catalogue=catalogue, refuse=refuse, workload=workload, trace=trace)
-        if priced and result.bill is None:
+                inputs = Inputs(catalogue, load_scenario(catalogue, name), dict(asks), dict(variant or {}), result.structure)
+                result = holding(result, settings, what_if, inputs, ask)
+        if priced and result.bill is None and is_bare_chip(catalogue, result.system):
             raise without_bill(catalogue, result.system)
         asked.append(Asked(called, asks, catalogue, result, saved))
     return asked

@@ -68,6 +68,6 @@ def why_undrawable(asked: Asked) -> str | None:
         return "its rates are stated, not computed: nothing of them is drawn"
     if result.plan is None:
         return f"no plan meets the target even at the centre: {result.serving.reason if result.serving else ''}"
-    if result.metrics["tco_usd_per_chip_hour"] is None:
-        return "it does not fit its site"
+    if result.costless:
+        return f"it {result.costless}"
     return None if ranges_of(result) else "no input of it has a range"
