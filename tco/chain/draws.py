@@ -1,17 +1,15 @@
 """A scenario asked for many values of its inputs together: draws of a range, or the cases of a sweep.
 
-The structure is held, or decided anew in every draw: draws are then grouped by the structure they get, and each group is evaluated as
-arrays. Either way the axes of a plan are held or chosen among those near the best at the centre or the best at the far ends of the ranges,
-and its batch is solved for the target.
+Every draw decides its structure and takes the best plan for it: draws are grouped by the structure they get, and each group is evaluated as
+arrays. Or plan and structure are held. Either way the batch of a plan is solved for the target.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
-from zlib import crc32
 
 import numpy as np
 
@@ -27,11 +25,9 @@ from tco.foundation.errors import DataError
 from tco.foundation.provenance import Input
 from tco.foundation.values import Values, as_number
 from tco.hardware.bill import offers
-from tco.performance.serving.plans import ServingPlan
 
 Array = np.ndarray[Any, Any]
-NEAR = 0.1
-CORNERS = 4  # of the ranges, in each of which the best of all plans is a candidate too, and as many opposite ones
+PILOTS = 1024  # draws in which every plan is weighed; all others choose among those that are the best in one of them
 CELLS = 2**15  # numbers of one array: more no longer fit the cache, with fewer the calls cost more than the numbers
 
 
@@ -50,7 +46,7 @@ class Group(NamedTuple):
 
     draws: Array  # their places
     structure: Structure
-    plans: Any  # to choose among; none: that of the structure
+    plans: Any = None  # of serving that of every draw, of training those to choose among; none: that of the structure
 
 
 def evaluate_draws(
@@ -58,27 +54,23 @@ def evaluate_draws(
     set: Mapping[str, Any],  # noqa: A002 - as in `evaluate`
     *,
     structure: Structure | None = None,
-    replan: bool = False,
-    near: float = NEAR,
+    hold: bool = False,
     catalogue: Catalogue | None = None,
     variant: Mapping[str, str] | None = None,
 ) -> Draws:
-    """Evaluate a scenario for arrays of inputs, all of one length, each with the batch that meets the target.
+    """Evaluate a scenario for arrays of inputs, all of one length, each with its own structure, the best plan and the batch that meets the target.
 
-    The structure is that given, or that of the scenario with those of the settings that are one value. With `replan` every draw decides
-    its own, and takes the best of some plans: those whose rate at the centre is at most a share `near` below that of the best, and in serving
-    those that are the best where all inputs lie at the ends of their ranges.
+    With `hold` plan and structure are those of the scenario with those of the settings that are one value; a `structure` that is given is held.
     """
     catalogue = catalogue or load_catalogue()
     found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
-    if replan and structure is not None:
-        raise DataError("replan decides the structure anew in every draw: give the one or the other")
     chosen = dict((variant or {}) if structure is None else structure.variant_of(found.system, variant))
-    case = Case(catalogue, found, *parted(catalogue, found, set, chosen), chosen, near)
+    case = Case(catalogue, found, *parted(catalogue, found, set, chosen), chosen)
     if structure is not None:
-        return gathered(case, [Group(np.arange(case.count), structure, None)])
+        return gathered(case, [Group(np.arange(case.count), structure)])
     centre = case.answer({})
-    return gathered(case, list(grouped(case, centre)) if replan else [Group(np.arange(case.count), structure_in(centre), None)])
+    groups = [Group(np.arange(case.count), structure_in(centre))] if hold else grouped(case, centre)
+    return gathered(case, groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +82,15 @@ class Case:
     fixed: dict[str, Any]
     drawn: dict[str, tuple[Array, str]]  # with their units
     variant: dict[str, str]
-    near: float  # candidates have the best rate less this share, or more
 
     @property
     def count(self) -> int:
         """How many draws there are."""
         return len(next(iter(self.drawn.values()))[0])
 
-    def answer(self, settings: Mapping[str, Any]) -> Result:
+    def answer(self, settings: Mapping[str, Any], plan: Any = None) -> Result:
         """Evaluate one value of every input."""
-        return evaluate(self.scenario, {**self.fixed, **settings}, catalogue=self.catalogue, variant=self.variant)
+        return evaluate(self.scenario, {**self.fixed, **settings}, plan, catalogue=self.catalogue, variant=self.variant)
 
     def inputs(self, structure: Structure, draws: Array) -> Inputs:
         """Return the inputs of some draws on a structure."""
@@ -124,32 +115,44 @@ def parted(
 
 
 # ---------------------------------------------------------------- groups of one structure
-def grouped(case: Case, centre: Result) -> Iterator[Group]:
-    """Yield draws by the structure they get, each with the plans to choose among."""
+def grouped(case: Case, centre: Result) -> list[Group]:
+    """Return draws by the structure they get, with their plans."""
     held = structure_in(centre)
-    if centre.plan is None:
-        raise DataError(f"{case.scenario.name}: no plan at the centre to choose others near: {'; '.join(centre.notes)}")
     inputs = case.inputs(held, np.arange(case.count))
-    values = inputs.values(as_number)
-    decided = decisions(case, values, inputs, held)
-    table = np.stack([np.broadcast_to(column, case.count) for column in decided.values()]) if decided else np.zeros((1, case.count))
-    _, first, group = np.unique(table, axis=1, return_index=True, return_inverse=True)
-    far = plans_far(case, centre)
-    near = plans_near(case, centre, far)
-    for place, draw in enumerate(first):
-        parts = {name: held_part(inputs, name, int(decided[name][draw])) for name in decided if name in held.alternatives}
+    decided = decisions(case, inputs.values(as_number), inputs, held)
+    trains = inputs.kind == "training"
+    sized: dict[tuple[float, ...], tuple[Structure, Any]] = {}
+    found = []
+    for members in alike(decided, case.count):
+        draw = members[0]
+        parts = {name: held_part(inputs, name, int(column[draw])) for name, column in decided.items() if name in held.alternatives}
         read = {path: of_kind(held.readings[path], column[draw]) for path, column in decided.items() if path in held.readings}
-        members = np.flatnonzero(group.ravel() == place)
-        if all(isinstance(one, bool) or one == held.readings[path] for path, one in read.items()):
-            own = held._replace(alternatives={**held.alternatives, **parts}, readings={**held.readings, **read})
-            yield Group(members, own, near)
-            continue
-        moved = {path for path, one in read.items() if not isinstance(one, bool) and one != held.readings[path]}
-        which = moved if moved <= case.drawn.keys() else case.drawn.keys()  # another size: other plans, near the best at its own centre
-        answer = case.answer({path: (float(case.drawn[path][0][draw]), case.drawn[path][1]) for path in which})
-        other = structure_in(answer)
-        own = other._replace(alternatives={**other.alternatives, **parts}, readings={**other.readings, **read})
-        yield Group(members, own, plans_near(case, answer, far) if answer.plan is not None else None)
+        size = tuple(one for one in read.values() if not isinstance(one, bool))
+        if size not in sized:
+            settings = resized(case, held, read, draw)
+            plans = plans_trained(case, settings) if trains else None
+            answer = case.answer(settings, plans[0] if plans else None if trains else centre.plan) if settings else centre
+            sized[size] = structure_in(answer), plans
+        own, plans = sized[size]
+        own = own._replace(alternatives={**own.alternatives, **parts}, readings={**own.readings, **read})
+        found.append(Group(members, own, plans))
+    return served(case, centre, decided, found) if inputs.kind == "serving" else found
+
+
+def alike(decided: Mapping[str, Array], count: int) -> list[Array]:
+    """Return the places of draws for which the same was decided."""
+    if not decided:
+        return [np.arange(count)]
+    table = np.stack([np.broadcast_to(column, count) for column in decided.values()])
+    _, group = np.unique(table, axis=1, return_inverse=True)
+    return [np.flatnonzero(group.ravel() == place) for place in range(group.max() + 1)]
+
+
+def resized(case: Case, held: Structure, read: Mapping[str, float], draw: int) -> dict[str, tuple[float, str]]:
+    """Return the settings under which a draw has sizes of its own, such as another number of chips; none where they are those that are held."""
+    moved = {path for path, one in read.items() if not isinstance(one, bool) and one != held.readings[path]}
+    which = moved if moved <= case.drawn.keys() else case.drawn.keys()
+    return {path: (float(case.drawn[path][0][draw]), case.drawn[path][1]) for path in which} if moved else {}
 
 
 def structure_in(answer: Result) -> Structure:
@@ -183,47 +186,57 @@ def of_kind(reading: float, found: Any) -> float:
     return bool(found) if isinstance(reading, bool) else float(found)
 
 
-def plans_near(case: Case, answer: Result, far: Any) -> Any:
-    """Return the plans whose rate is near that of the best one, and in serving those of `far` that it may have."""
-    if isinstance(answer.plan, ServingPlan):
-        from tco.performance.serving.each import candidates
+# ---------------------------------------------------------------- plans of draws
+def plans_trained(case: Case, settings: Mapping[str, Any]) -> list[Any]:
+    """Return the quickest plans of a training job at its centre, on as many chips as the settings say."""
+    from tco.performance.training.each import candidates
 
-        return candidates(answer.serving.choices, case.near, far)  # type: ignore[union-attr]
-    from tco.performance.training.each import candidates as quickest
-
-    inputs = Inputs(case.catalogue, case.scenario, case.fixed, case.variant, answer.structure)
+    inputs = Inputs(case.catalogue, case.scenario, {**case.fixed, **settings}, case.variant)
     job, reached, _ = job_on(inputs, inputs.values(as_number))
-    return quickest(job, reached, answer.metrics["step_s"], case.near)
+    return candidates(job, reached)
 
 
-def plans_far(case: Case, centre: Result) -> Any:
-    """Return the plans that are the best where all inputs lie at the ends of their ranges; none where every plan is a candidate, and in training."""
-    if case.near >= 1 or not isinstance(centre.plan, ServingPlan) or not (ends := far_ends(case, centre)):
-        return None
-    from tco.performance.serving.each import candidates, plan_of_each
+def served(case: Case, centre: Result, decided: Mapping[str, Array], groups: list[Group]) -> list[Group]:
+    """Return groups with the plan of each draw; draws that differ in nothing that serving decides by are weighed together, whatever else they get."""
+    from tco.performance.serving.each import distinct, every_plan, put_together
 
-    inputs = replace(case, drawn=ends).inputs(structure_in(centre), np.arange(2 * CORNERS))
-    values = inputs.values(as_row)
-    return plan_of_each(*server_of(inputs, values), values, candidates(centre.serving.choices, 1.0))  # type: ignore[union-attr]
+    inputs = Inputs(case.catalogue, case.scenario, case.fixed, case.variant)
+    values = inputs.values(as_number)
+    every = every_plan(*server_of(inputs, values), values)
+    WORKLOADS[inputs.kind](inputs, values, centre.plan)
+    read = inputs.readings.keys()
+    structure_of = {int(draw): group.structure for group in groups for draw in group.draws}
+    pilots = np.zeros(case.count, dtype=bool)
+    pilots[np.linspace(0, case.count - 1, min(case.count, PILOTS)).astype(int)] = True
+    parts = alike({path: many for path, many in decided.items() if path in read}, case.count)
+
+    def weighed(which: Array, plans: Any) -> list[tuple[Array, Any]]:
+        """Return the best of some plans for some of the draws."""
+        found = []
+        for part in parts:
+            members, size = part[which[part]], max(CELLS // rows_of(plans), 1)
+            for start in range(0, len(members), size):
+                piece = members[start : start + size]
+                found.append((piece, best_plans(case.inputs(structure_of[int(part[0])], piece), plans)))
+        return found
+
+    found = weighed(pilots, every)
+    if not pilots.all():
+        found += weighed(~pilots, distinct([plans for _, plans in found]))
+    return [group._replace(plans=put_together(found)) for group in groups]
 
 
-def far_ends(case: Case, answer: Result) -> dict[str, tuple[Array, str]]:
-    """Return corners of what is drawn: every input with a range at its low or its high, and in the opposite corner at the other end.
+def best_plans(inputs: Inputs, plans: Any) -> Any:
+    """Return the best of some plans for each draw."""
+    from tco.performance.serving.each import plan_of_each
 
-    Which end is a matter of the input's path, so that the plans found there are the same whatever is drawn. An input that decides how many
-    of something there are stays as it is.
-    """
-    held, found = structure_in(answer).readings, {}
-    for path, (_, unit) in case.drawn.items():
-        given = answer.inputs.get(path)
-        if given is None:
-            continue
-        low, high = given.low, given.high
-        if low is None or high is None or not isinstance(held.get(path, True), bool):
-            low = high = given.value
-        side = np.array([crc32(path.encode()) >> corner & 1 for corner in range(CORNERS)], dtype=bool)
-        found[path] = np.where(np.concatenate([side, ~side]), high, low), unit
-    return found
+    rows = inputs.values(as_row)
+    return plan_of_each(*server_of(inputs, rows), rows, plans)
+
+
+def rows_of(plans: Any) -> int:
+    """Return how many plans are weighed at once."""
+    return max(len(plans.decode.chips), len(plans.prefill.chips))
 
 
 # ---------------------------------------------------------------- arrays in pieces
@@ -234,12 +247,11 @@ def gathered(case: Case, groups: list[Group]) -> Draws:
     structure_of = np.zeros(case.count, dtype=int)
     for number, group in enumerate(groups):
         structure_of[group.draws] = number
-        size = max(CELLS // rows_of(group.plans), 1)
-        for start in range(0, len(group.draws), size):
-            piece = group.draws[start : start + size]
+        for start in range(0, len(group.draws), CELLS):
+            piece = group.draws[start : start + CELLS]
             inputs = case.inputs(group.structure, piece)
             values = inputs.values(as_number)
-            workload, meets[piece], sequences[piece] = WORK[inputs.kind](inputs, values, group)
+            workload, meets[piece], sequences[piece] = WORK[inputs.kind](inputs, values, group._replace(draws=piece))
             for name, value in run(inputs, values, None, workload).metrics.items():
                 if value is not None and name in metrics:
                     found = metrics[name]
@@ -249,24 +261,15 @@ def gathered(case: Case, groups: list[Group]) -> Draws:
     return Draws(metrics, meets, None if np.isnan(sequences).all() else sequences, [group.structure for group in groups], structure_of)
 
 
-def rows_of(plans: Any) -> int:
-    """Return how many plans are weighed at once."""
-    return max(len(plans.decode.chips), len(plans.prefill.chips)) if isinstance(plans, ServingPlan) else 1
-
-
 def serving_of_draws(inputs: Inputs, values: Values, group: Group) -> tuple[Any, Any, Any]:
     """Return what draws serve, whether they meet the targets, and the sequences of each attention group."""
-    from tco.performance.serving.each import meets_targets, plan_held, plan_of_each
+    from tco.performance.serving.each import meets_targets, part_of, plan_held
     from tco.performance.serving.result import evaluated
 
-    if group.structure.plan is None:
+    if group.plans is None and group.structure.plan is None:
         return without_plan(inputs.kind, "the structure holds no plan"), False, np.nan
     machine, model = server_of(inputs, values)
-    if group.plans is None:
-        plan = plan_held(machine, model, values, group.structure.plan)
-    else:
-        rows = inputs.values(as_row)
-        plan = plan_of_each(*server_of(inputs, rows), rows, group.plans)
+    plan = plan_held(machine, model, values, group.structure.plan) if group.plans is None else part_of(group.plans, group.draws)
     found = evaluated(machine, model, values, plan)
     return found, meets_targets(machine, values, found), plan.decode.sequences
 
@@ -275,10 +278,11 @@ def training_of_draws(inputs: Inputs, values: Values, group: Group) -> tuple[Any
     """Return what draws train, whether memory suffices, and nothing of attention groups."""
     from tco.performance.training.each import train_each
 
-    if group.structure.plan is None:
+    plans = group.plans or [group.structure.plan]
+    if plans == [None]:
         return without_plan(inputs.kind, "the structure holds no plan"), False, np.nan
     job, reached, formats = job_on(inputs, values)
-    return *train_each(job, reached, formats, group.plans or [group.structure.plan]), np.nan
+    return *train_each(job, reached, formats, plans), np.nan
 
 
 def stated_of_draws(inputs: Inputs, values: Values, group: Group) -> tuple[Any, Any, Any]:
