@@ -6,7 +6,7 @@ arrays. Or plan and structure are held. Either way the batch of a plan is solved
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +28,7 @@ from tco.hardware.bill import offers
 
 Array = np.ndarray[Any, Any]
 PILOTS = 1024  # draws in which every plan is weighed; all others choose among those that are the best in one of them
+LOOKED_AT = 3  # draws of a training job that no plan fits, whose own plans are searched
 CELLS = 2**15  # numbers of one array: more no longer fit the cache, with fewer the calls cost more than the numbers
 
 
@@ -92,6 +93,10 @@ class Case:
         """Evaluate one value of every input."""
         return evaluate(self.scenario, {**self.fixed, **settings}, plan, catalogue=self.catalogue, variant=self.variant)
 
+    def at(self, draw: int, paths: Iterable[str]) -> dict[str, tuple[float, str]]:
+        """Return some inputs as they are in one draw."""
+        return {path: (float(self.drawn[path][0][draw]), self.drawn[path][1]) for path in paths}
+
     def inputs(self, structure: Structure, draws: Array) -> Inputs:
         """Return the inputs of some draws on a structure."""
         some = {path: (many[draws], unit) for path, (many, unit) in self.drawn.items()}
@@ -120,23 +125,34 @@ def grouped(case: Case, centre: Result) -> list[Group]:
     held = structure_in(centre)
     inputs = case.inputs(held, np.arange(case.count))
     decided = decisions(case, inputs.values(as_number), inputs, held)
-    trains = inputs.kind == "training"
-    sized: dict[tuple[float, ...], tuple[Structure, Any]] = {}
+    work = readings_of_work(case, centre)
+    jobs: dict[tuple[float, ...], list[Any]] = {}
+    sized: dict[tuple[float, ...], Structure] = {}
     found = []
     for members in alike(decided, case.count):
-        draw = members[0]
+        draw, plans = members[0], None
         parts = {name: held_part(inputs, name, int(column[draw])) for name, column in decided.items() if name in held.alternatives}
         read = {path: of_kind(held.readings[path], column[draw]) for path, column in decided.items() if path in held.readings}
-        size = tuple(one for one in read.values() if not isinstance(one, bool))
-        if size not in sized:
-            settings = resized(case, held, read, draw)
-            plans = plans_trained(case, settings) if trains else None
-            answer = case.answer(settings, plans[0] if plans else None if trains else centre.plan) if settings else centre
-            sized[size] = structure_in(answer), plans
-        own, plans = sized[size]
+        size = {path: one for path, one in read.items() if not isinstance(one, bool)}
+        settings = resized(case, held, size, draw)
+        if inputs.kind == "training":
+            job = tuple(one for path, one in size.items() if path in work)
+            plans = jobs[job] = jobs.get(job) or plans_trained(case, settings)
+        key = tuple(size.values())
+        if key not in sized:
+            known = plans[0] if plans else centre.plan if inputs.kind == "serving" else None
+            sized[key] = structure_in(case.answer(settings, known) if settings else centre)
+        own = sized[key]
         own = own._replace(alternatives={**own.alternatives, **parts}, readings={**own.readings, **read})
         found.append(Group(members, own, plans))
-    return served(case, centre, decided, found) if inputs.kind == "serving" else found
+    return served(case, {path: many for path, many in decided.items() if path in work}, found) if inputs.kind == "serving" else found
+
+
+def readings_of_work(case: Case, centre: Result) -> set[str]:
+    """Return the inputs that decide structure and that what the chips do rests on."""
+    inputs = Inputs(case.catalogue, case.scenario, case.fixed, case.variant)
+    WORKLOADS[inputs.kind](inputs, inputs.values(as_number), centre.plan)
+    return {*inputs.readings}
 
 
 def alike(decided: Mapping[str, Array], count: int) -> list[Array]:
@@ -148,11 +164,12 @@ def alike(decided: Mapping[str, Array], count: int) -> list[Array]:
     return [np.flatnonzero(group.ravel() == place) for place in range(group.max() + 1)]
 
 
-def resized(case: Case, held: Structure, read: Mapping[str, float], draw: int) -> dict[str, tuple[float, str]]:
+def resized(case: Case, held: Structure, size: Mapping[str, float], draw: int) -> dict[str, tuple[float, str]]:
     """Return the settings under which a draw has sizes of its own, such as another number of chips; none where they are those that are held."""
-    moved = {path for path, one in read.items() if not isinstance(one, bool) and one != held.readings[path]}
-    which = moved if moved <= case.drawn.keys() else case.drawn.keys()
-    return {path: (float(case.drawn[path][0][draw]), case.drawn[path][1]) for path in which} if moved else {}
+    moved = {path for path, one in size.items() if one != held.readings[path]}
+    if not moved:
+        return {}
+    return case.at(draw, moved if moved <= case.drawn.keys() else case.drawn.keys())
 
 
 def structure_in(answer: Result) -> Structure:
@@ -188,7 +205,7 @@ def of_kind(reading: float, found: Any) -> float:
 
 # ---------------------------------------------------------------- plans of draws
 def plans_trained(case: Case, settings: Mapping[str, Any]) -> list[Any]:
-    """Return the quickest plans of a training job at its centre, on as many chips as the settings say."""
+    """Return the quickest plans of a training job under some settings, all else at its centre."""
     from tco.performance.training.each import candidates
 
     inputs = Inputs(case.catalogue, case.scenario, {**case.fixed, **settings}, case.variant)
@@ -196,19 +213,26 @@ def plans_trained(case: Case, settings: Mapping[str, Any]) -> list[Any]:
     return candidates(job, reached)
 
 
-def served(case: Case, centre: Result, decided: Mapping[str, Array], groups: list[Group]) -> list[Group]:
+def plans_of_missed(case: Case, group: Group, missed: Array) -> list[Any]:
+    """Return the quickest plans where some draws of a training job that none of their group's plans fits lie; none in serving, where all were weighed."""
+    if not isinstance(group.plans, list):
+        return []
+    some = missed[np.linspace(0, len(missed) - 1, min(len(missed), LOOKED_AT)).astype(int)]
+    found = dict.fromkeys(plan for draw in some for plan in plans_trained(case, case.at(draw, case.drawn)))
+    return [plan for plan in found if plan not in group.plans]
+
+
+def served(case: Case, decided: Mapping[str, Array], groups: list[Group]) -> list[Group]:
     """Return groups with the plan of each draw; draws that differ in nothing that serving decides by are weighed together, whatever else they get."""
     from tco.performance.serving.each import distinct, every_plan, put_together
 
     inputs = Inputs(case.catalogue, case.scenario, case.fixed, case.variant)
     values = inputs.values(as_number)
     every = every_plan(*server_of(inputs, values), values)
-    WORKLOADS[inputs.kind](inputs, values, centre.plan)
-    read = inputs.readings.keys()
     structure_of = {int(draw): group.structure for group in groups for draw in group.draws}
     pilots = np.zeros(case.count, dtype=bool)
     pilots[np.linspace(0, case.count - 1, min(case.count, PILOTS)).astype(int)] = True
-    parts = alike({path: many for path, many in decided.items() if path in read}, case.count)
+    parts = alike(decided, case.count)
 
     def weighed(which: Array, plans: Any) -> list[tuple[Array, Any]]:
         """Return the best of some plans for some of the draws."""
@@ -245,7 +269,8 @@ def gathered(case: Case, groups: list[Group]) -> Draws:
     metrics: dict[str, Array | None] = dict.fromkeys(METRICS)
     meets, sequences = np.zeros(case.count, dtype=bool), np.full(case.count, np.nan)
     structure_of = np.zeros(case.count, dtype=int)
-    for number, group in enumerate(groups):
+    every = list(groups)
+    for number, group in enumerate(every):  # which grows by draws that have to look further
         structure_of[group.draws] = number
         for start in range(0, len(group.draws), CELLS):
             piece = group.draws[start : start + CELLS]
@@ -258,7 +283,10 @@ def gathered(case: Case, groups: list[Group]) -> Draws:
                     if found is None:
                         found = metrics[name] = np.full(case.count, np.nan)
                     found[piece] = value
-    return Draws(metrics, meets, None if np.isnan(sequences).all() else sequences, [group.structure for group in groups], structure_of)
+        missed = group.draws[~meets[group.draws]]
+        if number < len(groups) and len(missed) and (further := plans_of_missed(case, group, missed)):
+            every.append(Group(missed, group.structure, further))
+    return Draws(metrics, meets, None if np.isnan(sequences).all() else sequences, [group.structure for group in every], structure_of)
 
 
 def serving_of_draws(inputs: Inputs, values: Values, group: Group) -> tuple[Any, Any, Any]:
