@@ -150,7 +150,7 @@ def structured(asked: Asked, fixed: Fixed, centre: Mapping[str, Any], axes: Many
 
 def decided_by(asked: Asked, fixed: Fixed, axes: Many, structure: Structure, answer: Settled) -> dict[str, tuple[Array, float]]:
     """Return what decides structure and follows the axes, in every case and as it was decided."""
-    case = Case(asked.catalogue, asked.scenario, parted(fixed)[0], dict(axes), dict(structure.variant), 0.0)
+    case = Case(asked.catalogue, asked.scenario, parted(fixed)[0], dict(axes), dict(structure.variant))
     inputs = case.inputs(structure, np.arange(case.count))
     values = inputs.values(as_number)
     found: dict[str, tuple[Array, float]] = {}
@@ -188,7 +188,7 @@ def on_structure(asked: Asked, fixed: Fixed, axes: Many, drawn: Drawing | None, 
     else:
         near = asked.plan == "near" and result.plan is not None
         structure = None if near else result.structure
-        many = evaluate_draws(asked.scenario, settings, structure=structure, replan=near, catalogue=asked.catalogue)
+        many = evaluate_draws(asked.scenario, settings, structure=structure, catalogue=asked.catalogue)
         made, meets = many.metrics, many.meets & np.ones(len(group), dtype=bool)
     if not answer.fits:
         made = {name: None if any(word in name for word in OF_THE_SITE) else many for name, many in made.items()}
