@@ -41,7 +41,7 @@ def add_bands(frontier: Frontier, hold: bool) -> None:
     """Draw the inputs of a frontier at each of its points, those of both pools one system."""
     if not frontier.points or frontier.held is None:
         return
-    pool, plan = frontier.decode, frontier.held
+    pool, plan, frontier.hold = frontier.decode, frontier.held, hold
     drawn = drawable_of(pool.scenario, pool.catalogue, pool.settings, pool.result, hold)
     if not drawn.ranges:
         frontier.unsure = "no input of it has a range"
