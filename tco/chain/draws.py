@@ -22,6 +22,7 @@ from tco.chain.settings import given_of
 from tco.chain.structure import Structure
 from tco.chain.workloads import WORKLOADS, job_on, server_of, without_plan
 from tco.foundation.errors import DataError
+from tco.foundation.finite import finite
 from tco.foundation.provenance import Input
 from tco.foundation.values import Values, as_number
 from tco.hardware.bill import offers
@@ -50,6 +51,7 @@ class Group(NamedTuple):
     plans: Any = None  # of serving that of every draw, of training those to choose among; none: that of the structure
 
 
+@finite
 def evaluate_draws(
     scenario: str | Path | Scenario,
     set: Mapping[str, Any],  # noqa: A002 - as in `evaluate`

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tco.economics.finance import yearly_upkeep
 from tco.economics.flows import Flow, Terms, chip_hour
 from tco.economics.goodput import Failing
@@ -139,8 +141,9 @@ class Cost(NamedTuple):
     utilisation: Any
 
     def used(self, per_chip_hour: Any) -> Any:
-        """Return the cost of a used chip-hour for a cost per calendar hour."""
-        return used_chip_hour(per_chip_hour, self.goodput, self.utilisation)
+        """Return the cost of a used chip-hour for a cost per calendar hour; none of many values where nothing makes progress."""
+        goodput = np.where(self.goodput > 0, self.goodput, np.nan) if isinstance(self.goodput, np.ndarray) else self.goodput
+        return used_chip_hour(per_chip_hour, goodput, self.utilisation)
 
 
 class Ledger:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.foundation.errors import DataError, UsageError
+from tco.foundation.finite import finite
 from tco.foundation.files import data_directory
 
 if TYPE_CHECKING:
@@ -218,6 +219,7 @@ def state_at(name: str | Path | Result, data: Path | None, settings: Mapping[str
     return state_of(result)
 
 
+@finite
 def frontier(
     scenarios: Sequence[str],
     prefill: Sequence[str] = (),

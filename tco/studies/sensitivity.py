@@ -16,6 +16,7 @@ import numpy as np
 from tco.chain.draws import CELLS
 from tco.chain.metrics import AGAINST_BASELINE
 from tco.foundation.errors import DataError, UsageError
+from tco.foundation.finite import finite
 from tco.foundation.provenance import SOURCED, Input
 from tco.studies.drivers import CENTRE, flips_of
 from tco.studies.knowing import narrowing
@@ -98,6 +99,7 @@ class Sensitivity(NamedTuple):
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
+@finite
 def sensitivity(
     scenario: str,
     metric: str,
@@ -134,7 +136,7 @@ def sensitivity(
         flips, pairs = flips_of(moves.ranges, ways, moves.together), pairs_that_flip(moves.ranges, ways, moves.together)
     swings = sorted((swing_of(ranged[path], way, ratio, flips.get(path)) for path, way in ways.items()), key=rank)
     drivers = drivers_of(sides, read, swings, sobol, seed) if sobol else {}
-    return Sensitivity(metric, sides, hold, finite(next(iter(ways.values()))[CENTRE]), swings, drivers, moves.shares(), pairs)
+    return Sensitivity(metric, sides, hold, ended(next(iter(ways.values()))[CENTRE]), swings, drivers, moves.shares(), pairs)
 
 
 def has_range(given: Input) -> bool:
@@ -153,12 +155,12 @@ def swing_of(given: Input, way: Array, ratio: bool, flips_at: float | None) -> S
     if low == high or abs(high - low) <= ROUNDING * abs(centre):
         high = low
     still = low == high or bool(np.isnan(way).all())
-    swing = 0.0 if still else finite(high - low)
+    swing = 0.0 if still else ended(high - low)
     meets = [end == end and not (ratio and end == 0) for end in (low, high)]
-    return Swing(given, finite(low), finite(high), meets[0], meets[1], swing, flips_at)
+    return Swing(given, ended(low), ended(high), meets[0], meets[1], swing, flips_at)
 
 
-def finite(value: float) -> float | None:
+def ended(value: float) -> float | None:
     """Return a number; none of what is none, or has no end."""
     return float(value) if np.isfinite(value) else None
 

@@ -18,6 +18,7 @@ from tco.chain.comparable import apart
 from tco.chain.draws import CELLS, Draws
 from tco.chain.metrics import METRICS, MORE_IS_BETTER, PERFORMANCE, RATIOS
 from tco.foundation.errors import DataError
+from tco.foundation.finite import finite
 from tco.studies.asking import Asked, compared, evaluate_each
 from tco.studies.drawable import Drawable, drawable
 from tco.studies.ranges import Array, Dice, Range, ranges_of
@@ -63,6 +64,7 @@ class Uncertainty(NamedTuple):
         return pd.DataFrame(self.sample.metrics | {"meets_the_target": self.sample.meets})
 
 
+@finite
 def uncertainty(
     scenario: str | Path,
     baseline: str | Path | None = None,
