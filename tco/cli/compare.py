@@ -68,7 +68,7 @@ def compare(
     held = pairs(what_if, "--what-if")
     asked = evaluate_each(scenarios or HEADLINE, given.data, wanted, refuse=False, what_if=held)
     base, results = compared([one.result for one in asked], baseline)
-    halls, sure = halls_of(results), ranges_of(asked, base, ranges, given.texts["hold"])
+    halls, sure = halls_of(results), ranges_of(asked, base, ranges, given.texts["hold"] or bool(held))
     names, verdict = [one.name for one in asked], verdict_of(results, base, sure)
     given.emit(
         Answer(

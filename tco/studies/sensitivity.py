@@ -18,10 +18,10 @@ from tco.chain.metrics import AGAINST_BASELINE
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.finite import finite
 from tco.foundation.provenance import SOURCED, Input
-from tco.studies.drivers import CENTRE, flips_of
+from tco.studies.drivers import flips_of
 from tco.studies.knowing import narrowing
 from tco.studies.pairs import Pair, pairs_that_flip
-from tco.studies.plans import Moves, decides
+from tco.studies.plans import Moves, decides, ratio_or_own
 from tco.studies.ranges import range_of
 from tco.studies.sides import Array, Side, joined, sides_of
 from tco.studies.sobol import Indices, design, indices
@@ -136,7 +136,8 @@ def sensitivity(
         flips, pairs = flips_of(moves.ranges, ways, moves.together), pairs_that_flip(moves.ranges, ways, moves.together)
     swings = sorted((swing_of(ranged[path], way, ratio, flips.get(path)) for path, way in ways.items()), key=rank)
     drivers = drivers_of(sides, read, swings, sobol, seed) if sobol else {}
-    return Sensitivity(metric, sides, hold, ended(next(iter(ways.values()))[CENTRE]), swings, drivers, moves.shares(), pairs)
+    centre = ratio_or_own([np.array([np.nan if (value := side.centre.metrics[read]) is None else value]) for side in sides])
+    return Sensitivity(metric, sides, hold, ended(float(centre[0])), swings, drivers, moves.shares(), pairs)
 
 
 def has_range(given: Input) -> bool:
