@@ -127,34 +127,24 @@ def grouped(case: Case, centre: Result) -> list[Group]:
     held = structure_in(centre)
     inputs = case.inputs(held, np.arange(case.count))
     decided = decisions(case, inputs.values(as_number), inputs, held)
-    work = readings_of_work(case, centre)
-    jobs: dict[tuple[float, ...], list[Any]] = {}
-    sized: dict[tuple[float, ...], Structure] = {}
+    jobs: dict[tuple[Any, ...], list[Any]] = {}
+    sized: dict[tuple[float, ...], tuple[Structure, Any]] = {}
     found = []
     for members in alike(decided, case.count):
-        draw, plans = members[0], None
+        draw = members[0]
         parts = {name: held_part(inputs, name, int(column[draw])) for name, column in decided.items() if name in held.alternatives}
         read = {path: of_kind(held.readings[path], column[draw]) for path, column in decided.items() if path in held.readings}
         size = {path: one for path, one in read.items() if not isinstance(one, bool)}
-        settings = resized(case, held, size, draw)
-        if inputs.kind == "training":
-            job = tuple(one for path, one in size.items() if path in work)
-            plans = jobs[job] = jobs.get(job) or plans_trained(case, settings)
         key = tuple(size.values())
         if key not in sized:
+            settings = resized(case, held, size, draw)
+            plans = plans_trained(case, settings, jobs) if inputs.kind == "training" else None
             known = plans[0] if plans else centre.plan if inputs.kind == "serving" else None
-            sized[key] = structure_in(case.answer(settings, known) if settings else centre)
-        own = sized[key]
+            sized[key] = structure_in(case.answer(settings, known) if settings else centre), plans
+        own, plans = sized[key]
         own = own._replace(alternatives={**own.alternatives, **parts}, readings={**own.readings, **read})
         found.append(Group(members, own, plans))
-    return served(case, {path: many for path, many in decided.items() if path in work}, found) if inputs.kind == "serving" else found
-
-
-def readings_of_work(case: Case, centre: Result) -> set[str]:
-    """Return the inputs that decide structure and that what the chips do rests on."""
-    inputs = Inputs(case.catalogue, case.scenario, case.fixed, case.variant)
-    WORKLOADS[inputs.kind](inputs, inputs.values(as_number), centre.plan)
-    return {*inputs.readings}
+    return served(case, centre, decided, found) if inputs.kind == "serving" else found
 
 
 def alike(decided: Mapping[str, Array], count: int) -> list[Array]:
@@ -206,13 +196,16 @@ def of_kind(reading: float, found: Any) -> float:
 
 
 # ---------------------------------------------------------------- plans of draws
-def plans_trained(case: Case, settings: Mapping[str, Any]) -> list[Any]:
-    """Return the quickest plans of a training job under some settings, all else at its centre."""
+def plans_trained(case: Case, settings: Mapping[str, Any], known: dict[tuple[Any, ...], list[Any]]) -> list[Any]:
+    """Return the quickest plans of a training job under some settings, all else at its centre: those `known` of a job of its size, or those of a search."""
     from tco.performance.training.each import candidates
 
     inputs = Inputs(case.catalogue, case.scenario, {**case.fixed, **settings}, case.variant)
     job, reached, _ = job_on(inputs, inputs.values(as_number))
-    return candidates(job, reached)
+    size = job.chips, job.batch, job.length
+    if size not in known:
+        known[size] = candidates(job, reached)
+    return known[size]
 
 
 def plans_of_missed(case: Case, group: Group, missed: Array) -> list[Any]:
@@ -220,11 +213,11 @@ def plans_of_missed(case: Case, group: Group, missed: Array) -> list[Any]:
     if not isinstance(group.plans, list):
         return []
     some = missed[np.linspace(0, len(missed) - 1, min(len(missed), LOOKED_AT)).astype(int)]
-    found = dict.fromkeys(plan for draw in some for plan in plans_trained(case, case.at(draw, case.drawn)))
+    found = dict.fromkeys(plan for draw in some for plan in plans_trained(case, case.at(draw, case.drawn), {}))
     return [plan for plan in found if plan not in group.plans]
 
 
-def served(case: Case, decided: Mapping[str, Array], groups: list[Group]) -> list[Group]:
+def served(case: Case, centre: Result, decided: Mapping[str, Array], groups: list[Group]) -> list[Group]:
     """Return groups with the plan of each draw; draws that differ in nothing that serving decides by are weighed together, whatever else they get."""
     from tco.performance.serving.each import distinct, every_plan, put_together
 
@@ -234,7 +227,8 @@ def served(case: Case, decided: Mapping[str, Array], groups: list[Group]) -> lis
     structure_of = {int(draw): group.structure for group in groups for draw in group.draws}
     pilots = np.zeros(case.count, dtype=bool)
     pilots[np.linspace(0, case.count - 1, min(case.count, PILOTS)).astype(int)] = True
-    parts = alike(decided, case.count)
+    WORKLOADS[inputs.kind](inputs, values, centre.plan)
+    parts = alike({path: many for path, many in decided.items() if path in inputs.readings}, case.count)
 
     def weighed(which: Array, plans: Any) -> list[tuple[Array, Any]]:
         """Return the best of some plans for some of the draws."""

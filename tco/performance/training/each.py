@@ -12,7 +12,7 @@ from tco.performance.training.plans import Plan
 from tco.performance.training.result import TrainingResult, train
 from tco.performance.training.search import search
 
-MOST = 24  # candidates
+MOST = 12  # candidates
 
 
 def candidates(job: Job, practice: Practice) -> list[Plan]:
