@@ -78,7 +78,9 @@ SHARED: dict[str, tuple[Any, Any]] = {
         Annotated[
             bool,
             typer.Option(
-                "--hold/--replan", help="Hold plan and structure as they are at the point; left out: each draw chooses its own.", rich_help_panel=WHAT_IF
+                "--hold/--replan",
+                help="Hold plan and structure as they are at the point; left out: each draw chooses its own.",
+                rich_help_panel=WHAT_IF,
             ),
         ],
         False,

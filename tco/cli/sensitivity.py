@@ -20,7 +20,9 @@ def sensitivity(
     baseline: Annotated[
         str | None, typer.Option("--baseline", metavar="SCENARIO", help="What a ratio is held against, gb200-nvl72 unless named.")
     ] = None,
-    sobol: Annotated[bool, typer.Option("--sobol", help="Add Sobol indices: shares of the variance with all inputs drawn together, the plan held (--hold).")] = False,
+    sobol: Annotated[
+        bool, typer.Option("--sobol", help="Add Sobol indices: shares of the variance with all inputs drawn together, the plan held (--hold).")
+    ] = False,
     samples: Annotated[int, typer.Option("--samples", metavar="N", help="Rows of a Sobol sample, a power of two.")] = 1024,
     seed: Annotated[int, typer.Option("--seed", metavar="S", min=0, help="Of the sample.")] = 0,
 ) -> None:

@@ -40,7 +40,7 @@ def uncertainty_document(found: Uncertainty) -> dict[str, Any]:
         "baseline": None if found.baseline is None else found.baseline.name,
         "samples": len(sample.meets),
         "seed": found.seed,
-        "plan": plan_words(found),
+        "replan": not found.hold,
         "metrics": figures(found),
         "point": {name: number(value) for name, value in result.metrics.items()},
         "probability_better_than_baseline": share(sample.better),

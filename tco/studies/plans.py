@@ -27,9 +27,7 @@ class Moves:
     def __init__(self, sides: Sequence[Side], metric: str, seed: int, hold: bool) -> None:
         self.metric = metric
         self.dice = Dice(sides[0].catalogue, seed, 0, DRAWS)
-        self.sides = [
-            moved(drawable_of(side.scenario, side.catalogue, side.settings, side.centre, hold, side.variant), self.dice) for side in sides
-        ]
+        self.sides = [moved(drawable_of(side.scenario, side.catalogue, side.settings, side.centre, hold, side.variant), self.dice) for side in sides]
         self.ranges: dict[str, Range] = {path: one for side in reversed(self.sides) for path, one in side.ranges.items()}
 
     def ways(self) -> dict[str, Array]:

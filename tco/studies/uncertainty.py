@@ -213,7 +213,9 @@ def why_endless(metric: str, many: Array) -> str:
     missed = percent_words(float((~np.isfinite(known)).mean()))
     if metric in RATIOS:
         return f"only the baseline misses the target in {missed} of the draws, where the ratio has no end"
-    return f"in {missed} of the draws it has no value, and they lie beyond its worse end" + (": no plan meets the target" if metric in PERFORMANCE else "")
+    return f"in {missed} of the draws it has no value, and they lie beyond its worse end" + (
+        ": no plan meets the target" if metric in PERFORMANCE else ""
+    )
 
 
 def percent_words(share: float) -> str:

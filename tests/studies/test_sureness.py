@@ -29,7 +29,9 @@ def test_ranges_are_those_of_the_study(name):
     study = tco.uncertainty(name, GB200, samples=DRAWS, seed=SEED).sample
     for metric in ("tco_usd_per_chip_hour", COST, RATIO):
         whole, ours = spread(metric, study.metrics[metric]), FOUND[name].range(metric)
-        assert {at: ours[at] for at in ("p10", "p50", "p90")} == {at: one if one is None else pytest.approx(one, rel=1e-3) for at in ("p10", "p50", "p90") for one in [whole[at]]}, metric
+        assert {at: ours[at] for at in ("p10", "p50", "p90")} == {
+            at: one if one is None else pytest.approx(one, rel=1e-3) for at in ("p10", "p50", "p90") for one in [whole[at]]
+        }, metric
         assert ("reason" in ours) == (None in ours.values())
     assert FOUND[name].probability == share(study.better)
     assert FOUND[name].meets == share(study.meets)

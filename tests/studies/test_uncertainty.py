@@ -165,7 +165,11 @@ def test_two_seeds_agree_within_their_errors():
     away = []
     for name, many in one.metrics.items():
         if np.nanstd(np.where(np.isfinite(many), many, np.nan)) > 0:
-            first, second, error = (spread(name, many), spread(name, other.metrics[name]), [error_of_spread(name, one.metrics[name]) for one in (one, other)])
+            first, second, error = (
+                spread(name, many),
+                spread(name, other.metrics[name]),
+                [error_of_spread(name, one.metrics[name]) for one in (one, other)],
+            )
             known = [at for at in ("p10", "p50", "p90") if first[at] is not None and second[at] is not None and error[0][at]]
             away += [(first[at] - second[at]) / np.hypot(error[0][at], error[1][at]) for at in known]
     assert np.abs(away).max() < 5
@@ -187,7 +191,15 @@ def test_the_errors_are_those_of_normal_draws():
 def test_a_miss_is_a_loss_and_lies_beyond_the_worse_end():
     """Three draws of ten miss: costs have no end above, rates none below, and a ratio is zero, without end, or a tie that does not count."""
     cost = np.array([1.0, 2, 3, 4, 5, 6, 7, np.nan, np.nan, np.nan])
-    assert spread(COST, cost) == {"p5": pytest.approx(1.45), "p10": pytest.approx(1.9), "p50": 5.5, "p90": None, "p95": None, "mean": None, "sd": None}
+    assert spread(COST, cost) == {
+        "p5": pytest.approx(1.45),
+        "p10": pytest.approx(1.9),
+        "p50": 5.5,
+        "p90": None,
+        "p95": None,
+        "mean": None,
+        "sd": None,
+    }
     rate = spread("output_tokens_per_s_per_chip", cost)
     assert (rate["p5"], rate["p10"], rate["p50"], rate["p90"]) == (None, None, pytest.approx(2.5), pytest.approx(6.1))
     found = ratios(np.array([4.0, 4, np.nan, np.nan]), np.array([2.0, np.nan, 2, np.nan]))

@@ -23,7 +23,9 @@ def tornado_figure(found: Sensitivity, width: float = WIDE) -> str:
     """Return the bars of the inputs that move the metric most, the strongest first."""
     metric, value = METRICS[found.metric], found.centre
     if value is None:
-        raise DataError(f"{found.sides[0].scenario.name}: {found.metric} has no value with every input at its own, so there is no middle to draw from")
+        raise DataError(
+            f"{found.sides[0].scenario.name}: {found.metric} has no value with every input at its own, so there is no middle to draw from"
+        )
     moving = [one for one in found.swings if one.swing != 0]
     shown = moving[:SHOWN]
     said = "; ".join(f"{one.given.path} {end_words(one.at_low, one.meets_low)} to {end_words(one.at_high, one.meets_high)}" for one in shown)

@@ -60,7 +60,9 @@ def put_together(found: Sequence[tuple[Any, ServingPlan]]) -> ServingPlan:
     def axis(*parts: Any) -> Any:
         return np.concatenate(parts)[order]
 
-    decode, prefill = (kind._make(map(axis, *phase)) for kind, phase in ((DecodePlan, [one.decode for one in plans]), (PrefillPlan, [one.prefill for one in plans])))
+    decode, prefill = (
+        kind._make(map(axis, *phase)) for kind, phase in ((DecodePlan, [one.decode for one in plans]), (PrefillPlan, [one.prefill for one in plans]))
+    )
     return ServingPlan(decode, prefill, None if plans[0].engines is None else axis(*(one.engines for one in plans)))
 
 

@@ -176,6 +176,8 @@ def on_structure(asked: Asked, fixed: Fixed, axes: Many, drawn: Drawing | None, 
     if drawn is not None:
         ranges = {path: one for path, one in ranges_of(result).items() if path in drawn.paths and path not in settings}
         thrown = settings_of(ranges, {path: drawn.dice.places(one)[drawn.places[group]] for path, one in ranges.items()})
+        if asked.plan != "near":  # what decides structure stays as it is where that is held: a plan is one of so many chips
+            thrown = {path: (np.full(len(group), ranges[path].value) if ranges[path].steps else many, unit) for path, (many, unit) in thrown.items()}
         settings |= thrown
         inputs = {path: many for path, (many, _) in thrown.items()}
     if not axes and not inputs:
