@@ -197,7 +197,7 @@ def of_kind(reading: float, found: Any) -> float:
 
 # ---------------------------------------------------------------- plans of draws
 def plans_trained(case: Case, settings: Mapping[str, Any], known: dict[tuple[Any, ...], list[Any]]) -> list[Any]:
-    """Return the quickest plans of a training job under some settings, all else at its centre: those `known` of a job of its size, or those of a search."""
+    """Return the quickest plans of a training job under some settings: those `known` of a job of its size, or those of a search."""
     from tco.performance.training.each import candidates
 
     inputs = Inputs(case.catalogue, case.scenario, {**case.fixed, **settings}, case.variant)
@@ -209,7 +209,7 @@ def plans_trained(case: Case, settings: Mapping[str, Any], known: dict[tuple[Any
 
 
 def plans_of_missed(case: Case, group: Group, missed: Array) -> list[Any]:
-    """Return the quickest plans where some draws of a training job that none of their group's plans fits lie; none in serving, where all were weighed."""
+    """Return the quickest plans of draws of a training job that no plan of their group fits; none in serving, where all were weighed."""
     if not isinstance(group.plans, list):
         return []
     some = missed[np.linspace(0, len(missed) - 1, min(len(missed), LOOKED_AT)).astype(int)]

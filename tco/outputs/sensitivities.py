@@ -9,7 +9,6 @@ import numpy as np
 from tco.chain.metrics import METRICS
 from tco.foundation.provenance import SOURCED, Input
 from tco.foundation.units import convert
-from tco.outputs.document import number
 from tco.outputs.ranges import turn_words
 from tco.outputs.table import Table, significant
 from tco.studies.pairs import Pair
@@ -201,7 +200,7 @@ def end_words(value: float | None, meets: bool) -> str:
 def bar(one: Swing, centre: float, farthest: float) -> str:
     """Return the bar of an input: how far either end lies from the middle, to the left if below."""
     marks = [" "] * HALF + ["│"] + [" "] * HALF
-    ends = [(end - centre, mark) for end, mark in ((one.at_low, "░"), (one.at_high, "█")) if end is not None and centre == centre]
+    ends = [(end - centre, mark) for end, mark in ((one.at_low, "░"), (one.at_high, "█")) if end is not None and not np.isnan(centre)]
     for away, mark in sorted(ends, key=lambda end: -abs(end[0])):
         for step in range(1, round(abs(away) / (farthest or 1.0) * HALF) + 1):
             marks[HALF + (step if away > 0 else -step)] = mark

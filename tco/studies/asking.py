@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.foundation.errors import DataError, UsageError
-from tco.foundation.finite import finite
 from tco.foundation.files import data_directory
+from tco.foundation.finite import finite
 
 if TYPE_CHECKING:
     from tco.chain.result import Result

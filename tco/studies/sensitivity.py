@@ -157,7 +157,7 @@ def swing_of(given: Input, way: Array, ratio: bool, flips_at: float | None) -> S
         high = low
     still = low == high or bool(np.isnan(way).all())
     swing = 0.0 if still else ended(high - low)
-    meets = [end == end and not (ratio and end == 0) for end in (low, high)]
+    meets = [not np.isnan(end) and not (ratio and end == 0) for end in (low, high)]
     return Swing(given, ended(low), ended(high), meets[0], meets[1], swing, flips_at)
 
 

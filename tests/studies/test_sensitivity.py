@@ -18,11 +18,11 @@ from tco.outputs.sensitivities import GROUPS, HEADER, sensitivity_document, sens
 from tco.studies.asking import HEADLINE, evaluate_each
 from tco.studies.beliefs import P95
 from tco.studies.drawable import drawable
-from tco.studies.drivers import CENTRE, places_of
+from tco.studies.drivers import CENTRE
 from tco.studies.knowing import first_order, narrowing
 from tco.studies.moving import valued
 from tco.studies.pairs import pairs_that_flip
-from tco.studies.ranges import Dice, Range, range_of, settings_of
+from tco.studies.ranges import Dice, Range, settings_of
 from tco.studies.sensitivity import sensitivity, spread
 from tco.studies.sureness import sureness_of
 from tests.cli import document

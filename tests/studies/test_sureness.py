@@ -8,7 +8,6 @@ import pytest
 import tco
 from tco.studies.asking import HEADLINE, evaluate_each
 from tco.studies.beliefs import P95, PERT
-from tco.studies.drawable import drawable
 from tco.studies.drawing import DRAWS, SEED
 from tco.studies.drivers import drivers_of, flips_of, on_both, one_at_a_time, places_of, ways
 from tco.studies.ranges import Range, ranges_of

@@ -60,16 +60,15 @@ def put_together(found: Sequence[tuple[Any, ServingPlan]]) -> ServingPlan:
     def axis(*parts: Any) -> Any:
         return np.concatenate(parts)[order]
 
-    decode, prefill = (
-        kind._make(map(axis, *phase)) for kind, phase in ((DecodePlan, [one.decode for one in plans]), (PrefillPlan, [one.prefill for one in plans]))
-    )
+    decode = DecodePlan(*map(axis, *(one.decode for one in plans)))
+    prefill = PrefillPlan(*map(axis, *(one.prefill for one in plans)))
     return ServingPlan(decode, prefill, None if plans[0].engines is None else axis(*(one.engines for one in plans)))
 
 
 def part_of(plans: ServingPlan, places: Any) -> ServingPlan:
     """Return the plans of some of many values."""
-    decode, prefill = (part._make(axis[places] for axis in part) for part in (plans.decode, plans.prefill))
-    return ServingPlan(decode, prefill, None if plans.engines is None else plans.engines[places])
+    decode, prefill = ([axis[places] for axis in part] for part in (plans.decode, plans.prefill))
+    return ServingPlan(DecodePlan(*decode), PrefillPlan(*prefill), None if plans.engines is None else plans.engines[places])
 
 
 def plan_held(machine: Machine, model: Architecture, values: Readable, plan: ServingPlan) -> ServingPlan:
