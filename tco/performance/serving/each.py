@@ -53,12 +53,12 @@ def distinct(found: Sequence[ServingPlan]) -> ServingPlan:
 
 
 def put_together(found: Sequence[tuple[Any, ServingPlan]]) -> ServingPlan:
-    """Return the plans of values in their order, of pieces that say which values they are of."""
+    """Return the plans of values in their order, of pieces that say which values they are of; a plan that is the same for all of a piece is one."""
     order = np.argsort(np.concatenate([places for places, _ in found]))
     plans = [plan for _, plan in found]
 
     def axis(*parts: Any) -> Any:
-        return np.concatenate(parts)[order]
+        return np.concatenate([np.broadcast_to(part, len(places)) for part, (places, _) in zip(parts, found, strict=True)])[order]
 
     decode = DecodePlan(*map(axis, *(one.decode for one in plans)))
     prefill = PrefillPlan(*map(axis, *(one.prefill for one in plans)))
