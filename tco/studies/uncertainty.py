@@ -229,7 +229,7 @@ def quantiles(many: Array, at: Array) -> Array:
     place = at * (len(many) - 1)
     low, high = ranked[np.floor(place).astype(int)], ranked[np.ceil(place).astype(int)]
     found = np.interp(place, np.arange(len(many)), np.where(np.isfinite(ranked), ranked, 0.0))
-    return np.where(np.isfinite(low) & np.isfinite(high), found, np.where(np.isfinite(low), high, low))
+    return np.asarray(np.where(np.isfinite(low) & np.isfinite(high), found, np.where(np.isfinite(low), high, low)))
 
 
 def share(which: Array | None) -> float | None:
