@@ -56,6 +56,9 @@ def add_bands(frontier: Frontier, hold: bool) -> None:
             held = plan._replace(decode=repeated(plan.decode, part), prefill=repeated(plan.prefill, part))
             drawn = replace(drawn, structure=drawn.structure._replace(plan=held))
         frontier.bands += bands_in(evaluated(drawn, settings, asked[part]), len(asked[part]))
+    if not hold:  # so few draws are weighed with every plan, as those of a comparison are
+        for place in (place for place, point in enumerate(frontier.points) if point.chosen):
+            (frontier.bands[place],) = bands_in(evaluated(drawn, settings, asked[place : place + 1]), 1)
 
 
 def repeated(plan: Any, part: slice) -> Any:
