@@ -88,7 +88,7 @@ def test_each_input_moves_alone():
     assert costs["b"].tolist() == [17, 26, 62]
     both = on_both(lines, costs, {"b": np.array([20.0, 40, 60])})
     ratios = {path: theirs / own for path, (own, theirs) in both.items()}
-    names = drivers_of(lines, ratios, lambda places: np.ones(len(places["a"])))
+    names = drivers_of(lines, ratios, lambda places: np.ones(len(next(iter(places.values())))))
     assert [one.path for one in names] == ["a", "b"]
     assert names[0].swing == pytest.approx(40 / 38 - 40 / 23)
 
