@@ -1,17 +1,15 @@
 """A scenario asked for many values of its inputs together: draws of a range, or the cases of a sweep.
 
-The structure is held, or decided anew in every draw: draws are then grouped by the structure they get, and each group is evaluated as
-arrays. Either way the axes of a plan are held or chosen among those near the best at the centre or the best at the far ends of the ranges,
-and its batch is solved for the target.
+Every draw decides its structure and takes the best plan for it: draws are grouped by the structure they get, and each group is evaluated as
+arrays. Or plan and structure are held. Either way the batch of a plan is solved for the target.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
-from zlib import crc32
 
 import numpy as np
 
@@ -24,14 +22,14 @@ from tco.chain.settings import given_of
 from tco.chain.structure import Structure
 from tco.chain.workloads import WORKLOADS, job_on, server_of, without_plan
 from tco.foundation.errors import DataError
+from tco.foundation.finite import finite
 from tco.foundation.provenance import Input
 from tco.foundation.values import Values, as_number
 from tco.hardware.bill import offers
-from tco.performance.serving.plans import ServingPlan
 
 Array = np.ndarray[Any, Any]
-NEAR = 0.1
-CORNERS = 4  # of the ranges, in each of which the best of all plans is a candidate too, and as many opposite ones
+PILOTS = 1024  # draws in which every plan is weighed; all others choose among those that are the best in one of them
+LOOKED_AT = 3  # draws of a training job that no plan fits, whose own plans are searched
 CELLS = 2**15  # numbers of one array: more no longer fit the cache, with fewer the calls cost more than the numbers
 
 
@@ -50,35 +48,32 @@ class Group(NamedTuple):
 
     draws: Array  # their places
     structure: Structure
-    plans: Any  # to choose among; none: that of the structure
+    plans: Any = None  # of serving that of every draw, of training those to choose among; none: that of the structure
 
 
+@finite
 def evaluate_draws(
     scenario: str | Path | Scenario,
     set: Mapping[str, Any],  # noqa: A002 - as in `evaluate`
     *,
     structure: Structure | None = None,
-    replan: bool = False,
-    near: float = NEAR,
+    hold: bool = False,
     catalogue: Catalogue | None = None,
     variant: Mapping[str, str] | None = None,
 ) -> Draws:
-    """Evaluate a scenario for arrays of inputs, all of one length, each with the batch that meets the target.
+    """Evaluate a scenario for arrays of inputs, all of one length, each with its own structure, the best plan and the batch that meets the target.
 
-    The structure is that given, or that of the scenario with those of the settings that are one value. With `replan` every draw decides
-    its own, and takes the best of some plans: those whose rate at the centre is at most a share `near` below that of the best, and in serving
-    those that are the best where all inputs lie at the ends of their ranges.
+    With `hold` plan and structure are those of the scenario with those of the settings that are one value; a `structure` that is given is held.
     """
     catalogue = catalogue or load_catalogue()
     found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
-    if replan and structure is not None:
-        raise DataError("replan decides the structure anew in every draw: give the one or the other")
     chosen = dict((variant or {}) if structure is None else structure.variant_of(found.system, variant))
-    case = Case(catalogue, found, *parted(catalogue, found, set, chosen), chosen, near)
+    case = Case(catalogue, found, *parted(catalogue, found, set, chosen), chosen)
     if structure is not None:
-        return gathered(case, [Group(np.arange(case.count), structure, None)])
+        return gathered(case, [Group(np.arange(case.count), structure)])
     centre = case.answer({})
-    return gathered(case, list(grouped(case, centre)) if replan else [Group(np.arange(case.count), structure_in(centre), None)])
+    groups = [Group(np.arange(case.count), structure_in(centre))] if hold else grouped(case, centre)
+    return gathered(case, groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +85,19 @@ class Case:
     fixed: dict[str, Any]
     drawn: dict[str, tuple[Array, str]]  # with their units
     variant: dict[str, str]
-    near: float  # candidates have the best rate less this share, or more
 
     @property
     def count(self) -> int:
         """How many draws there are."""
         return len(next(iter(self.drawn.values()))[0])
 
-    def answer(self, settings: Mapping[str, Any]) -> Result:
+    def answer(self, settings: Mapping[str, Any], plan: Any = None) -> Result:
         """Evaluate one value of every input."""
-        return evaluate(self.scenario, {**self.fixed, **settings}, catalogue=self.catalogue, variant=self.variant)
+        return evaluate(self.scenario, {**self.fixed, **settings}, plan, catalogue=self.catalogue, variant=self.variant)
+
+    def at(self, draw: int, paths: Iterable[str]) -> dict[str, tuple[float, str]]:
+        """Return some inputs as they are in one draw."""
+        return {path: (float(self.drawn[path][0][draw]), self.drawn[path][1]) for path in paths}
 
     def inputs(self, structure: Structure, draws: Array) -> Inputs:
         """Return the inputs of some draws on a structure."""
@@ -124,32 +122,46 @@ def parted(
 
 
 # ---------------------------------------------------------------- groups of one structure
-def grouped(case: Case, centre: Result) -> Iterator[Group]:
-    """Yield draws by the structure they get, each with the plans to choose among."""
+def grouped(case: Case, centre: Result) -> list[Group]:
+    """Return draws by the structure they get, with their plans."""
     held = structure_in(centre)
-    if centre.plan is None:
-        raise DataError(f"{case.scenario.name}: no plan at the centre to choose others near: {'; '.join(centre.notes)}")
     inputs = case.inputs(held, np.arange(case.count))
-    values = inputs.values(as_number)
-    decided = decisions(case, values, inputs, held)
-    table = np.stack([np.broadcast_to(column, case.count) for column in decided.values()]) if decided else np.zeros((1, case.count))
-    _, first, group = np.unique(table, axis=1, return_index=True, return_inverse=True)
-    far = plans_far(case, centre)
-    near = plans_near(case, centre, far)
-    for place, draw in enumerate(first):
-        parts = {name: held_part(inputs, name, int(decided[name][draw])) for name in decided if name in held.alternatives}
+    decided = decisions(case, inputs.values(as_number), inputs, held)
+    jobs: dict[tuple[Any, ...], list[Any]] = {}
+    sized: dict[tuple[float, ...], tuple[Structure, Any]] = {}
+    found = []
+    for members in alike(decided, case.count):
+        draw = members[0]
+        parts = {name: held_part(inputs, name, int(column[draw])) for name, column in decided.items() if name in held.alternatives}
         read = {path: of_kind(held.readings[path], column[draw]) for path, column in decided.items() if path in held.readings}
-        members = np.flatnonzero(group.ravel() == place)
-        if all(isinstance(one, bool) or one == held.readings[path] for path, one in read.items()):
-            own = held._replace(alternatives={**held.alternatives, **parts}, readings={**held.readings, **read})
-            yield Group(members, own, near)
-            continue
-        moved = {path for path, one in read.items() if not isinstance(one, bool) and one != held.readings[path]}
-        which = moved if moved <= case.drawn.keys() else case.drawn.keys()  # another size: other plans, near the best at its own centre
-        answer = case.answer({path: (float(case.drawn[path][0][draw]), case.drawn[path][1]) for path in which})
-        other = structure_in(answer)
-        own = other._replace(alternatives={**other.alternatives, **parts}, readings={**other.readings, **read})
-        yield Group(members, own, plans_near(case, answer, far) if answer.plan is not None else None)
+        size = {path: one for path, one in read.items() if not isinstance(one, bool)}
+        key = tuple(size.values())
+        if key not in sized:
+            settings = resized(case, held, size, draw)
+            plans = plans_trained(case, settings, jobs) if inputs.kind == "training" else None
+            known = plans[0] if plans else centre.plan if inputs.kind == "serving" else None
+            sized[key] = structure_in(case.answer(settings, known) if settings else centre), plans
+        own, plans = sized[key]
+        own = own._replace(alternatives={**own.alternatives, **parts}, readings={**own.readings, **read})
+        found.append(Group(members, own, plans))
+    return served(case, centre, decided, found) if inputs.kind == "serving" else found
+
+
+def alike(decided: Mapping[str, Array], count: int) -> list[Array]:
+    """Return the places of draws for which the same was decided."""
+    if not decided:
+        return [np.arange(count)]
+    table = np.stack([np.broadcast_to(column, count) for column in decided.values()])
+    _, group = np.unique(table, axis=1, return_inverse=True)
+    return [np.flatnonzero(group.ravel() == place) for place in range(group.max() + 1)]
+
+
+def resized(case: Case, held: Structure, size: Mapping[str, float], draw: int) -> dict[str, tuple[float, str]]:
+    """Return the settings under which a draw has sizes of its own, such as another number of chips; none where they are those that are held."""
+    moved = {path for path, one in size.items() if one != held.readings[path]}
+    if not moved:
+        return {}
+    return case.at(draw, moved if moved <= case.drawn.keys() else case.drawn.keys())
 
 
 def structure_in(answer: Result) -> Structure:
@@ -183,47 +195,68 @@ def of_kind(reading: float, found: Any) -> float:
     return bool(found) if isinstance(reading, bool) else float(found)
 
 
-def plans_near(case: Case, answer: Result, far: Any) -> Any:
-    """Return the plans whose rate is near that of the best one, and in serving those of `far` that it may have."""
-    if isinstance(answer.plan, ServingPlan):
-        from tco.performance.serving.each import candidates
+# ---------------------------------------------------------------- plans of draws
+def plans_trained(case: Case, settings: Mapping[str, Any], known: dict[tuple[Any, ...], list[Any]]) -> list[Any]:
+    """Return the quickest plans of a training job under some settings: those `known` of a job of its size, or those of a search."""
+    from tco.performance.training.each import candidates
 
-        return candidates(answer.serving.choices, case.near, far)  # type: ignore[union-attr]
-    from tco.performance.training.each import candidates as quickest
-
-    inputs = Inputs(case.catalogue, case.scenario, case.fixed, case.variant, answer.structure)
+    inputs = Inputs(case.catalogue, case.scenario, {**case.fixed, **settings}, case.variant)
     job, reached, _ = job_on(inputs, inputs.values(as_number))
-    return quickest(job, reached, answer.metrics["step_s"], case.near)
+    size = job.chips, job.batch, job.length
+    if size not in known:
+        known[size] = candidates(job, reached)
+    return known[size]
 
 
-def plans_far(case: Case, centre: Result) -> Any:
-    """Return the plans that are the best where all inputs lie at the ends of their ranges; none where every plan is a candidate, and in training."""
-    if case.near >= 1 or not isinstance(centre.plan, ServingPlan) or not (ends := far_ends(case, centre)):
-        return None
-    from tco.performance.serving.each import candidates, plan_of_each
-
-    inputs = replace(case, drawn=ends).inputs(structure_in(centre), np.arange(2 * CORNERS))
-    values = inputs.values(as_row)
-    return plan_of_each(*server_of(inputs, values), values, candidates(centre.serving.choices, 1.0))  # type: ignore[union-attr]
+def plans_of_missed(case: Case, group: Group, missed: Array) -> list[Any]:
+    """Return the quickest plans of draws of a training job that no plan of their group fits; none in serving, where all were weighed."""
+    if not isinstance(group.plans, list):
+        return []
+    some = missed[np.linspace(0, len(missed) - 1, min(len(missed), LOOKED_AT)).astype(int)]
+    found = dict.fromkeys(plan for draw in some for plan in plans_trained(case, case.at(draw, case.drawn), {}))
+    return [plan for plan in found if plan not in group.plans]
 
 
-def far_ends(case: Case, answer: Result) -> dict[str, tuple[Array, str]]:
-    """Return corners of what is drawn: every input with a range at its low or its high, and in the opposite corner at the other end.
+def served(case: Case, centre: Result, decided: Mapping[str, Array], groups: list[Group]) -> list[Group]:
+    """Return groups with the plan of each draw; draws that differ in nothing that serving decides by are weighed together, whatever else they get."""
+    from tco.performance.serving.each import distinct, every_plan, put_together
 
-    Which end is a matter of the input's path, so that the plans found there are the same whatever is drawn. An input that decides how many
-    of something there are stays as it is.
-    """
-    held, found = structure_in(answer).readings, {}
-    for path, (_, unit) in case.drawn.items():
-        given = answer.inputs.get(path)
-        if given is None:
-            continue
-        low, high = given.low, given.high
-        if low is None or high is None or not isinstance(held.get(path, True), bool):
-            low = high = given.value
-        side = np.array([crc32(path.encode()) >> corner & 1 for corner in range(CORNERS)], dtype=bool)
-        found[path] = np.where(np.concatenate([side, ~side]), high, low), unit
-    return found
+    inputs = Inputs(case.catalogue, case.scenario, case.fixed, case.variant)
+    values = inputs.values(as_number)
+    every = every_plan(*server_of(inputs, values), values)
+    structure_of = {int(draw): group.structure for group in groups for draw in group.draws}
+    pilots = np.zeros(case.count, dtype=bool)
+    pilots[np.linspace(0, case.count - 1, min(case.count, PILOTS)).astype(int)] = True
+    WORKLOADS[inputs.kind](inputs, values, centre.plan)
+    parts = alike({path: many for path, many in decided.items() if path in inputs.readings}, case.count)
+
+    def weighed(which: Array, plans: Any) -> list[tuple[Array, Any]]:
+        """Return the best of some plans for some of the draws."""
+        found = []
+        for part in parts:
+            members, size = part[which[part]], max(CELLS // rows_of(plans), 1)
+            for start in range(0, len(members), size):
+                piece = members[start : start + size]
+                found.append((piece, best_plans(case.inputs(structure_of[int(part[0])], piece), plans)))
+        return found
+
+    found = weighed(pilots, every)
+    if not pilots.all():
+        found += weighed(~pilots, distinct([plans for _, plans in found]))
+    return [group._replace(plans=put_together(found)) for group in groups]
+
+
+def best_plans(inputs: Inputs, plans: Any) -> Any:
+    """Return the best of some plans for each draw."""
+    from tco.performance.serving.each import plan_of_each
+
+    rows = inputs.values(as_row)
+    return plan_of_each(*server_of(inputs, rows), rows, plans)
+
+
+def rows_of(plans: Any) -> int:
+    """Return how many plans are weighed at once."""
+    return max(len(plans.decode.chips), len(plans.prefill.chips))
 
 
 # ---------------------------------------------------------------- arrays in pieces
@@ -232,41 +265,35 @@ def gathered(case: Case, groups: list[Group]) -> Draws:
     metrics: dict[str, Array | None] = dict.fromkeys(METRICS)
     meets, sequences = np.zeros(case.count, dtype=bool), np.full(case.count, np.nan)
     structure_of = np.zeros(case.count, dtype=int)
-    for number, group in enumerate(groups):
+    every = list(groups)
+    for number, group in enumerate(every):  # which grows by draws that have to look further
         structure_of[group.draws] = number
-        size = max(CELLS // rows_of(group.plans), 1)
-        for start in range(0, len(group.draws), size):
-            piece = group.draws[start : start + size]
+        for start in range(0, len(group.draws), CELLS):
+            piece = group.draws[start : start + CELLS]
             inputs = case.inputs(group.structure, piece)
             values = inputs.values(as_number)
-            workload, meets[piece], sequences[piece] = WORK[inputs.kind](inputs, values, group)
+            workload, meets[piece], sequences[piece] = WORK[inputs.kind](inputs, values, group._replace(draws=piece))
             for name, value in run(inputs, values, None, workload).metrics.items():
                 if value is not None and name in metrics:
                     found = metrics[name]
                     if found is None:
                         found = metrics[name] = np.full(case.count, np.nan)
                     found[piece] = value
-    return Draws(metrics, meets, None if np.isnan(sequences).all() else sequences, [group.structure for group in groups], structure_of)
-
-
-def rows_of(plans: Any) -> int:
-    """Return how many plans are weighed at once."""
-    return max(len(plans.decode.chips), len(plans.prefill.chips)) if isinstance(plans, ServingPlan) else 1
+        missed = group.draws[~meets[group.draws]]
+        if number < len(groups) and len(missed) and (further := plans_of_missed(case, group, missed)):
+            every.append(Group(missed, group.structure, further))
+    return Draws(metrics, meets, None if np.isnan(sequences).all() else sequences, [group.structure for group in every], structure_of)
 
 
 def serving_of_draws(inputs: Inputs, values: Values, group: Group) -> tuple[Any, Any, Any]:
     """Return what draws serve, whether they meet the targets, and the sequences of each attention group."""
-    from tco.performance.serving.each import meets_targets, plan_held, plan_of_each
+    from tco.performance.serving.each import meets_targets, part_of, plan_held
     from tco.performance.serving.result import evaluated
 
-    if group.structure.plan is None:
+    if group.plans is None and group.structure.plan is None:
         return without_plan(inputs.kind, "the structure holds no plan"), False, np.nan
     machine, model = server_of(inputs, values)
-    if group.plans is None:
-        plan = plan_held(machine, model, values, group.structure.plan)
-    else:
-        rows = inputs.values(as_row)
-        plan = plan_of_each(*server_of(inputs, rows), rows, group.plans)
+    plan = plan_held(machine, model, values, group.structure.plan) if group.plans is None else part_of(group.plans, group.draws)
     found = evaluated(machine, model, values, plan)
     return found, meets_targets(machine, values, found), plan.decode.sequences
 
@@ -275,10 +302,11 @@ def training_of_draws(inputs: Inputs, values: Values, group: Group) -> tuple[Any
     """Return what draws train, whether memory suffices, and nothing of attention groups."""
     from tco.performance.training.each import train_each
 
-    if group.structure.plan is None:
+    plans = group.plans or [group.structure.plan]
+    if plans == [None]:
         return without_plan(inputs.kind, "the structure holds no plan"), False, np.nan
     job, reached, formats = job_on(inputs, values)
-    return *train_each(job, reached, formats, group.plans or [group.structure.plan]), np.nan
+    return *train_each(job, reached, formats, plans), np.nan
 
 
 def stated_of_draws(inputs: Inputs, values: Values, group: Group) -> tuple[Any, Any, Any]:

@@ -26,7 +26,7 @@ from tco.chain.collect import collect
 from tco.chain.comparable import apart
 from tco.chain.connections import design_network, refuse_less_than_a_world
 from tco.chain.inputs import HEADLINE_SYSTEM, Inputs, Scenario, load_scenario
-from tco.chain.metrics import METRICS
+from tco.chain.metrics import METRICS, is_possible
 from tco.chain.ownership import cost_of, notes_of, rebates_of, refuse_strangers
 from tco.chain.placement import SITE_POWER, MisfitError, place
 from tco.chain.plans import plan_for
@@ -39,6 +39,7 @@ from tco.economics.cost import Cost, shares_by_kind
 from tco.economics.perspective import refuse_misfit
 from tco.economics.rebates import Rebate
 from tco.foundation.errors import DataError, UnavailableError
+from tco.foundation.finite import finite
 from tco.foundation.trace import Node, Trace, recording, scope, walk
 from tco.foundation.values import Values, as_number, as_traced
 from tco.hardware.bill import Bill, bill_of_materials
@@ -66,6 +67,7 @@ class Chain(NamedTuple):
     unpriced: UnavailableError | None = None  # why there is no cost
 
 
+@finite
 def evaluate(
     scenario: str | Path | Scenario,
     set: Mapping[str, Any] | None = None,  # noqa: A002 - the name users know from the command line
@@ -131,8 +133,13 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
     if chain.serving.reason:
         metric = "step_s" if measured == "training" else "output_tokens_per_s_per_chip"
         notes.append(f"{metric}: {chain.serving.reason}")
-    endless = [name for name in METRICS if (value := chain.metrics.get(name)) is not None and not many and not math.isfinite(value)]
+    single = {name: value for name in METRICS if (value := chain.metrics.get(name)) is not None and not many}
+    endless = [name for name, value in single.items() if not math.isfinite(value)]
     notes += [f"{', '.join(endless)}: left out, as no finite number comes out of these inputs"] if endless else []
+    impossible = [f"{name} {value:g}" for name, value in single.items() if math.isfinite(value) and not is_possible(name, value)]
+    notes += [f"{', '.join(impossible)}: outside what can be, so one of these inputs is wrong"] if impossible else []
+    if single.get("goodput") == 0:
+        notes.append("tco_usd_per_used_chip_hour and what rests on it: goodput is 0, failures leave no hour in which anything makes progress")
     perspective = inputs.text("terms.perspective")
     structure = structure_of(inputs, values, walked)
     report = report_of(chain.serving, seconds, many)

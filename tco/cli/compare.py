@@ -27,16 +27,16 @@ def halls_of(results: Sequence[Result]) -> list[dict[str, float | None] | None]:
     return [hall_of(result) for result in results]
 
 
-def ranges_of(asked: Sequence[Asked], baseline: str, wanted: bool) -> list[Sureness]:
+def ranges_of(asked: Sequence[Asked], baseline: str, wanted: bool, hold: bool) -> list[Sureness]:
     """Return how sure each scenario is; nothing where nobody wants to know."""
     if not wanted:
         return []
     from tco.studies.sureness import sureness_of
 
-    return sureness_of(asked, baseline)
+    return sureness_of(asked, baseline, hold)
 
 
-@command(app, "set")
+@command(app, "set", "hold")
 def compare(
     given: Given,
     scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; left out: the four headline racks.")] = None,
@@ -70,7 +70,7 @@ def compare(
     held = pairs(what_if, "--what-if")
     asked = evaluate_each(scenarios or HEADLINE, given.data, wanted, refuse=False, what_if=held)
     base, results = compared([one.result for one in asked], baseline)
-    halls, sure = halls_of(results), ranges_of(asked, base, ranges)
+    halls, sure = halls_of(results), ranges_of(asked, base, ranges, given.texts["hold"] or bool(held))
     names, verdict = [one.name for one in asked], verdict_of(results, base, sure)
     given.emit(
         Answer(

@@ -75,6 +75,17 @@ SHARED: dict[str, tuple[Any, Any]] = {
         ],
         None,
     ),
+    "hold": (
+        Annotated[
+            bool,
+            typer.Option(
+                "--hold/--replan",
+                help="Hold plan and structure as they are at the point; left out: each draw chooses its own.",
+                rich_help_panel=WHAT_IF,
+            ),
+        ],
+        False,
+    ),
     "variant": (
         Annotated[
             list[str] | None,

@@ -142,9 +142,9 @@ class Cost(NamedTuple):
     utilisation: Any
 
     def used(self, per_chip_hour: Any) -> Any:
-        """Return the cost of a used chip-hour for a cost per calendar hour; infinite, and so no figure, where failures leave no hour."""
-        with np.errstate(divide="ignore"):
-            return used_chip_hour(per_chip_hour, self.goodput, self.utilisation)
+        """Return the cost of a used chip-hour for a cost per calendar hour; none of many values where nothing makes progress."""
+        goodput = np.where(self.goodput > 0, self.goodput, np.nan) if isinstance(self.goodput, np.ndarray) else self.goodput
+        return used_chip_hour(per_chip_hour, goodput, self.utilisation)
 
 
 class Ledger:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tco.catalog import Catalogue
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.files import data_directory
+from tco.foundation.finite import finite
 
 if TYPE_CHECKING:
     from tco.chain.result import Result
@@ -230,16 +231,19 @@ def state_at(name: str | Path | Result, data: Path | None, settings: Mapping[str
     return state_of(result)
 
 
+@finite
 def frontier(
     scenarios: Sequence[str],
     prefill: Sequence[str] = (),
     set: Mapping[str, str] | None = None,  # noqa: A002
     data: Path | None = None,
     ranges: bool = False,
+    hold: bool = False,
 ) -> list[Frontier]:
     """Return what interactivity costs on every system, or on every pair of pools with systems that `prefill`.
 
-    With `ranges` every input is drawn within its range at each point of a system's frontier.
+    With `ranges` every input is drawn within its range at each point of a system's frontier, on the best plan of each draw, or with `hold` on
+    the point's own.
 
     >>> (found,) = frontier(["gb200-nvl72"])
     >>> found.chosen.tokens_per_s_per_user >= 50
@@ -256,5 +260,5 @@ def frontier(
         from tco.studies.bands import add_bands  # draws are not what most ask for
 
         for one in found:
-            add_bands(one)
+            add_bands(one, hold)
     return found

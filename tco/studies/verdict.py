@@ -29,7 +29,7 @@ class Verdict(NamedTuple):
     @property
     def close(self) -> bool | None:
         """Whether the range reaches down to one, so that either may be the better; None where there is no range."""
-        return None if self.lead is None else self.lead.p10 <= 1
+        return None if self.lead is None else self.lead.p10 is not None and self.lead.p10 <= 1
 
 
 def verdict_of(results: Sequence[Result], baseline: str, found: Sequence[Sureness] = ()) -> Verdict:

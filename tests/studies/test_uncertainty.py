@@ -23,7 +23,7 @@ from tco.studies.beliefs import LOGNORMAL, NORMAL, P95, PERT, TRIANGULAR
 from tco.studies.drawable import drawable
 from tco.studies.ranges import COLUMNS, Dice, Range, loadings, ranges_of
 from tco.studies.sweep.work import Piece
-from tco.studies.uncertainty import COST, error_of_share, error_of_spread, share, spread
+from tco.studies.uncertainty import COST, error_of_share, error_of_spread, ratios, share, spread, why_endless
 from tests.cli import document
 from tests.cli import tco as command
 
@@ -169,9 +169,14 @@ def test_two_seeds_agree_within_their_errors():
     one, other = (tco.uncertainty(TRN3, GB200, samples=4000, seed=seed).sample for seed in (1, 2))
     away = []
     for name, many in one.metrics.items():
-        if np.nanstd(many) > 0:
-            first, second, error = spread(many), spread(other.metrics[name]), (error_of_spread(many), error_of_spread(other.metrics[name]))
-            away += [(first[at] - second[at]) / np.hypot(error[0][at], error[1][at]) for at in ("p10", "p50", "p90") if error[0][at] > 0]
+        if np.nanstd(np.where(np.isfinite(many), many, np.nan)) > 0:
+            first, second, error = (
+                spread(name, many),
+                spread(name, other.metrics[name]),
+                [error_of_spread(name, one.metrics[name]) for one in (one, other)],
+            )
+            known = [at for at in ("p10", "p50", "p90") if first[at] is not None and second[at] is not None and error[0][at]]
+            away += [(first[at] - second[at]) / np.hypot(error[0][at], error[1][at]) for at in known]
     assert np.abs(away).max() < 5
     assert 0.3 < np.mean(np.square(away)) < 3
     chances = [share(sample.better) for sample in (one, other)]
@@ -191,11 +196,46 @@ def test_percentiles_are_those_of_numbers_in_order():
 def test_the_errors_are_those_of_normal_draws():
     """Standard errors of the mean, the median and a share of normal draws have closed forms."""
     many = Dice(CATALOGUE, 21, 0, 10_000).throw("any")
-    found = error_of_spread(many)
+    found = error_of_spread("ttft_s", many)
     assert found["mean"] == pytest.approx(0.01, rel=0.05)
     assert found["p50"] == pytest.approx(np.sqrt(np.pi / 2) / 100, rel=0.2)
     assert found["p90"] == pytest.approx(np.sqrt(0.09 / 10_000) / 0.17550, rel=0.2)
     assert error_of_share(many > 0) == pytest.approx(0.005, rel=0.01)
+
+
+def test_a_miss_is_a_loss_and_lies_beyond_the_worse_end():
+    """Three draws of ten miss: costs have no end above, rates none below, and a ratio is zero, without end, or a tie that does not count."""
+    cost = np.array([1.0, 2, 3, 4, 5, 6, 7, np.nan, np.nan, np.nan])
+    assert spread(COST, cost) == {
+        "p5": pytest.approx(1.45),
+        "p10": pytest.approx(1.9),
+        "p50": 5.5,
+        "p90": None,
+        "p95": None,
+        "mean": None,
+        "sd": None,
+    }
+    rate = spread("output_tokens_per_s_per_chip", cost)
+    assert (rate["p5"], rate["p10"], rate["p50"], rate["p90"]) == (None, None, pytest.approx(2.5), pytest.approx(6.1))
+    found = ratios(np.array([4.0, 4, np.nan, np.nan]), np.array([2.0, np.nan, 2, np.nan]))
+    assert found.tolist()[:3] == [2, 0, np.inf]
+    assert np.isnan(found[3])
+    assert error_of_spread(COST, cost)["p90"] is None
+    assert "30 % of the draws" in why_endless(COST, cost)
+    assert spread(RATIO, np.array([0.0, 1, 2, np.inf]))["p95"] is None
+    assert spread(RATIO, np.array([0.0, 1, 2, np.nan])) == spread(RATIO, np.array([0.0, 1, 2]))
+
+
+@pytest.mark.parametrize("target", ["50 token/s", "120 token/s"])
+def test_chance_and_ties_are_those_of_the_draws_counted_one_by_one(target):
+    asked = {"workload.interactivity": target}
+    found = tco.uncertainty(TRN3, GB200, samples=300, seed=2, set=asked).sample
+    alone = [tco.uncertainty(name, samples=300, seed=2, set=asked).sample for name in (TRN3, GB200)]
+    own, other = (np.where(one.meets, one.metrics[COST], np.inf) for one in alone)
+    tie = np.isinf(own) & np.isinf(other)
+    assert share(found.ties) == tie.mean()
+    assert share(found.better) == pytest.approx((own < other)[~tie].mean())
+    assert (tie.any() and not tie.all()) == (target != "50 token/s")
 
 
 def test_draws_that_miss_the_target_are_counted_and_have_no_price():
@@ -211,15 +251,16 @@ def test_draws_that_miss_the_target_are_counted_and_have_no_price():
 
 def test_a_plan_that_each_draw_chooses_meets_the_target_where_the_one_held_does_and_costs_no_more():
     size = {"cluster.chips": "16384", "cluster.oversubscription": "1"}
-    held, free = (tco.uncertainty(GB200, samples=300, replan=replan, set=size).sample for replan in (False, True))
+    held, free = (tco.uncertainty(GB200, samples=300, hold=hold, set=size).sample for hold in (True, False))
     assert np.all(free.meets >= held.meets)
     assert np.all(free.metrics[COST][held.meets] <= held.metrics[COST][held.meets] * (1 + 2e-3))
 
 
-def test_the_size_of_the_cluster_is_held_unless_each_draw_decides_its_own():
+def test_the_size_of_the_cluster_is_drawn_unless_the_plan_is_held():
     """Another size has other tiers, and so other prices: the same draws cost more chips' networks in three steps."""
-    held, free = (tco.uncertainty(GB200, samples=100, replan=replan) for replan in (False, True))
+    held, free = (tco.uncertainty(GB200, samples=100, hold=hold) for hold in (True, False))
     assert held.held == ["cluster.chips", "cluster.oversubscription"]
+    assert not held.drawn.keys() & {*held.held}
     assert not free.held
     moved = free.sample.metrics["network_usd_per_chip"] / held.sample.metrics["network_usd_per_chip"]
     large = Dice(CATALOGUE, 0, 0, 100).throw("cluster.chips") > 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,31 +13,62 @@ from tco.performance.chip.machine import Machine
 from tco.performance.serving.answer import ServingResult
 from tco.performance.serving.batches import time_allowed, with_batch
 from tco.performance.serving.phases import PassResult, decode, decode_rate, prefill, prefill_rate, reading_time
-from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan, attention_chips, decoding, engines_of_world, reading
+from tco.performance.serving.plans import (
+    DecodePlan,
+    PrefillPlan,
+    ServingPlan,
+    attention_chips,
+    decoding,
+    engines_of_world,
+    filling,
+    plan_axes,
+    reading,
+)
 from tco.performance.serving.requests import Request, request_of
-from tco.performance.serving.search import Choice
+from tco.performance.serving.search import decode_axes
 
 
-def candidates(choices: dict[str, Choice], share: float, far: ServingPlan | None = None) -> ServingPlan:
-    """Return the plans of a search whose rate lies within a share of the best, and those of `far` it knows, each axis a column."""
-    near = {phase: rows_near(choice, share, far and getattr(far, phase)) for phase, choice in choices.items()}
-    ready = near.get("prefill") or reading(near["decode"])
-    return ServingPlan(near["decode"], PrefillPlan(*ready[: len(PrefillPlan._fields)]))
+def every_plan(machine: Machine, model: Architecture, values: Readable) -> ServingPlan:
+    """Return all plans of both phases, each axis a column."""
+    request = request_of(values)
+    if request.offline or values.exists("workload.concurrency"):
+        both = filling(plan_axes(model, machine.links, 0), machine.links)
+        return ServingPlan(columns_of(both), both)
+    return ServingPlan(columns_of(decode_axes(machine, model, request)), plan_axes(model, machine.links, request.prompt))
 
 
-def rows_near(choice: Choice, share: float, far: Any = None) -> Any:
-    """Return the rows of plans whose best rate lies within a share of the best of all, or that are among some others."""
-    kept = choice.best >= (1 - share) * choice.best.max()
-    if far is not None:
-        ours, theirs = (np.stack(np.broadcast_arrays(*map(np.ravel, division(plans))), axis=1) for plans in (choice.axes, far))
-        kept = kept | (ours[:, None] == theirs[None]).all(axis=2).any(axis=1)
-    rows = np.flatnonzero(kept)
-    return choice.axes._make(axis[rows] if np.ndim(axis) == 2 and len(axis) > 1 else axis for axis in choice.axes)
+def columns_of(axes: PrefillPlan) -> DecodePlan:
+    """Return how engines divide as plans to decode on, the batch of none of them known."""
+    return decoding(axes, np.ones(np.shape(axes.chips)))
 
 
-def division(plans: Any) -> list[Any]:
-    """Return how the chips of engines divide: every axis but the batch."""
-    return [axis for name, axis in zip(plans._fields, plans, strict=True) if name != "sequences"]
+def distinct(found: Sequence[ServingPlan]) -> ServingPlan:
+    """Return the plans that some values got, each axis a column."""
+
+    def columns(plans: list[PrefillPlan]) -> PrefillPlan:
+        table = np.unique(np.concatenate([np.stack(plan) for plan in plans], axis=1), axis=1)
+        return PrefillPlan(*(axis[:, None] for axis in table))
+
+    return ServingPlan(columns_of(columns([reading(one.decode) for one in found])), columns([one.prefill for one in found]))
+
+
+def put_together(found: Sequence[tuple[Any, ServingPlan]]) -> ServingPlan:
+    """Return the plans of values in their order, of pieces that say which values they are of; a plan that is the same for all of a piece is one."""
+    order = np.argsort(np.concatenate([places for places, _ in found]))
+    plans = [plan for _, plan in found]
+
+    def axis(*parts: Any) -> Any:
+        return np.concatenate([np.broadcast_to(part, len(places)) for part, (places, _) in zip(parts, found, strict=True)])[order]
+
+    decode = DecodePlan(*map(axis, *(one.decode for one in plans)))
+    prefill = PrefillPlan(*map(axis, *(one.prefill for one in plans)))
+    return ServingPlan(decode, prefill, None if plans[0].engines is None else axis(*(one.engines for one in plans)))
+
+
+def part_of(plans: ServingPlan, places: Any) -> ServingPlan:
+    """Return the plans of some of many values."""
+    decode, prefill = ([axis[places] for axis in part] for part in (plans.decode, plans.prefill))
+    return ServingPlan(DecodePlan(*decode), PrefillPlan(*prefill), None if plans.engines is None else plans.engines[places])
 
 
 def plan_held(machine: Machine, model: Architecture, values: Readable, plan: ServingPlan) -> ServingPlan:
@@ -67,7 +99,7 @@ def loaded_of_each(machine: Machine, model: Architecture, values: Readable, plan
     from tco.performance.serving.loaded import under_load  # most workloads have pools of their own
 
     axes = plans.prefill
-    every = ServingPlan(decoding(axes, np.ones(np.shape(axes.chips))), axes, engines_of_world(machine.links, axes.chips))
+    every = ServingPlan(columns_of(axes), axes, engines_of_world(machine.links, axes.chips))
     made = under_load(machine, model, every, request, values)
     soon = request.offline | (made.rates["ttft_s"] <= longest_wait(values))
     quick = request.offline | (made.rates["tokens_per_s_per_user"] * (1 + 1e-9) >= values["workload.interactivity"])
