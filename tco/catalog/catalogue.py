@@ -7,12 +7,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tco.catalog.rows import ALTERNATIVE, COLUMNS, Attribute, Row, at_date, attribute, attributes, to_input
+from tco.catalog.rows import ALTERNATIVE, COLUMNS, OPTIONAL, Attribute, Row, at_date, attribute, attributes, to_input
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import data_directory, is_folder, read_csv, read_toml, scenario_directory
 from tco.foundation.provenance import Input, way
 
 LONGEST_NAME = 200  # characters of an id
+BY_KIND = {kind: "first-hand" for kind in ("measured", "vendor", "filing")} | {kind: "second-hand" for kind in ("analyst", "press", "derived")}
 
 
 class Source(NamedTuple):
@@ -43,7 +44,7 @@ class Catalogue:
         for level, folder in enumerate(self.folders):
             own: dict[tuple[str, str], list[Row]] = {}
             for path in sorted((folder / folder_name).glob("*.csv")):
-                for line, cells in read_csv(path, (key, "attribute", *COLUMNS), optional=("use", "residual")):
+                for line, cells in read_csv(path, (key, "attribute", *COLUMNS), optional=("use", "residual", *OPTIONAL)):
                     row = Row(cells, f"{path}:{line}", level > 0)
                     if level:
                         row = own_row(row, group, cells[key], cells["attribute"])
@@ -112,6 +113,18 @@ class Catalogue:
         found = self.sources.get(source)
         return found.title if found else source
 
+    @cached_property
+    def directness(self) -> dict[str, str]:
+        """How direct each source is, of whatever rests on it and does not say so itself."""
+        path = data_directory() / "directness.csv"
+        return {row["source"]: row["directness"] for _, row in read_csv(path, ("source", "directness"))}
+
+    def with_directness(self, given: Input) -> Input:
+        """Return an input with how direct it is: as its row says, else as its source is; a source of one's own is what its kind says."""
+        if given.directness:
+            return given
+        return given._replace(directness=self.directness.get(given.source) or BY_KIND[given.kind])
+
     # ---------------------------------------------------------------- one value
     def chosen(self, rows: list[Row], wanted: Attribute, path: str, date: str) -> Input:
         """Return the input of the row that holds: the chosen one, or of a dated series the latest not after `date`."""
@@ -120,7 +133,7 @@ class Catalogue:
             raise DataError(f"{rows[0].where}: {path}: every row is an alternative, one must be chosen")
         if len(live) > 1 and (not wanted.dated or len({row.as_of for row in live}) < len(live)):
             raise DataError(f"{live[1].where}: {path} is given twice (also {live[0].where}); mark one {ALTERNATIVE!r} or date both")
-        return to_input(at_date(live, date), path, wanted)
+        return self.with_directness(to_input(at_date(live, date), path, wanted))
 
     def part_input(self, part: str, name: str, date: str) -> Input:
         """Return `parts.<part>.<name>` at a date; an unknown part or a missing value raises `DataError`."""
@@ -204,7 +217,7 @@ class Catalogue:
     def document_inputs(self, folder_name: str, name: str, what: str, prefix: str) -> dict[str, Input]:
         """Return the values of a TOML document as inputs by path, read once."""
         path, document = self.document(folder_name, name, what)
-        inputs: dict[str, Input] = self.once((path, prefix), lambda: values_of(document, prefix, path, self.is_overlay(path)))
+        inputs: dict[str, Input] = self.once((path, prefix), lambda: {key: self.with_directness(one) for key, one in values_of(document, prefix, path, self.is_overlay(path)).items()})
         return inputs
 
     @cached_property
@@ -255,9 +268,9 @@ def values_of(document: dict[str, Any], prefix: str, where: Path, overlay: bool)
     for name, cells in document.items():
         if isinstance(cells, dict) and "value" in cells:
             place = f"{where}:{name}"
-            surplus = set(cells) - set(COLUMNS)
+            surplus = set(cells) - {*COLUMNS, *OPTIONAL}
             if surplus:
-                raise unknown("key", sorted(surplus)[0], COLUMNS, place)
+                raise unknown("key", sorted(surplus)[0], (*COLUMNS, *OPTIONAL), place)
             path = f"{prefix}.{name}"
             row = own_row(Row(cells, place, overlay), group, prefix.partition(".")[2], name)
             found[path] = to_input(row, path, attribute(group, name, place))

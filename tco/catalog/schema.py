@@ -13,7 +13,7 @@ from tco.catalog.rows import ALTERNATIVE, Row, attribute, to_input
 from tco.catalog.systems import load_system
 from tco.foundation.dates import period
 from tco.foundation.errors import DataError, TcoError
-from tco.foundation.provenance import KINDS
+from tco.foundation.provenance import DIRECTNESS, KINDS
 
 
 class RowSchema(BaseModel):
@@ -30,6 +30,7 @@ class RowSchema(BaseModel):
     source: str = Field(min_length=1)
     note: str = ""
     use: Literal["", "alternative"] = ""
+    directness: Literal["", "first-hand", "quoted", "second-hand", "analogy", "recalled", "estimate"] = ""
 
     @field_validator("low", "high", mode="before")
     @classmethod
@@ -185,30 +186,33 @@ def problems(where: str, error: ValidationError) -> Iterator[str]:
         yield f"{where}: {key + ': ' if key else ''}{found['msg']}, found {found['input']!r}"[:400]
 
 
-def check_row(row: Row, path: str, group: str, name: str, sources: set[str]) -> Iterator[str]:
-    """Yield what is wrong with one row: its schema, its unit and bounds, and a source nobody lists."""
+def check_row(catalogue: Catalogue, row: Row, path: str, group: str, name: str) -> Iterator[str]:
+    """Yield what is wrong with one row: its schema, its unit and bounds, a source nobody lists or of which nobody says how direct it is."""
     cells = {key: cell for key, cell in row.cells.items() if key not in ("part", "company", "agreement", "attribute")}
     try:
         RowSchema.model_validate(cells)
-        to_input(row, path, attribute(group, name, row.where))
+        given = to_input(row, path, attribute(group, name, row.where))
+        if not given.directness and not row.overlay and given.source not in catalogue.directness:
+            yield f"{row.where}: of source {given.source!r} directness.csv does not say how direct it is"
     except ValidationError as error:
         yield from problems(row.where, error)
     except DataError as error:
         yield str(error)
     source = str(cells.get("source", ""))
-    if source and source not in sources:
+    if source and source not in catalogue.sources:
         yield f"{row.where}: source {source!r} is not in sources.csv"
 
 
 def check_parts(catalogue: Catalogue) -> list[str]:
     """Return everything wrong with the parts and the share prices."""
-    sources: set[str] = set(catalogue.sources)
-    found: list[str] = []
+    found = [
+        f"directness.csv: {source}: {said!r} is not one of {', '.join(DIRECTNESS)}" for source, said in catalogue.directness.items() if said not in DIRECTNESS
+    ]
     for group, table in (("parts", catalogue.part_rows), ("shares", catalogue.share_rows), ("rebates", catalogue.vesting_rows)):
         for (name, key), rows in table.items():
             path = f"{group}.{name}.{key}"
             for row in rows:
-                found += check_row(row, path, group, key, sources)
+                found += check_row(catalogue, row, path, group, key)
             live = [row for row in rows if row.cells.get("use", "") != ALTERNATIVE]
             try:
                 if not found:
@@ -220,7 +224,6 @@ def check_parts(catalogue: Catalogue) -> list[str]:
 
 def check_documents(catalogue: Catalogue, folder_name: str, group: str) -> list[str]:
     """Return everything wrong with sites, terms, workloads, clusters, performance priors or rebates."""
-    sources: set[str] = set(catalogue.sources)
     found: list[str] = []
     for name in catalogue.ids(folder_name):
         path, document = catalogue.document(folder_name, name, group)
@@ -231,7 +234,7 @@ def check_documents(catalogue: Catalogue, folder_name: str, group: str) -> list[
             found.append(str(error))
         for key, cells in document.items():
             if isinstance(cells, dict) and "value" in cells:
-                found += check_row(Row(cells, f"{path}:{key}", False), f"{prefix}.{key}", group, key, sources)
+                found += check_row(catalogue, Row(cells, f"{path}:{key}", False), f"{prefix}.{key}", group, key)
     return found
 
 

@@ -34,7 +34,7 @@ from tco.chain.result import Origin, Result
 from tco.chain.stages import stage
 from tco.chain.structure import Structure, structure_of
 from tco.chain.workloads import WORKLOADS, unasked, without_plan
-from tco.economics.cost import Cost, shares_by_kind
+from tco.economics.cost import Cost, shares_by_directness, shares_by_kind
 from tco.economics.rebates import Rebate
 from tco.foundation.errors import DataError
 from tco.foundation.trace import Node, Trace, recording, scope, walk
@@ -144,7 +144,7 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
         bill=chain.bill,
         rebates=chain.rebates,
         serving=chain.serving,
-        shares=shares_by_kind(chain.cost.lines) if chain.cost and not many else {},
+        shares=shares_by_kind(chain.cost.lines) | {"directness": shares_by_directness(chain.cost.lines, values.inputs)} if chain.cost and not many else {},
         bounds={phase: shares_of(result) for phase, result in report.phases.items()},
         inputs=values.inputs,
         texts=inputs.texts_used,

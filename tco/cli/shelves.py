@@ -133,7 +133,7 @@ def show_part(given: Given, part: Id) -> None:
     catalogue = load(given)
     if part not in catalogue.parts:
         raise unknown("part", part, catalogue.parts)
-    rows = [part_cells(part, name, row) for name, row in rows_of_part(catalogue, part)]
+    rows = [part_cells(catalogue, part, name, row) for name, row in rows_of_part(catalogue, part)]
     content = {"part": part, "rows": [dict(zip(PART_HEADER, row, strict=True)) for row in rows]}
     send(given, "parts-show", catalogue, content, PART_HEADER, rows, part, part_table(catalogue, part))
 

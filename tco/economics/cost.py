@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tco.economics.finance import yearly_upkeep
@@ -23,7 +23,7 @@ from tco.economics.site import (
 )
 from tco.economics.storage import stored_price, world_bytes, yearly_stored
 from tco.foundation.formula import formula, total
-from tco.foundation.provenance import SOURCED, worst
+from tco.foundation.provenance import DIRECTNESS, SOURCED, Input, least_direct, worst
 from tco.foundation.trace import scope
 from tco.foundation.units import USD, Chip, Pure, USDPerChipHour, Watt
 from tco.foundation.values import Values
@@ -358,6 +358,21 @@ def shares_by_kind(lines: list[CostLine]) -> dict[str, dict[str, float]]:
         elif flow.asset != "rebate":
             terms.append((flow.kind, hourly))
     return {"hardware": shares_of_amounts(hardware), "terms": shares_of_amounts(terms)}
+
+
+def shares_by_directness(lines: list[CostLine], inputs: Mapping[str, Input]) -> dict[str, float]:
+    """Return how direct the sources of the hardware's price are, as shares of it: a line is as direct as the least direct input of its price."""
+    sums = dict.fromkeys(DIRECTNESS, 0.0)
+    for line in lines:
+        if line.asset in HARDWARE:
+            sums[directness_of(line, inputs)] += float(line.flow.amount)
+    whole = sum(sums.values())
+    return {name: value / whole for name, value in sums.items()} if whole else {}
+
+
+def directness_of(line: CostLine, inputs: Mapping[str, Input]) -> str:
+    """Return how direct the least direct input of a line is."""
+    return least_direct(inputs[path].directness for path in line.flow.inputs)
 
 
 def shares_of_amounts(amounts: list[tuple[str, Any]]) -> dict[str, float]:
