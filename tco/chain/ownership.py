@@ -7,6 +7,7 @@ from typing import Any
 from tco.chain.inputs import Inputs
 from tco.chain.placement import SIDECAR, needs_sidecar
 from tco.economics.cost import FLASH_CAPACITY, OBJECT_CAPACITY, REPAIRS, Cost, cost_of_world
+from tco.economics.flows import RATES
 from tco.economics.goodput import AVAILABILITY, RATE, Failing, failing, goodput
 from tco.economics.ownership import Holding
 from tco.economics.perspective import BUILT_UP
@@ -55,7 +56,8 @@ def holding_of(inputs: Inputs, values: Values) -> Holding:
     design = system.chip if system.owner_pays == BUILT_UP else None
     backup, demand = battery and inputs.states(BACKUP, values), inputs.states(DEMAND, values)
     flash, objects = (inputs.states(path, values) for path in (FLASH_CAPACITY, OBJECT_CAPACITY))
-    return Holding(design, network_parts(system), liquid, backup, demand, (flash, objects), inputs.annuity)
+    rates = frozenset(asset for asset, path in RATES.items() if inputs.states(path, values))
+    return Holding(design, network_parts(system), liquid, backup, demand, (flash, objects), rates)
 
 
 def agreements_of(inputs: Inputs) -> list[Agreement]:

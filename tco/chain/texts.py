@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tco.catalog import Catalogue
-from tco.economics.flows import ANNUITIES
 from tco.foundation.errors import DataError, unknown
 from tco.hardware.silicon import USUAL_YIELD, YIELDS
 
@@ -20,7 +19,6 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "terms.date": "date",
     "terms.perspective": "perspective",
     "terms.owner": "owner",
-    "terms.annuity": "annuity",
     "terms.yield": "yield",
     "site.tenure": "tenure",
     "site.cooling": "cooling",
@@ -60,7 +58,6 @@ OWN = "own"
 CORE = "workload.attention_core_format"
 IMPLIED = ("workload.attention_format", "workload.expert_format", CORE)  # texts that the model's checkpoint or the chip's engine may say
 USUAL = {  # texts that are taken so where nothing says otherwise
-    "terms.annuity": "yearly",
     "terms.yield": USUAL_YIELD,
     "workload.formats": "given",
     "cluster.network": "rdma",
@@ -139,14 +136,6 @@ class Texts:
         if tenure not in ("own", "colocation"):
             raise unknown("tenure", tenure, ("own", "colocation"), "site.tenure")
         return tenure
-
-    @property
-    def annuity(self) -> str:
-        """How often what repays a purchase is paid."""
-        annuity = self.text("terms.annuity")
-        if annuity not in ANNUITIES:
-            raise unknown("annuity", annuity, ANNUITIES, "terms.annuity")
-        return annuity
 
     @property
     def dies(self) -> str:

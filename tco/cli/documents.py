@@ -42,7 +42,7 @@ def judge_site(catalogue: Catalogue, name: str) -> None:
 def judge_terms(catalogue: Catalogue, name: str) -> None:
     """Read the date, the perspective and how often is paid."""
     found = inputs_with(catalogue, "terms", name)
-    _ = found.annuity, found.dies
+    _ = found.dies
 
 
 def judge_workload(catalogue: Catalogue, name: str) -> None:
@@ -56,11 +56,12 @@ def judge_workload(catalogue: Catalogue, name: str) -> None:
 
 def judge_cluster(catalogue: Catalogue, name: str) -> None:
     """Read the switch and the rate of its ports."""
-    from tco.chain.connections import port_rate
+    from tco.chain.connections import CHEAPEST, port_rate
     from tco.hardware.network import switch_part
 
     inputs = inputs_with(catalogue, "cluster", name)
-    switch_part(inputs.text("cluster.switch"), list(catalogue.parts))
+    for name in inputs.text("cluster.switch").removeprefix(CHEAPEST).split(","):
+        switch_part(name.strip(), list(catalogue.parts))
     port_rate(inputs.text("cluster.port"), "cluster.port")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tco.economics.finance import yearly_upkeep
@@ -146,8 +146,8 @@ class Cost(NamedTuple):
 class Ledger:
     """Collects the cost lines of one world."""
 
-    def __init__(self, values: Values, chips: float, annuity: str = "yearly") -> None:
-        self.terms = Terms(values, annuity)
+    def __init__(self, values: Values, chips: float, own_rates: Container[str] = ()) -> None:
+        self.terms = Terms(values, own_rates)
         self.chips = chips
         self.lines: list[CostLine] = []
 
@@ -196,7 +196,7 @@ def cost_of_world(
     what else of owner and racks decides which lines there are; `broken` is what fails and the owner buys anew.
     """
     with scope("cost"):
-        ledger = Ledger(values, chips, holding.annuity)
+        ledger = Ledger(values, chips, holding.own_rates)
         in_racks = add_servers(ledger, values, bill, holding.network)
         in_common = []
         for part in network.lines:

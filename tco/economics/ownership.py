@@ -35,4 +35,4 @@ class Holding(NamedTuple):
     backup_in_racks: bool = False  # batteries stand in the racks, and the site states what its building saves
     demand_charge: bool = False  # the site's utility charges for its highest draw apart from its energy
     tiers: tuple[bool, bool] = (False, False)  # whether the cluster states its flash, and its objects
-    annuity: str = "yearly"  # how often what repays a purchase is paid
+    own_rates: frozenset[str] = frozenset()  # classes of assets whose rate is stated apart

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tco.economics.finance import capital_recovery_factor, discounted, payment, period_in_years, rate_of_period, resale, yearly_capital
-from tco.economics.flows import LIVES, MONTHLY, OPERATION, SOLD, Flow, Payment
+from tco.economics.flows import MONTHLY, OPERATION, RATES, SOLD, Flow, Payment, Terms
 from tco.economics.income import (
     break_even_utilisation,
     charged_share,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 ORDERED = ("servers", "storage", "network")  # classes of assets on which a deposit is asked
 INCOME, DEBT = "income", "finance/debt"  # lines that no flow of the cost has
+YEAR = 12  # months
 LOWEST, HIGHEST = -0.99, 1e4  # yearly rates of return beyond which nobody asks
 EXACT = 1e-10  # to which a rate of return is found
 
@@ -80,6 +81,7 @@ class Project:
         self.after, self.swap = after, swap
         self.flows = [line.flow for line in result.lines]
         self.chips, self.rate = result.metrics["chips"], values["terms.rate"]
+        self.terms = Terms(values, [asset for asset, path in RATES.items() if path in result.inputs])
         self.months = months(values[OPERATION])
         if after is not None and swap >= self.months:
             raise DataError(f"--swap: month {swap} lies beyond the {self.months} months the world is run (terms.life)")
@@ -152,8 +154,9 @@ class Project:
             if flow.asset in SOLD:
                 yield Payment(lead + month, resale(flow.amount, flow.residual), flow.path)
         if month > self.months:
-            whole = capital_recovery_factor(self.rate, self.values[LIVES.get(flow.asset, OPERATION)])
-            rest = capital_recovery_factor(self.rate, period_in_years(month - self.months))
+            interest, each = self.terms.monthly(self.terms.paths(flow.asset)[0])
+            rest = capital_recovery_factor(interest, period_in_years(month - self.months), each)
+            whole = self.terms.recovery(flow.asset)
             yield Payment(lead + self.months, -left_over(flow.amount, whole, rest), flow.path)
 
     def loan(self, costs: Iterable[Payment]) -> Iterator[Payment]:
@@ -236,11 +239,14 @@ def worth(payments: Sequence[Payment], rate: Any) -> float:
 
 
 def rate_of_return(payments: Sequence[Payment]) -> float | None:
-    """Return the yearly rate at which payments are worth nothing; None where what goes out never comes back, or nothing goes out."""
+    """Return the yearly rate, a year's growth as investors state it, at which payments are worth nothing; None where what goes out never
+    comes back, or nothing goes out.
+    """
     time, paid = by_month(payments)
 
-    def owed(rate: float) -> float:
-        return float(discounted(paid, rate, time).sum())
+    def owed(growth: float) -> float:
+        quoted = YEAR * ((1 + growth) ** (1 / YEAR) - 1)
+        return float(discounted(paid, quoted, time).sum())
 
     low, high = LOWEST, HIGHEST
     if not paid.size or owed(low) >= 0 or owed(high) <= 0:

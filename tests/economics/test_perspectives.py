@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import pyxirr
 
 from tco.chain.inputs import Inputs, load_scenario
 from tco.chain.scenario import evaluate
-from tco.economics.finance import capital_recovery_factor
 from tco.economics.perspective import FOLDER, load_perspective
 from tco.foundation.dates import period
 from tco.foundation.errors import DataError
@@ -89,7 +89,7 @@ def test_who_builds_a_chip_pays_for_its_design(name):
         return
     (line,) = lines
     assert line.usd == pytest.approx(250 * result(name).metrics["chips"], rel=1e-12)
-    charge = capital_recovery_factor(0.09, 5)
+    charge = -12 * pyxirr.pmt(0.09 / 12, 60, 1.0)
     assert line.usd_per_chip_hour == pytest.approx(250 * charge / 8760, rel=1e-12)
 
 
