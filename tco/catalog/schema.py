@@ -99,6 +99,7 @@ class SystemSchema(BaseModel):
     alternatives: dict[str, dict[str, float]] = {}
     spares: dict[str, float] = {}
     variants: dict[str, VariantSchema] = {}
+    owners: dict[str, dict[str, str]] = {}
     fabric: dict[str, Any]
     network: dict[str, Any] = {}
 

@@ -153,6 +153,9 @@ class Inputs(Texts):
         self.found = {**self.catalogue.document_inputs(FOLDER, self.perspective.id, "perspective", "terms"), **self.found}
         self.texts.setdefault("terms.owner", owner_of(self.perspective, self.system))
         refuse_misfit(self.catalogue, self.perspective, self.system, self.owner)
+        if own := self.owners_variants():
+            variant = own | variant
+            self.system = self.system_of(variant)
         stated = wanted.get("terms.date")
         period(self.date, f"{stated.where if stated else scenario.documents['terms']}: terms.date")
         self.shared = self.catalogue.once(("dated", self.date), dict)
@@ -212,6 +215,14 @@ class Inputs(Texts):
         if variant:
             raise DataError(f"{name} is a chip alone and has no variants; {', '.join(variant)} cannot be chosen")
         return bare_system(self.catalogue, name, 1, False)
+
+    def owners_variants(self) -> Mapping[str, str]:
+        """Return the variants of the system that its owner takes where nobody names others, such as his own network."""
+        if self.structure is not None or self.system.bare:
+            return {}
+        _, document = self.catalogue.document("systems", self.system.id, "system")
+        found: Mapping[str, str] = document.get("owners", {}).get(self.owner, {})
+        return found
 
     def chosen_documents(self) -> dict[str, str]:
         """Return the documents that settings name in place of the scenario's, as `workload=reasoning` does."""

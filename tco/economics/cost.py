@@ -13,8 +13,11 @@ from tco.economics.rebates import Rebate
 from tco.economics.reliability import yearly_repairs
 from tco.economics.site import (
     building_price,
+    crowded_rate,
+    crowded_rent,
     liquid_building_rate,
     rate_without_backup,
+    sidecar_power,
     sidecar_price,
     yearly_demand,
     yearly_energy,
@@ -208,12 +211,15 @@ def cost_of_world(
         storage = add_storage(ledger, values, bill, chips, holding.tiers)
         capex = total("capex", [bill.price, network_price, storage, *add_surcharges(ledger, values, bill, network_price, storage)])
         network_power = world_power_share(network.power, chips, values["cluster.chips"])
-        it_power = total("it_power", [bill.power, network_power])
+        drawn = [bill.power, network_power]
+        if sidecar is not None:
+            drawn.append(sidecar_power(bill.power, values[f"parts.{sidecar}.power_share"]))
+        it_power = total("it_power", drawn)
         if holding.design is not None:
             names = [f"parts.{holding.design}.{name}" for name in ("design_cost", "software_cost", "design_volume")]
             ledger.priced("design", "design", design_share(chips, *(values[name] for name in names)), *names)
 
-        energy = add_site(ledger, values, it_power, tenure, holding)
+        energy = add_site(ledger, values, it_power, tenure, holding, sidecar)
         if sidecar is not None:
             path = f"parts.{sidecar}.price_per_power"
             cooler = sidecar_price(bill.power, values[path])
@@ -325,8 +331,9 @@ def per_chip(share: Callable[..., Any], name: str, whole: Any, chips: float) -> 
         return share(whole, chips)
 
 
-def add_site(ledger: Ledger, values: Values, it_power: Any, tenure: str, holding: Holding) -> Any:
+def add_site(ledger: Ledger, values: Values, it_power: Any, tenure: str, holding: Holding, sidecar: str | None) -> Any:
     """Add building or rent, energy and staff; return the energy per chip-hour."""
+    crowded = f"parts.{sidecar}.hall_share"
     if tenure == "own":
         paths, rate = ["site.usd_per_mw"], values["site.usd_per_mw"]
         if holding.liquid_premium:
@@ -335,10 +342,16 @@ def add_site(ledger: Ledger, values: Values, it_power: Any, tenure: str, holding
         if holding.backup_in_racks:
             paths.append("site.backup_usd_per_mw")
             rate = rate_without_backup(rate, values[paths[-1]])
+        if sidecar is not None:
+            paths.append(crowded)
+            rate = crowded_rate(rate, values[crowded])
         building = building_price(it_power, rate)
         ledger.priced("site/building", "building", building, *paths)
         ledger.yearly("site/building-upkeep", "upkeep", yearly_upkeep, building, "site.maintenance")
         ledger.yearly("site/staff", "staff", yearly_staff, it_power, "site.staff")
+    elif sidecar is not None:
+        rent = crowded_rent(values["site.colo_usd_per_kw_month"], values[crowded])
+        ledger.yearly("site/colocation", "building", lambda power, *_: yearly_rent(power, rent), it_power, "site.colo_usd_per_kw_month", crowded)
     else:
         ledger.yearly("site/colocation", "building", yearly_rent, it_power, "site.colo_usd_per_kw_month")
     if holding.demand_charge:
