@@ -133,10 +133,11 @@ class LibrarySchema(BaseModel):
 
 
 class FigureSchema(BaseModel):
-    """A figure of a publication in a scenario's file."""
+    """A figure of a publication in a scenario's file; one that must come out states a value, within a tenth at most."""
 
     model_config = ConfigDict(extra="forbid")
 
+    kind: Literal["arithmetic", "own-source", "independent", "power", "ratio"]
     metric: str
     value: float | None = None
     unit: str = ""
@@ -145,6 +146,7 @@ class FigureSchema(BaseModel):
     high: float | None = None
     source: str = Field(min_length=1)
     note: str = ""
+    reason: str = ""
     system: str = ""
     variant: dict[str, str] = {}
     set: dict[str, str] = {}
@@ -152,12 +154,12 @@ class FigureSchema(BaseModel):
     parts: list[str] = []
     over: str = ""
 
-
-class PublishedSchema(FigureSchema):
-    """A figure that must come out: what is stated, within a tenth at most."""
-
-    value: float
-    tolerance: float = Field(gt=0, le=0.10)
+    @model_validator(mode="after")
+    def strict(self) -> FigureSchema:
+        """What must come out does so within a tenth, and needs no reason for missing."""
+        if self.kind != "independent" and (self.value is None or self.tolerance is None or self.tolerance > 0.10 or self.reason):
+            raise ValueError(f"a figure of kind {self.kind} takes a value and a tolerance of at most 0.10, and no reason")
+        return self
 
 
 class ScenarioSchema(BaseModel):
@@ -175,9 +177,7 @@ class ScenarioSchema(BaseModel):
     rebates: list[str] | None = None
     variant: dict[str, str] = {}
     set: dict[str, str] = {}
-    published: list[PublishedSchema] = []
-    cross_check: list[FigureSchema] = []
-    at_least: int = 0
+    published: list[FigureSchema] = []
 
 
 def problems(where: str, error: ValidationError) -> Iterator[str]:
@@ -286,8 +286,7 @@ def check_scenario(path: Path, document: dict[str, Any], sources: Container[str]
         schema = ScenarioSchema.model_validate(document)
     except ValidationError as error:
         return list(problems(str(path), error))
-    figures = [*schema.published, *schema.cross_check]
-    return [f"{path}: source {figure.source!r} is not in sources.csv" for figure in figures if figure.source not in sources]
+    return [f"{path}: source {figure.source!r} is not in sources.csv" for figure in schema.published if figure.source not in sources]
 
 
 def check_sources(catalogue: Catalogue) -> list[str]:

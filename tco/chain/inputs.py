@@ -34,8 +34,8 @@ HEADLINE_DOCUMENTS = {
     "workload": "deepseek-v3-8k-1k",
     "cluster": "tor-100g-16k",
 }
-FIGURES = ("published", "cross_check", "at_least")  # keys of a scenario that holds figures of publications, read by who asks for them
-SCENARIO_KEYS = {"title", "system", "site", "terms", "workload", "cluster", "rebates", "variant", "set", "note", *FIGURES}
+FIGURES = "published"  # of a scenario that holds figures of publications, read by who asks for them
+SCENARIO_KEYS = {"title", "system", "site", "terms", "workload", "cluster", "rebates", "variant", "set", "note", FIGURES}
 
 
 class Scenario(NamedTuple):
