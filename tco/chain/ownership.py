@@ -20,6 +20,7 @@ from tco.hardware.network import Network
 from tco.hardware.nics import network_parts
 
 LIQUID, BACKUP, DEMAND = "site.liquid_premium", "site.backup_usd_per_mw", "site.demand_charge"
+HOURS = 8760  # of a year
 BATTERY = "backup_time"  # what a part that holds the power of a rack states
 
 
@@ -30,9 +31,33 @@ def cost_of(inputs: Inputs, values: Values, bill: Bill, network: Network, rebate
     if inputs.perspective.rents:
         from tco.economics.rent import cost_of_rent  # most scenarios own what they run
 
-        return cost_of_rent(values, bill, network, system.chip, system.chips, left)
+        return cost_of_rent(values, bill, network, rent_path(inputs), system.chips, left)
     broken = found if inputs.states(REPAIRS, values) else []
     return cost_of_world(values, bill, network, rebates, system.chips, inputs.tenure, left, sidecar, holding_of(inputs, values), broken)
+
+
+def rent_path(inputs: Inputs) -> str:
+    """Return the rent that a renter of a scenario's chips pays."""
+    from tco.economics.rent import COMMITMENTS
+
+    return f"parts.{inputs.system.chip}.{COMMITMENTS[inputs.commitment]}"
+
+
+def notes_of_rent(inputs: Inputs, values: Values, bill: Bill) -> list[str]:
+    """Return notes on a rent: its range and date, that it is circular, and that it pays for the racks twice over."""
+    from tco.economics.rent import CIRCULAR
+
+    given = values.input(rent_path(inputs))
+    if inputs.shape:
+        return []
+    span = "" if given.low is None or given.high is None else f", {given.low:g} to {given.high:g}"
+    found = [f"{given.path} is {given.value:g} USD a chip-hour{span}, of {given.as_of}"] if given.as_of else []
+    if given.source == CIRCULAR:
+        found.append(f"{given.path} follows from this program's own cost: it is circular, and no ratio rests on it")
+    years, price = values["terms.life"], bill.price / inputs.system.chips
+    if given.value * HOURS * years > 2 * price:
+        found.append(f"{given.where}: {given.path}: {years:g} years of it are {given.value * HOURS * years:,.0f} USD, more than twice the {price:,.0f} of buying")
+    return found
 
 
 def failures_of(inputs: Inputs, values: Values) -> tuple[list[Failing], Any]:

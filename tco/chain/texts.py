@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tco.catalog import Catalogue
+from tco.economics.rent import COMMITTED, COMMITMENTS
 from tco.foundation.errors import DataError, unknown
 from tco.hardware.silicon import USUAL_YIELD, YIELDS
 
@@ -20,6 +21,7 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "terms.perspective": "perspective",
     "terms.owner": "owner",
     "terms.yield": "yield",
+    "terms.commitment": "commitment",
     "site.tenure": "tenure",
     "site.cooling": "cooling",
     "site.ready": "ready",
@@ -59,6 +61,7 @@ CORE = "workload.attention_core_format"
 IMPLIED = ("workload.attention_format", "workload.expert_format", CORE)  # texts that the model's checkpoint or the chip's engine may say
 USUAL = {  # texts that are taken so where nothing says otherwise
     "terms.yield": USUAL_YIELD,
+    "terms.commitment": COMMITTED,
     "workload.formats": "given",
     "cluster.network": "rdma",
     **dict.fromkeys(
@@ -144,6 +147,14 @@ class Texts:
         if model not in YIELDS:
             raise unknown("model of yield", model, YIELDS, "terms.yield")
         return model
+
+    @property
+    def commitment(self) -> str:
+        """What a renter commits himself to."""
+        commitment = self.text("terms.commitment")
+        if commitment not in COMMITMENTS:
+            raise unknown("commitment", commitment, COMMITMENTS, "terms.commitment")
+        return commitment
 
     @property
     def cooling(self) -> str:

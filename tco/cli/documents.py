@@ -42,7 +42,7 @@ def judge_site(catalogue: Catalogue, name: str) -> None:
 def judge_terms(catalogue: Catalogue, name: str) -> None:
     """Read the date, the perspective and how often is paid."""
     found = inputs_with(catalogue, "terms", name)
-    _ = found.dies
+    _ = found.dies, found.commitment
 
 
 def judge_workload(catalogue: Catalogue, name: str) -> None:

@@ -26,6 +26,8 @@ from tco.economics.income import (
     straight_line_book,
     token_income,
 )
+from tco.catalog.systems import load_system
+from tco.economics.rent import CIRCULAR, COMMITMENTS, COMMITTED
 from tco.foundation.errors import DataError
 from tco.foundation.values import Values
 from tco.studies.swap import bought
@@ -64,20 +66,32 @@ class Money(NamedTuple):
     tied_up: float  # paid before the first month of operation
     carrying: float  # interest on it until then
     books: list[Book]
+    market_rent: float | None  # of one of its chips, committed, at the scenario's date; none where nobody states one, or it is circular
+    turns: int | None  # the month by which that rent would have cost as much as owning has
     notes: list[str]
 
 
 def money_of(result: Result, catalogue: Catalogue, after: Result | None = None, swap: int = 0) -> Money:
     """Return the money of a result by month; from a month of operation on it may run as another variant of its system."""
     defaults = catalogue.document_inputs("defaults", "money", "money", "money")
-    return Project(result, Values(lambda path: result.inputs.get(path) or defaults[path]), after, swap).money()
+    values = Values(lambda path: result.inputs.get(path) or defaults[path])
+    return Project(result, values, market_rent(result, catalogue), after, swap).money()
+
+
+def market_rent(result: Result, catalogue: Catalogue) -> float | None:
+    """Return what a chip of a result is let for at its date, committed; None where no rent is known but one that follows from its own cost."""
+    chip = load_system(catalogue, result.system).chip
+    if not catalogue.has_part_value(chip, COMMITMENTS[COMMITTED]):
+        return None
+    given = catalogue.part_input(chip, COMMITMENTS[COMMITTED], result.texts["terms.date"])
+    return None if given.source == CIRCULAR else given.value
 
 
 class Project:
     """One world that is bought, run for the life of its equipment, and let or sold by the hour or the token."""
 
-    def __init__(self, result: Result, values: Values, after: Result | None = None, swap: int = 0) -> None:
-        self.result, self.values = result, values
+    def __init__(self, result: Result, values: Values, rent: float | None = None, after: Result | None = None, swap: int = 0) -> None:
+        self.result, self.values, self.market_rent = result, values, rent
         self.after, self.swap = after, swap
         self.flows = [line.flow for line in result.lines]
         self.chips, self.rate = result.metrics["chips"], values["terms.rate"]
@@ -119,7 +133,7 @@ class Project:
         ordered = sorted([*costs, *income, *loan], key=lambda one: one.month)
         ahead = [one._replace(month=one.month - self.lead) for one in costs if one.month <= self.lead]
         tied = float(sum(one.usd for one in ahead))
-        return Money(ordered, npv, irr, equity, back, hour, tokens, utilisation, delay, tied, worth(ahead, self.rate) - tied, books, notes)
+        return Money(ordered, npv, irr, equity, back, hour, tokens, utilisation, delay, tied, worth(ahead, self.rate) - tied, books, self.market_rent, self.turns(costs), notes)
 
     # ---------------------------------------------------------------- what goes out
     def costs(self, lead: int) -> Iterator[Payment]:
@@ -208,6 +222,16 @@ class Project:
         whole = worth(costs, self.rate)
         hour = -whole / worth(self.income(self.lead, 1.0, 0.0), self.rate)
         return hour, None if self.tokens is None else -whole / worth(self.income(self.lead, 0.0, 1.0), self.rate)
+
+    def turns(self, costs: list[Payment]) -> int | None:
+        """Return the first month by which renting the chips would have cost what owning them has, without interest; None if none does."""
+        if self.market_rent is None:
+            return None
+        hours = np.arange(1.0, self.months + 1)
+        rented = rent_income(self.market_rent, self.chips, hours)
+        owned = np.array([sum(one.usd for one in costs if one.month - self.lead <= month) for month in hours])
+        months = np.flatnonzero(rented >= owned)
+        return int(months[0]) + 1 if months.size else None
 
     def books(self) -> Iterator[Book]:
         """Yield the book value of servers, storage and network at the end of each year, by both usual ways."""
