@@ -25,7 +25,7 @@ from tco.hardware.wires import refuse_bad_wires, refuse_unjoined
 if TYPE_CHECKING:
     from tco.chain.structure import Structure
 
-GROUPS = ("parts", "site", "terms", "money", "failures", "workload", "cluster", "rebates", "shares", "performance", "metrics", "system")
+GROUPS = ("parts", "site", "terms", "money", "failures", "carbon", "workload", "cluster", "rebates", "shares", "performance", "metrics", "system")
 DEFAULTS = {"serving": "workload", "training": "training"}  # what a kind of workload asks for unless its own file says otherwise
 HEADLINE_SYSTEM = "gb200-nvl72"
 HEADLINE_DOCUMENTS = {
@@ -312,7 +312,7 @@ class Inputs(Texts):
             self.found |= self.catalogue.document_inputs(group, name, group, f"{group}.{name}")
             if path in self.found:
                 return self.found[path]
-        if group in ("money", "failures"):
+        if group in ("money", "failures", "carbon"):
             self.found |= self.catalogue.document_inputs("defaults", group, group, group)
             if path in self.found:
                 return self.found[path]
