@@ -63,6 +63,18 @@ class Catalogue:
         return self._rows("shares", "company", "shares")
 
     @cached_property
+    def grid_rows(self) -> dict[tuple[str, str], list[Row]]:
+        """Every row of the grids of regions, by year."""
+        return self._rows("grids", "region", "site")
+
+    def grid_carbon(self, region: str, date: str) -> Input:
+        """Return what the grid of a region emits at a date."""
+        rows = self.grid_rows.get((region, "grid_carbon"))
+        if rows is None:
+            raise unknown("grid", region, {name for name, _ in self.grid_rows}, "site.grid")
+        return self.chosen(rows, attribute("site", "grid_carbon", rows[0].where), "site.grid_carbon", date)
+
+    @cached_property
     def vesting_rows(self) -> dict[tuple[str, str], list[Row]]:
         """Every row of the vesting schedules of warrants."""
         return self._rows("vesting", "agreement", "rebates")

@@ -189,7 +189,7 @@ def problems(where: str, error: ValidationError) -> Iterator[str]:
 
 def check_row(catalogue: Catalogue, row: Row, path: str, group: str, name: str) -> Iterator[str]:
     """Yield what is wrong with one row: its schema, its unit and bounds, a source nobody lists or of which nobody says how direct it is."""
-    cells = {key: cell for key, cell in row.cells.items() if key not in ("part", "company", "agreement", "attribute")}
+    cells = {key: cell for key, cell in row.cells.items() if key not in ("part", "company", "agreement", "region", "attribute")}
     try:
         RowSchema.model_validate(cells)
         given = to_input(row, path, attribute(group, name, row.where))
@@ -209,7 +209,7 @@ def check_parts(catalogue: Catalogue) -> list[str]:
     found = [
         f"directness.csv: {source}: {said!r} is not one of {', '.join(DIRECTNESS)}" for source, said in catalogue.directness.items() if said not in DIRECTNESS
     ]
-    for group, table in (("parts", catalogue.part_rows), ("shares", catalogue.share_rows), ("rebates", catalogue.vesting_rows)):
+    for group, table in (("parts", catalogue.part_rows), ("shares", catalogue.share_rows), ("rebates", catalogue.vesting_rows), ("site", catalogue.grid_rows)):
         for (name, key), rows in table.items():
             path = f"{group}.{name}.{key}"
             for row in rows:

@@ -159,6 +159,9 @@ class Inputs(Texts):
         stated = wanted.get("terms.date")
         period(self.date, f"{stated.where if stated else scenario.documents['terms']}: terms.date")
         self.shared = self.catalogue.once(("dated", self.date), dict)
+        if (region := self.texts.get("site.grid")) is not None:
+            self.texts_used["site.grid"] = region
+            self.found |= {"site.grid_carbon": self.catalogue.grid_carbon(region, self.date)}
         if self.texts.get("workload.practice", OWN) != OWN:
             from tco.chain.practice import practised  # most scenarios keep their chip's own
 

@@ -23,6 +23,7 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "terms.yield": "yield",
     "terms.commitment": "commitment",
     "site.tenure": "tenure",
+    "site.grid": "grid",
     "site.cooling": "cooling",
     "site.ready": "ready",
     "workload.kind": "kind",

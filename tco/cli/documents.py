@@ -73,7 +73,7 @@ def judge_perspective(catalogue: Catalogue, name: str) -> None:
 
 
 KINDS = (
-    Kind("sites", "site", "site", ("name", "base", "tenure", "cooling"), judge_site),
+    Kind("sites", "site", "site", ("name", "base", "tenure", "cooling", "grid"), judge_site),
     Kind("terms", "set of terms", "terms", ("name", "perspective", "date"), judge_terms),
     Kind("workloads", "workload", "workload", ("name", "kind", "model", "precision"), judge_workload),
     Kind("clusters", "cluster", "cluster", ("name", "switch", "port"), judge_cluster),
