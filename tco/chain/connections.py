@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from tco.catalog.systems import System
 from tco.chain.inputs import Inputs
 from tco.fabric.library import Library, family_library
 from tco.fabric.links import PROTOCOLS, Links, Route, Tier, links_of
 from tco.fabric.scopes import crossing_bandwidth, fabric_scopes, port_bandwidth, shares_ports, torus_of, tray_of
-from tco.foundation.dates import period
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.trace import plain
 from tco.foundation.units import parse_quantity
@@ -20,28 +17,6 @@ from tco.hardware.clos import switch_radix, tiers_needed
 from tco.hardware.network import OPTICS, Network, Plan, scale_out_network, summed, switch_part
 from tco.hardware.nics import converged
 from tco.performance.chip.families import family_of
-
-
-CHEAPEST = "cheapest of "  # begins a list of switches, of which the one stands with which the whole network costs least
-
-
-def cheapest_switch(inputs: Inputs, values: Values, listed: str) -> str:
-    """Return the switch of a list with which the network of the cluster costs least, of those for sale at the scenario's date.
-
-    Of many prices asked together their mean decides.
-    """
-    catalogue, day = inputs.catalogue, period(inputs.date).last
-    known = [switch_part(name.strip(), catalogue.parts) for name in listed.split(",")]
-    sold = [part for part in known if min(row.begins for row in catalogue.part_rows[part, "price"]) <= day] or known
-
-    def whole(part: str) -> float:
-        inputs.texts["cluster.switch"] = part
-        try:
-            return float(np.mean(design_network(inputs, values).price))
-        except DataError:  # too few ports for the cluster
-            return math.inf
-
-    return min(sold, key=whole)
 
 
 def design_network(inputs: Inputs, values: Values) -> Network:

@@ -187,8 +187,8 @@ class Inputs(Texts):
         self.judged = set(values.inputs)
 
     def take_switch(self) -> None:
-        """Name the switch where the cluster asks for the cheapest of some: that of the structure, or the one with which the network costs least."""
-        from tco.chain.connections import CHEAPEST, cheapest_switch
+        """Name the switch where the cluster asks for the cheapest of some: that of the structure, or the one with which a chip-hour costs least."""
+        from tco.chain.ownership import CHEAPEST, cheapest_switch
 
         asked, listed = self.texts.get(SWITCH, ""), self.texts.get(SWITCH, "").removeprefix(CHEAPEST)
         if listed != asked:
