@@ -13,7 +13,7 @@ from tco.foundation.files import data_directory, is_folder, read_csv, read_toml,
 from tco.foundation.provenance import Input, way
 
 LONGEST_NAME = 200  # characters of an id
-BY_KIND = {kind: "first-hand" for kind in ("measured", "vendor", "filing")} | {kind: "second-hand" for kind in ("analyst", "press", "derived")}
+BY_KIND = dict.fromkeys(("measured", "vendor", "filing"), "first-hand") | dict.fromkeys(("analyst", "press", "derived"), "second-hand")
 
 
 class Source(NamedTuple):
@@ -229,7 +229,9 @@ class Catalogue:
     def document_inputs(self, folder_name: str, name: str, what: str, prefix: str) -> dict[str, Input]:
         """Return the values of a TOML document as inputs by path, read once."""
         path, document = self.document(folder_name, name, what)
-        inputs: dict[str, Input] = self.once((path, prefix), lambda: {key: self.with_directness(one) for key, one in values_of(document, prefix, path, self.is_overlay(path)).items()})
+        inputs: dict[str, Input] = self.once(
+            (path, prefix), lambda: {key: self.with_directness(one) for key, one in values_of(document, prefix, path, self.is_overlay(path)).items()}
+        )
         return inputs
 
     @cached_property

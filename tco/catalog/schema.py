@@ -207,9 +207,16 @@ def check_row(catalogue: Catalogue, row: Row, path: str, group: str, name: str) 
 def check_parts(catalogue: Catalogue) -> list[str]:
     """Return everything wrong with the parts and the share prices."""
     found = [
-        f"directness.csv: {source}: {said!r} is not one of {', '.join(DIRECTNESS)}" for source, said in catalogue.directness.items() if said not in DIRECTNESS
+        f"directness.csv: {source}: {said!r} is not one of {', '.join(DIRECTNESS)}"
+        for source, said in catalogue.directness.items()
+        if said not in DIRECTNESS
     ]
-    for group, table in (("parts", catalogue.part_rows), ("shares", catalogue.share_rows), ("rebates", catalogue.vesting_rows), ("site", catalogue.grid_rows)):
+    for group, table in (
+        ("parts", catalogue.part_rows),
+        ("shares", catalogue.share_rows),
+        ("rebates", catalogue.vesting_rows),
+        ("site", catalogue.grid_rows),
+    ):
         for (name, key), rows in table.items():
             path = f"{group}.{name}.{key}"
             for row in rows:

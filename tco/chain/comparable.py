@@ -21,7 +21,7 @@ def apart(result: Result, other: Result) -> str | None:
         if meaning(result, path) != meaning(other, path):
             return f"its {path} is {words(result, path)}, that of {other.scenario} {words(other, path)}"
     circular = next((one for one in (result, other) if result is not other and any(CIRCULAR in line.sources for line in one.lines)), None)
-    return circular and f"the rent of {circular.scenario} follows from this program's own cost"
+    return None if circular is None else f"the rent of {circular.scenario} follows from this program's own cost"
 
 
 def meaning(result: Result, path: str) -> Any:

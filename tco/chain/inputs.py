@@ -153,8 +153,8 @@ class Inputs(Texts):
         self.found = {**self.catalogue.document_inputs(FOLDER, self.perspective.id, "perspective", "terms"), **self.found}
         self.texts.setdefault("terms.owner", owner_of(self.perspective, self.system))
         refuse_misfit(self.catalogue, self.perspective, self.system, self.owner)
-        if own := self.owners_variants():
-            variant = own | variant
+        if owners := self.owners_variants():
+            variant = {**owners, **variant}
             self.system = self.system_of(variant)
         stated = wanted.get("terms.date")
         period(self.date, f"{stated.where if stated else scenario.documents['terms']}: terms.date")

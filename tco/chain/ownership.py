@@ -61,7 +61,8 @@ def notes_of_rent(inputs: Inputs, values: Values, bill: Bill) -> list[str]:
         found.append(f"{given.path} follows from this program's own cost: it is circular, and no ratio rests on it")
     years, price = values["terms.life"], bill.price / inputs.system.chips
     if given.value * HOURS * years > 2 * price:
-        found.append(f"{given.where}: {given.path}: {years:g} years of it are {given.value * HOURS * years:,.0f} USD, more than twice the {price:,.0f} of buying")
+        paid = given.value * HOURS * years
+        found.append(f"{given.where}: {given.path}: {years:g} years of it are {paid:,.0f} USD, more than twice the {price:,.0f} of buying")
     return found
 
 
@@ -69,10 +70,9 @@ CHEAPEST = "cheapest of "  # begins a list of switches, of which the one stands 
 
 
 def cheapest_switch(inputs: Inputs, values: Values, listed: str) -> str:
-    """Return the switch of a list with which a chip-hour costs least, of those for sale at the scenario's date: the network's price and
-    power both count, the price alone where hours are rented.
+    """Return the switch of a list with which a chip-hour costs least, of those for sale at the scenario's date.
 
-    Of many prices asked together their mean decides.
+    The network's price and its power both count, the price alone where hours are rented. Of many prices asked together their mean decides.
     """
     catalogue, day = inputs.catalogue, period(inputs.date).last
     known = [switch_part(name.strip(), catalogue.parts) for name in listed.split(",")]

@@ -145,7 +145,9 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
         bill=chain.bill,
         rebates=chain.rebates,
         serving=chain.serving,
-        shares=shares_by_kind(chain.cost.lines) | {"directness": shares_by_directness(chain.cost.lines, values.inputs)} if chain.cost and not many else {},
+        shares=shares_by_kind(chain.cost.lines) | {"directness": shares_by_directness(chain.cost.lines, values.inputs)}
+        if chain.cost and not many
+        else {},
         bounds={phase: shares_of(result) for phase, result in report.phases.items()},
         inputs=values.inputs,
         texts=inputs.texts_used,

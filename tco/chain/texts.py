@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tco.catalog import Catalogue
-from tco.economics.rent import COMMITTED, COMMITMENTS
+from tco.economics.rent import COMMITMENTS, COMMITTED
 from tco.foundation.errors import DataError, unknown
 from tco.hardware.silicon import USUAL_YIELD, YIELDS
 

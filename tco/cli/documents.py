@@ -61,8 +61,8 @@ def judge_cluster(catalogue: Catalogue, name: str) -> None:
     from tco.hardware.network import switch_part
 
     inputs = inputs_with(catalogue, "cluster", name)
-    for name in inputs.text("cluster.switch").removeprefix(CHEAPEST).split(","):
-        switch_part(name.strip(), list(catalogue.parts))
+    for switch in inputs.text("cluster.switch").removeprefix(CHEAPEST).split(","):
+        switch_part(switch.strip(), list(catalogue.parts))
     port_rate(inputs.text("cluster.port"), "cluster.port")
 
 

@@ -35,10 +35,12 @@ def add_shelf(name: str, one: str, items: Lister, check: Checker | None = None) 
     list_items.__doc__ = f"List all {name}."
     command(group, name="list")(list_items)
 
-    def check_items(given: Given) -> None:
-        report_findings(given, name, check)
-
     if check is not None:
+        checked = check
+
+        def check_items(given: Given) -> None:
+            report_findings(given, name, checked)
+
         check_items.__doc__ = f"Check every {one} against its schema, its units, its bounds and its sources."
         command(group, name="check")(check_items)
     return group
@@ -286,7 +288,8 @@ scenarios = add_shelf("scenarios", "scenario", scenario_items)
 def check_scenarios(
     given: Given,
     kind: Annotated[
-        str | None, typer.Option("--kind", metavar="KIND", help="Only published figures of this kind: independent, own-source, arithmetic, power or ratio.")
+        str | None,
+        typer.Option("--kind", metavar="KIND", help="Only published figures of this kind: independent, own-source, arithmetic, power or ratio."),
     ] = None,
 ) -> None:
     """Check every scenario against its schema, its units, its bounds and its sources, and every published figure against what comes out."""

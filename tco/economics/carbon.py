@@ -39,9 +39,7 @@ def logic_area(die_area: SquareMillimetre, dies: Pure) -> Any:
 
 
 @formula(unit="g", source="tco-model")
-def carbon_of_chip(
-    area: SquareMillimetre, logic: GramPerSquareMillimetre, capacity: Byte, memory: GramPerByte, board: Gram
-) -> Any:
+def carbon_of_chip(area: SquareMillimetre, logic: GramPerSquareMillimetre, capacity: Byte, memory: GramPerByte, board: Gram) -> Any:
     """Gas emitted to make a chip on its board: m = A f_logic + C f_memory + b."""
     return area * logic + capacity * memory + board
 
@@ -53,8 +51,10 @@ def carbon_per_power(it_power: WattPerChip, factor: GramPerWatt) -> Any:
 
 
 @formula(unit="g/chip/h", source="tco-model")
-def embodied_carbon(made: Gram, rack: GramPerChip, life: Year, building: GramPerChip, life_building: Year, one_chip: Chip = 1, hours_per_year: HourPerYear = 8760) -> Any:
-    """Gas emitted to make a chip with its share of rack and building, over the hours each serves: g = ((m + m_rack) / n + m_building / n_building) / 8,760 h."""
+def embodied_carbon(
+    made: Gram, rack: GramPerChip, life: Year, building: GramPerChip, life_building: Year, one_chip: Chip = 1, hours_per_year: HourPerYear = 8760
+) -> Any:
+    """Gas of making a chip, its share of the rack and of the building, over the hours each serves: g = ((m + m_r) / n + m_b / n_b) / 8,760 h."""
     return ((made / one_chip + rack) / life + building / life_building) / hours_per_year
 
 

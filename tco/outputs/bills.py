@@ -17,7 +17,18 @@ HEADER = ("path", "part", "quantity", "unit_price_usd", "extended_usd", "power_w
 
 def bill_cells(line: BillLine) -> list[Any]:
     """Return the raw cells of a line."""
-    return [line.path, line.part, line.quantity, line.unit_price, line.extended, line.power, line.kind, line.directness, ";".join(line.sources), line.included_in]
+    return [
+        line.path,
+        line.part,
+        line.quantity,
+        line.unit_price,
+        line.extended,
+        line.power,
+        line.kind,
+        line.directness,
+        ";".join(line.sources),
+        line.included_in,
+    ]
 
 
 def bill_table(system: System, bill: Bill, rebates: Sequence[Rebate], date: str) -> Table:

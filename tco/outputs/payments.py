@@ -78,7 +78,8 @@ def lines_below(result: Result, money: Money) -> Iterator[str]:
         yield f"At the rent stated, owning pays from a utilisation of {money.break_even_utilisation * 100:.0f} %."
     if money.market_rent is not None:
         when = "never within its life" if money.turns is None else f"by month {money.turns}"
-        yield f"Rented at {significant(money.market_rent)} USD a chip-hour, committed, the chips would have cost as much as owning them has {when}, without interest."
+        rent = significant(money.market_rent)
+        yield f"Rented at {rent} USD a chip-hour, committed, the chips would have cost as much as owning them has {when}, without interest."
     if money.delay_cost is not None:
         yield f"A month's delay costs {significant(money.delay_cost)} USD a rack."
     if money.carrying > 0:

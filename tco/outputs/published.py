@@ -36,4 +36,6 @@ def table(figures: Sequence[Figure], kind: str) -> Table:
         rows.append((one.scenario, one.system, one.metric, one.unit, stated, significant(one.computed), off, within, "" if one.ok else "no"))
     missed = [f"{one.scenario}, {one.metric} of {one.system} misses: {one.reason}" for one in figures if not one.ok and one.reason]
     below = [f"{sum(one.ok for one in figures)} of {len(figures)} come out.", *missed]
-    return Table(("scenario", "system", "what", "unit", "published", "computed", "off", "within", ""), rows, f"{kind} figures", [], below, "llllrrrrl")
+    return Table(
+        ("scenario", "system", "what", "unit", "published", "computed", "off", "within", ""), rows, f"{kind} figures", [], below, "llllrrrrl"
+    )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tco.catalog.systems import load_system
 from tco.economics.finance import capital_recovery_factor, discounted, payment, period_in_years, rate_of_period, resale, yearly_capital
 from tco.economics.flows import MONTHLY, OPERATION, RATES, SOLD, Flow, Payment, Terms
 from tco.economics.income import (
@@ -26,7 +27,6 @@ from tco.economics.income import (
     straight_line_book,
     token_income,
 )
-from tco.catalog.systems import load_system
 from tco.economics.rent import CIRCULAR, COMMITMENTS, COMMITTED
 from tco.foundation.errors import DataError
 from tco.foundation.values import Values
@@ -133,7 +133,23 @@ class Project:
         ordered = sorted([*costs, *income, *loan], key=lambda one: one.month)
         ahead = [one._replace(month=one.month - self.lead) for one in costs if one.month <= self.lead]
         tied = float(sum(one.usd for one in ahead))
-        return Money(ordered, npv, irr, equity, back, hour, tokens, utilisation, delay, tied, worth(ahead, self.rate) - tied, books, self.market_rent, self.turns(costs), notes)
+        return Money(
+            ordered,
+            npv,
+            irr,
+            equity,
+            back,
+            hour,
+            tokens,
+            utilisation,
+            delay,
+            tied,
+            worth(ahead, self.rate) - tied,
+            books,
+            self.market_rent,
+            self.turns(costs),
+            notes,
+        )
 
     # ---------------------------------------------------------------- what goes out
     def costs(self, lead: int) -> Iterator[Payment]:
@@ -263,9 +279,7 @@ def worth(payments: Sequence[Payment], rate: Any) -> float:
 
 
 def rate_of_return(payments: Sequence[Payment]) -> float | None:
-    """Return the yearly rate, a year's growth as investors state it, at which payments are worth nothing; None where what goes out never
-    comes back, or nothing goes out.
-    """
+    """Return the growth of a year at which payments are worth nothing; None where what goes out never comes back, or nothing goes out."""
     time, paid = by_month(payments)
 
     def owed(growth: float) -> float:

@@ -3,7 +3,8 @@
 A file of `scenarios/published/` is a scenario on the terms its source states, with a row for each figure. Its `kind` says what it tests:
 `arithmetic` sets the prices that the source states, `own-source` reproduces a figure that rows here are made of, `power` is one of watts,
 `ratio` one of two prices here, which no level of prices moves, and `independent` holds what the catalogue knows by itself against a price
-of others. All but the last must come out; an independent figure may miss, and then says why. A row may change `system` and `set`tings, so that one file is one set of terms.
+of others. All but the last must come out; an independent figure may miss, and then says why. A row may change `system` and `set`tings,
+so that one file is one set of terms.
 """
 
 from __future__ import annotations
@@ -25,7 +26,24 @@ if TYPE_CHECKING:
 
 INDEPENDENT = "independent"
 KINDS = ("arithmetic", "own-source", INDEPENDENT, "power", "ratio")
-KEYS = ("kind", "metric", "value", "unit", "tolerance", "low", "high", "source", "note", "reason", "system", "variant", "set", "lines", "parts", "over")
+KEYS = (
+    "kind",
+    "metric",
+    "value",
+    "unit",
+    "tolerance",
+    "low",
+    "high",
+    "source",
+    "note",
+    "reason",
+    "system",
+    "variant",
+    "set",
+    "lines",
+    "parts",
+    "over",
+)
 
 
 class Figure(NamedTuple):
@@ -63,7 +81,8 @@ class Publication(NamedTuple):
             if one.ok or (one.kind == INDEPENDENT and one.reason):
                 continue
             stated = f"{one.low:g} to {one.high:g}" if one.published is None else f"{one.published:g} within {one.tolerance or 0:.0%}"
-            yield f"{self.name}: {one.metric} of {one.system} is {one.computed}, published {stated}{', and no reason is given' * (one.kind == INDEPENDENT)}"
+            mute = ", and no reason is given" if one.kind == INDEPENDENT else ""
+            yield f"{self.name}: {one.metric} of {one.system} is {one.computed}, published {stated}{mute}"
 
 
 # ---------------------------------------------------------------- what may be asked

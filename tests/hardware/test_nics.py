@@ -66,7 +66,10 @@ def test_the_trees_agree_with_what_is_published_of_their_chips(catalogue):
             if cards_of(system, network) is not None:
                 rows = catalogue.part_rows[system.chip, attribute]
                 stated = [to_input(row, name, attribute_of("parts", attribute, name)).value for row in rows]
-                assert bandwidth(catalogue, name, attribute, **system.variant) in [pytest.approx(value, rel=1e-12) for value in stated], (name, attribute)
+                assert bandwidth(catalogue, name, attribute, **system.variant) in [pytest.approx(value, rel=1e-12) for value in stated], (
+                    name,
+                    attribute,
+                )
 
 
 def test_no_system_sets_a_rate_beside_its_cards(catalogue):
