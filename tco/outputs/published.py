@@ -30,8 +30,8 @@ def table(figures: Sequence[Figure], kind: str) -> Table:
     """Return figures with what comes out and how far it is from what was published, and below why some miss."""
     rows = []
     for one in figures:
-        off = "" if one.published is None or one.computed is None else f"{(one.computed / one.published - 1) * 100:+.1f} %"
-        stated = f"{significant(one.low)}-{significant(one.high)}" if one.published is None else significant(one.published)
+        off = "" if one.tolerance is None or one.computed is None else f"{(one.computed / one.published - 1) * 100:+.1f} %"
+        stated = f"{significant(one.low)}-{significant(one.high)}" if one.tolerance is None else significant(one.published)
         within = "" if one.tolerance is None else f"{one.tolerance * 100:g} %"
         rows.append((one.scenario, one.system, one.metric, one.unit, stated, significant(one.computed), off, within, "" if one.ok else "no"))
     missed = [f"{one.scenario}, {one.metric} of {one.system} misses: {one.reason}" for one in figures if not one.ok and one.reason]

@@ -54,8 +54,8 @@ class Figure(NamedTuple):
     system: str
     metric: str
     unit: str
-    published: float | None  # a range has none
-    tolerance: float | None
+    published: float  # of a range its middle
+    tolerance: float | None  # a range has none
     low: float
     high: float
     computed: float | None
@@ -80,7 +80,7 @@ class Publication(NamedTuple):
         for one in self.figures:
             if one.ok or (one.kind == INDEPENDENT and one.reason):
                 continue
-            stated = f"{one.low:g} to {one.high:g}" if one.published is None else f"{one.published:g} within {one.tolerance or 0:.0%}"
+            stated = f"{one.low:g} to {one.high:g}" if one.tolerance is None else f"{one.published:g} within {one.tolerance:.0%}"
             mute = ", and no reason is given" if one.kind == INDEPENDENT else ""
             yield f"{self.name}: {one.metric} of {one.system} is {one.computed}, published {stated}{mute}"
 
@@ -215,7 +215,7 @@ def figure(row: dict[str, Any], where: str, result: Callable[[dict[str, Any]], R
     low, high = range_of(row, where)
     if named := [*row.get("lines", ()), *row.get("parts", ())]:
         metric = f"{metric} of {', '.join(named)}"
-    stated = row.get("value")
+    stated = row.get("value", (low + high) / 2)
     said = (row["source"], row.get("note", ""), row.get("reason", ""))
     return Figure(row["kind"], found.scenario, found.system, metric, unit, stated, row.get("tolerance"), low, high, computed, *said)
 
