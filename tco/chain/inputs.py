@@ -180,10 +180,10 @@ class Inputs(Texts):
         if self.system.alternatives:
             self.alternatives = self.cheapest(values) if self.structure is None else dict(self.structure.alternatives)
             self.system = load_system(self.catalogue, scenario.system, variant, self.alternatives)
-        self.take_switch()
-        self.take_formats(values, wanted)
         refuse_bad_wires(self.system, self.catalogue, values)
         refuse_unjoined(self.system, self.catalogue, values)
+        self.take_switch()
+        self.take_formats(values, wanted)
         self.judged = set(values.inputs)
 
     def take_switch(self) -> None:
@@ -221,7 +221,7 @@ class Inputs(Texts):
 
     def owners_variants(self) -> Mapping[str, str]:
         """Return the variants of the system that its owner takes where nobody names others, such as his own network."""
-        if self.structure is not None or self.system.bare:
+        if self.system.bare:
             return {}
         _, document = self.catalogue.document("systems", self.system.id, "system")
         found: Mapping[str, str] = document.get("owners", {}).get(self.owner, {})
