@@ -26,6 +26,7 @@ from tco.hardware.nics import network_parts
 
 LIQUID, BACKUP, DEMAND = "site.liquid_premium", "site.backup_usd_per_mw", "site.demand_charge"
 HOURS = 8760  # of a year
+MUCH = 0.2  # share of the price of IT from which a network that is not used is named
 BATTERY = "backup_time"  # what a part that holds the power of a rack states
 
 
@@ -89,6 +90,18 @@ def cheapest_switch(inputs: Inputs, values: Values, listed: str) -> str:
         return float(np.mean(hour)), float(np.mean(network.price))
 
     return min(sold, key=cost)
+
+
+def notes_of_network(inputs: Inputs, cost: Cost, plan: Any) -> list[str]:
+    """Return a note where serving keeps inside one world, and a fifth or more of what is bought is the network between worlds."""
+    if inputs.shape or inputs.kind != "serving" or plan is None or not float(cost.capex_per_chip):
+        return []
+    inside = max(float(plan.decode.chips), float(plan.prefill.chips)) <= inputs.system.chips
+    share = float(cost.network_per_chip) / float(cost.capex_per_chip)
+    if not inside or share < MUCH:
+        return []
+    chosen = "".join(f", here with nic={value}" for key, value in inputs.system.variant.items() if key == "nic")
+    return [f"serving keeps inside one world and uses none of the scale-out network, {cost.network_per_chip:,.0f} USD a chip ({share:.0%}){chosen}"]
 
 
 def failures_of(inputs: Inputs, values: Values) -> tuple[list[Failing], Any]:

@@ -26,7 +26,7 @@ from tco.chain.comparable import apart
 from tco.chain.connections import design_network
 from tco.chain.inputs import HEADLINE_SYSTEM, Inputs, Scenario, load_scenario
 from tco.chain.metrics import METRICS
-from tco.chain.ownership import cost_of, notes_of, notes_of_rent, rebates_of, refuse_strangers
+from tco.chain.ownership import cost_of, notes_of, notes_of_network, notes_of_rent, rebates_of, refuse_strangers
 from tco.chain.placement import SITE_POWER, MisfitError, place
 from tco.chain.plans import plan_for
 from tco.chain.practice import relatives_of
@@ -117,6 +117,7 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
     notes = [
         *inputs.notes,
         *notes_of(inputs, chain.rebates),
+        *(notes_of_network(inputs, chain.cost, chain.serving.plan) if chain.cost else []),
         *(notes_of_rent(inputs, values, chain.bill) if chain.bill and inputs.perspective.rents else []),
         *standing_notes,
         *(f"{path} is set, but nothing in this scenario rests on it" for path in inputs.unused(values)),

@@ -82,6 +82,13 @@ def test_an_owner_runs_racks_on_cards_of_his_own(catalogue, name, own):
     assert stranger.metrics["network_usd_per_chip"] == vendors.metrics["network_usd_per_chip"]
 
 
+def test_a_network_that_serving_does_not_use_is_named():
+    (note,) = (note for note in on_vendors_network("mi450x-ualoe72").notes if "scale-out network" in note)
+    assert note.endswith("here with nic=3x")
+    assert f"{on_vendors_network('mi450x-ualoe72').metrics['network_usd_per_chip']:,.0f} USD a chip" in note
+    assert not any("scale-out network" in note for note in result("gb200-nvl72").notes)
+
+
 @pytest.mark.parametrize("name", HEADLINE)
 def test_the_switch_with_which_an_hour_costs_least_is_bought(name):
     hours = {switch: again(name, cluster__switch=switch).metrics[HOUR] for switch in ("12.8T", "25.6T", "51.2T")}
