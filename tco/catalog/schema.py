@@ -13,7 +13,7 @@ from tco.catalog.rows import ALTERNATIVE, Row, attribute, to_input
 from tco.catalog.systems import load_system
 from tco.foundation.dates import period
 from tco.foundation.errors import DataError, TcoError
-from tco.foundation.provenance import KINDS
+from tco.foundation.provenance import DIRECTNESS, KINDS
 
 
 class RowSchema(BaseModel):
@@ -30,6 +30,7 @@ class RowSchema(BaseModel):
     source: str = Field(min_length=1)
     note: str = ""
     use: Literal["", "alternative"] = ""
+    directness: Literal["", "first-hand", "quoted", "second-hand", "analogy", "recalled", "estimate"] = ""
 
     @field_validator("low", "high", mode="before")
     @classmethod
@@ -98,6 +99,7 @@ class SystemSchema(BaseModel):
     alternatives: dict[str, dict[str, float]] = {}
     spares: dict[str, float] = {}
     variants: dict[str, VariantSchema] = {}
+    owners: dict[str, dict[str, str]] = {}
     fabric: dict[str, Any]
     network: dict[str, Any] = {}
 
@@ -131,10 +133,11 @@ class LibrarySchema(BaseModel):
 
 
 class FigureSchema(BaseModel):
-    """A figure of a publication in a scenario's file."""
+    """A figure of a publication in a scenario's file; one that must come out states a value, within a tenth at most."""
 
     model_config = ConfigDict(extra="forbid")
 
+    kind: Literal["arithmetic", "own-source", "independent", "power", "ratio"]
     metric: str
     value: float | None = None
     unit: str = ""
@@ -143,6 +146,7 @@ class FigureSchema(BaseModel):
     high: float | None = None
     source: str = Field(min_length=1)
     note: str = ""
+    reason: str = ""
     system: str = ""
     variant: dict[str, str] = {}
     set: dict[str, str] = {}
@@ -150,12 +154,12 @@ class FigureSchema(BaseModel):
     parts: list[str] = []
     over: str = ""
 
-
-class PublishedSchema(FigureSchema):
-    """A figure that must come out: what is stated, within a tenth at most."""
-
-    value: float
-    tolerance: float = Field(gt=0, le=0.10)
+    @model_validator(mode="after")
+    def strict(self) -> FigureSchema:
+        """What must come out does so within a tenth, and needs no reason for missing."""
+        if self.kind != "independent" and (self.value is None or self.tolerance is None or self.tolerance > 0.10 or self.reason):
+            raise ValueError(f"a figure of kind {self.kind} takes a value and a tolerance of at most 0.10, and no reason")
+        return self
 
 
 class ScenarioSchema(BaseModel):
@@ -173,9 +177,7 @@ class ScenarioSchema(BaseModel):
     rebates: list[str] | None = None
     variant: dict[str, str] = {}
     set: dict[str, str] = {}
-    published: list[PublishedSchema] = []
-    cross_check: list[FigureSchema] = []
-    at_least: int = 0
+    published: list[FigureSchema] = []
 
 
 def problems(where: str, error: ValidationError) -> Iterator[str]:
@@ -185,30 +187,40 @@ def problems(where: str, error: ValidationError) -> Iterator[str]:
         yield f"{where}: {key + ': ' if key else ''}{found['msg']}, found {found['input']!r}"[:400]
 
 
-def check_row(row: Row, path: str, group: str, name: str, sources: set[str]) -> Iterator[str]:
-    """Yield what is wrong with one row: its schema, its unit and bounds, and a source nobody lists."""
-    cells = {key: cell for key, cell in row.cells.items() if key not in ("part", "company", "agreement", "attribute")}
+def check_row(catalogue: Catalogue, row: Row, path: str, group: str, name: str) -> Iterator[str]:
+    """Yield what is wrong with one row: its schema, its unit and bounds, a source nobody lists or of which nobody says how direct it is."""
+    cells = {key: cell for key, cell in row.cells.items() if key not in ("part", "company", "agreement", "region", "attribute")}
     try:
         RowSchema.model_validate(cells)
-        to_input(row, path, attribute(group, name, row.where))
+        given = to_input(row, path, attribute(group, name, row.where))
+        if not given.directness and not row.overlay and given.source not in catalogue.directness:
+            yield f"{row.where}: of source {given.source!r} directness.csv does not say how direct it is"
     except ValidationError as error:
         yield from problems(row.where, error)
     except DataError as error:
         yield str(error)
     source = str(cells.get("source", ""))
-    if source and source not in sources:
+    if source and source not in catalogue.sources:
         yield f"{row.where}: source {source!r} is not in sources.csv"
 
 
 def check_parts(catalogue: Catalogue) -> list[str]:
     """Return everything wrong with the parts and the share prices."""
-    sources: set[str] = set(catalogue.sources)
-    found: list[str] = []
-    for group, table in (("parts", catalogue.part_rows), ("shares", catalogue.share_rows), ("rebates", catalogue.vesting_rows)):
+    found = [
+        f"directness.csv: {source}: {said!r} is not one of {', '.join(DIRECTNESS)}"
+        for source, said in catalogue.directness.items()
+        if said not in DIRECTNESS
+    ]
+    for group, table in (
+        ("parts", catalogue.part_rows),
+        ("shares", catalogue.share_rows),
+        ("rebates", catalogue.vesting_rows),
+        ("site", catalogue.grid_rows),
+    ):
         for (name, key), rows in table.items():
             path = f"{group}.{name}.{key}"
             for row in rows:
-                found += check_row(row, path, group, key, sources)
+                found += check_row(catalogue, row, path, group, key)
             live = [row for row in rows if row.cells.get("use", "") != ALTERNATIVE]
             try:
                 if not found:
@@ -220,7 +232,6 @@ def check_parts(catalogue: Catalogue) -> list[str]:
 
 def check_documents(catalogue: Catalogue, folder_name: str, group: str) -> list[str]:
     """Return everything wrong with sites, terms, workloads, clusters, performance priors or rebates."""
-    sources: set[str] = set(catalogue.sources)
     found: list[str] = []
     for name in catalogue.ids(folder_name):
         path, document = catalogue.document(folder_name, name, group)
@@ -231,7 +242,7 @@ def check_documents(catalogue: Catalogue, folder_name: str, group: str) -> list[
             found.append(str(error))
         for key, cells in document.items():
             if isinstance(cells, dict) and "value" in cells:
-                found += check_row(Row(cells, f"{path}:{key}", False), f"{prefix}.{key}", group, key, sources)
+                found += check_row(catalogue, Row(cells, f"{path}:{key}", False), f"{prefix}.{key}", group, key)
     return found
 
 
@@ -282,8 +293,7 @@ def check_scenario(path: Path, document: dict[str, Any], sources: Container[str]
         schema = ScenarioSchema.model_validate(document)
     except ValidationError as error:
         return list(problems(str(path), error))
-    figures = [*schema.published, *schema.cross_check]
-    return [f"{path}: source {figure.source!r} is not in sources.csv" for figure in figures if figure.source not in sources]
+    return [f"{path}: source {figure.source!r} is not in sources.csv" for figure in schema.published if figure.source not in sources]
 
 
 def check_sources(catalogue: Catalogue) -> list[str]:

@@ -57,7 +57,11 @@ def place(inputs: Inputs, bill: Bill) -> list[str]:
     if not needs_sidecar(inputs):
         return notes
     price = float(np.mean(values.number(f"parts.{SIDECAR}.price_per_power")))
-    cooler = f"each rack of {system.id} takes a liquid-to-air sidecar, {rack / 1e3:.1f} kW at {price * 1e3:,.0f} USD/kW"
+    share, left = (float(np.mean(values.number(f"parts.{SIDECAR}.{name}"))) for name in ("power_share", "hall_share"))
+    cooler = (
+        f"each rack of {system.id} takes a liquid-to-air sidecar, {rack / 1e3:.1f} kW at {price * 1e3:,.0f} USD/kW, "
+        f"which draws {share:.0%} more and leaves {left:.0%} of the hall"
+    )
     return [*notes, f"{site} is cooled by air: {cooler}"]
 
 

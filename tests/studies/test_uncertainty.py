@@ -258,7 +258,7 @@ def test_a_plan_that_each_draw_chooses_meets_the_target_where_the_one_held_does_
 
 def test_the_size_of_the_cluster_is_drawn_unless_the_plan_is_held():
     """Another size has other tiers, and so other prices: the same draws cost more chips' networks in three steps."""
-    held, free = (tco.uncertainty(GB200, samples=100, hold=hold) for hold in (True, False))
+    held, free = (tco.uncertainty(GB200, samples=100, hold=hold, set={"cluster.switch": "25.6T"}) for hold in (True, False))
     assert held.held == ["cluster.chips", "cluster.oversubscription"]
     assert not held.drawn.keys() & {*held.held}
     assert not free.held
