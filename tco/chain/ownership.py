@@ -140,7 +140,7 @@ def rebates_of(inputs: Inputs, values: Values, bill: Bill) -> list[Rebate]:
     agreements = in_force_for(agreements_of(inputs), inputs.owner, inputs.date)
     found = [rebate_of(one, bill.lines, inputs.system.chips, values) for one in agreements]
     for one in found if not inputs.shape else ():
-        back, paid = float(plain(one.value)), float(plain(one.spend))
+        back, paid = plain(one.value), plain(one.spend)
         if back > paid * (1 + 1e-9):
             terms = ", ".join(f"{path} {values.number(path):,.6g} {values.input(path).unit}".rstrip() for path in one.inputs)
             raise DataError(f"{one.path}: {back:,.0f} USD come back of {paid:,.0f} paid for the parts it covers, expected no more: {terms}")
