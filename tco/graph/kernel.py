@@ -92,23 +92,28 @@ class Kernel:
         self.inputs: dict[str, int] = {}
         self.met: dict[Any, int] = {}
         self.schedules: dict[Any, Schedule] = {}
-        varying = set(varying)
+        self.program, self.varying, self.fixed, self.plans = program, frozenset(varying), fixed, plans
+        self.made: list[int] = []  # place of each step of the program
+        self.grow()
+
+    def grow(self) -> None:
+        """Take in the steps that the program has got since."""
         leaves: dict[int, int] = {}
-        for path, places in program.inputs.items():
+        for path, places in self.program.inputs.items():
             for place in places:
-                if path in varying:
+                if path in self.varying:
                     leaves[place] = self.input(path)
-                elif path in fixed:
-                    leaves[place] = self.number(fixed[path])
-        made: list[int] = []
-        for place, step in enumerate(program.steps):
+                elif path in self.fixed:
+                    leaves[place] = self.number(self.fixed[path])
+        made = self.made
+        for place in range(len(made), len(self.program.steps)):
+            step = self.program.steps[place]
             if step is None:
-                made.append(leaves[place] if place in leaves else self.leaf(program.leaves[place], plans))
+                made.append(leaves[place] if place in leaves else self.leaf(self.program.leaves[place]))
             elif isinstance(step.function, Formula):
                 made.append(self.call(step.function, [made[one] for one in step.taken]))
             else:
                 made.append(self.gather(GATHERED[step.function], [made[one] for one in step.taken]))
-        self.results = {name: made[place] for name, place in program.results.items()}
 
     # ---------------------------------------------------------------- making
     def input(self, path: str) -> int:
@@ -117,11 +122,11 @@ class Kernel:
             self.inputs[path] = self.add(path, (), BATCH if path == BATCH_PATH else DRAW)
         return self.inputs[path]
 
-    def leaf(self, number: float | Row, plans: Mapping[int, Any]) -> int:
+    def leaf(self, number: float | Row) -> int:
         """Return the place of a number of the structure, or of those of the plans that are asked for."""
         if not isinstance(number, Row):
             return self.number(number)
-        some = number.numbers[plans.get(number.axis, slice(None))]
+        some = number.numbers[self.plans.get(number.axis, slice(None))]
         return self.number(some, PLANS << number.axis)
 
     def number(self, value: Any, varies: int = 0) -> int:
@@ -246,6 +251,29 @@ class Kernel:
         return None
 
     # ---------------------------------------------------------------- running
+    def axis(self, place: int) -> int:
+        """Return the axis of plans that a place varies on."""
+        return (self.varies[place] // PLANS).bit_length() - 1
+
+    def values(self, drawn: Mapping[str, Any]) -> dict[int, Any]:
+        """Return the numbers that are known, and those of inputs that vary: draws on the last axis, plans on the one before."""
+        known = {place: value[:, None] if self.varies[place] else value for place, value in self.numbers.items()}
+        return known | {self.inputs[path]: value for path, value in drawn.items() if path in self.inputs}
+
+    def before(self, axes: int, wanted: Iterable[int]) -> list[int]:
+        """Return the places that do not vary on some axes, and that what does rests on directly, or that are wanted themselves."""
+        found, seen, stack = set[int](), set[int](), list(wanted)
+        while stack:
+            place = stack.pop()
+            if place in seen:
+                continue
+            seen.add(place)
+            if not self.varies[place] & axes:
+                found.add(place)
+            else:
+                stack.extend(self.taken[place])
+        return sorted(found - self.numbers.keys())
+
     def schedule(self, wanted: Sequence[int], given: Iterable[int]) -> Schedule:
         """Return the operations that lead from what is given to what is wanted."""
         key = (tuple(wanted), frozenset(given))
@@ -275,6 +303,7 @@ class Schedule:
             for one in kernel.taken[place]:
                 last[one] = place
         own, kept = set(order), set(wanted)
+        self.wanted = wanted
         self.leaves = sorted(needed - own)
         self.lines: list[tuple[Any, int, tuple[int, ...], int | None, tuple[int, ...]]] = []
         for place in order:
@@ -288,7 +317,7 @@ class Schedule:
         self.size = len(kernel.operation)
 
     def run(self, values: Mapping[int, Any]) -> list[Any]:
-        """Return what stands in every place once all is computed that is wanted."""
+        """Return what stands in the places that are wanted."""
         found: list[Any] = [None] * self.size
         for place in self.leaves:
             found[place] = values[place]
@@ -302,4 +331,4 @@ class Schedule:
                 found[place] = function(found[taken[0]], found[taken[1]], found[taken[2]])
             for one in free:
                 found[one] = None
-        return found
+        return [found[place] for place in self.wanted]

@@ -35,15 +35,18 @@ class Step(NamedTuple):
 class Program:
     """Steps in the order they are computed in: leaves have a number, a row, or an input whose number may be another each time."""
 
-    def __init__(self, results: Mapping[str, Node]) -> None:
+    def __init__(self) -> None:
         self.steps: list[Step | None] = []  # none of a leaf
         self.leaves: dict[int, float | Row] = {}
         self.inputs: dict[str, list[int]] = {}  # by path, several leaves where the catalogue knows it at several dates
         self.met: dict[Any, int] = {}
+
+    def add(self, results: Mapping[str, Node]) -> dict[str, int]:
+        """Take in what some results rest on, and return their places: steps that others rest on as well are there already."""
         place: dict[int, int] = {}
         for node in ordered(results.values()):
             place[id(node)] = self.leaf(node) if node.is_leaf else self.step(node, place)
-        self.results = {name: place[id(node)] for name, node in results.items()}
+        return {name: place[id(node)] for name, node in results.items()}
 
     def leaf(self, node: Node) -> int:
         """Return the place of a leaf: inputs of one path and number are one, and so are numbers of the structure."""

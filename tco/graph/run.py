@@ -1,0 +1,55 @@
+"""A kernel run for arrays of values, in pieces that stay in the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tco.graph.kernel import Kernel
+
+Array = np.ndarray[Any, Any]
+CELLS = 2**11  # numbers of one array: more do not stay in the cache, with fewer the calls cost more than the numbers
+
+
+def evaluated(kernel: Kernel, wanted: Sequence[int], values: Mapping[int, Any], count: int) -> list[Any]:
+    """Return what stands in some places, from values of others: one number each, or `count` of them on the last axis."""
+    schedule = kernel.schedule(wanted, values)
+    given = [(place, values[place]) for place in schedule.leaves]
+    rows = max((value.size // value.shape[-1] for _, value in given if np.ndim(value)), default=1)
+    size = max(CELLS // rows, 1)
+    if count <= size * 1.5:
+        return schedule.run(dict(given))
+    many = [(place, value) for place, value in given if np.ndim(value) and value.shape[-1] == count]
+    piece, found = dict(given), list[Any]()
+    for start in range(0, count, size):
+        part = slice(start, start + size)
+        for place, value in many:
+            piece[place] = value[..., part]
+        made = schedule.run(piece)
+        width = min(size, count - start)
+        if not found:
+            found = [np.empty((*one.shape[:-1], count)) if np.ndim(one) and one.shape[-1] == width else one for one in made]
+        for whole, one in zip(found, made, strict=True):
+            if whole is not one:
+                whole[..., part] = one
+    return found
+
+
+def taken(kernel: Kernel, values: Mapping[int, Any], places: Iterable[int], pairs: tuple[Any, Any] | None) -> dict[int, Any]:
+    """Return values in some places: of all plans in all draws, or of pairs of them, the plan given by its row on each axis it lies on."""
+    if pairs is None:
+        return {place: values[place] for place in places}
+    rows, draws = pairs
+    found: dict[int, Any] = {}
+    for place in places:
+        value = values[place]
+        if np.ndim(value) == 1:
+            found[place] = value[draws]
+        elif np.ndim(value):
+            row = rows[kernel.axis(place)] if isinstance(rows, dict) else rows
+            found[place] = value[row, draws if value.shape[-1] > 1 else 0]
+        else:
+            found[place] = value
+    return found

@@ -1,0 +1,224 @@
+"""What draws of a serving workload come to on the plans of a program: the batch of each, and where plans are chosen, the best of each.
+
+A program of pools in balance has all plans on an axis of their own, those that decode on the first and those that read prompts on the
+second, and takes the batch as an input. A plan that decodes is better than another if at the other's rate it still is in time: so the best
+one of a draw is found by asking every plan once at the batch it would need, and solving the few that could be better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.foundation.values import Readable
+from tco.graph.kernel import BATCH, BATCH_PATH, Kernel
+from tco.graph.run import evaluated, taken
+from tco.graph.solve import largest_within
+from tco.models.architecture import Architecture
+from tco.performance.chip.machine import Machine
+from tco.performance.serving import phases
+from tco.performance.serving import result as served
+from tco.performance.serving.answer import ServingResult
+from tco.performance.serving.plans import SEQUENCES, ServingPlan, attention_chips
+from tco.performance.serving.requests import request_of
+
+Array = np.ndarray[Any, Any]
+Names = Mapping[str, int]  # places of results by their names
+DECODE, PREFILL = 0, 1  # axes of plans
+SLOWEST = 1e-9  # tokens a second that stand for a target of none
+EXACTLY = 1e-9  # share of a target that may be missed by rounding
+
+
+class Chosen(NamedTuple):
+    """What draws come to: the places of their plans, the sequences of an attention group, and whether targets are met."""
+
+    rows: dict[int, Any]
+    batch: Any
+    meets: Any
+
+
+def traced(machine: Machine, model: Architecture, values: Readable, plans: ServingPlan) -> tuple[ServingResult, dict[str, Any]]:
+    """Return a serving workload on plans, and beside its rates what a choice among them rests on."""
+    found = served.evaluated(machine, model, values, plans)
+    targets = {"interactivity": values["workload.interactivity"], "longest wait": values["workload.ttft"], "memory": machine.memory}
+    if plans.engines is not None:
+        targets["offline"] = values["workload.offline"]
+        names = {name: found.rates[name] for name in ("output_tokens_per_s_per_chip", "tokens_per_s_per_user", "ttft_s", "tpot_s")}
+        return found, targets | names | {"needed": found.needed}
+    request, decode, prefill = request_of(values), found.decode, found.prefill
+    return found, targets | {
+        "token": decode.per_token,  # type: ignore[union-attr]
+        "held": decode.memory,  # type: ignore[union-attr]
+        "prompt": phases.reading_time(prefill.time, prefill.per_prompt),  # type: ignore[union-attr]
+        "prompts": phases.prefill_rate(request.prompt, attention_chips(plans.prefill), prefill.per_prompt),  # type: ignore[union-attr]
+        "prompts held": prefill.memory,  # type: ignore[union-attr]
+    }
+
+
+class Block:
+    """Draws of a kernel's inputs."""
+
+    def __init__(self, kernel: Kernel, names: Names, drawn: Mapping[str, Array], count: int) -> None:
+        self.kernel, self.names, self.count = kernel, names, count
+        self.values = kernel.values(drawn)
+
+    def keep(self, *wanted: int) -> None:
+        """Compute what stands in some places in every draw, for what comes after."""
+        missing = [place for place in dict.fromkeys(wanted) if place not in self.values]
+        self.values.update(zip(missing, evaluated(self.kernel, missing, self.values, self.count), strict=True))
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a result that does not rest on a batch."""
+        self.keep(self.names[name])
+        return self.values[self.names[name]]
+
+
+class Curve:
+    """A result as a function of the batch: of every plan in every draw, or of pairs of a plan and a draw."""
+
+    def __init__(self, block: Block, name: str, pairs: tuple[Any, Any] | None = None) -> None:
+        kernel = self.kernel = block.kernel
+        self.place, self.batch = block.names[name], kernel.inputs[BATCH_PATH]
+        before = [one for one in kernel.before(BATCH, [self.place]) if one != self.batch]
+        block.keep(*before)
+        rests = [one for one in kernel.schedule([self.place], [*block.values, self.batch]).leaves if one != self.batch]
+        self.values = taken(kernel, block.values, rests, pairs)
+        self.part: tuple[Any, dict[int, Any]] = (None, self.values)
+
+    def __call__(self, batch: Array, places: Any = None) -> Array:
+        """Return the result at a batch for each, of the pairs in some places alone or of all."""
+        if places is None:
+            self.part = None, self.values
+        elif places is not self.part[0]:
+            self.part = places, {one: value[places] if np.ndim(value) else value for one, value in self.values.items()}
+        (found,) = evaluated(self.kernel, [self.place], {**self.part[1], self.batch: batch}, batch.shape[-1])
+        return np.broadcast_to(found, batch.shape)
+
+
+class Hints(NamedTuple):
+    """What is known of plans at the centre: the batch in time, and the power of it by which a step grows."""
+
+    batch: Array
+    power: Array
+
+
+def choose(kernel: Kernel, names: Names, drawn: Mapping[str, Array], count: int, plans: ServingPlan, hints: Hints) -> Chosen:
+    """Return the best of some plans in every draw, with the batch that meets the target; of one plan, that one."""
+    block = Block(kernel, names, drawn, count)
+    if "needed" in names:
+        return under_load(block)
+    rows, batch, quick = decoding(block, np.ravel(attention_chips(plans.decode)) * 1.0, hints)
+    ready, soon = reading(block)
+    return Chosen({DECODE: rows, PREFILL: ready}, batch, quick & soon)
+
+
+def under_load(block: Block) -> Chosen:
+    """Return the choice of engines with some requests in flight, whose batch follows from them."""
+    fits = block["needed"] <= block["memory"]
+    quick = block["tokens_per_s_per_user"] * (1 + EXACTLY) >= block["interactivity"]
+    soon = block["ttft_s"] <= longest_wait(block)
+    anyone = block["offline"] > 0  # nobody waits for what runs offline
+    rows, meets = best_of(block["output_tokens_per_s_per_chip"], block["tpot_s"], anyone | (quick & soon), fits, block.count)
+    return Chosen({DECODE: rows}, np.full(block.count, np.nan), meets)
+
+
+def reading(block: Block) -> tuple[Array, Array]:
+    """Return the plan that reads prompts in every draw, and whether it reads one in time."""
+    time = block["prompt"]
+    return best_of(block["prompts"], time, time <= longest_wait(block), block["prompts held"] <= block["memory"], block.count)
+
+
+def longest_wait(block: Block) -> Any:
+    """Return the longest time to the first token; zero asks for none."""
+    return np.where(block["longest wait"] > 0, block["longest wait"], np.inf)
+
+
+def best_of(score: Any, time: Any, meets: Any, fits: Any, count: int) -> tuple[Array, Array]:
+    """Return the plan with the best score in each draw, of those that fit and meet the target, else the quickest that fits; and if it meets it."""
+    rows = max(np.shape(one)[0] if np.ndim(one) == 2 else 1 for one in (score, time, meets, fits))
+    score, time, meets, fits = (np.broadcast_to(one, (rows, count)) for one in (score, time, meets, fits))
+    chosen = np.where(fits & meets, score, np.where(fits, -time, -np.inf)).argmax(axis=0)
+    return chosen, (fits & meets)[chosen, np.arange(count)]
+
+
+def room(block: Block, plans: int) -> Array:
+    """Return the sequences that memory holds beside the weights, of every plan in every draw."""
+    held, none = Curve(block, "held"), np.zeros((plans, block.count))
+    empty = held(none)
+    return np.maximum(block["memory"] - empty, 0) / (held(none + 1) - empty)
+
+
+def decoding(block: Block, chips: Array, hints: Hints) -> tuple[Array, Array, Array]:
+    """Return the plan that decodes in every draw, its batch, and whether it gives each user the speed asked for.
+
+    A plan that could not be in time with the batch that would make it as good as another is not solved. Where none meets the target the
+    quickest plan that fits decodes a single sequence.
+    """
+    count, plans, every = block.count, len(chips), np.arange(block.count)
+    allowed = np.broadcast_to(1 / np.maximum(block["interactivity"], SLOWEST) * (1 + EXACTLY), count)
+    held = room(block, plans)
+    fits, most = held >= 1, np.minimum(np.maximum(held, 1.0), float(SEQUENCES[-1]))
+    rows, batch, rate = np.zeros(count, dtype=int), np.ones(count), np.zeros(count)
+
+    def solve(some: Array, which: Array, first: Array) -> None:
+        """Give some plans to some draws, each with the largest batch in time, where that is better than what they have."""
+        token, limit, most_of = Curve(block, "token", (some, which)), allowed[which], most[some, which]
+        found, time = largest_within(token, limit, np.ones(len(which)), most_of, first)
+        gained = np.where(fits[some, which] & (time <= limit), found / chips[some] / time, 0.0)
+        better = gained > rate[which]
+        mine = which[better]
+        rows[mine], batch[mine], rate[mine] = some[better], found[better], gained[better]
+
+    def expected(some: Any, tried: Array, time: Array, which: Any) -> Array:
+        """Return the batch that is expected to be just in time, from the time of another."""
+        return np.clip(tried * (allowed[which] / time) ** (1 / hints.power[some]), 1.0, most[some, which])
+
+    if plans == 1:
+        solve(rows, every, np.minimum(hints.batch[rows], most[0]))
+        return rows, batch, rate > 0
+    grid = np.arange(plans)[:, None], every[None]
+    tried = np.minimum(hints.batch[:, None], most)
+    hoped = expected(grid[0], tried, Curve(block, "token")(tried), grid[1])
+    first = np.where(fits, hoped / chips[:, None], 0.0).argmax(axis=0)
+    solve(first, every, hoped[first, every])
+    left = fits.copy()
+    left[first, every] = False
+    while True:
+        some, which = np.nonzero(left)
+        if not len(some):
+            break
+        needed = np.clip(rate[which] * chips[some] * allowed[which], 1.0, most[some, which])
+        time = Curve(block, "token", (some, which))(needed)
+        could = (time <= allowed[which]) & ((needed < most[some, which]) | (needed / chips[some] / time > rate[which]))
+        some, which, needed, time = some[could], which[could], needed[could], time[could]
+        hoped[some, which] = expected(some, needed, time, which)
+        left[:] = False
+        left[some, which] = True
+        draws = np.flatnonzero(left.any(axis=0))
+        if not len(draws):
+            break
+        most_hoped = np.where(left[:, draws], hoped[:, draws] / chips[:, None], -1.0).argmax(axis=0)
+        left[most_hoped, draws] = False
+        solve(most_hoped, draws, hoped[most_hoped, draws])
+    missed = np.flatnonzero(rate == 0)
+    if len(missed):
+        some, which = (one.ravel() for one in np.broadcast_arrays(grid[0], missed[None]))
+        time = Curve(block, "token", (some, which))(np.ones(len(some))).reshape(plans, -1)
+        rows[missed] = np.where(fits[:, missed], time, np.inf).argmin(axis=0)
+    return rows, batch, rate > 0
+
+
+def hinted(kernel: Kernel, names: Names, centre: Mapping[str, Array], plans: ServingPlan) -> Hints:
+    """Return what is known of plans from the one draw of the centre."""
+    chips = np.ravel(attention_chips(plans.decode))
+    if "needed" in names:
+        return Hints(np.ones(len(chips)), np.ones(len(chips)))
+    block = Block(kernel, names, centre, 1)
+    pairs, allowed = (np.arange(len(chips)), np.zeros(len(chips), dtype=int)), np.full(len(chips), 1 / max(float(np.max(block["interactivity"])), SLOWEST))
+    most = np.clip(room(block, len(chips))[:, 0], 1.0, float(SEQUENCES[-1]))
+    token = Curve(block, "token", pairs)
+    batch, time = largest_within(token, allowed, np.ones(len(chips)), most, np.ones(len(chips)))
+    more = batch * 1.2
+    return Hints(batch, np.clip(np.log(token(more) / time) / np.log(1.2), 0.05, 1.0))
