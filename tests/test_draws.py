@@ -11,7 +11,7 @@ from tco.chain import draws
 from tco.chain.draws import CELLS, evaluate_draws
 from tco.chain.inputs import load_scenario
 from tco.foundation.errors import DataError
-from tco.performance.serving.batches import largest_within
+from tco.graph.solve import largest_within
 
 CATALOGUE = load_catalogue()
 ROOM = {"site.rack_kw_max": "900 kW"}
@@ -110,28 +110,24 @@ def test_plans_that_are_best_at_the_far_ends_of_the_ranges_are_candidates(monkey
     (few, cost), (every, least) = met(0.1), met(1.0)
     assert few.sum() >= 0.95 * every.sum()
     assert np.nanmedian(cost / least) < 1.01
-    monkeypatch.setattr(draws, "plans_far", lambda *_: None)
+    monkeypatch.setattr(draws, "PILOTS", 1)  # the centre alone
+    CATALOGUE.once("programs", dict).clear()
     centre, _ = met(0.1)
+    CATALOGUE.once("programs", dict).clear()
     assert centre.sum() < 0.8 * every.sum()
 
 
-def test_far_ends_lie_in_opposite_corners_and_leave_what_decides_structure():
+def test_pilots_lie_at_values_and_ends_and_leave_what_decides_structure():
     base, _ = draws_of(TRN3, 1)
     ranged = {path: one for path, one in base.inputs.items() if one.low is not None and one.low < one.high}
     case = draws.Case(CATALOGUE, load_scenario(CATALOGUE, TRN3), {}, {path: (np.ones(3), one.unit) for path, one in ranged.items()}, {}, 0.1)
-    ends = draws.far_ends(case, base)
-    assert ends.keys() == ranged.keys()
+    pilots = draws.pilots_of(case, base)
+    assert pilots.keys() == ranged.keys()
     whole = {path for path, reading in base.structure.readings.items() if not isinstance(reading, bool)}
     assert whole & ranged.keys()
     for path, one in ranged.items():
-        many, unit = ends[path]
-        assert unit == one.unit
-        one_way, other_way = np.split(many, 2)
-        if path in whole:
-            assert set(many) == {one.value}
-        else:
-            assert set(many) <= {one.low, one.high}
-            assert np.all((one_way == one.low) == (other_way == one.high))
+        assert pilots[path][0] == one.value
+        assert set(pilots[path]) == ({one.value} if path in whole else {one.low, one.value, one.high})
 
 
 def test_training_takes_the_quickest_plan_that_fits():
@@ -209,10 +205,14 @@ def test_the_largest_number_within_a_time():
     """A line, a curve and a stair, against what is known of them."""
     wanted = np.array([2.0, 5.0, 0.5, 100.0])
     low, high = np.ones(4), np.full(4, 64.0)
-    line = largest_within(lambda x, _: 1 + x / 8, wanted, low, high)
-    assert line == pytest.approx([8, 32, 1, 64], rel=1e-3)
-    assert np.all(1 + line[[0, 1]] / 8 <= wanted[[0, 1]])
-    curve = largest_within(lambda x, _: np.sqrt(1 + (x / 8) ** 2), wanted, low, high)
-    assert curve == pytest.approx([8 * np.sqrt(3), 8 * np.sqrt(24), 1, 64], rel=1e-3)
-    stair = largest_within(lambda x, _: 0.1 + np.ceil(x / 16), wanted, low, high)
-    assert stair == pytest.approx([16, 64, 1, 64], rel=2e-3)
+    middle = np.full(4, 8.0)
+
+    def largest(time):
+        found, its_time = largest_within(lambda x, _: time(x), wanted, low, high, middle)
+        assert its_time == pytest.approx(time(found), rel=1e-12)
+        assert np.all((its_time <= wanted) | (found == low))
+        return found
+
+    assert largest(lambda x: 1 + x / 8) == pytest.approx([8, 32, 1, 64], rel=1e-5)
+    assert largest(lambda x: np.sqrt(1 + (x / 8) ** 2)) == pytest.approx([8 * np.sqrt(3), 8 * np.sqrt(24), 1, 64], rel=1e-5)
+    assert largest(lambda x: 0.1 + np.ceil(x / 16)) == pytest.approx([16, 64, 1, 64], rel=2e-4)

@@ -7,8 +7,8 @@ and its batch is solved for the target.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -18,21 +18,23 @@ import numpy as np
 from tco.catalog import Catalogue, load_catalogue
 from tco.chain.inputs import Inputs, Scenario, load_scenario
 from tco.chain.metrics import METRICS
+from tco.chain.programs import ALL, Lot, Part, Programs
 from tco.chain.result import Result
-from tco.chain.scenario import evaluate, run
+from tco.chain.scenario import evaluate
 from tco.chain.settings import given_of
 from tco.chain.structure import Structure
-from tco.chain.workloads import WORKLOADS, job_on, server_of, without_plan
+from tco.chain.workloads import job_on, server_of
 from tco.foundation.errors import DataError
-from tco.foundation.provenance import Input
+from tco.foundation.provenance import way
 from tco.foundation.values import Values, as_number
 from tco.hardware.bill import offers
 from tco.performance.serving.plans import ServingPlan
 
 Array = np.ndarray[Any, Any]
 NEAR = 0.1
-CORNERS = 4  # of the ranges, in each of which the best of all plans is a candidate too, and as many opposite ones
-CELLS = 2**15  # numbers of one array: more no longer fit the cache, with fewer the calls cost more than the numbers
+PILOTS = 256  # draws that tell which plans can be the best
+LAST = 16  # scenarios with settings whose programs are kept
+CELLS = 2**15  # draws that studies ask for together
 
 
 class Draws(NamedTuple):
@@ -50,7 +52,7 @@ class Group(NamedTuple):
 
     draws: Array  # their places
     structure: Structure
-    plans: Any  # to choose among; none: that of the structure
+    plans: Any  # to choose among: of training a list, of serving always ALL; none holds that of the structure
 
 
 def evaluate_draws(
@@ -76,9 +78,10 @@ def evaluate_draws(
     chosen = dict((variant or {}) if structure is None else structure.variant_of(found.system, variant))
     case = Case(catalogue, found, *parted(catalogue, found, set, chosen), chosen, near)
     if structure is not None:
-        return gathered(case, [Group(np.arange(case.count), structure, None)])
+        return gathered(case, [Group(np.arange(case.count), structure, None)], None)
     centre = case.answer({})
-    return gathered(case, list(grouped(case, centre)) if replan else [Group(np.arange(case.count), structure_in(centre), None)])
+    held = [Group(np.arange(case.count), structure_in(centre), None)]
+    return gathered(case, list(grouped(case, centre)) if replan else held, centre)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +100,25 @@ class Case:
         """How many draws there are."""
         return len(next(iter(self.drawn.values()))[0])
 
-    def answer(self, settings: Mapping[str, Any]) -> Result:
-        """Evaluate one value of every input."""
-        return evaluate(self.scenario, {**self.fixed, **settings}, catalogue=self.catalogue, variant=self.variant)
+    def answer(self, settings: Mapping[str, Any], workload: bool = True) -> Result:
+        """Evaluate one value of every input; without the workload only what the chips cost."""
+        return evaluate(self.scenario, {**self.fixed, **settings}, catalogue=self.catalogue, variant=self.variant, workload=workload)
+
+    def at_one_value(self, structure: Structure, paths: Iterable[str]) -> Inputs:
+        """Return the inputs of a structure, some of those that are drawn set to one of their values."""
+        some = {path: (float(self.drawn[path][0][0]), self.drawn[path][1]) for path in paths}
+        return Inputs(self.catalogue, self.scenario, self.fixed | some, self.variant, structure)
+
+    def refuse(self, structure: Structure) -> None:
+        """Refuse values that are out of bounds, or that no workload can be asked with."""
+        inputs = self.inputs(structure, np.arange(self.count))
+        values = inputs.values(as_number)
+        for path in self.drawn:
+            values.override(path, inputs.unit_of(path), values.given[path])
+        if inputs.kind == "serving":
+            server_of(inputs, values)
+        elif inputs.kind == "training":
+            job_on(inputs, values)
 
     def inputs(self, structure: Structure, draws: Array) -> Inputs:
         """Return the inputs of some draws on a structure."""
@@ -130,26 +149,24 @@ def grouped(case: Case, centre: Result) -> Iterator[Group]:
     if centre.plan is None:
         raise DataError(f"{case.scenario.name}: no plan at the centre to choose others near: {'; '.join(centre.notes)}")
     inputs = case.inputs(held, np.arange(case.count))
-    values = inputs.values(as_number)
-    decided = decisions(case, values, inputs, held)
+    decided = decisions(case, inputs.values(as_number), inputs, held)
     table = np.stack([np.broadcast_to(column, case.count) for column in decided.values()]) if decided else np.zeros((1, case.count))
     _, first, group = np.unique(table, axis=1, return_index=True, return_inverse=True)
-    far = plans_far(case, centre)
-    near = plans_near(case, centre, far)
+    serving = isinstance(centre.plan, ServingPlan)
+    near = ALL if serving else plans_near(case, centre)
     for place, draw in enumerate(first):
         parts = {name: held_part(inputs, name, int(decided[name][draw])) for name in decided if name in held.alternatives}
         read = {path: of_kind(held.readings[path], column[draw]) for path, column in decided.items() if path in held.readings}
         members = np.flatnonzero(group.ravel() == place)
-        if all(isinstance(one, bool) or one == held.readings[path] for path, one in read.items()):
-            own = held._replace(alternatives={**held.alternatives, **parts}, readings={**held.readings, **read})
-            yield Group(members, own, near)
-            continue
         moved = {path for path, one in read.items() if not isinstance(one, bool) and one != held.readings[path]}
-        which = moved if moved <= case.drawn.keys() else case.drawn.keys()  # another size: other plans, near the best at its own centre
-        answer = case.answer({path: (float(case.drawn[path][0][draw]), case.drawn[path][1]) for path in which})
-        other = structure_in(answer)
-        own = other._replace(alternatives={**other.alternatives, **parts}, readings={**other.readings, **read})
-        yield Group(members, own, plans_near(case, answer, far) if answer.plan is not None else None)
+        own, plans = held, near
+        if moved:  # another size: what it decides is read at its own centre, and training has other plans there
+            which = moved if moved <= case.drawn.keys() else case.drawn.keys()
+            answer = case.answer({path: (float(case.drawn[path][0][draw]), case.drawn[path][1]) for path in which}, not serving)
+            own = structure_in(answer)._replace(plan=answer.plan or held.plan)
+            own = own._replace(readings={**held.readings, **own.readings})
+            plans = near if serving else plans_near(case, answer) if answer.plan is not None else None
+        yield Group(members, own._replace(alternatives={**own.alternatives, **parts}, readings={**own.readings, **read}), plans)
 
 
 def structure_in(answer: Result) -> Structure:
@@ -183,112 +200,73 @@ def of_kind(reading: float, found: Any) -> float:
     return bool(found) if isinstance(reading, bool) else float(found)
 
 
-def plans_near(case: Case, answer: Result, far: Any) -> Any:
-    """Return the plans whose rate is near that of the best one, and in serving those of `far` that it may have."""
-    if isinstance(answer.plan, ServingPlan):
-        from tco.performance.serving.each import candidates
-
-        return candidates(answer.serving.choices, case.near, far)  # type: ignore[union-attr]
-    from tco.performance.training.each import candidates as quickest
+def plans_near(case: Case, answer: Result) -> list[Any]:
+    """Return the plans of training whose rate is near that of the best one."""
+    from tco.performance.training.each import candidates
 
     inputs = Inputs(case.catalogue, case.scenario, case.fixed, case.variant, answer.structure)
     job, reached, _ = job_on(inputs, inputs.values(as_number))
-    return quickest(job, reached, answer.metrics["step_s"], case.near)
+    return candidates(job, reached, answer.metrics["step_s"], case.near)  # type: ignore[arg-type]
 
 
-def plans_far(case: Case, centre: Result) -> Any:
-    """Return the plans that are the best where all inputs lie at the ends of their ranges; none where every plan is a candidate, and in training."""
-    if case.near >= 1 or not isinstance(centre.plan, ServingPlan) or not (ends := far_ends(case, centre)):
-        return None
-    from tco.performance.serving.each import candidates, plan_of_each
+# ---------------------------------------------------------------- draws of a program
+def gathered(case: Case, groups: list[Group], centre: Result | None) -> Draws:
+    """Run the programs of groups of draws, and put them together in the order of the draws."""
+    case.refuse(groups[0].structure)
+    drawn, programs = frozenset(case.drawn), programs_of(case)
+    found = Draws(dict.fromkeys(METRICS), np.zeros(case.count, dtype=bool), np.full(case.count, np.nan), [], np.zeros(case.count, dtype=int))
+    lots: dict[int, tuple[Lot, list[Part]]] = {}
+    with programs.lock:
+        for number, (draws, structure, plans) in enumerate(groups):
+            found.structures.append(structure)
+            found.structure_of[draws] = number
+            lot, names = programs.names(case.at_one_value, structure, drawn, plans)
+            lots.setdefault(id(lot), (lot, []))[1].append(Part(draws, names, structure.plan))
+        for lot, parts in lots.values():
+            run_lot(case, lot, parts, found, centre)
+    return found._replace(sequences=None if np.isnan(found.sequences).all() else found.sequences)  # type: ignore[arg-type]
 
-    inputs = replace(case, drawn=ends).inputs(structure_in(centre), np.arange(2 * CORNERS))
-    values = inputs.values(as_row)
-    return plan_of_each(*server_of(inputs, values), values, candidates(centre.serving.choices, 1.0))  # type: ignore[union-attr]
 
-
-def far_ends(case: Case, answer: Result) -> dict[str, tuple[Array, str]]:
-    """Return corners of what is drawn: every input with a range at its low or its high, and in the opposite corner at the other end.
-
-    Which end is a matter of the input's path, so that the plans found there are the same whatever is drawn. An input that decides how many
-    of something there are stays as it is.
-    """
-    held, found = structure_in(answer).readings, {}
-    for path, (_, unit) in case.drawn.items():
-        given = answer.inputs.get(path)
-        if given is None:
-            continue
-        low, high = given.low, given.high
-        if low is None or high is None or not isinstance(held.get(path, True), bool):
-            low = high = given.value
-        side = np.array([crc32(path.encode()) >> corner & 1 for corner in range(CORNERS)], dtype=bool)
-        found[path] = np.where(np.concatenate([side, ~side]), high, low), unit
+def programs_of(case: Case) -> Programs:
+    """Return the programs of a scenario with some settings; those that were asked for last are kept."""
+    kept: dict[str, Programs] = case.catalogue.once("programs", dict)
+    key = repr((case.scenario, sorted(case.fixed.items()), sorted(case.variant.items()), way.get()))
+    found = kept[key] = kept.pop(key, None) or Programs()
+    for old in list(kept)[:-LAST]:
+        kept.pop(old, None)
     return found
 
 
-# ---------------------------------------------------------------- arrays in pieces
-def gathered(case: Case, groups: list[Group]) -> Draws:
-    """Evaluate groups of draws piece by piece, and put them together in the order of the draws."""
-    metrics: dict[str, Array | None] = dict.fromkeys(METRICS)
-    meets, sequences = np.zeros(case.count, dtype=bool), np.full(case.count, np.nan)
-    structure_of = np.zeros(case.count, dtype=int)
-    for number, group in enumerate(groups):
-        structure_of[group.draws] = number
-        size = max(CELLS // rows_of(group.plans), 1)
-        for start in range(0, len(group.draws), size):
-            piece = group.draws[start : start + size]
-            inputs = case.inputs(group.structure, piece)
-            values = inputs.values(as_number)
-            workload, meets[piece], sequences[piece] = WORK[inputs.kind](inputs, values, group)
-            for name, value in run(inputs, values, None, workload).metrics.items():
-                if value is not None and name in metrics:
-                    found = metrics[name]
-                    if found is None:
-                        found = metrics[name] = np.full(case.count, np.nan)
-                    found[piece] = value
-    return Draws(metrics, meets, None if np.isnan(sequences).all() else sequences, [group.structure for group in groups], structure_of)
+def run_lot(case: Case, lot: Lot, parts: list[Part], found: Draws, centre: Result | None) -> None:
+    """Run a program in all draws of its parts."""
+    places = np.arange(case.count) if len(parts) == 1 == len(found.structures) else np.sort(np.concatenate([part.draws for part in parts]))
+    many = {path: one if len(places) == case.count else one[places] for path, (one, _) in case.drawn.items()}
+    own = [part._replace(draws=np.searchsorted(places, part.draws)) for part in parts]
+    chooses = lot.plans is not None and centre is not None
+    pilots = pilots_of(case, centre) if chooses else None  # type: ignore[arg-type]
+    metrics, meets, batch = lot.run(many, own, len(places), pilots, case.near)
+    found.meets[places], found.sequences[places] = meets, batch  # type: ignore[index]
+    for name, value in metrics.items():
+        if name in found.metrics:
+            if found.metrics[name] is None:
+                found.metrics[name] = np.full(case.count, np.nan)
+            found.metrics[name][places] = value  # type: ignore[index]
 
 
-def rows_of(plans: Any) -> int:
-    """Return how many plans are weighed at once."""
-    return max(len(plans.decode.chips), len(plans.prefill.chips)) if isinstance(plans, ServingPlan) else 1
+def pilots_of(case: Case, centre: Result) -> dict[str, Array]:
+    """Return draws that tell which plans can be the best: first the centre, then each input at its value or at an end of its range.
 
-
-def serving_of_draws(inputs: Inputs, values: Values, group: Group) -> tuple[Any, Any, Any]:
-    """Return what draws serve, whether they meet the targets, and the sequences of each attention group."""
-    from tco.performance.serving.each import meets_targets, plan_held, plan_of_each
-    from tco.performance.serving.result import evaluated
-
-    if group.structure.plan is None:
-        return without_plan(inputs.kind, "the structure holds no plan"), False, np.nan
-    machine, model = server_of(inputs, values)
-    if group.plans is None:
-        plan = plan_held(machine, model, values, group.structure.plan)
-    else:
-        rows = inputs.values(as_row)
-        plan = plan_of_each(*server_of(inputs, rows), rows, group.plans)
-    found = evaluated(machine, model, values, plan)
-    return found, meets_targets(machine, values, found), plan.decode.sequences
-
-
-def training_of_draws(inputs: Inputs, values: Values, group: Group) -> tuple[Any, Any, Any]:
-    """Return what draws train, whether memory suffices, and nothing of attention groups."""
-    from tco.performance.training.each import train_each
-
-    if group.structure.plan is None:
-        return without_plan(inputs.kind, "the structure holds no plan"), False, np.nan
-    job, reached, formats = job_on(inputs, values)
-    return *train_each(job, reached, formats, group.plans or [group.structure.plan]), np.nan
-
-
-def stated_of_draws(inputs: Inputs, values: Values, group: Group) -> tuple[Any, Any, Any]:
-    """Return the rates that a scenario states: there is no target they could miss."""
-    return WORKLOADS[inputs.kind](inputs, values, group.structure.plan), True, np.nan
-
-
-WORK = {"serving": serving_of_draws, "training": training_of_draws, "stated": stated_of_draws}
-
-
-def as_row(given: Input) -> Any:
-    """The reading of many values as a row, beside which plans are a column."""
-    return given.value.reshape(1, -1) if np.ndim(given.value) else given.value
+    Which it is is a matter of the input's path, so that the plans found are the same whatever is drawn. An input without a range takes the
+    ends of what is asked; one that decides how many of something there are stays as it is.
+    """
+    held, found = structure_in(centre).readings, {}
+    for path, (many, _) in case.drawn.items():
+        given = centre.inputs.get(path)
+        value = float(np.median(many)) if given is None else given.value
+        low, high = (many.min(), many.max()) if given is None or given.low is None else (given.low, given.high)
+        if not isinstance(held.get(path, True), bool):
+            low = high = value
+        ends = np.array([low, value, value, high])[np.random.default_rng(crc32(path.encode())).integers(0, 4, PILOTS)]
+        ends[0] = value
+        found[path] = ends
+    return found

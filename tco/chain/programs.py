@@ -1,45 +1,46 @@
-"""Scenarios as programs: traced once with all their plans, then run for any number of draws."""
+"""Scenarios as programs: a structure is traced once with all its plans, then run for any number of draws.
+
+Structures that draws of one scenario get share a program: what they have in common stands there once, and is computed once for all draws.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tco.chain.inputs import Inputs
 from tco.chain.scenario import run
+from tco.chain.stages import exactly
 from tco.chain.structure import Structure
 from tco.chain.workloads import WORKLOADS, job_on, server_of, without_plan
 from tco.foundation.provenance import Input
-from tco.foundation.trace import Node, Trace, Traced, recording, scope
-from tco.foundation.values import Reader, as_traced
+from tco.foundation.trace import Node, Traced, recording, scope
+from tco.foundation.values import as_number, as_traced
 from tco.graph.kernel import BATCH_PATH, Kernel
 from tco.graph.program import Program
+from tco.graph.run import apart, evaluated, taken
+from tco.performance.serving.plans import ServingPlan
 
+Array = np.ndarray[Any, Any]
+ALL = "all"  # plans of serving to choose among
 METRIC = "metric "  # before the names of metrics among the results of a program
 
 
-def as_one(trace: Trace) -> Reader:
-    """The traced reading of inputs of which some are arrays: leaves hold their first value."""
-    read = as_traced(trace)
+def traced(inputs: Inputs, plan: Any) -> tuple[dict[str, Node], set[str]]:
+    """Return the results of a scenario on a plan, or on plans as columns: its metrics, and what tells whether targets are met.
 
-    def first(given: Input) -> Traced:
-        leaf: Traced = read(given._replace(value=float(given.value.flat[0])) if np.ndim(given.value) else given)
-        return leaf
-
-    return first
-
-
-def traced(inputs: Inputs, plan: Any) -> dict[str, Node]:
-    """Return the results of a scenario on a plan, or on plans as columns: its metrics, and what tells whether targets are met."""
+    Beside them stand the paths that would cut off what they rest on now if they were set.
+    """
     with recording() as trace:
-        values = inputs.values(as_one(trace))
+        values = inputs.values(as_traced(trace))
         beside: dict[str, Any] = {}
         if inputs.kind == "stated":
             workload = WORKLOADS["stated"](inputs, values, plan)
         elif plan is None:
-            workload = without_plan(inputs.kind, "the structure holds no plan")
+            workload, beside = without_plan(inputs.kind, "the structure holds no plan"), {"no plan": 1.0}
         elif inputs.kind == "serving":
             from tco.performance.serving import draws
 
@@ -55,12 +56,175 @@ def traced(inputs: Inputs, plan: Any) -> dict[str, Node]:
             with scope("training"):
                 job, reached, formats = job_on(inputs, values)
                 workload = train(job, reached, formats, plan)
-                beside = {"held": workload.held, "memory": reached.memory}
+                beside = {"step": workload.rates["step_s"], "held": workload.held, "memory": reached.memory}
         metrics = run(inputs, values, None, workload).metrics
     named = {f"{METRIC}{name}": value for name, value in metrics.items()} | beside
-    return {name: value.node if isinstance(value, Traced) else constant(name, value) for name, value in named.items() if value is not None}
+    found = {name: value.node if isinstance(value, Traced) else constant(name, value) for name, value in named.items() if value is not None}
+    return found, (values.looked | values.derived_units.keys()) - values.inputs.keys()
 
 
 def constant(name: str, value: Any) -> Node:
     """Return a result that rests on no input."""
     return Node(name, value, "", "structure")
+
+
+def every_plan(inputs: Inputs) -> ServingPlan:
+    """Return all plans of a serving workload: those that decode in rows, those that read prompts in columns, the same ones under a load."""
+    from tco.performance.serving import plans, search
+    from tco.performance.serving.requests import request_of
+
+    values = inputs.values(as_number)
+    machine, model = server_of(inputs, values)
+    request = request_of(values)
+    if request.offline or values.exists("workload.concurrency"):
+        axes = plans.filling(plans.plan_axes(model, machine.links, 0), machine.links)
+        return ServingPlan(plans.decoding(axes, 1.0), axes, plans.engines_of_world(machine.links, axes.chips))
+    reading = plans.plan_axes(model, machine.links, request.prompt)
+    return ServingPlan(plans.decoding(search.decode_axes(machine, model, request), 1.0), reading._make(axis.reshape(1, -1) for axis in reading))
+
+
+class Part(NamedTuple):
+    """Draws of one structure, with the places of its results in a program: one set of them for each plan of training."""
+
+    draws: Array
+    names: list[dict[str, int]]
+    plan: Any  # that the structure holds
+
+
+class Lot:
+    """The program of structures that have the same plans: one that is held, or all that a draw may choose."""
+
+    def __init__(self, plans: ServingPlan | None) -> None:
+        self.plans = plans  # of serving
+        self.program = Program()
+        self.kernels: dict[Any, Kernel] = {}
+        self.rows: dict[Any, Any] = {}
+
+    def kernel(self, drawn: frozenset[str], rows: Mapping[int, Array]) -> Kernel:
+        """Return the kernel of some drawn inputs and some rows of plans, with whatever has come to the program."""
+        key = drawn, *((axis, one.tobytes()) for axis, one in rows.items())
+        if key not in self.kernels:
+            self.kernels[key] = Kernel(self.program, (*drawn, BATCH_PATH), {}, rows)
+        self.kernels[key].grow()
+        return self.kernels[key]
+
+    def run(
+        self, drawn: Mapping[str, Array], parts: list[Part], count: int, pilots: Mapping[str, Array] | None, near: float
+    ) -> tuple[dict[str, Array], Any, Any]:
+        """Return the metrics of all draws, whether they meet the targets, and the sequences of an attention group."""
+        paths, first = frozenset(drawn), parts[0].names[0]
+        if self.plans is not None:
+            return self.serve(paths, drawn, parts, count, pilots, near)
+        kernel = self.kernel(paths, {})
+        values = kernel.values(drawn)
+        if "step" not in first:  # rates that are stated have no target they could miss
+            meets: Any = "no plan" not in first
+            return self.metrics(kernel, [(part.names[0], part.draws) for part in parts], values, count), meets, np.nan
+        meets, asked = np.zeros(count, dtype=bool), []
+        for part in parts:
+            own = {place: value[part.draws] if np.ndim(value) else value for place, value in values.items()}
+            wanted = [kernel.made[names[name]] for name in ("step", "held", "memory") for names in part.names]
+            made = np.stack([np.broadcast_to(one, len(part.draws)) for one in evaluated(kernel, wanted, own, len(part.draws))])
+            step, held, memory = made.reshape(3, len(part.names), -1)
+            fits = held <= memory
+            plan = np.where(fits.any(axis=0), np.where(fits, step, np.inf).argmin(axis=0), held.argmin(axis=0))
+            meets[part.draws] = fits.any(axis=0)
+            asked += [(part.names[one], part.draws[plan == one]) for one in np.unique(plan)]
+        return self.metrics(kernel, asked, values, count), meets, np.nan
+
+    def serve(
+        self, paths: frozenset[str], drawn: Mapping[str, Array], parts: list[Part], count: int, pilots: Mapping[str, Array] | None, near: float
+    ) -> tuple[dict[str, Array], Any, Any]:
+        """Return the same of serving: plan and batch of each draw first, then what rests on them."""
+        from tco.performance.serving import draws
+
+        plans: ServingPlan = self.plans  # type: ignore[assignment]
+        rows: dict[int, Array] = {}
+        if pilots is not None:
+            key = paths, near
+            if key not in self.rows:
+                every = self.kernel(paths, {})
+                self.rows[key] = draws.promising(every, placed(every, parts[0].names[0]), pilots, plans, near)
+            rows = self.rows[key]
+            plans = draws.of_rows(plans, rows)
+        kernel = self.kernel(paths, rows)
+        batch, meets = np.empty(count), np.empty(count, dtype=bool)
+        chosen = {draws.DECODE: np.zeros(count, dtype=int), draws.PREFILL: np.zeros(count, dtype=int)}
+        alike: dict[Any, list[Part]] = {}
+        for part in parts:
+            names = placed(kernel, part.names[0])
+            alike.setdefault(tuple(sorted((name, place) for name, place in names.items() if not name.startswith(METRIC))), []).append(part)
+        for some in alike.values():
+            names, which = placed(kernel, some[0].names[0]), np.concatenate([part.draws for part in some])
+            own = {path: many[which] for path, many in drawn.items()} if len(alike) > 1 else drawn
+            if len(alike) == 1:
+                which = np.arange(count)
+            begin = draws.held_hints(some[0].plan) if pilots is None else draws.hinted(kernel, names, {path: one[:1] for path, one in pilots.items()}, plans)
+            found = draws.choose(kernel, names, own, len(which), plans, begin)
+            batch[which], meets[which] = found.batch, found.meets
+            for axis, row in found.rows.items():
+                chosen[axis][which] = row
+        values = kernel.values(drawn)
+        values = taken(kernel, values, values, (chosen, np.arange(count)))
+        if BATCH_PATH in kernel.inputs:
+            values[kernel.inputs[BATCH_PATH]] = batch
+        elif pilots is None:
+            batch[:] = parts[0].plan.decode.sequences
+        return self.metrics(kernel, [(part.names[0], part.draws) for part in parts], values, count), meets, batch
+
+    def metrics(self, kernel: Kernel, asked: list[tuple[dict[str, int], Array]], values: Mapping[int, Any], count: int) -> dict[str, Array]:
+        """Return the metrics of some draws each, nan in others."""
+        wanted = [{name.removeprefix(METRIC): kernel.made[place] for name, place in names.items() if name.startswith(METRIC)} for names, _ in asked]
+        made = apart(kernel, [([*own.values()], draws) for own, (_, draws) in zip(wanted, asked, strict=True)], values, count)
+        found: dict[str, Array] = {}
+        for own, (_, draws), many in zip(wanted, asked, made, strict=True):
+            for name, one in zip(own, many, strict=True):
+                found.setdefault(name, np.full(count, np.nan))[draws] = one
+        return found
+
+
+def placed(kernel: Kernel, names: Mapping[str, int]) -> dict[str, int]:
+    """Return the places of results in a kernel."""
+    return {name: kernel.made[place] for name, place in names.items()}
+
+
+class Programs:
+    """The programs of one scenario with some settings."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()  # a program grows by what is asked of it
+        self.lots: dict[Any, Lot] = {}  # by plans
+        self.known: dict[Any, tuple[Lot, list[dict[str, int]], set[str]]] = {}  # by structure
+
+    def names(
+        self, inputs: Callable[[Structure, Iterable[str]], Inputs], structure: Structure, drawn: frozenset[str], plans: Any
+    ) -> tuple[Lot, list[dict[str, int]]]:
+        """Return the program of a structure, with the places of its results; `inputs` gives those of a structure, some drawn ones at one value."""
+        key: tuple[Any, ...] = decided(structure, plans)
+        if key not in self.known:
+            self.known[key] = self.trace(inputs(structure, ()), structure, plans)
+        if others := drawn & self.known[key][2]:
+            key = *key, others
+            if key not in self.known:
+                self.known[key] = self.trace(inputs(structure, others), structure, plans)
+        return self.known[key][:2]
+
+    def trace(self, inputs: Inputs, structure: Structure, plans: Any) -> tuple[Lot, list[dict[str, int]], set[str]]:
+        """Trace a structure on the plan it holds, or on those to choose among."""
+        each: list[Any] = [without_batch(structure.plan)] if plans is None else [every_plan(inputs)] if plans is ALL else plans
+        lot = self.lots.setdefault(exactly(tuple(each)), Lot(each[0] if isinstance(each[0], ServingPlan) else None))
+        made = [traced(inputs, plan) for plan in each]
+        return lot, [lot.program.add(nodes) for nodes, _ in made], set().union(*(cut for _, cut in made))
+
+
+def decided(structure: Structure, plans: Any) -> tuple[Any, ...]:
+    """Return what tells a structure, and plans to choose among, from others of its scenario."""
+    plan = without_batch(structure.plan) if plans is None else plans if plans is ALL else tuple(plans)
+    return tuple(sorted(structure.alternatives.items())), tuple(sorted(structure.readings.items())), exactly(plan)
+
+
+def without_batch(plan: Any) -> Any:
+    """Return a plan as others that differ from it in a batch that is solved for have it too."""
+    if isinstance(plan, ServingPlan) and plan.engines is None:
+        return plan._replace(decode=plan.decode._replace(sequences=1.0))
+    return plan

@@ -324,9 +324,9 @@ class Schedule:
         for function, place, taken, into, free in self.lines:
             if len(taken) == 2:
                 one, other = taken
-                found[place] = function(found[one], found[other]) if into is None else function(found[one], found[other], found[into])
+                found[place] = function(found[one], found[other]) if into is None else function(found[one], found[other], out=found[into])
             elif len(taken) == 1:
-                found[place] = function(found[taken[0]]) if into is None else function(found[taken[0]], found[into])
+                found[place] = function(found[taken[0]]) if into is None else function(found[taken[0]], out=found[into])
             else:
                 found[place] = function(found[taken[0]], found[taken[1]], found[taken[2]])
             for one in free:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -52,4 +53,22 @@ def taken(kernel: Kernel, values: Mapping[int, Any], places: Iterable[int], pair
             found[place] = value[row, draws if value.shape[-1] > 1 else 0]
         else:
             found[place] = value
+    return found
+
+
+def apart(kernel: Kernel, asked: Sequence[tuple[Sequence[int], Any]], values: Mapping[int, Any], count: int) -> list[list[Any]]:
+    """Return what stands in some places in some draws, for each of several that are asked so: what they have in common is computed in all draws."""
+    lines = [{line[1] for line in kernel.schedule(wanted, values).lines} for wanted, _ in asked]
+    times = Counter(place for own in lines for place in own)
+    common: set[int] = set()
+    for (wanted, _), own in zip(asked, lines, strict=True):
+        met = {*wanted}.union(*(kernel.taken[place] for place in own if times[place] == 1))
+        common |= {place for place in met if times[place] > 1}
+    known = {**values, **dict(zip(order := sorted(common), evaluated(kernel, order, values, count), strict=True))}
+    found = []
+    for wanted, draws in asked:
+        some = {place: known[place] for place in kernel.schedule(wanted, known).leaves}
+        if len(draws) < count:
+            some = {place: value[..., draws] if np.ndim(value) and value.shape[-1] == count else value for place, value in some.items()}
+        found.append(evaluated(kernel, wanted, {**some}, len(draws)))
     return found

@@ -27,6 +27,7 @@ from tco.performance.serving.requests import request_of
 Array = np.ndarray[Any, Any]
 Names = Mapping[str, int]  # places of results by their names
 DECODE, PREFILL = 0, 1  # axes of plans
+STEP, LEAST = 1.2, 0.05  # by which a batch is enlarged to see how a step grows, and the least power of it
 SLOWEST = 1e-9  # tokens a second that stand for a target of none
 EXACTLY = 1e-9  # share of a target that may be missed by rounding
 
@@ -98,16 +99,17 @@ class Curve:
 
 
 class Hints(NamedTuple):
-    """What is known of plans at the centre: the batch in time, and the power of it by which a step grows."""
+    """What is known of plans that decode at the centre: the batch in time, the power of it by which a step grows, and the rate."""
 
     batch: Array
     power: Array
+    rate: Array
 
 
-def choose(kernel: Kernel, names: Names, drawn: Mapping[str, Array], count: int, plans: ServingPlan, hints: Hints) -> Chosen:
+def choose(kernel: Kernel, names: Names, drawn: Mapping[str, Array], count: int, plans: ServingPlan, hints: Hints | None) -> Chosen:
     """Return the best of some plans in every draw, with the batch that meets the target; of one plan, that one."""
     block = Block(kernel, names, drawn, count)
-    if "needed" in names:
+    if hints is None:
         return under_load(block)
     rows, batch, quick = decoding(block, np.ravel(attention_chips(plans.decode)) * 1.0, hints)
     ready, soon = reading(block)
@@ -210,15 +212,58 @@ def decoding(block: Block, chips: Array, hints: Hints) -> tuple[Array, Array, Ar
     return rows, batch, rate > 0
 
 
-def hinted(kernel: Kernel, names: Names, centre: Mapping[str, Array], plans: ServingPlan) -> Hints:
-    """Return what is known of plans from the one draw of the centre."""
-    chips = np.ravel(attention_chips(plans.decode))
+def hinted(kernel: Kernel, names: Names, centre: Mapping[str, Array], plans: ServingPlan) -> Hints | None:
+    """Return what is known of plans from the one draw of the centre; nothing where no batch is solved for."""
     if "needed" in names:
-        return Hints(np.ones(len(chips)), np.ones(len(chips)))
+        return None
+    chips = np.ravel(attention_chips(plans.decode)) * 1.0
+    block, count = Block(kernel, names, centre, 1), len(chips)
+    allowed = np.broadcast_to(1 / np.maximum(block["interactivity"], SLOWEST), count)
+    held = room(block, count)[:, 0]
+    token = Curve(block, "token", (np.arange(count), np.zeros(count, dtype=int)))
+    batch, time = largest_within(token, allowed, np.ones(count), np.clip(held, 1.0, float(SEQUENCES[-1])), np.ones(count))
+    power = np.clip(np.log(token(batch * STEP) / time) / np.log(STEP), LEAST, 1.0)
+    return Hints(batch, power, np.where((held >= 1) & (time <= allowed), batch / chips / time, 0.0))
+
+
+def held_hints(plan: ServingPlan) -> Hints | None:
+    """Return what is known of a plan that is held."""
+    return None if plan.engines is not None else Hints(np.array([float(plan.decode.sequences)]), np.ones(1), np.zeros(1))
+
+
+def promising(kernel: Kernel, names: Names, pilots: Mapping[str, Array], plans: ServingPlan, near: float) -> dict[int, Array]:
+    """Return the rows of plans to choose among on each axis: the best of some pilot draws, and those near the best in the first, the centre."""
+    if near >= 1:
+        return {}
+    centre, rates = {path: one[:1] for path, one in pilots.items()}, {}
     block = Block(kernel, names, centre, 1)
-    pairs, allowed = (np.arange(len(chips)), np.zeros(len(chips), dtype=int)), np.full(len(chips), 1 / max(float(np.max(block["interactivity"])), SLOWEST))
-    most = np.clip(room(block, len(chips))[:, 0], 1.0, float(SEQUENCES[-1]))
-    token = Curve(block, "token", pairs)
-    batch, time = largest_within(token, allowed, np.ones(len(chips)), most, np.ones(len(chips)))
-    more = batch * 1.2
-    return Hints(batch, np.clip(np.log(token(more) / time) / np.log(1.2), 0.05, 1.0))
+    if "needed" in names:
+        fits = block["needed"] <= block["memory"]
+        rates[DECODE] = np.ravel(np.where(fits, block["output_tokens_per_s_per_chip"], 0.0))
+        hints = None
+    else:
+        hints = hinted(kernel, names, centre, plans)
+        fits = (block["prompt"] <= longest_wait(block)) & (block["prompts held"] <= block["memory"])
+        rates = {DECODE: hints.rate, PREFILL: np.ravel(np.where(fits, block["prompts"], 0.0))}
+    count = len(next(iter(pilots.values())))
+    best = choose(kernel, names, pilots, count, plans, hints).rows
+    found = {}
+    for axis, rate in rates.items():
+        wins = np.bincount(best[axis], minlength=len(rate))
+        kept = (wins > 0) | (rate >= (1 - near) * rate.max())
+        found[axis] = np.array(sorted(np.flatnonzero(kept), key=lambda row: -wins[row]))  # noqa: B023 - used at once
+    return found
+
+
+def of_rows(plans: ServingPlan, rows: Mapping[int, Array]) -> ServingPlan:
+    """Return some of the plans on each axis."""
+
+    def some(part: Any, axis: int) -> Any:
+        chosen = rows[axis]
+        return part._make(np.take(one, chosen, axis=axis) if np.ndim(one) and np.shape(one)[axis] > 1 else one for one in part)
+
+    if not rows:
+        return plans
+    if PREFILL in rows:
+        return plans._replace(decode=some(plans.decode, DECODE), prefill=some(plans.prefill, PREFILL))
+    return plans._replace(decode=some(plans.decode, DECODE), prefill=some(plans.prefill, DECODE), engines=np.take(plans.engines, rows[DECODE], axis=0))
