@@ -18,7 +18,7 @@ import numpy as np
 from tco.catalog import Catalogue, load_catalogue
 from tco.chain.inputs import Inputs, Scenario, load_scenario
 from tco.chain.metrics import METRICS
-from tco.chain.programs import ALL, Lot, Part, Programs
+from tco.chain.programs import ALL, Lot, Part, Programs, spread
 from tco.chain.result import Result
 from tco.chain.scenario import evaluate
 from tco.chain.settings import given_of
@@ -111,7 +111,7 @@ class Case:
 
     def refuse(self, structure: Structure) -> None:
         """Refuse values that are out of bounds, or that no workload can be asked with."""
-        inputs = self.inputs(structure, np.arange(self.count))
+        inputs = self.inputs(structure, slice(None))
         values = inputs.values(as_number)
         for path in self.drawn:
             values.override(path, inputs.unit_of(path), values.given[path])
@@ -120,7 +120,7 @@ class Case:
         elif inputs.kind == "training":
             job_on(inputs, values)
 
-    def inputs(self, structure: Structure, draws: Array) -> Inputs:
+    def inputs(self, structure: Structure, draws: Any) -> Inputs:
         """Return the inputs of some draws on a structure."""
         some = {path: (many[draws], unit) for path, (many, unit) in self.drawn.items()}
         return Inputs(self.catalogue, self.scenario, self.fixed | some, self.variant, structure)
@@ -214,7 +214,7 @@ def gathered(case: Case, groups: list[Group], centre: Result | None) -> Draws:
     """Run the programs of groups of draws, and put them together in the order of the draws."""
     case.refuse(groups[0].structure)
     drawn, programs = frozenset(case.drawn), programs_of(case)
-    found = Draws(dict.fromkeys(METRICS), np.zeros(case.count, dtype=bool), np.full(case.count, np.nan), [], np.zeros(case.count, dtype=int))
+    found = Draws({}, np.zeros(case.count, dtype=bool), np.full(case.count, np.nan), [], np.zeros(case.count, dtype=int))
     lots: dict[int, tuple[Lot, list[Part]]] = {}
     with programs.lock:
         for number, (draws, structure, plans) in enumerate(groups):
@@ -224,7 +224,8 @@ def gathered(case: Case, groups: list[Group], centre: Result | None) -> Draws:
             lots.setdefault(id(lot), (lot, []))[1].append(Part(draws, names, structure.plan))
         for lot, parts in lots.values():
             run_lot(case, lot, parts, found, centre)
-    return found._replace(sequences=None if np.isnan(found.sequences).all() else found.sequences)  # type: ignore[arg-type]
+    metrics = {name: found.metrics.get(name) for name in METRICS}
+    return found._replace(metrics=metrics, sequences=None if np.isnan(found.sequences).all() else found.sequences)  # type: ignore[arg-type]
 
 
 def programs_of(case: Case) -> Programs:
@@ -246,11 +247,7 @@ def run_lot(case: Case, lot: Lot, parts: list[Part], found: Draws, centre: Resul
     pilots = pilots_of(case, centre) if chooses else None  # type: ignore[arg-type]
     metrics, meets, batch = lot.run(many, own, len(places), pilots, case.near)
     found.meets[places], found.sequences[places] = meets, batch  # type: ignore[index]
-    for name, value in metrics.items():
-        if name in found.metrics:
-            if found.metrics[name] is None:
-                found.metrics[name] = np.full(case.count, np.nan)
-            found.metrics[name][places] = value  # type: ignore[index]
+    spread(found.metrics, {name: value for name, value in metrics.items() if name in METRICS}, places, case.count)  # type: ignore[arg-type]
 
 
 def pilots_of(case: Case, centre: Result) -> dict[str, Array]:

@@ -98,7 +98,8 @@ class Lot:
         self.plans = plans  # of serving
         self.program = Program()
         self.kernels: dict[Any, Kernel] = {}
-        self.rows: dict[Any, Any] = {}
+        self.rows: dict[Any, dict[int, Array]] = {}  # of the plans that are chosen among, by what is drawn
+        self.begin: dict[Any, Any] = {}
 
     def kernel(self, drawn: frozenset[str], rows: Mapping[int, Array]) -> Kernel:
         """Return the kernel of some drawn inputs and some rows of plans, with whatever has come to the program."""
@@ -107,6 +108,16 @@ class Lot:
             self.kernels[key] = Kernel(self.program, (*drawn, BATCH_PATH), {}, rows)
         self.kernels[key].grow()
         return self.kernels[key]
+
+    def hints(self, kernel: Kernel, names: Mapping[str, int], plans: ServingPlan) -> Any:
+        """Return what is known of plans at the centre, where every input has the value it was traced with."""
+        from tco.performance.serving.draws import hinted
+
+        key = id(kernel), names.get("token")
+        if key not in self.begin:
+            centre = {path: np.array([self.program.leaves[self.program.inputs[path][0]]]) for path in kernel.inputs if path != BATCH_PATH}
+            self.begin[key] = hinted(kernel, names, centre, plans)
+        return self.begin[key]
 
     def run(
         self, drawn: Mapping[str, Array], parts: list[Part], count: int, pilots: Mapping[str, Array] | None, near: float
@@ -149,38 +160,46 @@ class Lot:
             plans = draws.of_rows(plans, rows)
         kernel = self.kernel(paths, rows)
         batch, meets = np.empty(count), np.empty(count, dtype=bool)
-        chosen = {draws.DECODE: np.zeros(count, dtype=int), draws.PREFILL: np.zeros(count, dtype=int)}
-        alike: dict[Any, list[Part]] = {}
+        alike: dict[Any, list[Part]] = {}  # whose plans are chosen together
         for part in parts:
-            names = placed(kernel, part.names[0])
-            alike.setdefault(tuple(sorted((name, place) for name, place in names.items() if not name.startswith(METRIC))), []).append(part)
+            own = tuple(kernel.made[place] for name, place in part.names[0].items() if not name.startswith(METRIC))
+            alike.setdefault(own, []).append(part)
+        metrics: dict[str, Array] = {}
         for some in alike.values():
-            names, which = placed(kernel, some[0].names[0]), np.concatenate([part.draws for part in some])
-            own = {path: many[which] for path, many in drawn.items()} if len(alike) > 1 else drawn
-            if len(alike) == 1:
-                which = np.arange(count)
-            begin = draws.held_hints(some[0].plan) if pilots is None else draws.hinted(kernel, names, {path: one[:1] for path, one in pilots.items()}, plans)
-            found = draws.choose(kernel, names, own, len(which), plans, begin)
-            batch[which], meets[which] = found.batch, found.meets
-            for axis, row in found.rows.items():
-                chosen[axis][which] = row
-        values = kernel.values(drawn)
-        values = taken(kernel, values, values, (chosen, np.arange(count)))
-        if BATCH_PATH in kernel.inputs:
-            values[kernel.inputs[BATCH_PATH]] = batch
-        elif pilots is None:
-            batch[:] = parts[0].plan.decode.sequences
-        return self.metrics(kernel, [(part.names[0], part.draws) for part in parts], values, count), meets, batch
+            which = np.arange(count) if len(alike) == 1 else np.sort(np.concatenate([part.draws for part in some]))
+            names, many = placed(kernel, some[0].names[0]), drawn if len(alike) == 1 else {path: one[which] for path, one in drawn.items()}
+            block = draws.Block(kernel, names, many, len(which))
+            begin = self.hints(kernel, names, plans)
+            found = draws.choose(block, plans, begin)
+            meets[which], batch[which] = found.meets, some[0].plan.decode.sequences if begin is None and pilots is None else found.batch
+            asked = [(part.names[0], part.draws if len(alike) == 1 else np.searchsorted(which, part.draws)) for part in some]
+            spread(metrics, self.metrics(kernel, asked, block.values, len(which), found), which, count)
+        return metrics, meets, batch
 
-    def metrics(self, kernel: Kernel, asked: list[tuple[dict[str, int], Array]], values: Mapping[int, Any], count: int) -> dict[str, Array]:
-        """Return the metrics of some draws each, nan in others."""
+    def metrics(
+        self, kernel: Kernel, asked: list[tuple[dict[str, int], Array]], values: Mapping[int, Any], count: int, chosen: Any = None
+    ) -> dict[str, Array]:
+        """Return the metrics of some draws each, nan in others, from what is known of all, on the plans and the batch that were chosen."""
         wanted = [{name.removeprefix(METRIC): kernel.made[place] for name, place in names.items() if name.startswith(METRIC)} for names, _ in asked]
+        if chosen is not None:
+            batch = {kernel.inputs[BATCH_PATH]: chosen.batch} if BATCH_PATH in kernel.inputs else {}
+            given = [*values, *batch]
+            rests = {place for own in wanted for place in kernel.schedule([*own.values()], given).leaves} - batch.keys()
+            values = taken(kernel, values, rests, (chosen.rows, None)) | batch
         made = apart(kernel, [([*own.values()], draws) for own, (_, draws) in zip(wanted, asked, strict=True)], values, count)
         found: dict[str, Array] = {}
         for own, (_, draws), many in zip(wanted, asked, made, strict=True):
-            for name, one in zip(own, many, strict=True):
-                found.setdefault(name, np.full(count, np.nan))[draws] = one
+            spread(found, dict(zip(own, many, strict=True)), draws, count)
         return found
+
+
+def spread(whole: dict[str, Array], part: Mapping[str, Any], draws: Array, count: int) -> None:
+    """Take in the numbers of some draws, of those that had none so far."""
+    for name, one in part.items():
+        if len(draws) == count:
+            whole[name] = np.broadcast_to(one, count)
+        else:
+            whole.setdefault(name, np.full(count, np.nan))[draws] = one
 
 
 def placed(kernel: Kernel, names: Mapping[str, int]) -> dict[str, int]:

@@ -14,32 +14,41 @@ Array = np.ndarray[Any, Any]
 CELLS = 2**11  # numbers of one array: more do not stay in the cache, with fewer the calls cost more than the numbers
 
 
-def evaluated(kernel: Kernel, wanted: Sequence[int], values: Mapping[int, Any], count: int) -> list[Any]:
-    """Return what stands in some places, from values of others: one number each, or `count` of them on the last axis."""
+def evaluated(kernel: Kernel, wanted: Sequence[int], values: Mapping[int, Any], count: int, places: Array | None = None) -> list[Any]:
+    """Return what stands in some places of a kernel, from values of others: one number each, or `count` of them on the last axis.
+
+    Of values that are more than that those in some `places` alone are looked at.
+    """
     schedule = kernel.schedule(wanted, values)
-    given = [(place, values[place]) for place in schedule.leaves]
-    rows = max((value.size // value.shape[-1] for _, value in given if np.ndim(value)), default=1)
+    piece = {place: values[place] for place in schedule.leaves}
+    whole = count if places is None else len(places)
+    rows = max((value.size // value.shape[-1] for value in piece.values() if np.ndim(value) == 2), default=1)
     size = max(CELLS // rows, 1)
-    if count <= size * 1.5:
-        return schedule.run(dict(given))
-    many = [(place, value) for place, value in given if np.ndim(value) and value.shape[-1] == count]
-    piece, found = dict(given), list[Any]()
-    for start in range(0, count, size):
-        part = slice(start, start + size)
+    many = [(place, value) for place, value in piece.items() if np.ndim(value) and value.shape[-1] == count]
+    if whole <= size * 1.5:
+        if places is not None:
+            piece.update([(place, value[..., places]) for place, value in many])
+        return schedule.run(piece)
+    found: list[Any] = []
+    for start in range(0, whole, size):
+        part: Any = slice(start, start + size)
+        some = part if places is None else places[part]
         for place, value in many:
-            piece[place] = value[..., part]
-        made = schedule.run(piece)
-        width = min(size, count - start)
+            piece[place] = value[..., some]
+        made, width = schedule.run(piece), min(size, whole - start)
         if not found:
-            found = [np.empty((*one.shape[:-1], count)) if np.ndim(one) and one.shape[-1] == width else one for one in made]
-        for whole, one in zip(found, made, strict=True):
-            if whole is not one:
-                whole[..., part] = one
+            found = [np.empty((*one.shape[:-1], whole)) if np.ndim(one) and one.shape[-1] == width else one for one in made]
+        for every, one in zip(found, made, strict=True):
+            if every is not one:
+                every[..., part] = one
     return found
 
 
 def taken(kernel: Kernel, values: Mapping[int, Any], places: Iterable[int], pairs: tuple[Any, Any] | None) -> dict[int, Any]:
-    """Return values in some places: of all plans in all draws, or of pairs of them, the plan given by its row on each axis it lies on."""
+    """Return values in some places: of all plans in all draws, or of pairs of them, the plan given by its row on each axis it lies on.
+
+    Without draws the pairs are of all of them, one each.
+    """
     if pairs is None:
         return {place: values[place] for place in places}
     rows, draws = pairs
@@ -47,10 +56,10 @@ def taken(kernel: Kernel, values: Mapping[int, Any], places: Iterable[int], pair
     for place in places:
         value = values[place]
         if np.ndim(value) == 1:
-            found[place] = value[draws]
+            found[place] = value if draws is None else value[draws]
         elif np.ndim(value):
             row = rows[kernel.axis(place)] if isinstance(rows, dict) else rows
-            found[place] = value[row, draws if value.shape[-1] > 1 else 0]
+            found[place] = value[row, 0 if value.shape[-1] == 1 else np.arange(value.shape[-1]) if draws is None else draws]
         else:
             found[place] = value
     return found
@@ -67,8 +76,5 @@ def apart(kernel: Kernel, asked: Sequence[tuple[Sequence[int], Any]], values: Ma
     known = {**values, **dict(zip(order := sorted(common), evaluated(kernel, order, values, count), strict=True))}
     found = []
     for wanted, draws in asked:
-        some = {place: known[place] for place in kernel.schedule(wanted, known).leaves}
-        if len(draws) < count:
-            some = {place: value[..., draws] if np.ndim(value) and value.shape[-1] == count else value for place, value in some.items()}
-        found.append(evaluated(kernel, wanted, {**some}, len(draws)))
+        found.append(evaluated(kernel, wanted, known, count, draws if len(draws) < count else None))
     return found

@@ -28,6 +28,7 @@ Array = np.ndarray[Any, Any]
 Names = Mapping[str, int]  # places of results by their names
 DECODE, PREFILL = 0, 1  # axes of plans
 STEP, LEAST = 1.2, 0.05  # by which a batch is enlarged to see how a step grows, and the least power of it
+FIRST = 3  # plans, those that are the best most often, one of which a draw is given first
 SLOWEST = 1e-9  # tokens a second that stand for a target of none
 EXACTLY = 1e-9  # share of a target that may be missed by rounding
 
@@ -70,10 +71,11 @@ class Block:
         missing = [place for place in dict.fromkeys(wanted) if place not in self.values]
         self.values.update(zip(missing, evaluated(self.kernel, missing, self.values, self.count), strict=True))
 
-    def __getitem__(self, name: str) -> Any:
-        """Return a result that does not rest on a batch."""
-        self.keep(self.names[name])
-        return self.values[self.names[name]]
+    def __getitem__(self, names: tuple[str, ...]) -> list[Any]:
+        """Return results that do not rest on a batch."""
+        places = [self.names[name] for name in names]
+        self.keep(*places)
+        return [self.values[place] for place in places]
 
 
 class Curve:
@@ -86,16 +88,24 @@ class Curve:
         block.keep(*before)
         rests = [one for one in kernel.schedule([self.place], [*block.values, self.batch]).leaves if one != self.batch]
         self.values = taken(kernel, block.values, rests, pairs)
-        self.part: tuple[Any, dict[int, Any]] = (None, self.values)
+        self.count = block.count if pairs is None or pairs[1] is None else len(pairs[1])
+        self.batches: Array | None = None
 
-    def __call__(self, batch: Array, places: Any = None) -> Array:
-        """Return the result at a batch for each, of the pairs in some places alone or of all."""
-        if places is None:
-            self.part = None, self.values
-        elif places is not self.part[0]:
-            self.part = places, {one: value[places] if np.ndim(value) else value for one, value in self.values.items()}
-        (found,) = evaluated(self.kernel, [self.place], {**self.part[1], self.batch: batch}, batch.shape[-1])
+    def __call__(self, batch: Array, places: Array | None = None) -> Array:
+        """Return the result at a batch for each of the pairs, or for those in some places alone."""
+        if places is not None:  # batches of these alone stand where they belong
+            many = self.room()
+            many[places] = batch
+        else:
+            many = batch
+        (found,) = evaluated(self.kernel, [self.place], {**self.values, self.batch: many}, self.count, places)
         return np.broadcast_to(found, batch.shape)
+
+    def room(self) -> Array:
+        """Return an array for the batches of all pairs."""
+        if self.batches is None:
+            self.batches = np.ones(self.count)
+        return self.batches
 
 
 class Hints(NamedTuple):
@@ -106,9 +116,8 @@ class Hints(NamedTuple):
     rate: Array
 
 
-def choose(kernel: Kernel, names: Names, drawn: Mapping[str, Array], count: int, plans: ServingPlan, hints: Hints | None) -> Chosen:
+def choose(block: Block, plans: ServingPlan, hints: Hints | None) -> Chosen:
     """Return the best of some plans in every draw, with the batch that meets the target; of one plan, that one."""
-    block = Block(kernel, names, drawn, count)
     if hints is None:
         return under_load(block)
     rows, batch, quick = decoding(block, np.ravel(attention_chips(plans.decode)) * 1.0, hints)
@@ -118,23 +127,28 @@ def choose(kernel: Kernel, names: Names, drawn: Mapping[str, Array], count: int,
 
 def under_load(block: Block) -> Chosen:
     """Return the choice of engines with some requests in flight, whose batch follows from them."""
-    fits = block["needed"] <= block["memory"]
-    quick = block["tokens_per_s_per_user"] * (1 + EXACTLY) >= block["interactivity"]
-    soon = block["ttft_s"] <= longest_wait(block)
-    anyone = block["offline"] > 0  # nobody waits for what runs offline
-    rows, meets = best_of(block["output_tokens_per_s_per_chip"], block["tpot_s"], anyone | (quick & soon), fits, block.count)
+    score, slow, user, first, needed = block["output_tokens_per_s_per_chip", "tpot_s", "tokens_per_s_per_user", "ttft_s", "needed"]
+    memory, interactivity, wait, offline = block["memory", "interactivity", "longest wait", "offline"]
+    meets = (offline > 0) | ((user * (1 + EXACTLY) >= interactivity) & (first <= or_ever(wait)))  # nobody waits for what runs offline
+    rows, meets = best_of(score, slow, meets, needed <= memory, block.count)
     return Chosen({DECODE: rows}, np.full(block.count, np.nan), meets)
 
 
 def reading(block: Block) -> tuple[Array, Array]:
     """Return the plan that reads prompts in every draw, and whether it reads one in time."""
-    time = block["prompt"]
-    return best_of(block["prompts"], time, time <= longest_wait(block), block["prompts held"] <= block["memory"], block.count)
+    rate, time, held, memory, wait = block["prompts", "prompt", "prompts held", "memory", "longest wait"]
+    return best_of(rate, time, time <= or_ever(wait), held <= memory, block.count)
 
 
-def longest_wait(block: Block) -> Any:
+def or_ever(wait: Any) -> Any:
     """Return the longest time to the first token; zero asks for none."""
-    return np.where(block["longest wait"] > 0, block["longest wait"], np.inf)
+    return np.where(wait > 0, wait, np.inf)
+
+
+def time_allowed(block: Block) -> Array:
+    """Return the time a token may take in every draw."""
+    (speed,) = block[("interactivity",)]
+    return np.broadcast_to(1 / np.maximum(speed, SLOWEST) * (1 + EXACTLY), block.count)
 
 
 def best_of(score: Any, time: Any, meets: Any, fits: Any, count: int) -> tuple[Array, Array]:
@@ -147,9 +161,9 @@ def best_of(score: Any, time: Any, meets: Any, fits: Any, count: int) -> tuple[A
 
 def room(block: Block, plans: int) -> Array:
     """Return the sequences that memory holds beside the weights, of every plan in every draw."""
-    held, none = Curve(block, "held"), np.zeros((plans, block.count))
+    held, none, (memory,) = Curve(block, "held"), np.zeros((plans, block.count)), block[("memory",)]
     empty = held(none)
-    return np.maximum(block["memory"] - empty, 0) / (held(none + 1) - empty)
+    return np.maximum(memory - empty, 0) / (held(none + 1) - empty)
 
 
 def decoding(block: Block, chips: Array, hints: Hints) -> tuple[Array, Array, Array]:
@@ -159,15 +173,15 @@ def decoding(block: Block, chips: Array, hints: Hints) -> tuple[Array, Array, Ar
     quickest plan that fits decodes a single sequence.
     """
     count, plans, every = block.count, len(chips), np.arange(block.count)
-    allowed = np.broadcast_to(1 / np.maximum(block["interactivity"], SLOWEST) * (1 + EXACTLY), count)
+    allowed = time_allowed(block)
     held = room(block, plans)
     fits, most = held >= 1, np.minimum(np.maximum(held, 1.0), float(SEQUENCES[-1]))
     rows, batch, rate = np.zeros(count, dtype=int), np.ones(count), np.zeros(count)
 
     def solve(some: Array, which: Array, first: Array) -> None:
         """Give some plans to some draws, each with the largest batch in time, where that is better than what they have."""
-        token, limit, most_of = Curve(block, "token", (some, which)), allowed[which], most[some, which]
-        found, time = largest_within(token, limit, np.ones(len(which)), most_of, first)
+        token, limit, most_of = Curve(block, "token", (some, None if len(which) == count else which)), allowed[which], most[some, which]
+        found, time = largest_within(token, limit, np.ones(len(which)), most_of, first, hints.power[some])
         gained = np.where(fits[some, which] & (time <= limit), found / chips[some] / time, 0.0)
         better = gained > rate[which]
         mine = which[better]
@@ -175,14 +189,16 @@ def decoding(block: Block, chips: Array, hints: Hints) -> tuple[Array, Array, Ar
 
     def expected(some: Any, tried: Array, time: Array, which: Any) -> Array:
         """Return the batch that is expected to be just in time, from the time of another."""
-        return np.clip(tried * (allowed[which] / time) ** (1 / hints.power[some]), 1.0, most[some, which])
+        power = hints.power[some]
+        return np.clip(tried * (1 + (allowed[which] / time - 1) / power), 1.0, most[some, which])
 
     if plans == 1:
         solve(rows, every, np.minimum(hints.batch[rows], most[0]))
         return rows, batch, rate > 0
-    grid = np.arange(plans)[:, None], every[None]
-    tried = np.minimum(hints.batch[:, None], most)
-    hoped = expected(grid[0], tried, Curve(block, "token")(tried), grid[1])
+    some, which = (one.ravel() for one in np.broadcast_arrays(np.arange(min(FIRST, plans))[:, None], every[None]))
+    tried = np.minimum(hints.batch[some], most[some, which])
+    hoped = np.zeros((plans, count))
+    hoped[some, which] = expected(some, tried, Curve(block, "token", (some, which))(tried), which)
     first = np.where(fits, hoped / chips[:, None], 0.0).argmax(axis=0)
     solve(first, every, hoped[first, every])
     left = fits.copy()
@@ -206,7 +222,7 @@ def decoding(block: Block, chips: Array, hints: Hints) -> tuple[Array, Array, Ar
         solve(most_hoped, draws, hoped[most_hoped, draws])
     missed = np.flatnonzero(rate == 0)
     if len(missed):
-        some, which = (one.ravel() for one in np.broadcast_arrays(grid[0], missed[None]))
+        some, which = (one.ravel() for one in np.broadcast_arrays(np.arange(plans)[:, None], missed[None]))
         time = Curve(block, "token", (some, which))(np.ones(len(some))).reshape(plans, -1)
         rows[missed] = np.where(fits[:, missed], time, np.inf).argmin(axis=0)
     return rows, batch, rate > 0
@@ -218,17 +234,12 @@ def hinted(kernel: Kernel, names: Names, centre: Mapping[str, Array], plans: Ser
         return None
     chips = np.ravel(attention_chips(plans.decode)) * 1.0
     block, count = Block(kernel, names, centre, 1), len(chips)
-    allowed = np.broadcast_to(1 / np.maximum(block["interactivity"], SLOWEST), count)
+    allowed = np.broadcast_to(time_allowed(block), count)
     held = room(block, count)[:, 0]
     token = Curve(block, "token", (np.arange(count), np.zeros(count, dtype=int)))
-    batch, time = largest_within(token, allowed, np.ones(count), np.clip(held, 1.0, float(SEQUENCES[-1])), np.ones(count))
+    batch, time = largest_within(token, allowed, np.ones(count), np.clip(held, 1.0, float(SEQUENCES[-1])), np.full(count, 16.0), np.full(count, 0.5))
     power = np.clip(np.log(token(batch * STEP) / time) / np.log(STEP), LEAST, 1.0)
     return Hints(batch, power, np.where((held >= 1) & (time <= allowed), batch / chips / time, 0.0))
-
-
-def held_hints(plan: ServingPlan) -> Hints | None:
-    """Return what is known of a plan that is held."""
-    return None if plan.engines is not None else Hints(np.array([float(plan.decode.sequences)]), np.ones(1), np.zeros(1))
 
 
 def promising(kernel: Kernel, names: Names, pilots: Mapping[str, Array], plans: ServingPlan, near: float) -> dict[int, Array]:
@@ -238,15 +249,15 @@ def promising(kernel: Kernel, names: Names, pilots: Mapping[str, Array], plans: 
     centre, rates = {path: one[:1] for path, one in pilots.items()}, {}
     block = Block(kernel, names, centre, 1)
     if "needed" in names:
-        fits = block["needed"] <= block["memory"]
-        rates[DECODE] = np.ravel(np.where(fits, block["output_tokens_per_s_per_chip"], 0.0))
+        needed, memory, rate = block["needed", "memory", "output_tokens_per_s_per_chip"]
+        rates[DECODE] = np.ravel(np.where(needed <= memory, rate, 0.0))
         hints = None
     else:
         hints = hinted(kernel, names, centre, plans)
-        fits = (block["prompt"] <= longest_wait(block)) & (block["prompts held"] <= block["memory"])
-        rates = {DECODE: hints.rate, PREFILL: np.ravel(np.where(fits, block["prompts"], 0.0))}
+        rate, time, held, memory, wait = block["prompts", "prompt", "prompts held", "memory", "longest wait"]
+        rates = {DECODE: hints.rate, PREFILL: np.ravel(np.where((time <= or_ever(wait)) & (held <= memory), rate, 0.0))}
     count = len(next(iter(pilots.values())))
-    best = choose(kernel, names, pilots, count, plans, hints).rows
+    best = choose(Block(kernel, names, pilots, count), plans, hints).rows
     found = {}
     for axis, rate in rates.items():
         wins = np.bincount(best[axis], minlength=len(rate))
