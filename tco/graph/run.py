@@ -12,29 +12,32 @@ from tco.graph.kernel import Kernel
 
 Array = np.ndarray[Any, Any]
 CELLS = 2**11  # numbers of one array: more do not stay in the cache, with fewer the calls cost more than the numbers
+NONE: Mapping[int, Array] = {}
 
 
-def evaluated(kernel: Kernel, wanted: Sequence[int], values: Mapping[int, Any], count: int, places: Array | None = None) -> list[Any]:
+def evaluated(
+    kernel: Kernel, wanted: Sequence[int], values: Mapping[int, Any], count: int, places: Array | None = None, own: Mapping[int, Array] = NONE
+) -> list[Any]:
     """Return what stands in some places of a kernel, from values of others: one number each, or `count` of them on the last axis.
 
-    Of values that are more than that those in some `places` alone are looked at.
+    Of values that are so many those in some `places` alone are looked at, the values `own` being already of those.
     """
-    schedule = kernel.schedule(wanted, values)
-    piece = {place: values[place] for place in schedule.leaves}
+    schedule = kernel.schedule(wanted, values if not own else (*values, *own))
+    piece = {place: own[place] if place in own else values[place] for place in schedule.leaves}
     whole = count if places is None else len(places)
     rows = max((value.size // value.shape[-1] for value in piece.values() if np.ndim(value) == 2), default=1)
     size = max(CELLS // rows, 1)
-    many = [(place, value) for place, value in piece.items() if np.ndim(value) and value.shape[-1] == count]
+    many = [(place, value, place not in own) for place, value in piece.items() if np.ndim(value) and (place in own or value.shape[-1] == count)]
     if whole <= size * 1.5:
         if places is not None:
-            piece.update([(place, value[..., places]) for place, value in many])
+            piece.update([(place, value[..., places]) for place, value, picked in many if picked])
         return schedule.run(piece)
     found: list[Any] = []
     for start in range(0, whole, size):
         part: Any = slice(start, start + size)
         some = part if places is None else places[part]
-        for place, value in many:
-            piece[place] = value[..., some]
+        for place, value, picked in many:
+            piece[place] = value[..., some if picked else part]
         made, width = schedule.run(piece), min(size, whole - start)
         if not found:
             found = [np.empty((*one.shape[:-1], whole)) if np.ndim(one) and one.shape[-1] == width else one for one in made]

@@ -15,6 +15,7 @@ CLOSE = 1e-5  # share of a number: so near to one that takes longer, across a st
 STEPS = 5  # along a curve before it is asked whether it has a step of its own
 LEAST = 1e-2  # of the slope expected, that a secant may have
 ROUNDS = 60  # far more than it takes
+TOGETHER, TRIES = 2**11, 32  # numbers that are tried at once where few curves are left: a call costs more than they do
 
 
 def largest_within(times: Times, allowed: Array, low: Array, high: Array, first: Array, power: Array) -> tuple[Array, Array]:
@@ -85,6 +86,7 @@ def between(times: Callable[[Array, Array], Array], aim: Array, points: tuple[Ar
     """
     near, far, end = points
     off, off_far = known[0] / aim - 1, known[1] / aim - 1
+    before, off_before = far, off_far.copy()
     across = (off <= 0) != (off_far <= 0)
     far = np.where(across, far, end)
     if not across.all():
@@ -93,23 +95,24 @@ def between(times: Callable[[Array, Array], Array], aim: Array, points: tuple[Ar
     over, whole, places = SOON / 4, aim, np.arange(len(near))
     quick = np.where((off <= over) & (off_far <= over), near > far, off <= off_far)
     best, off_best = np.where(quick, near, far), np.where(quick, off, off_far)
-    before, off_before = far, off_far
-    share = next_share((near, far, np.where(near == before, end, before)), (off, off_far, off_before))
+    share = next_share((near, far, np.where(across, end, before)), (off, off_far, np.where(across, np.nan, off_before)))
     for _ in range(ROUNDS):
         going = ((off <= 0) != (off_far <= 0)) & (np.abs(far - near) > CLOSE * np.maximum(far, near))
         left = np.flatnonzero(going & ((off > over) | (off < -SOON)) & ((off_far > over) | (off_far < -SOON)))
         if not len(left):
             break
         if len(left) < len(places):
-            places, near, far, before, off, off_far, off_before, aim, share = (
-                one[left] for one in (places, near, far, before, off, off_far, off_before, aim, share)
-            )
-        tried = near + share * (far - near)
-        found = times(tried, places) / aim - 1
-        crossed = (found <= 0) != (off <= 0)
-        before, off_before = np.where(crossed, far, near), np.where(crossed, off_far, off)
-        far, off_far = np.where(crossed, near, far), np.where(crossed, off, off_far)
-        near, off = tried, found
+            places, near, far, off, off_far, aim, share = (one[left] for one in (places, near, far, off, off_far, aim, share))
+        tries, each = min(max(TOGETHER // len(places), 1), TRIES), np.arange(len(places))
+        shares = share[None] if tries == 1 else np.sort(np.vstack([np.broadcast_to(np.arange(1, tries)[:, None] / tries, (tries - 1, len(share))), share]), axis=0)
+        tried = near + shares * (far - near)
+        found = times(tried.ravel(), np.tile(places, tries)).reshape(tried.shape) / aim - 1
+        all_points, offs = np.vstack([near, tried, far]), np.vstack([off, found, off_far])
+        first = ((offs <= 0) != (offs[0] <= 0)).argmax(axis=0)  # beyond the time aimed at, seen from the nearest
+        last = first == tries + 1
+        new, old, third = np.where(last, first - 1, first), np.where(last, first, first - 1), np.where(last, first - 2, first + 1)
+        near, far, before = all_points[new, each], all_points[old, each], all_points[third, each]
+        off, off_far, off_before = offs[new, each], offs[old, each], offs[third, each]
         quick = off <= over
         best[places], off_best[places] = np.where(quick, near, far), np.where(quick, off, off_far)
         share = next_share((near, far, before), (off, off_far, off_before))

@@ -89,23 +89,11 @@ class Curve:
         rests = [one for one in kernel.schedule([self.place], [*block.values, self.batch]).leaves if one != self.batch]
         self.values = taken(kernel, block.values, rests, pairs)
         self.count = block.count if pairs is None or pairs[1] is None else len(pairs[1])
-        self.batches: Array | None = None
 
     def __call__(self, batch: Array, places: Array | None = None) -> Array:
         """Return the result at a batch for each of the pairs, or for those in some places alone."""
-        if places is not None:  # batches of these alone stand where they belong
-            many = self.room()
-            many[places] = batch
-        else:
-            many = batch
-        (found,) = evaluated(self.kernel, [self.place], {**self.values, self.batch: many}, self.count, places)
+        (found,) = evaluated(self.kernel, [self.place], self.values, self.count, places, {self.batch: batch})
         return np.broadcast_to(found, batch.shape)
-
-    def room(self) -> Array:
-        """Return an array for the batches of all pairs."""
-        if self.batches is None:
-            self.batches = np.ones(self.count)
-        return self.batches
 
 
 class Hints(NamedTuple):
