@@ -22,6 +22,7 @@ from tco.chain.programs import ALL, Lot, Part, Programs, spread
 from tco.chain.result import Result
 from tco.chain.scenario import evaluate
 from tco.chain.settings import given_of
+from tco.chain.stages import exactly
 from tco.chain.structure import Structure
 from tco.chain.workloads import job_on, server_of
 from tco.foundation.errors import DataError
@@ -160,13 +161,23 @@ def grouped(case: Case, centre: Result) -> Iterator[Group]:
         members = np.flatnonzero(group.ravel() == place)
         moved = {path for path, one in read.items() if not isinstance(one, bool) and one != held.readings[path]}
         own, plans = held, near
-        if moved:  # another size: what it decides is read at its own centre, and training has other plans there
-            which = moved if moved <= case.drawn.keys() else case.drawn.keys()
-            answer = case.answer({path: (float(case.drawn[path][0][draw]), case.drawn[path][1]) for path in which}, not serving)
-            own = structure_in(answer)._replace(plan=answer.plan or held.plan)
-            own = own._replace(readings={**held.readings, **own.readings})
-            plans = near if serving else plans_near(case, answer) if answer.plan is not None else None
+        if moved:
+            own, plans = at_another_size(case, held, moved if moved <= case.drawn.keys() else case.drawn.keys(), int(draw), near if serving else None)
         yield Group(members, own._replace(alternatives={**own.alternatives, **parts}, readings={**own.readings, **read}), plans)
+
+
+def at_another_size(case: Case, held: Structure, paths: Iterable[str], draw: int, plans: Any) -> tuple[Structure, Any]:
+    """Return the structure, and the plans to choose among, where some inputs are what they are in a draw: what they decide is read at its own centre."""
+    there = {path: (float(case.drawn[path][0][draw]), case.drawn[path][1]) for path in sorted(paths)}
+    known = programs_of(case).sizes
+    key = exactly(held.plan), tuple(there.items())
+    if key not in known:
+        answer = case.answer(there, plans is None)
+        own = structure_in(answer)
+        own = own._replace(plan=answer.plan or held.plan, readings={**held.readings, **own.readings})
+        known[key] = own, (plans or (plans_near(case, answer) if answer.plan is not None else None))
+    found: tuple[Structure, Any] = known[key]
+    return found
 
 
 def structure_in(answer: Result) -> Structure:

@@ -213,6 +213,7 @@ class Programs:
     def __init__(self) -> None:
         self.lock = Lock()  # a program grows by what is asked of it
         self.lots: dict[Any, Lot] = {}  # by plans
+        self.sizes: dict[Any, tuple[Structure, Any]] = {}  # structures, and plans to choose among, by what decides another size
         self.known: dict[Any, tuple[Lot, list[dict[str, int]], set[str]]] = {}  # by structure
 
     def names(

@@ -28,7 +28,7 @@ Array = np.ndarray[Any, Any]
 Names = Mapping[str, int]  # places of results by their names
 DECODE, PREFILL = 0, 1  # axes of plans
 STEP, LEAST = 1.2, 0.05  # by which a batch is enlarged to see how a step grows, and the least power of it
-FIRST = 3  # plans, those that are the best most often, one of which a draw is given first
+FIRST = 4  # plans, those that are the best most often, one of which a draw is given first
 SLOWEST = 1e-9  # tokens a second that stand for a target of none
 EXACTLY = 1e-9  # share of a target that may be missed by rounding
 
@@ -157,7 +157,7 @@ def room(block: Block, plans: int) -> Array:
 def decoding(block: Block, chips: Array, hints: Hints) -> tuple[Array, Array, Array]:
     """Return the plan that decodes in every draw, its batch, and whether it gives each user the speed asked for.
 
-    A plan that could not be in time with the batch that would make it as good as another is not solved. Where none meets the target the
+    A plan that is late with the batch that would make it as good as another is not solved. Where none meets the target the
     quickest plan that fits decodes a single sequence.
     """
     count, plans, every = block.count, len(chips), np.arange(block.count)
@@ -168,10 +168,11 @@ def decoding(block: Block, chips: Array, hints: Hints) -> tuple[Array, Array, Ar
 
     def solve(some: Array, which: Array, first: Array) -> None:
         """Give some plans to some draws, each with the largest batch in time, where that is better than what they have."""
-        token, limit, most_of = Curve(block, "token", (some, None if len(which) == count else which)), allowed[which], most[some, which]
+        token, limit, most_of = Curve(block, "token", (some, None if which is every else which)), allowed[which], most[some, which]
         found, time = largest_within(token, limit, np.ones(len(which)), most_of, first, hints.power[some])
         gained = np.where(fits[some, which] & (time <= limit), found / chips[some] / time, 0.0)
-        better = gained > rate[which]
+        better = np.flatnonzero(gained > rate[which])
+        better = better[np.argsort(gained[better], kind="stable")]  # of several plans of a draw the best comes last, and stays
         mine = which[better]
         rows[mine], batch[mine], rate[mine] = some[better], found[better], gained[better]
 
@@ -191,23 +192,13 @@ def decoding(block: Block, chips: Array, hints: Hints) -> tuple[Array, Array, Ar
     solve(first, every, hoped[first, every])
     left = fits.copy()
     left[first, every] = False
-    while True:
-        some, which = np.nonzero(left)
-        if not len(some):
-            break
-        needed = np.clip(rate[which] * chips[some] * allowed[which], 1.0, most[some, which])
-        time = Curve(block, "token", (some, which))(needed)
-        could = (time <= allowed[which]) & ((needed < most[some, which]) | (needed / chips[some] / time > rate[which]))
-        some, which, needed, time = some[could], which[could], needed[could], time[could]
-        hoped[some, which] = expected(some, needed, time, which)
-        left[:] = False
-        left[some, which] = True
-        draws = np.flatnonzero(left.any(axis=0))
-        if not len(draws):
-            break
-        most_hoped = np.where(left[:, draws], hoped[:, draws] / chips[:, None], -1.0).argmax(axis=0)
-        left[most_hoped, draws] = False
-        solve(most_hoped, draws, hoped[most_hoped, draws])
+    some, which = np.nonzero(left)
+    needed = np.clip(rate[which] * chips[some] * allowed[which], 1.0, most[some, which])
+    time = Curve(block, "token", (some, which))(needed)
+    could = np.flatnonzero((time <= allowed[which]) & ((needed < most[some, which]) | (needed / chips[some] / time > rate[which])))
+    if len(could):
+        some, which = some[could], which[could]
+        solve(some, which, expected(some, needed[could], time[could], which))
     missed = np.flatnonzero(rate == 0)
     if len(missed):
         some, which = (one.ravel() for one in np.broadcast_arrays(np.arange(plans)[:, None], missed[None]))
