@@ -26,6 +26,7 @@ from tco.performance.serving.plans import ServingPlan
 
 Array = np.ndarray[Any, Any]
 ALL = "all"  # plans of serving to choose among
+PAIRS = 2**17  # of a plan and a draw that are looked at together: what is known of them fills the memory
 METRIC = "metric "  # before the names of metrics among the results of a program
 
 
@@ -165,15 +166,19 @@ class Lot:
             own = tuple(kernel.made[place] for name, place in part.names[0].items() if not name.startswith(METRIC))
             alike.setdefault(own, []).append(part)
         metrics: dict[str, Array] = {}
+        size = max(PAIRS // len(draws.chips_of(plans)), 1)
         for some in alike.values():
-            which = np.arange(count) if len(alike) == 1 else np.sort(np.concatenate([part.draws for part in some]))
-            names, many = placed(kernel, some[0].names[0]), drawn if len(alike) == 1 else {path: one[which] for path, one in drawn.items()}
-            block = draws.Block(kernel, names, many, len(which))
+            together = np.arange(count) if len(alike) == 1 else np.sort(np.concatenate([part.draws for part in some]))
+            names = placed(kernel, some[0].names[0])
             begin = self.hints(kernel, names, plans)
-            found = draws.choose(block, plans, begin)
-            meets[which], batch[which] = found.meets, some[0].plan.decode.sequences if begin is None and pilots is None else found.batch
-            asked = [(part.names[0], part.draws if len(alike) == 1 else np.searchsorted(which, part.draws)) for part in some]
-            spread(metrics, self.metrics(kernel, asked, block.values, len(which), found), which, count)
+            for start in range(0, len(together), size):
+                which = together[start : start + size]
+                many = drawn if len(which) == count else {path: one[which] for path, one in drawn.items()}
+                block = draws.Block(kernel, names, many, len(which))
+                found = draws.choose(block, plans, begin)
+                meets[which], batch[which] = found.meets, some[0].plan.decode.sequences if begin is None and pilots is None else found.batch
+                asked = [(part.names[0], within(which, part.draws)) for part in some]
+                spread(metrics, self.metrics(kernel, [one for one in asked if len(one[1])], block.values, len(which), found), which, count)
         return metrics, meets, batch
 
     def metrics(
@@ -191,6 +196,13 @@ class Lot:
         for own, (_, draws), many in zip(wanted, asked, made, strict=True):
             spread(found, dict(zip(own, many, strict=True)), draws, count)
         return found
+
+
+def within(which: Array, draws: Array) -> Array:
+    """Return the places among some draws, which are in order, of others that are among them."""
+    some = draws[(draws >= which[0]) & (draws <= which[-1])]
+    found: Array = np.searchsorted(which, some)
+    return found
 
 
 def spread(whole: dict[str, Array], part: Mapping[str, Any], draws: Array, count: int) -> None:

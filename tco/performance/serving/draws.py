@@ -104,11 +104,16 @@ class Hints(NamedTuple):
     rate: Array
 
 
+def chips_of(plans: ServingPlan) -> Array:
+    """Return the chips that share the attention of a sequence, of every plan that decodes."""
+    return np.ravel(attention_chips(plans.decode)) * 1.0
+
+
 def choose(block: Block, plans: ServingPlan, hints: Hints | None) -> Chosen:
     """Return the best of some plans in every draw, with the batch that meets the target; of one plan, that one."""
     if hints is None:
         return under_load(block)
-    rows, batch, quick = decoding(block, np.ravel(attention_chips(plans.decode)) * 1.0, hints)
+    rows, batch, quick = decoding(block, chips_of(plans), hints)
     ready, soon = reading(block)
     return Chosen({DECODE: rows, PREFILL: ready}, batch, quick & soon)
 
@@ -211,7 +216,7 @@ def hinted(kernel: Kernel, names: Names, centre: Mapping[str, Array], plans: Ser
     """Return what is known of plans from the one draw of the centre; nothing where no batch is solved for."""
     if "needed" in names:
         return None
-    chips = np.ravel(attention_chips(plans.decode)) * 1.0
+    chips = chips_of(plans)
     block, count = Block(kernel, names, centre, 1), len(chips)
     allowed = np.broadcast_to(time_allowed(block), count)
     held = room(block, count)[:, 0]
