@@ -162,12 +162,13 @@ def grouped(case: Case, centre: Result) -> Iterator[Group]:
         moved = {path for path, one in read.items() if not isinstance(one, bool) and one != held.readings[path]}
         own, plans = held, near
         if moved:
-            own, plans = at_another_size(case, held, moved if moved <= case.drawn.keys() else case.drawn.keys(), int(draw), near if serving else None)
+            paths = moved if moved <= case.drawn.keys() else case.drawn.keys()
+            own, plans = at_another_size(case, held, paths, int(draw), near if serving else None)
         yield Group(members, own._replace(alternatives={**own.alternatives, **parts}, readings={**own.readings, **read}), plans)
 
 
 def at_another_size(case: Case, held: Structure, paths: Iterable[str], draw: int, plans: Any) -> tuple[Structure, Any]:
-    """Return the structure, and the plans to choose among, where some inputs are what they are in a draw: what they decide is read at its own centre."""
+    """Return the structure, and the plans to choose among, where some inputs are as in a draw: what they decide is read at its own centre."""
     there = {path: (float(case.drawn[path][0][draw]), case.drawn[path][1]) for path in sorted(paths)}
     known = programs_of(case).sizes
     key = exactly(held.plan), tuple(there.items())

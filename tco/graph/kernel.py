@@ -19,6 +19,7 @@ from tco.graph.program import Program, Row
 
 Array = np.ndarray[Any, Any]
 
+BATCH_PATH = "plan.batch"  # the input that a speed is solved for
 DRAW, BATCH = 1, 2  # axes an operation may vary on; beyond them a bit for each axis of plans
 PLANS = 4
 
@@ -44,7 +45,9 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     ">=": np.greater_equal,
     "select": np.where,
 }
+NEUTRAL = {"+": 0.0, "-": 0.0, "*": 1.0, "/": 1.0, "**": 1.0}  # changes nothing on the right, and where sides may change on the left
 EITHER_WAY = frozenset(("+", "*", "max", "min"))
+CONDITIONS = frozenset(("<", "<=", ">", ">="))
 POWERS: dict[float, str] = {2.0: "square", 4.0: "square square", 0.5: "root", 0.25: "root root"}
 
 
@@ -131,9 +134,8 @@ class Kernel:
 
     def number(self, value: Any, varies: int = 0) -> int:
         """Return the place of a number, or of a row of numbers along an axis of plans: one number where they are all the same."""
-        if isinstance(value, np.ndarray) and value.ndim:
-            if (value == value[0]).all():
-                value, varies = float(value[0]), 0
+        if isinstance(value, np.ndarray) and value.ndim and (value == value[0]).all():
+            value, varies = float(value[0]), 0
         key = ("number", varies, value.tobytes() if varies else float(value))
         if key not in self.met:
             self.met[key] = place = self.add("number", (), varies)
@@ -204,35 +206,21 @@ class Kernel:
         first, last = self.plain(one), self.plain(other)
         if operation == "select":
             return None if first is None else taken[1] if first else taken[2]
-        if operation in ("max", "min"):
-            return one if one == other else None
-        if operation == "*":
-            if first == 0 or last == 1:
-                return one
-            if last == 0 or first == 1:
-                return other
-        elif operation == "+":
-            if first == 0:
-                return other
-            if last == 0:
-                return one
-        elif operation == "-":
-            if last == 0:
-                return one
-        elif operation == "/":
-            if first == 0 or last == 1:
-                return one
-            if last is not None:
-                return self.put("*", one, self.number(1 / last))
-        elif operation == "**" and last is not None:
-            if last == 1:
-                return one
-            if last == -1:
-                return self.put("/", self.number(1.0), one)
-            for how in POWERS.get(last, "").split():
+        if last is not None and last == NEUTRAL.get(operation):
+            return one
+        if operation in EITHER_WAY and first is not None and first == NEUTRAL.get(operation):
+            return other
+        if operation in ("*", "/") and first == 0:
+            return one
+        if operation == "*" and last == 0:
+            return other
+        if operation == "/" and last is not None:
+            return self.put("*", one, self.number(1 / last))
+        if operation == "**" and last in POWERS:
+            for how in POWERS[last].split():
                 one = self.put("*", one, one) if how == "square" else self.put("sqrt", one)
-            return one if last in POWERS else None
-        return None
+            return one
+        return one if operation in ("max", "min") and one == other else None
 
     def apart(self, operation: str, taken: tuple[int, ...], varies: int) -> int | None:
         """Return the place of a product or a sum whose terms that vary less are taken by themselves; none where none does.
@@ -282,9 +270,6 @@ class Kernel:
         return self.schedules[key]
 
 
-BATCH_PATH = "plan.batch"
-
-
 class Schedule:
     """Operations that lead from what is given to what is wanted; the result of the last one that takes an array stands in its memory."""
 
@@ -310,9 +295,8 @@ class Schedule:
             taken = kernel.taken[place]
             free = [one for one in dict.fromkeys(taken) if last[one] == place and one in own and one not in kept]
             operation = kernel.operation[place]
-            into = None
-            if operation != "select" and operation not in ("<", "<=", ">", ">="):
-                into = next((one for one in free if kernel.varies[one] == kernel.varies[place] and kernel.operation[one] not in ("<", "<=", ">", ">=")), None)
+            alike = [one for one in free if kernel.varies[one] == kernel.varies[place] and kernel.operation[one] not in CONDITIONS]
+            into = alike[0] if alike and operation not in CONDITIONS and operation != "select" else None
             self.lines.append((OPERATIONS[operation], place, taken, into, tuple(free)))
         self.size = len(kernel.operation)
 

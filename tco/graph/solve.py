@@ -78,7 +78,9 @@ def settled(number: Array, time: Array, allowed: Array, low: Array, high: Array)
     return np.where(quick, (time >= allowed * (1 - SOON)) | (number >= high), number <= low)
 
 
-def between(times: Callable[[Array, Array], Array], aim: Array, points: tuple[Array, Array, Array], known: tuple[Array, Array]) -> tuple[Array, Array]:
+def between(
+    times: Callable[[Array, Array], Array], aim: Array, points: tuple[Array, Array, Array], known: tuple[Array, Array]
+) -> tuple[Array, Array]:
     """Return the largest numbers in time, and their times, by Chandrupatla's method on arrays.
 
     `points` are the newest number, the one before, whose times are known, and the end on the other side of the time aimed at. Where three
@@ -104,7 +106,8 @@ def between(times: Callable[[Array, Array], Array], aim: Array, points: tuple[Ar
         if len(left) < len(places):
             places, near, far, off, off_far, aim, share = (one[left] for one in (places, near, far, off, off_far, aim, share))
         tries, each = min(max(TOGETHER // len(places), 1), TRIES), np.arange(len(places))
-        shares = share[None] if tries == 1 else np.sort(np.vstack([np.broadcast_to(np.arange(1, tries)[:, None] / tries, (tries - 1, len(share))), share]), axis=0)
+        even = np.broadcast_to(np.arange(1, tries)[:, None] / tries, (tries - 1, len(share)))
+        shares = np.sort(np.vstack([even, share]), axis=0)
         tried = near + shares * (far - near)
         found = times(tried.ravel(), np.tile(places, tries)).reshape(tried.shape) / aim - 1
         all_points, offs = np.vstack([near, tried, far]), np.vstack([off, found, off_far])

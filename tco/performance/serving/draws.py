@@ -21,6 +21,7 @@ from tco.performance.chip.machine import Machine
 from tco.performance.serving import phases
 from tco.performance.serving import result as served
 from tco.performance.serving.answer import ServingResult
+from tco.performance.serving.batches import SLOWEST
 from tco.performance.serving.plans import SEQUENCES, ServingPlan, attention_chips
 from tco.performance.serving.requests import request_of
 
@@ -29,7 +30,6 @@ Names = Mapping[str, int]  # places of results by their names
 DECODE, PREFILL = 0, 1  # axes of plans
 STEP, LEAST = 1.2, 0.05  # by which a batch is enlarged to see how a step grows, and the least power of it
 FIRST = 4  # plans, those that are the best most often, one of which a draw is given first
-SLOWEST = 1e-9  # tokens a second that stand for a target of none
 EXACTLY = 1e-9  # share of a target that may be missed by rounding
 
 
@@ -246,7 +246,7 @@ def promising(kernel: Kernel, names: Names, pilots: Mapping[str, Array], plans: 
     for axis, rate in rates.items():
         wins = np.bincount(best[axis], minlength=len(rate))
         kept = (wins > 0) | (rate >= (1 - near) * rate.max())
-        found[axis] = np.array(sorted(np.flatnonzero(kept), key=lambda row: -wins[row]))  # noqa: B023 - used at once
+        found[axis] = np.array(sorted(np.flatnonzero(kept), key=lambda row: -wins[row]))
     return found
 
 
@@ -259,6 +259,7 @@ def of_rows(plans: ServingPlan, rows: Mapping[int, Array]) -> ServingPlan:
 
     if not rows:
         return plans
+    decode = some(plans.decode, DECODE)
     if PREFILL in rows:
-        return plans._replace(decode=some(plans.decode, DECODE), prefill=some(plans.prefill, PREFILL))
-    return plans._replace(decode=some(plans.decode, DECODE), prefill=some(plans.prefill, DECODE), engines=np.take(plans.engines, rows[DECODE], axis=0))
+        return plans._replace(decode=decode, prefill=some(plans.prefill, PREFILL))
+    return plans._replace(decode=decode, prefill=some(plans.prefill, DECODE), engines=np.take(plans.engines, rows[DECODE], axis=0))
