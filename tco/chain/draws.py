@@ -218,7 +218,7 @@ def plans_near(case: Case, answer: Result) -> list[Any]:
 
     inputs = Inputs(case.catalogue, case.scenario, case.fixed, case.variant, answer.structure)
     job, reached, _ = job_on(inputs, inputs.values(as_number))
-    return candidates(job, reached, answer.metrics["step_s"], case.near)  # type: ignore[arg-type]
+    return candidates(job, reached, answer.metrics["step_s"], case.near)
 
 
 # ---------------------------------------------------------------- draws of a program
@@ -226,7 +226,8 @@ def gathered(case: Case, groups: list[Group], centre: Result | None) -> Draws:
     """Run the programs of groups of draws, and put them together in the order of the draws."""
     case.refuse(groups[0].structure)
     drawn, programs = frozenset(case.drawn), programs_of(case)
-    found = Draws({}, np.zeros(case.count, dtype=bool), np.full(case.count, np.nan), [], np.zeros(case.count, dtype=int))
+    batch: Array = np.full(case.count, np.nan)
+    found = Draws({}, np.zeros(case.count, dtype=bool), batch, [], np.zeros(case.count, dtype=int))
     lots: dict[int, tuple[Lot, list[Part]]] = {}
     with programs.lock:
         for number, (draws, structure, plans) in enumerate(groups):
@@ -237,14 +238,15 @@ def gathered(case: Case, groups: list[Group], centre: Result | None) -> Draws:
         for lot, parts in lots.values():
             run_lot(case, lot, parts, found, centre)
     metrics = {name: found.metrics.get(name) for name in METRICS}
-    return found._replace(metrics=metrics, sequences=None if np.isnan(found.sequences).all() else found.sequences)  # type: ignore[arg-type]
+    return found._replace(metrics=metrics, sequences=None if np.isnan(batch).all() else batch)
 
 
 def programs_of(case: Case) -> Programs:
     """Return the programs of a scenario with some settings; those that were asked for last are kept."""
     kept: dict[str, Programs] = case.catalogue.once("programs", dict)
     key = repr((case.scenario, sorted(case.fixed.items()), sorted(case.variant.items()), way.get()))
-    found = kept[key] = kept.pop(key, None) or Programs()
+    found = kept.pop(key) if key in kept else Programs()
+    kept[key] = found
     for old in list(kept)[:-LAST]:
         kept.pop(old, None)
     return found

@@ -81,7 +81,8 @@ def every_plan(inputs: Inputs) -> ServingPlan:
         axes = plans.filling(plans.plan_axes(model, machine.links, 0), machine.links)
         return ServingPlan(plans.decoding(axes, 1.0), axes, plans.engines_of_world(machine.links, axes.chips))
     reading = plans.plan_axes(model, machine.links, request.prompt)
-    return ServingPlan(plans.decoding(search.decode_axes(machine, model, request), 1.0), reading._make(axis.reshape(1, -1) for axis in reading))
+    beside = plans.PrefillPlan(*(axis.reshape(1, -1) for axis in reading))
+    return ServingPlan(plans.decoding(search.decode_axes(machine, model, request), 1.0), beside)
 
 
 class Part(NamedTuple):

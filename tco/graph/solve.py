@@ -94,9 +94,11 @@ def between(
     if not across.all():
         some = np.flatnonzero(~across)
         off_far[some] = times(end[some], some) / aim[some] - 1
-    over, whole, places = SOON / 4, aim, np.arange(len(near))
+    over, whole = SOON / 4, aim
+    places: Array = np.arange(len(near))
     quick = np.where((off <= over) & (off_far <= over), near > far, off <= off_far)
-    best, off_best = np.where(quick, near, far), np.where(quick, off, off_far)
+    best: Array = np.where(quick, near, far)
+    off_best: Array = np.where(quick, off, off_far)
     share = next_share((near, far, np.where(across, end, before)), (off, off_far, np.where(across, np.nan, off_before)))
     for _ in range(ROUNDS):
         going = ((off <= 0) != (off_far <= 0)) & (np.abs(far - near) > CLOSE * np.maximum(far, near))

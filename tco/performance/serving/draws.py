@@ -141,7 +141,8 @@ def or_ever(wait: Any) -> Any:
 def time_allowed(block: Block) -> Array:
     """Return the time a token may take in every draw."""
     (speed,) = block[("interactivity",)]
-    return np.broadcast_to(1 / np.maximum(speed, SLOWEST) * (1 + EXACTLY), block.count)
+    found: Array = np.broadcast_to(1 / np.maximum(speed, SLOWEST) * (1 + EXACTLY), block.count)
+    return found
 
 
 def best_of(score: Any, time: Any, meets: Any, fits: Any, count: int) -> tuple[Array, Array]:
@@ -156,7 +157,8 @@ def room(block: Block, plans: int) -> Array:
     """Return the sequences that memory holds beside the weights, of every plan in every draw."""
     held, none, (memory,) = Curve(block, "held"), np.zeros((plans, block.count)), block[("memory",)]
     empty = held(none)
-    return np.maximum(memory - empty, 0) / (held(none + 1) - empty)
+    found: Array = np.maximum(memory - empty, 0) / (held(none + 1) - empty)
+    return found
 
 
 def decoding(block: Block, chips: Array, hints: Hints) -> tuple[Array, Array, Array]:
@@ -183,8 +185,8 @@ def decoding(block: Block, chips: Array, hints: Hints) -> tuple[Array, Array, Ar
 
     def expected(some: Any, tried: Array, time: Array, which: Any) -> Array:
         """Return the batch that is expected to be just in time, from the time of another."""
-        power = hints.power[some]
-        return np.clip(tried * (1 + (allowed[which] / time - 1) / power), 1.0, most[some, which])
+        batch: Array = np.clip(tried * (1 + (allowed[which] / time - 1) / hints.power[some]), 1.0, most[some, which])
+        return batch
 
     if plans == 1:
         solve(rows, every, np.minimum(hints.batch[rows], most[0]))
@@ -230,14 +232,13 @@ def promising(kernel: Kernel, names: Names, pilots: Mapping[str, Array], plans: 
     """Return the rows of plans to choose among on each axis: the best of some pilot draws, and those near the best in the first, the centre."""
     if near >= 1:
         return {}
-    centre, rates = {path: one[:1] for path, one in pilots.items()}, {}
+    centre = {path: one[:1] for path, one in pilots.items()}
     block = Block(kernel, names, centre, 1)
-    if "needed" in names:
+    hints = hinted(kernel, names, centre, plans)
+    if hints is None:
         needed, memory, rate = block["needed", "memory", "output_tokens_per_s_per_chip"]
-        rates[DECODE] = np.ravel(np.where(needed <= memory, rate, 0.0))
-        hints = None
+        rates = {DECODE: np.ravel(np.where(needed <= memory, rate, 0.0))}
     else:
-        hints = hinted(kernel, names, centre, plans)
         rate, time, held, memory, wait = block["prompts", "prompt", "prompts held", "memory", "longest wait"]
         rates = {DECODE: hints.rate, PREFILL: np.ravel(np.where((time <= or_ever(wait)) & (held <= memory), rate, 0.0))}
     count = len(next(iter(pilots.values())))
