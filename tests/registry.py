@@ -6,14 +6,16 @@ import csv
 import importlib
 import json
 import pkgutil
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import tco
 from tco.foundation.formula import REGISTRY, Formula
 from tco.foundation.units import parse_quantity
 
 GOLDEN = Path(__file__).parent / "golden"
+Case = TypeVar("Case")
 
 
 def import_all() -> list[str]:
@@ -67,4 +69,26 @@ def golden_rows() -> tuple[list[Golden], list[str]]:
 
 
 ROWS, WRONG = golden_rows()
-IDS = [row.id for row in ROWS]
+
+
+def over(cases: Mapping[str, Case]) -> Callable[[Callable[[Case], None]], Callable[[], None]]:
+    """Make one test of what holds of each of many cases: a test for each would take longer than what it checks. It names all that fail."""
+
+    def test_of(check: Callable[[Case], None]) -> Callable[[], None]:
+        def test() -> None:
+            wrong = []
+            for name, case in cases.items():
+                try:
+                    check(case)
+                except Exception as error:
+                    wrong.append(f"{name}: {type(error).__name__}: {error}")
+            assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)} fail", *wrong])
+
+        test.__name__, test.__doc__ = check.__name__, check.__doc__
+        return test
+
+    return test_of
+
+
+each_row = over({row.id: row for row in ROWS})
+each_formula = over({found.name: found for found in FORMULAS})

@@ -8,11 +8,11 @@ import textwrap
 
 import pytest
 
-from tests.registry import FORMULAS
+from tests.registry import each_formula
 
 OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
 COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-NUMPY = {"maximum", "minimum", "sqrt", "exp", "log", "log2", "ceil", "floor"}
+NUMPY = {"maximum", "minimum", "sqrt", "exp", "expm1", "log", "log1p", "log2", "ceil", "floor"}
 HELPERS = {"select": 3, "maximum": 2, "minimum": 2, "ceil_ratio": 2, "normal_cdf": 1}  # name -> arguments
 
 
@@ -93,7 +93,7 @@ def tree_of(function):
     return definition
 
 
-@pytest.mark.parametrize("found", FORMULAS, ids=[found.name for found in FORMULAS])
+@each_formula
 def test_formula_keeps_to_the_closed_list(found):
     check_function(tree_of(found.function))
 

@@ -9,7 +9,6 @@ import tco
 from tco.catalog import load_catalogue
 from tco.chain import draws
 from tco.chain.draws import CELLS, evaluate_draws
-from tco.chain.inputs import load_scenario
 from tco.foundation.errors import DataError
 from tco.graph.solve import largest_within
 
@@ -82,7 +81,7 @@ def test_a_batch_that_is_solved_is_evaluated_as_any_other():
 def test_a_chosen_plan_is_at_least_the_one_held_and_the_one_a_search_finds(name):
     """A batch is solved where the search takes one from a grid, so only a plan far from the best at the centre could be better."""
     _, drawn = draws_of(name, 8)
-    held, free = (evaluate_draws(name, ROOM | drawn, replan=replan, near=1.0, catalogue=CATALOGUE) for replan in (False, True))
+    held, free = (evaluate_draws(name, ROOM | drawn, hold=hold, catalogue=CATALOGUE) for hold in (True, False))
     assert np.all(free.metrics[TOKEN][held.meets] <= held.metrics[TOKEN][held.meets] * (1 + 2e-3))
     for place in range(8):
         one = tco.evaluate(name, ROOM | one_of(drawn, place), catalogue=CATALOGUE)
@@ -93,46 +92,33 @@ def test_a_chosen_plan_is_at_least_the_one_held_and_the_one_a_search_finds(name)
             assert free.metrics[RATE][place] <= one.metrics[RATE] * 1.3
 
 
-def test_plans_near_the_best_at_the_centre_are_enough_near_the_centre():
-    _, drawn = draws_of(GB200, 16, share=0.05)
-    few, every = (evaluate_draws(GB200, ROOM | drawn, replan=True, near=near, catalogue=CATALOGUE).metrics[TOKEN] for near in (0.1, 1.0))
-    assert few == pytest.approx(every, rel=0.02)
+@pytest.mark.parametrize("name", [TRN3, GB200])
+def test_plans_that_are_the_best_in_some_draws_are_enough_for_the_others(name, monkeypatch):
+    """Against every plan in every draw: each draw of a hundredth of them that are weighed whole stands for a hundred."""
+    _, drawn = draws_of(name, 800, share=1.0)
+    every = evaluate_draws(name, ROOM | drawn, catalogue=CATALOGUE)
+    monkeypatch.setattr(draws, "PILOTS", 80)
+    few = evaluate_draws(name, ROOM | drawn, catalogue=CATALOGUE)
+    assert (few.meets == every.meets).mean() > 0.99
+    both = few.meets & every.meets
+    assert np.mean(few.metrics[TOKEN][both] > every.metrics[TOKEN][both] * (1 + 1e-3)) < 0.05
 
 
-def test_plans_that_are_best_at_the_far_ends_of_the_ranges_are_candidates(monkeypatch):
-    """Against all plans: where launches and links are slow a small plan meets the target that the best at the centre misses."""
-    _, drawn = draws_of(TRN3, 32, share=1.0)
-
-    def met(near):
-        found = evaluate_draws(TRN3, ROOM | drawn, replan=True, near=near, catalogue=CATALOGUE)
-        return found.meets, np.where(found.meets, found.metrics[TOKEN], np.nan)
-
-    (few, cost), (every, least) = met(0.1), met(1.0)
-    assert few.sum() >= 0.95 * every.sum()
-    assert np.nanmedian(cost / least) < 1.01
-    monkeypatch.setattr(draws, "PILOTS", 1)  # the centre alone
-    CATALOGUE.once("programs", dict).clear()
-    centre, _ = met(0.1)
-    CATALOGUE.once("programs", dict).clear()
-    assert centre.sum() < 0.8 * every.sum()
-
-
-def test_pilots_lie_at_values_and_ends_and_leave_what_decides_structure():
-    base, _ = draws_of(TRN3, 1)
-    ranged = {path: one for path, one in base.inputs.items() if one.low is not None and one.low < one.high}
-    case = draws.Case(CATALOGUE, load_scenario(CATALOGUE, TRN3), {}, {path: (np.ones(3), one.unit) for path, one in ranged.items()}, {}, 0.1)
-    pilots = draws.pilots_of(case, base)
-    assert pilots.keys() == ranged.keys()
-    whole = {path for path, reading in base.structure.readings.items() if not isinstance(reading, bool)}
-    assert whole & ranged.keys()
-    for path, one in ranged.items():
-        assert pilots[path][0] == one.value
-        assert set(pilots[path]) == ({one.value} if path in whole else {one.low, one.value, one.high})
+def test_a_point_that_misses_its_target_has_draws_that_meet_it():
+    """No plan at the centre gives so many tokens a second; where launches and links are quick one does."""
+    fast = ROOM | {"workload.interactivity": "100 token/s"}
+    base, drawn = draws_of(TRN3, 24, share=1.0, more=fast)
+    assert base.plan is None
+    found = evaluate_draws(TRN3, fast | drawn, catalogue=CATALOGUE)
+    for place in range(24):
+        one = tco.evaluate(TRN3, fast | one_of(drawn, place), catalogue=CATALOGUE)
+        assert bool(found.meets[place]) == (one.plan is not None)
+    assert found.meets.any()
 
 
 def test_training_takes_the_quickest_plan_that_fits():
     base, drawn = draws_of(A100, 4, more=SMALL)
-    held, free = (evaluate_draws(A100, SMALL | drawn, replan=replan, catalogue=CATALOGUE) for replan in (False, True))
+    held, free = (evaluate_draws(A100, SMALL | drawn, hold=hold, catalogue=CATALOGUE) for hold in (True, False))
     assert held.sequences is None
     assert np.all(free.metrics["step_s"][held.meets] <= held.metrics["step_s"][held.meets])
     for place in range(4):
@@ -147,27 +133,27 @@ def test_training_takes_the_quickest_plan_that_fits():
 
 def test_draws_get_the_switch_that_is_cheapest_for_them():
     prices = np.linspace(100, 1000, 7)
-    found = evaluate_draws(TRN3, {SWITCH: (prices, "USD")}, replan=True, catalogue=CATALOGUE)
+    found = evaluate_draws(TRN3, {SWITCH: (prices, "USD")}, catalogue=CATALOGUE)
     assert len(found.structures) == 2
     for place, price in enumerate(prices):
         one = tco.evaluate(TRN3, {SWITCH: (price, "USD")}, catalogue=CATALOGUE)
         assert found.structures[found.structure_of[place]].alternatives == one.structure.alternatives
         assert found.metrics["capex_usd"][place] == pytest.approx(one.metrics["capex_usd"], rel=1e-12)
-    held = evaluate_draws(TRN3, {SWITCH: (prices, "USD")}, catalogue=CATALOGUE).metrics["capex_usd"]
+    held = evaluate_draws(TRN3, {SWITCH: (prices, "USD")}, hold=True, catalogue=CATALOGUE).metrics["capex_usd"]
     assert np.diff(held) == pytest.approx(np.full(6, held[1] - held[0]), rel=1e-9)
     assert held[-1] > found.metrics["capex_usd"][-1]
 
 
 def test_another_size_of_cluster_has_tiers_and_plans_of_its_own():
     chips = np.array([16.0, 16.0, 32.0])
-    found = evaluate_draws(A100, SMALL | {"cluster.chips": chips, "terms.rate": np.array([0.1, 0.2, 0.1])}, replan=True, catalogue=CATALOGUE)
+    found = evaluate_draws(A100, SMALL | {"cluster.chips": chips, "terms.rate": np.array([0.1, 0.2, 0.1])}, catalogue=CATALOGUE)
     assert list(found.structure_of) == [0, 0, 1]
     assert found.metrics["step_s"][2] == tco.evaluate(A100, SMALL | {"cluster.chips": "32"}, catalogue=CATALOGUE).metrics["step_s"]
 
 
 def test_requests_in_flight_have_no_batch_to_solve():
     settings = ROOM | {"workload.concurrency": "512", "parts.gb200-gpu.hbm_bandwidth": (np.array([6.0, 8.0]), "TB/s")}
-    found = evaluate_draws(GB200, settings, replan=True, near=1.0, catalogue=CATALOGUE)
+    found = evaluate_draws(GB200, settings, catalogue=CATALOGUE)
     for place, rate in enumerate((6.0, 8.0)):
         one = tco.evaluate(GB200, settings | {"parts.gb200-gpu.hbm_bandwidth": (rate, "TB/s")}, catalogue=CATALOGUE)
         assert found.metrics[RATE][place] == pytest.approx(one.metrics[RATE], rel=1e-9)
@@ -194,11 +180,6 @@ def test_pieces_change_nothing():
 def test_draws_that_are_refused(settings, words):
     with pytest.raises(DataError, match=words):
         evaluate_draws(TRN3, settings, catalogue=CATALOGUE)
-
-
-def test_a_structure_is_held_or_decided_anew():
-    with pytest.raises(DataError, match="the one or the other"):
-        evaluate_draws(TRN3, {"terms.rate": np.ones(2)}, structure=tco.evaluate(TRN3, catalogue=CATALOGUE).structure, replan=True)
 
 
 def test_the_largest_number_within_a_time():

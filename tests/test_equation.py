@@ -9,7 +9,7 @@ import pytest
 
 from tco.foundation.equation import Symbol, equation, fingerprint, fingerprints
 from tco.foundation.formula import REGISTRY, Formula, ceil_ratio, select
-from tests.registry import FORMULAS
+from tests.registry import FORMULAS, each_formula
 
 A, B, C = (Symbol("name", name) for name in "abc")
 
@@ -74,7 +74,7 @@ def test_a_known_equation():
     assert equation(REGISTRY["yearly_energy"]) == "it_power * load_factor * pue * hours_per_year * price"
 
 
-@pytest.mark.parametrize("found", FORMULAS, ids=[found.name for found in FORMULAS])
+@each_formula
 def test_an_equation_is_the_same_twice(found):
     assert equation(found) == equation(found)
 

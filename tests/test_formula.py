@@ -14,11 +14,8 @@ from hypothesis import strategies as st
 from tco.foundation.formula import REGISTRY, ceil_ratio, formula, greatest, least, least_over, normal_cdf, select, total
 from tco.foundation.trace import recording
 from tco.foundation.units import unit_table
-from tests.registry import FORMULAS, WRONG, read_rows
+from tests.registry import FORMULAS, WRONG, each_formula, read_rows
 from tests.shipped import CATALOGUE
-
-NAMES = [found.name for found in FORMULAS]
-each_formula = pytest.mark.parametrize("found", FORMULAS, ids=NAMES)
 
 
 def test_the_walk_finds_the_formulas():

@@ -112,6 +112,17 @@ def test_peak_pue_is_not_paid_for_as_energy():
         assert found.metrics[metric] == result(LIQUID).metrics[metric]
 
 
+def test_a_hall_that_is_let_is_paid_for_by_its_worst_hour():
+    """A rent is that of the hall its site states: one that draws a fifth more at the worst hour takes a fifth more of what is let."""
+    rented = {"site": "us-colocation"}
+    stated, hotter = (evaluate(LIQUID, rented | more) for more in ({}, {"site.pue_peak": "1.8"}))
+    rents = [next(line.usd_per_chip_hour for line in found.lines if line.path == "site/colocation") for found in (stated, hotter)]
+    assert rents[0] == pytest.approx(stated.metrics["it_power_w_per_chip"] / 1000 * 184.06 * 12 / 8760, rel=1e-12)
+    assert rents[1] == pytest.approx(rents[0] * 1.8 / 1.5, rel=1e-12)
+    rise = hotter.metrics["tco_usd_per_chip_hour"] - stated.metrics["tco_usd_per_chip_hour"]
+    assert rise == pytest.approx(rents[1] - rents[0], rel=1e-9)
+
+
 def test_from_the_command_line():
     done = tco("price", "mi450x-ualoe72", "--set", "site.rack_kw_max=200 kW")
     assert done.exit_code == 3

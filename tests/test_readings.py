@@ -9,14 +9,12 @@ import statistics
 
 import numpy as np
 import pint
-import pytest
 
 from tco.foundation.equation import equation
 from tco.foundation.trace import recording, walk
 from tco.foundation.units import convert, registry, same_unit
-from tests.registry import FORMULAS, IDS, ROWS
+from tests.registry import FORMULAS, ROWS, each_formula, each_row, over
 
-each_row = pytest.mark.parametrize("row", ROWS, ids=IDS)
 SPREAD = np.array([1.0, 0.93, 1.04, 0.99, 1.01])
 
 # Another unit of each dimension, for every word that a declared unit is made of. Chips, racks and shares know only one.
@@ -91,10 +89,10 @@ def test_array_broadcasts(row):
     assert np.shape(row.formula.function(**spread)) in {(5, 5), (5, 1)}
 
 
-@each_row
-@pytest.mark.parametrize("scaled", [False, True], ids=["declared", "scaled"])
-def test_quantity(row, scaled):
+@over({f"{row.id}, {'scaled' if scaled else 'declared'}": (row, scaled) for row in ROWS for scaled in (False, True)})
+def test_quantity(case):
     """The dimension check: pint works out the same answer from quantities, whatever the size of their units."""
+    row, scaled = case
     quantity = registry().Quantity
     given = {}
     for name, unit in row.formula.parameters.items():
@@ -119,10 +117,7 @@ def sees(row, wrong):
     return not answer.check(quantity(1, row.formula.unit or "dimensionless").dimensionality)
 
 
-GOLDEN = [found for found in FORMULAS if any(row.formula is found for row in ROWS)]
-
-
-@pytest.mark.parametrize("found", GOLDEN, ids=[found.name for found in GOLDEN])
+@over({found.name: found for found in FORMULAS if any(row.formula is found for row in ROWS)})
 def test_a_wrong_dimension_does_not_pass(found):
     """For every parameter at least one golden row (for `select`, that of its branch) notices a wrong dimension."""
     rows = [row for row in ROWS if row.formula is found]
@@ -162,7 +157,7 @@ PYTHON = {
     "normal_cdf": statistics.NormalDist().cdf,
     "max": max,
     "min": min,
-    **{name: getattr(math, name) for name in ("sqrt", "exp", "log", "log2", "ceil", "floor")},
+    **{name: getattr(math, name) for name in ("sqrt", "exp", "expm1", "log", "log1p", "log2", "ceil", "floor")},
 }
 
 
@@ -174,7 +169,7 @@ def test_equation(row):
     assert same(float(value), wanted(row), max(row.tolerance, 1e-11))
 
 
-@pytest.mark.parametrize("found", FORMULAS, ids=[found.name for found in FORMULAS])
+@each_formula
 def test_equation_uses_every_parameter(found):
     words = set(re.findall(r"[A-Za-z_]\w*", equation(found)))
     assert found.parameters.keys() <= words

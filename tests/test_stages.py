@@ -15,7 +15,7 @@ from tco.chain import stages
 from tco.chain.result import in_json, saved_document
 from tco.chain.scenario import evaluate
 from tco.foundation.errors import DataError
-from tco.foundation.provenance import way
+from tco.foundation.stand_ins import Making, made_with
 
 CATALOGUE = load_catalogue()  # of its own: what is kept here must not depend on other tests
 SCENARIOS = ("gb200-nvl72", "trn3-nl72x2", "h100-sxm", "train-gpt3-175b-a100x64")
@@ -139,15 +139,14 @@ def test_what_is_kept_has_an_end(walks):
 
 
 def test_values_that_are_kept_back_are_walked_apart(walks):
-    """A person's own numbers are moved in an answer that keeps them back: the one stands for nothing in the other."""
+    """Others stand for a person's own numbers in an answer that keeps them back: what is known of the one is not known of the other."""
     asked = {"parts.gb200-gpu.price": "30000 USD"}
     own = evaluate("gb200-nvl72", asked, catalogue=CATALOGUE)
-    token = way.set(1)
-    try:
-        moved = evaluate("gb200-nvl72", asked, catalogue=CATALOGUE)
-    finally:
-        way.reset(token)
-    assert moved.metrics["capex_usd"] != own.metrics["capex_usd"]
+    making = Making(0, 30.0, set())
+    making.said.update(asked.items())
+    with made_with(making):
+        other = evaluate("gb200-nvl72", asked, catalogue=CATALOGUE)
+    assert other.metrics["capex_usd"] != own.metrics["capex_usd"]
 
 
 def test_arrays_and_traces_are_always_walked(walks):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tco.foundation import units
 from tco.foundation.errors import DataError
 from tco.foundation.units import convert, parse_quantity, registry, same_unit, unit, unit_table
+from tests.registry import over
 
 TEXTS = sorted(unit_table())
 
@@ -25,7 +26,7 @@ def by_dimension():
     return found
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@over({text: text for text in TEXTS})
 def test_the_table_is_what_pint_reads(text):
     known, base = unit_table()[text], registry().Quantity(1, text).to_base_units()
     assert math.isclose(known.factor, base.magnitude, rel_tol=1e-15)

@@ -18,21 +18,22 @@ from tco.foundation.units import convert
 from tco.models.attention import Attention
 from tco.models.layers import FeedForward
 from tco.studies.collectives import bus_bandwidth
-from tests.registry import read_rows
+from tests.registry import over, read_rows
 
 ROWS = read_rows("vectors.csv")
+each_vector = over({row["id"]: row for row in ROWS})
 OTHERS = {found.__name__: found for found in (Attention, FeedForward, bus_bandwidth, math.prod, mean_hops)}
 NAMES = {name: found.function for name, found in REGISTRY.items()} | OTHERS
 BUILTINS = {"enumerate": enumerate, "min": min, "sum": sum, "zip": zip}
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
+@each_vector
 def test_vector(row):
     value = eval(row["expression"], {"__builtins__": BUILTINS, **NAMES, **json.loads(row["inputs"])})
     assert convert(float(value), row["gives"], row["unit"]) == pytest.approx(float(row["expected"]), rel=float(row["tolerance"]), abs=0)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
+@each_vector
 def test_vector_calls_a_formula(row):
     assert set(re.findall(r"(\w+)\(", row["expression"])) & {*REGISTRY, "mean_hops"}
 

@@ -17,7 +17,7 @@ WORDS = {"inference": "serving points", "training": "training runs", "collective
 
 
 class Standing(NamedTuple):
-    """How an answer stands: the rows of its kind and chip it was held against, or none."""
+    """How an answer stands: the rows of its kind it was held against, of its own chip or of the chips it is anchored on, or none."""
 
     rows: int
     median: float | None
@@ -26,6 +26,16 @@ class Standing(NamedTuple):
     path: str = ""  # of the engine that the answer took
     unmeasured: str = "prior"  # what an answer without rows rests on
     anchors: tuple[str, ...] = ()  # chips of the same family that were measured where this one was not
+
+    @property
+    def validated_rows(self) -> int:
+        """Rows of this very chip."""
+        return 0 if self.anchors else self.rows
+
+    @property
+    def anchored_rows(self) -> int:
+        """Rows of relatives, where this chip has none."""
+        return self.rows if self.anchors else 0
 
     def by(self, path: str) -> Standing:
         """Return the standing of an answer that took a path of the engine."""

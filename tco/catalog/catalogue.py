@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tco.catalog.rows import ALTERNATIVE, COLUMNS, Attribute, Row, at_date, attribute, attributes, to_input
-from tco.foundation.errors import DataError, unknown
-from tco.foundation.files import data_directory, is_folder, read_csv, read_toml, scenario_directory
-from tco.foundation.provenance import Input, way
+from tco.foundation.errors import DataError, UnavailableError, unknown
+from tco.foundation.files import data_directory, is_folder, read_csv, read_toml, refuse_odd_files, scenario_directory
+from tco.foundation.provenance import Input, making
+from tco.foundation.stand_ins import WITHHELD
 
 LONGEST_NAME = 200  # characters of an id
 
@@ -32,6 +33,8 @@ class Catalogue:
         for folder in self.folders[1:]:
             if not is_folder(folder):
                 raise DataError(f"--data {folder}: no such folder")
+            for shelf in self.shelves:  # there may be anything beside them
+                refuse_odd_files(folder / shelf)
         self._inputs: dict[tuple[str, str], Input] = {}
         self._documents: dict[Path, dict[str, Any]] = {}
         self.cache: dict[Any, Any] = {}  # what other rooms have read from this catalogue: systems, models
@@ -46,7 +49,7 @@ class Catalogue:
                 for line, cells in read_csv(path, (key, "attribute", *COLUMNS), optional=("use", "residual")):
                     row = Row(cells, f"{path}:{line}", level > 0)
                     if level:
-                        row = own_row(row, group, cells[key], cells["attribute"])
+                        row = self.own_row(row, group, cells[key], cells["attribute"], found)
                     own.setdefault((cells[key], cells["attribute"]), []).append(row)
             found |= own
         return found
@@ -103,7 +106,7 @@ class Catalogue:
                 for line, row in read_csv(path, Source._fields):
                     if not row["id"] or not row["title"]:
                         raise DataError(f"{path}:{line}: a source needs an id and a title")
-                    kept_back = {"title": "moved", "url": "moved", "date": "moved"} if level and way.get() else {}
+                    kept_back = dict.fromkeys(("title", "url", "date"), WITHHELD) if level and making.get() else {}
                     found[row["id"]] = Source(**row | kept_back)
         return found
 
@@ -133,7 +136,7 @@ class Catalogue:
                     raise unknown("part", part, self.parts)
                 attribute("parts", name, f"parts.{part}")
                 where, others = self.folders[-1] / "parts", self.also_missing(part, name)
-                raise DataError(f"parts.{part}.{name} is missing in {where}; a missing value is never taken as zero{others}")
+                raise UnavailableError(f"parts.{part}.{name} is missing in {where}; a missing value is never taken as zero{others}")
             found = self._inputs[key] = self.chosen(rows, attribute("parts", name, rows[0].where), key[0], date)
         return found
 
@@ -204,8 +207,30 @@ class Catalogue:
     def document_inputs(self, folder_name: str, name: str, what: str, prefix: str) -> dict[str, Input]:
         """Return the values of a TOML document as inputs by path, read once."""
         path, document = self.document(folder_name, name, what)
-        inputs: dict[str, Input] = self.once((path, prefix), lambda: values_of(document, prefix, path, self.is_overlay(path)))
+        inputs: dict[str, Input] = self.once(
+            (path, prefix), lambda: values_of(document, prefix, path, self.is_overlay(path), self.in_place(folder_name, path))
+        )
         return inputs
+
+    def in_place(self, folder_name: str, path: Path) -> Callable[[Row, str, str, str], Row]:
+        """Return what makes of a row of a document what is read of it: of shipped ones the row itself."""
+        if not (making.get() and self.is_overlay(path)):
+            return lambda row, *_: row
+        shipped = {
+            (one.stem, name): [Row(cells, f"{one}:{name}", False)]
+            for one in sorted((self.folders[0] / folder_name).glob("*.toml"))
+            for name, cells in self.toml(one).items()
+            if isinstance(cells, dict) and "value" in cells
+        }
+        return lambda row, group, name, key: self.own_row(row, group, name, key, shipped)
+
+    def own_row(self, row: Row, group: str, name: str, key: str, shipped: dict[tuple[str, str], list[Row]]) -> Row:
+        """Return a person's own row as it is, or what stands in its place where an answer is to keep it back."""
+        if not making.get():
+            return row
+        from tco.catalog.own import row_in_place
+
+        return row_in_place(self, row, f"{group}.{name}.{key}" if name else f"{group}.{key}", shipped.get((name, key), []), shipped)
 
     @cached_property
     def scenarios(self) -> dict[str, Path]:
@@ -217,15 +242,21 @@ class Catalogue:
         """The scenarios that hold figures of publications, by name."""
         return {path.stem: path for path in sorted((scenario_directory() / "published").glob("*.toml"))}
 
+    @cached_property
+    def shelves(self) -> list[str]:
+        """The folders of a data folder that the catalogue reads."""
+        return [path.name for path in self.folders[0].iterdir() if path.is_dir() and path.name != "measured"]
+
     def hash(self) -> str:
         """Return a short hash of all data files: two equal hashes mean the same numbers went in."""
         import hashlib
 
-        digest = hashlib.sha256(b"moved" if way.get() and len(self.folders) > 1 else b"")  # a hash lets who guesses an own value make sure of it
-        shelves = [path.name for path in self.folders[0].iterdir() if path.is_dir() and path.name != "measured"]
+        if making.get() and len(self.folders) > 1:  # a hash lets who guesses an own value make sure of it
+            return WITHHELD
+        digest = hashlib.sha256()
         for folder in self.folders:  # of a folder of one's own only what the catalogue reads: there may be anything beside it
             files = [path for path in folder.iterdir() if path.is_file()]
-            for path in sorted([*files, *(path for shelf in shelves for path in (folder / shelf).rglob("*"))]):
+            for path in sorted([*files, *(path for shelf in self.shelves for path in (folder / shelf).rglob("*"))]):
                 if path.is_file():
                     digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
         return digest.hexdigest()[:16]
@@ -236,21 +267,14 @@ def is_name(text: str) -> bool:
     return bool(text) and len(text) <= LONGEST_NAME and not set(text) & set("/\\\0") and text not in (".", "..")
 
 
-def own_row(row: Row, group: str, name: str, key: str) -> Row:
-    """Return a person's own row as it is, or moved where an answer is to keep it back."""
-    if not (row.overlay and way.get()):
-        return row
-    from tco.catalog.own import moved_row
-
-    return moved_row(row, group, name, key)
-
-
-def values_of(document: dict[str, Any], prefix: str, where: Path, overlay: bool) -> dict[str, Input]:
+def values_of(
+    document: dict[str, Any], prefix: str, where: Path, overlay: bool, in_place: Callable[[Row, str, str, str], Row] = lambda row, *_: row
+) -> dict[str, Input]:
     """Return the values of a TOML document as inputs by path `<prefix>.<name>`; its texts are left to their reader.
 
     The attributes are those of the group that begins the prefix: `site`, `terms`, `rebates`, ...
     """
-    group = prefix.partition(".")[0]
+    group, _, owner = prefix.partition(".")
     found = {}
     for name, cells in document.items():
         if isinstance(cells, dict) and "value" in cells:
@@ -258,9 +282,8 @@ def values_of(document: dict[str, Any], prefix: str, where: Path, overlay: bool)
             surplus = set(cells) - set(COLUMNS)
             if surplus:
                 raise unknown("key", sorted(surplus)[0], COLUMNS, place)
-            path = f"{prefix}.{name}"
-            row = own_row(Row(cells, place, overlay), group, prefix.partition(".")[2], name)
-            found[path] = to_input(row, path, attribute(group, name, place))
+            row = in_place(Row(cells, place, overlay), group, owner, name)
+            found[f"{prefix}.{name}"] = to_input(row, f"{prefix}.{name}", attribute(group, name, place))
         elif (group, name) in attributes():
             raise DataError(f"{where}:{name}: expected a table with value, unit, kind and source")
     return found

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tco.catalog.catalogue import Catalogue, is_name
-from tco.catalog.rows import ALTERNATIVE, Row
+from tco.catalog.rows import ALTERNATIVE, Row, at_date
 from tco.foundation.errors import DataError, UsageError, unknown
 from tco.foundation.files import is_there, read_text, write_all
 
@@ -19,17 +19,24 @@ FAMILIES = "performance/families.toml"
 Files = dict[str, str]  # path below the data folder -> text
 
 
-def part_draft(catalogue: Catalogue, folder: Path, part: str, like: str) -> Files:
-    """Return the rows of a new part, copied from another: the values of the other, all assumed until they are replaced."""
+def part_draft(catalogue: Catalogue, folder: Path, part: str, like: str, date: str) -> tuple[Files, list[str]]:
+    """Return the rows of a new part, copied from another: its values at a date, all assumed until they are replaced; and the rows left out.
+
+    Of a dated series one row is copied: what replaces it then holds at every later date too.
+    """
     if like not in catalogue.parts:
         raise unknown("part", like, catalogue.parts, "--like")
     refuse_taken(part, catalogue.parts, "part")
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(COLUMNS)
+    left = []
     for (owner, name), rows in catalogue.part_rows.items():
-        writer.writerows(copied(row, part, name, like) for row in rows if owner == like and row.cells.get("use", "") != ALTERNATIVE)
-    return {f"parts/{part}.csv": stream.getvalue()} | own_source(folder) | family_line(catalogue, folder, part, like)
+        if owner == like and (live := [row for row in rows if row.cells.get("use", "") != ALTERNATIVE]):
+            chosen = at_date(live, date)
+            writer.writerow(copied(chosen, part, name, like))
+            left += [f"{name} of {row.as_of} ({row.cells['value']} {row.cells.get('unit', '')})" for row in live if row is not chosen]
+    return {f"parts/{part}.csv": stream.getvalue()} | own_source(folder) | family_line(catalogue, folder, part, like), left
 
 
 def copied(row: Row, part: str, name: str, like: str) -> Sequence[object]:

@@ -12,7 +12,7 @@ from tco.catalog.ages import limit_of, moves
 from tco.catalog.rows import attributes
 from tco.economics.cost import CostLine
 from tco.foundation.dates import Period, period
-from tco.foundation.errors import DataError
+from tco.foundation.errors import UnavailableError
 from tco.foundation.provenance import Input
 
 BILL = ("servers", "network", "storage")  # classes of assets that are bought at the prices of parts
@@ -39,7 +39,7 @@ def ages_of(catalogue: Catalogue, lines: Sequence[CostLine], inputs: Mapping[str
     notes = [f"{date} lies beyond the prices known: the last is of {newest}, and holds on"] if day.first > period(newest).last else []
     if dated and all(one.later for one in dated):
         first = min(dated, key=lambda one: one.first)
-        raise DataError(f"terms.date={date} lies before the first price of this bill, of {first.given.as_of}: its parts were not for sale yet")
+        raise UnavailableError(f"terms.date={date} lies before the first price of this bill, of {first.given.as_of}: its parts were not for sale yet")
     shares = []
     for is_wrong, words in ((LATER, f"later than {date}"), (OLD, "older than their kind may be")):
         rests = [(usd, amiss) for usd, rows in bill if (amiss := [one.given for one in rows if is_wrong(one)])] if any(map(is_wrong, dated)) else []

@@ -9,6 +9,7 @@ from tco.catalog import Catalogue
 from tco.catalog.systems import System, load_system
 from tco.chain.inputs import system_inputs
 from tco.chain.ownership import rebates_of
+from tco.economics.perspective import refuse_misfit
 from tco.economics.rebates import Rebate
 from tco.foundation.errors import DataError
 from tco.foundation.values import as_number
@@ -30,6 +31,7 @@ def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], vari
     inputs = system_inputs(catalogue, name, set, variant)
     if inputs.system.bare:
         raise without_bill(catalogue, name)
+    refuse_misfit(catalogue, inputs.perspective, inputs.system, inputs.owner)
     values = inputs.values(as_number)
     bill = bill_of_materials(inputs.system, values, catalogue, inputs.dies)
     rebates = rebates_of(inputs, values, bill)

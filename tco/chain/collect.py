@@ -11,7 +11,8 @@ from tco.chain import metrics as joined
 from tco.chain.metrics import METRICS
 from tco.economics.cost import Cost, power_per_chip
 from tco.economics.site import facility_power
-from tco.foundation.trace import scope
+from tco.foundation.formula import somewhere
+from tco.foundation.trace import plain, scope
 from tco.foundation.values import Values
 from tco.performance.serving.answer import ServingResult
 
@@ -63,15 +64,18 @@ def cost_metrics(values: Values, system: System, cost: Cost, name: Name) -> None
     name("energy_usd_per_chip_hour", lambda: cost.energy)
     name("tco_gross_usd_per_chip_hour", lambda: cost.gross_per_chip_hour)
     hour = name("tco_usd_per_chip_hour", lambda: cost.per_chip_hour)
-    name("tco_usd_per_used_chip_hour", lambda: cost.used(hour))
+    if somewhere(plain(cost.goodput) > 0):  # else no hour is one in which anything makes progress
+        name("tco_usd_per_used_chip_hour", lambda: cost.used(hour))
 
 
 def joined_metrics(values: Values, peak_fp8: str, workload: ServingResult | TrainingResult, found: dict[str, Any], name: Name) -> None:
     """Name what a peak, a bandwidth and a token cost."""
-    hour, used = found["tco_usd_per_chip_hour"], found["tco_usd_per_used_chip_hour"]
+    hour, used = found["tco_usd_per_chip_hour"], found.get("tco_usd_per_used_chip_hour")
     if values.exists(peak_fp8):
         name("usd_per_peak_fp8_pflop_hour", lambda: joined.usd_per_petaflop_hour(hour, found["peak_fp8_flop_per_s"]))
     name("usd_per_hbm_tb_per_s_hour", lambda: joined.usd_per_bandwidth_hour(hour, found["hbm_byte_per_s"]))
+    if used is None:
+        return
     if "train_tokens_per_s" in found:
         name("train_usd_per_trillion_tokens", lambda: joined.usd_per_trillion(used, values["cluster.chips"], found["train_tokens_per_s"]))
     elif isinstance(workload, ServingResult) and "output_tokens_per_s_per_chip" in found:

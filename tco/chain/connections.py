@@ -8,7 +8,7 @@ from tco.catalog.systems import System
 from tco.chain.inputs import Inputs
 from tco.fabric.library import Library, family_library
 from tco.fabric.links import PROTOCOLS, Links, Route, Tier, links_of
-from tco.fabric.scopes import crossing_bandwidth, fabric_scopes, port_bandwidth, shares_ports, torus_of, tray_of
+from tco.fabric.scopes import crossing_bandwidth, fabric_scopes, lane_bandwidth, port_bandwidth, shares_ports, torus_of, tray_of
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.trace import plain
 from tco.foundation.units import parse_quantity
@@ -35,6 +35,16 @@ def design_network(inputs: Inputs, values: Values) -> Network:
         front = Plan(chips, frontend, switch, levels, "tor", shared, split, prefix="frontend-")
         network = summed(Network(tiers, [*network.lines, *scale_out_network(values, front).lines]))
     return network
+
+
+def refuse_less_than_a_world(inputs: Inputs, values: Values) -> None:
+    """Refuse a cluster of fewer chips than come together: those of a world, or of a block where optical switches join blocks."""
+    system, chips = inputs.system, values.structure("cluster.chips")
+    block = system.fabric.get("block")
+    least, what = (math.prod(block), "one block") if block else (system.chips, "one world")
+    if chips < least * (1 - 1e-9):
+        where = values.input("cluster.chips").where
+        raise DataError(f"{where}: cluster.chips is {chips:g}, but {what} of {system.id} has {least:g} chips; expected as many or more")
 
 
 def tiers_of(system: System, design: str, chips: float, radix: float, oversubscription: float) -> int:
@@ -85,7 +95,7 @@ def links_of_system(inputs: Inputs, values: Readable, library: Library | None = 
     if torus or scopes[0].chips == scopes[-1].chips:
         scopes = scopes[-1:]  # a rack of a torus is one slice among others
     crossing, shared = crossing_bandwidth(system, values), shares_ports(system)
-    lane = values[f"parts.{system.chip}.lane_bandwidth"] if torus else None
+    lane = lane_bandwidth(system, values) if torus else None
     beyond = (crossing, shared, torus, lane, port_bandwidth(system, values), tray_of(system))
     mesh = 1.0 if system.fabric.get("kind") == "mesh" else None
     tiers = [Tier(s.scope, s.chips, s.injection, s.all_to_all, s.hops_mean, s.hops_worst, s.balanced, *beyond, mesh) for s in scopes]

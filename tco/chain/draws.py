@@ -1,13 +1,12 @@
 """A scenario asked for many values of its inputs together: draws of a range, or the cases of a sweep.
 
-The structure is held, or decided anew in every draw: draws are then grouped by the structure they get, and each group is evaluated as
-arrays. Either way the axes of a plan are held or chosen among those near the best at the centre or the best at the far ends of the ranges,
-and its batch is solved for the target.
+Every draw decides its structure and takes the best plan for it: draws are grouped by the structure they get, and each group is evaluated as
+arrays. Or plan and structure are held. Either way the batch of a plan is solved for the target.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,18 +21,17 @@ from tco.chain.programs import ALL, Lot, Part, Programs, spread
 from tco.chain.result import Result
 from tco.chain.scenario import evaluate
 from tco.chain.settings import given_of
-from tco.chain.stages import exactly
 from tco.chain.structure import Structure
 from tco.chain.workloads import job_on, server_of
 from tco.foundation.errors import DataError
-from tco.foundation.provenance import way
+from tco.foundation.finite import finite
+from tco.foundation.provenance import making
 from tco.foundation.values import Values, as_number
 from tco.hardware.bill import offers
-from tco.performance.serving.plans import ServingPlan
 
 Array = np.ndarray[Any, Any]
-NEAR = 0.1
-PILOTS = 256  # draws that tell which plans can be the best
+PILOTS = 256  # draws at values and ends of ranges in which every plan is weighed; all others choose among those that are the best in one of them
+LOOKED_AT = 3  # draws of a training job that no plan fits, whose own plans are searched
 LAST = 16  # scenarios with settings whose programs are kept
 CELLS = 2**15  # draws that studies ask for together
 
@@ -53,36 +51,32 @@ class Group(NamedTuple):
 
     draws: Array  # their places
     structure: Structure
-    plans: Any  # to choose among: of training a list, of serving always ALL; none holds that of the structure
+    plans: Any = None  # to choose among: of training a list, of serving ALL; none: that of the structure
 
 
+@finite
 def evaluate_draws(
     scenario: str | Path | Scenario,
     set: Mapping[str, Any],  # noqa: A002 - as in `evaluate`
     *,
     structure: Structure | None = None,
-    replan: bool = False,
-    near: float = NEAR,
+    hold: bool = False,
     catalogue: Catalogue | None = None,
     variant: Mapping[str, str] | None = None,
 ) -> Draws:
-    """Evaluate a scenario for arrays of inputs, all of one length, each with the batch that meets the target.
+    """Evaluate a scenario for arrays of inputs, all of one length, each with its own structure, the best plan and the batch that meets the target.
 
-    The structure is that given, or that of the scenario with those of the settings that are one value. With `replan` every draw decides
-    its own, and takes the best of some plans: those whose rate at the centre is at most a share `near` below that of the best, and in serving
-    those that are the best where all inputs lie at the ends of their ranges.
+    With `hold` plan and structure are those of the scenario with those of the settings that are one value; a `structure` that is given is held.
     """
     catalogue = catalogue or load_catalogue()
     found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
-    if replan and structure is not None:
-        raise DataError("replan decides the structure anew in every draw: give the one or the other")
     chosen = dict((variant or {}) if structure is None else structure.variant_of(found.system, variant))
-    case = Case(catalogue, found, *parted(catalogue, found, set, chosen), chosen, near)
+    case = Case(catalogue, found, *parted(catalogue, found, set, chosen), chosen)
     if structure is not None:
-        return gathered(case, [Group(np.arange(case.count), structure, None)], None)
+        return gathered(case, [Group(np.arange(case.count), structure)], None)
     centre = case.answer({})
-    held = [Group(np.arange(case.count), structure_in(centre), None)]
-    return gathered(case, list(grouped(case, centre)) if replan else held, centre)
+    groups = [Group(np.arange(case.count), structure_in(centre))] if hold else grouped(case, centre)
+    return gathered(case, groups, None if hold else centre)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +88,19 @@ class Case:
     fixed: dict[str, Any]
     drawn: dict[str, tuple[Array, str]]  # with their units
     variant: dict[str, str]
-    near: float  # candidates have the best rate less this share, or more
 
     @property
     def count(self) -> int:
         """How many draws there are."""
         return len(next(iter(self.drawn.values()))[0])
 
-    def answer(self, settings: Mapping[str, Any], workload: bool = True) -> Result:
-        """Evaluate one value of every input; without the workload only what the chips cost."""
-        return evaluate(self.scenario, {**self.fixed, **settings}, catalogue=self.catalogue, variant=self.variant, workload=workload)
+    def answer(self, settings: Mapping[str, Any], plan: Any = None) -> Result:
+        """Evaluate one value of every input."""
+        return evaluate(self.scenario, {**self.fixed, **settings}, plan, catalogue=self.catalogue, variant=self.variant)
+
+    def at(self, draw: int, paths: Iterable[str]) -> dict[str, tuple[float, str]]:
+        """Return some inputs as they are in one draw."""
+        return {path: (float(self.drawn[path][0][draw]), self.drawn[path][1]) for path in paths}
 
     def at_one_value(self, structure: Structure, paths: Iterable[str]) -> Inputs:
         """Return the inputs of a structure, some of those that are drawn set to one of their values."""
@@ -144,41 +141,46 @@ def parted(
 
 
 # ---------------------------------------------------------------- groups of one structure
-def grouped(case: Case, centre: Result) -> Iterator[Group]:
-    """Yield draws by the structure they get, each with the plans to choose among."""
+def grouped(case: Case, centre: Result) -> list[Group]:
+    """Return draws by the structure they get, with their plans."""
     held = structure_in(centre)
-    if centre.plan is None:
-        raise DataError(f"{case.scenario.name}: no plan at the centre to choose others near: {'; '.join(centre.notes)}")
     inputs = case.inputs(held, np.arange(case.count))
     decided = decisions(case, inputs.values(as_number), inputs, held)
-    table = np.stack([np.broadcast_to(column, case.count) for column in decided.values()]) if decided else np.zeros((1, case.count))
-    _, first, group = np.unique(table, axis=1, return_index=True, return_inverse=True)
-    serving = isinstance(centre.plan, ServingPlan)
-    near = ALL if serving else plans_near(case, centre)
-    for place, draw in enumerate(first):
-        parts = {name: held_part(inputs, name, int(decided[name][draw])) for name in decided if name in held.alternatives}
+    jobs: dict[tuple[Any, ...], list[Any]] = {}
+    sized: dict[tuple[float, ...], tuple[Structure, Any]] = {}
+    found = []
+    for members in alike(decided, case.count):
+        draw = members[0]
+        parts = {name: held_part(inputs, name, int(column[draw])) for name, column in decided.items() if name in held.alternatives}
         read = {path: of_kind(held.readings[path], column[draw]) for path, column in decided.items() if path in held.readings}
-        members = np.flatnonzero(group.ravel() == place)
-        moved = {path for path, one in read.items() if not isinstance(one, bool) and one != held.readings[path]}
-        own, plans = held, near
-        if moved:
-            paths = moved if moved <= case.drawn.keys() else case.drawn.keys()
-            own, plans = at_another_size(case, held, paths, int(draw), near if serving else None)
-        yield Group(members, own._replace(alternatives={**own.alternatives, **parts}, readings={**own.readings, **read}), plans)
-
-
-def at_another_size(case: Case, held: Structure, paths: Iterable[str], draw: int, plans: Any) -> tuple[Structure, Any]:
-    """Return the structure, and the plans to choose among, where some inputs are as in a draw: what they decide is read at its own centre."""
-    there = {path: (float(case.drawn[path][0][draw]), case.drawn[path][1]) for path in sorted(paths)}
-    known = programs_of(case).sizes
-    key = exactly(held.plan), tuple(there.items())
-    if key not in known:
-        answer = case.answer(there, plans is None)
-        own = structure_in(answer)
-        own = own._replace(plan=answer.plan or held.plan, readings={**held.readings, **own.readings})
-        known[key] = own, (plans or (plans_near(case, answer) if answer.plan is not None else None))
-    found: tuple[Structure, Any] = known[key]
+        size = {path: one for path, one in read.items() if not isinstance(one, bool)}
+        key = tuple(size.values())
+        if key not in sized:
+            settings = resized(case, held, size, draw)
+            plans = plans_trained(case, settings, jobs) if inputs.kind == "training" else None
+            known = plans[0] if plans else centre.plan if inputs.kind == "serving" else None
+            sized[key] = structure_in(case.answer(settings, known) if settings else centre), plans
+        own, plans = sized[key]
+        own = own._replace(alternatives={**own.alternatives, **parts}, readings={**own.readings, **read})
+        found.append(Group(members, own, ALL if inputs.kind == "serving" else plans))
     return found
+
+
+def alike(decided: Mapping[str, Array], count: int) -> list[Array]:
+    """Return the places of draws for which the same was decided."""
+    if not decided:
+        return [np.arange(count)]
+    table = np.stack([np.broadcast_to(column, count) for column in decided.values()])
+    _, group = np.unique(table, axis=1, return_inverse=True)
+    return [np.flatnonzero(group.ravel() == place) for place in range(group.max() + 1)]
+
+
+def resized(case: Case, held: Structure, size: Mapping[str, float], draw: int) -> dict[str, tuple[float, str]]:
+    """Return the settings under which a draw has sizes of its own, such as another number of chips; none where they are those that are held."""
+    moved = {path for path, one in size.items() if one != held.readings[path]}
+    if not moved:
+        return {}
+    return case.at(draw, moved if moved <= case.drawn.keys() else case.drawn.keys())
 
 
 def structure_in(answer: Result) -> Structure:
@@ -212,31 +214,40 @@ def of_kind(reading: float, found: Any) -> float:
     return bool(found) if isinstance(reading, bool) else float(found)
 
 
-def plans_near(case: Case, answer: Result) -> list[Any]:
-    """Return the plans of training whose rate is near that of the best one."""
+# ---------------------------------------------------------------- plans of draws
+def plans_trained(case: Case, settings: Mapping[str, Any], known: dict[tuple[Any, ...], list[Any]]) -> list[Any]:
+    """Return the quickest plans of a training job under some settings: those `known` of a job of its size, or those of a search."""
     from tco.performance.training.each import candidates
 
-    inputs = Inputs(case.catalogue, case.scenario, case.fixed, case.variant, answer.structure)
+    inputs = Inputs(case.catalogue, case.scenario, {**case.fixed, **settings}, case.variant)
     job, reached, _ = job_on(inputs, inputs.values(as_number))
-    return candidates(job, reached, answer.metrics["step_s"], case.near)
+    size = job.chips, job.batch, job.length
+    if size not in known:
+        known[size] = candidates(job, reached)
+    return known[size]
+
+
+def plans_of_missed(case: Case, group: Group, missed: Array) -> list[Any]:
+    """Return the quickest plans of draws of a training job that no plan of their group fits; none in serving, where all were weighed."""
+    if not isinstance(group.plans, list):
+        return []
+    some = missed[np.linspace(0, len(missed) - 1, min(len(missed), LOOKED_AT)).astype(int)]
+    found = dict.fromkeys(plan for draw in some for plan in plans_trained(case, case.at(draw, case.drawn), {}))
+    return [plan for plan in found if plan not in group.plans]
 
 
 # ---------------------------------------------------------------- draws of a program
 def gathered(case: Case, groups: list[Group], centre: Result | None) -> Draws:
     """Run the programs of groups of draws, and put them together in the order of the draws."""
     case.refuse(groups[0].structure)
-    drawn, programs = frozenset(case.drawn), programs_of(case)
+    programs = programs_of(case)
     batch: Array = np.full(case.count, np.nan)
     found = Draws({}, np.zeros(case.count, dtype=bool), batch, [], np.zeros(case.count, dtype=int))
-    lots: dict[int, tuple[Lot, list[Part]]] = {}
     with programs.lock:
-        for number, (draws, structure, plans) in enumerate(groups):
-            found.structures.append(structure)
-            found.structure_of[draws] = number
-            lot, names = programs.names(case.at_one_value, structure, drawn, plans)
-            lots.setdefault(id(lot), (lot, []))[1].append(Part(draws, names, structure.plan))
-        for lot, parts in lots.values():
-            run_lot(case, lot, parts, found, centre)
+        looked_at(case, programs, groups, found, centre)
+        missed = [(group, group.draws[~found.meets[group.draws]]) for group in groups]
+        further = [Group(draws, group.structure, more) for group, draws in missed if len(draws) and (more := plans_of_missed(case, group, draws))]
+        looked_at(case, programs, further, found, centre)
     metrics = {name: found.metrics.get(name) for name in METRICS}
     return found._replace(metrics=metrics, sequences=None if np.isnan(batch).all() else batch)
 
@@ -244,7 +255,7 @@ def gathered(case: Case, groups: list[Group], centre: Result | None) -> Draws:
 def programs_of(case: Case) -> Programs:
     """Return the programs of a scenario with some settings; those that were asked for last are kept."""
     kept: dict[str, Programs] = case.catalogue.once("programs", dict)
-    key = repr((case.scenario, sorted(case.fixed.items()), sorted(case.variant.items()), way.get()))
+    key = repr((case.scenario, sorted(case.fixed.items()), sorted(case.variant.items()), making.get()))
     found = kept.pop(key) if key in kept else Programs()
     kept[key] = found
     for old in list(kept)[:-LAST]:
@@ -252,14 +263,25 @@ def programs_of(case: Case) -> Programs:
     return found
 
 
+def looked_at(case: Case, programs: Programs, groups: list[Group], found: Draws, centre: Result | None) -> None:
+    """Run groups of draws, those whose plans are the same together."""
+    lots: dict[int, tuple[Lot, list[Part]]] = {}
+    for group in groups:
+        found.structure_of[group.draws] = len(found.structures)
+        found.structures.append(group.structure)
+        lot, names = programs.names(case.at_one_value, group.structure, frozenset(case.drawn), group.plans or None)
+        lots.setdefault(id(lot), (lot, []))[1].append(Part(group.draws, names, group.structure.plan))
+    for lot, parts in lots.values():
+        run_lot(case, lot, parts, found, centre)
+
+
 def run_lot(case: Case, lot: Lot, parts: list[Part], found: Draws, centre: Result | None) -> None:
     """Run a program in all draws of its parts."""
-    places = np.arange(case.count) if len(parts) == 1 == len(found.structures) else np.sort(np.concatenate([part.draws for part in parts]))
+    places = np.sort(np.concatenate([part.draws for part in parts]))
     many = {path: one if len(places) == case.count else one[places] for path, (one, _) in case.drawn.items()}
     own = [part._replace(draws=np.searchsorted(places, part.draws)) for part in parts]
-    chooses = lot.plans is not None and centre is not None
-    pilots = pilots_of(case, centre) if chooses else None  # type: ignore[arg-type]
-    metrics, meets, batch = lot.run(many, own, len(places), pilots, case.near)
+    pilots = None if lot.plans is None or centre is None else pilots_of(case, centre)
+    metrics, meets, batch = lot.run(many, own, len(places), pilots)
     found.meets[places], found.sequences[places] = meets, batch  # type: ignore[index]
     spread(found.metrics, {name: value for name, value in metrics.items() if name in METRICS}, places, case.count)  # type: ignore[arg-type]
 

@@ -14,7 +14,8 @@ from tco.catalog.rows import attributes
 from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known_systems, load_system
 from tco.chain.settings import given_of, shape_of
 from tco.chain.texts import DOCUMENTS, OWN, TEXTS, Texts, texts_of
-from tco.economics.perspective import FOLDER, Perspective, load_perspective, owner_of, refuse_misfit
+from tco.economics.perspective import FOLDER, Perspective, load_perspective, owner_of
+from tco.fabric.scopes import from_the_lanes
 from tco.foundation.dates import period
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.provenance import KEPT, Given, Input
@@ -149,7 +150,6 @@ class Inputs(Texts):
         self.perspective = load_perspective(self.catalogue, self.text("terms.perspective"))
         self.found = {**self.catalogue.document_inputs(FOLDER, self.perspective.id, "perspective", "terms"), **self.found}
         self.texts.setdefault("terms.owner", owner_of(self.perspective, self.system))
-        refuse_misfit(self.catalogue, self.perspective, self.system, self.owner)
         stated = wanted.get("terms.date")
         period(self.date, f"{stated.where if stated else scenario.documents['terms']}: terms.date")
         self.shared = self.catalogue.once(("dated", self.date), dict)
@@ -239,7 +239,7 @@ class Inputs(Texts):
     def values(self, read: Reader) -> Values:
         """Return the mapping of all inputs, in one reading."""
         if self.tree is not self.system:
-            self.tree, self.follows = self.system, from_the_tree(self.system, self.catalogue)
+            self.tree, self.follows = self.system, {**from_the_tree(self.system, self.catalogue), **from_the_lanes(self.system)}
         return Values(self.resolve, read, self.given, bounds, self.unit_of, lambda date: self.at(date).values(read), self.follows, self.readings)
 
     def at(self, date: str) -> Inputs:

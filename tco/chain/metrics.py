@@ -98,6 +98,28 @@ PRICED = ("usd_per_million_output_tokens", "train_usd_per_trillion_tokens")  # w
 AGAINST_BASELINE = {"perf_per_tco_vs_baseline": "usd_per_million_output_tokens"}  # a ratio to another scenario -> the cost it is of
 
 
+def kinds_of(metric: str) -> frozenset[str]:
+    """Return the kinds of workload a metric may have a value for."""
+    if metric in TRAINING:
+        return frozenset({"training"})
+    return frozenset({"serving", "stated"}) if metric in PERFORMANCE else frozenset({"serving", "training", "stated"})
+
+
+SHARES = frozenset(("mfu", "exposed_communication", "pipeline_bubble", "host_floor", "goodput"))  # none is below zero or above one
+MAY_BE_NONE = SHARES | frozenset(
+    (
+        *("rebate_usd_per_chip", "network_usd_per_chip", "energy_usd_per_chip_hour", "scale_up_byte_per_s", "scale_out_byte_per_s"),
+        *("peak_bf16_flop_per_s", "peak_fp8_flop_per_s", "peak_fp4_flop_per_s"),  # of a format that the chip does not compute in
+        *("grid_co2e_g_per_chip_hour", "embodied_co2e_g_per_chip_hour", "co2e_g_per_million_output_tokens", *RATIOS),
+    )
+)
+
+
+def is_possible(metric: str, value: float) -> bool:
+    """Say whether a metric may have a value at all: what it counts, costs or takes is above zero, unless there may be none of it."""
+    return (value > 0 or (value == 0 and metric in MAY_BE_NONE)) and not (metric in SHARES and value > 1)
+
+
 def is_worse(metric: str, change: float) -> bool | None:
     """Say whether a change of a metric is for the worse; None where neither way is."""
     return None if metric in NEITHER else (change < 0) is (metric in MORE_IS_BETTER)

@@ -18,7 +18,7 @@ from tco.hardware.bill import Bill
 from tco.hardware.network import Network
 from tco.hardware.nics import network_parts
 
-LIQUID, BACKUP, DEMAND = "site.liquid_premium", "site.backup_usd_per_mw", "site.demand_charge"
+LIQUID, BACKUP, DEMAND, PEAK = "site.liquid_premium", "site.backup_usd_per_mw", "site.demand_charge", "site.pue_peak"
 BATTERY = "backup_time"  # what a part that holds the power of a rack states
 
 
@@ -55,7 +55,8 @@ def holding_of(inputs: Inputs, values: Values) -> Holding:
     design = system.chip if system.owner_pays == BUILT_UP else None
     backup, demand = battery and inputs.states(BACKUP, values), inputs.states(DEMAND, values)
     flash, objects = (inputs.states(path, values) for path in (FLASH_CAPACITY, OBJECT_CAPACITY))
-    return Holding(design, network_parts(system), liquid, backup, demand, (flash, objects), inputs.annuity)
+    quoted = inputs.found[PEAK].value if PEAK in inputs.found else None
+    return Holding(design, network_parts(system), liquid, backup, demand, quoted, (flash, objects), inputs.annuity)
 
 
 def agreements_of(inputs: Inputs) -> list[Agreement]:
@@ -64,9 +65,15 @@ def agreements_of(inputs: Inputs) -> list[Agreement]:
 
 
 def rebates_of(inputs: Inputs, values: Values, bill: Bill) -> list[Rebate]:
-    """Return what the agreements that the owner holds give back on a bill."""
+    """Return what the agreements that the owner holds give back on a bill; more than is paid for the parts they cover raises `DataError`."""
     agreements = in_force_for(agreements_of(inputs), inputs.owner, inputs.date)
-    return [rebate_of(one, bill.lines, inputs.system.chips, values) for one in agreements]
+    found = [rebate_of(one, bill.lines, inputs.system.chips, values) for one in agreements]
+    for one in found if not inputs.shape else ():
+        back, paid = float(plain(one.value)), float(plain(one.spend))
+        if back > paid * (1 + 1e-9):
+            terms = ", ".join(f"{path} {values.number(path):,.6g} {values.input(path).unit}".rstrip() for path in one.inputs)
+            raise DataError(f"{one.path}: {back:,.0f} USD come back of {paid:,.0f} paid for the parts it covers, expected no more: {terms}")
+    return found
 
 
 def refuse_strangers(inputs: Inputs, values: Values, bill: Bill, network: Network) -> None:
@@ -88,11 +95,7 @@ def owner_in_words(inputs: Inputs) -> str:
     return inputs.owner or f"a {inputs.perspective.id}"
 
 
-def notes_of(inputs: Inputs, rebates: list[Rebate]) -> list[str]:
-    """Return notes on agreements: those in force that others hold, and those that give back more than is paid."""
+def notes_of(inputs: Inputs) -> list[str]:
+    """Return notes on agreements in force that others hold."""
     others = [f"{one.id}, held by {one.holder}" for one in agreements_of(inputs) if one.holder != inputs.owner and one.in_force(inputs.date)]
-    found = [f"{', '.join(others)}: not counted, as the owner is {owner_in_words(inputs)}"] if others else []
-    if inputs.shape:
-        return found
-    beyond = [(one.path, float(one.value), float(one.spend)) for one in rebates if one.spend is not None and float(one.value) > float(one.spend)]
-    return [*found, *(f"{path}: {back:,.0f} USD come back of {paid:,.0f} paid for the parts it covers" for path, back, paid in beyond)]
+    return [f"{', '.join(others)}: not counted, as the owner is {owner_in_words(inputs)}"] if others else []

@@ -9,7 +9,7 @@ import numpy as np
 
 from tco.chain.inputs import Inputs
 from tco.foundation.dates import period
-from tco.foundation.errors import DataError
+from tco.foundation.errors import UnavailableError
 from tco.foundation.values import Values, as_number
 from tco.hardware.bill import Bill
 
@@ -22,7 +22,7 @@ def needs_sidecar(inputs: Inputs) -> bool:
     return inputs.system.cooling == "liquid" and inputs.cooling == "air"
 
 
-class MisfitError(DataError):
+class MisfitError(UnavailableError):
     """A rack that draws more than a position of the site takes."""
 
 

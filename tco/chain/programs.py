@@ -121,13 +121,11 @@ class Lot:
             self.begin[key] = hinted(kernel, names, centre, plans)
         return self.begin[key]
 
-    def run(
-        self, drawn: Mapping[str, Array], parts: list[Part], count: int, pilots: Mapping[str, Array] | None, near: float
-    ) -> tuple[dict[str, Array], Any, Any]:
+    def run(self, drawn: Mapping[str, Array], parts: list[Part], count: int, pilots: Mapping[str, Array] | None) -> tuple[dict[str, Array], Any, Any]:
         """Return the metrics of all draws, whether they meet the targets, and the sequences of an attention group."""
         paths, first = frozenset(drawn), parts[0].names[0]
         if self.plans is not None:
-            return self.serve(paths, drawn, parts, count, pilots, near)
+            return self.serve(paths, drawn, parts, count, pilots)
         kernel = self.kernel(paths, {})
         values = kernel.values(drawn)
         if "step" not in first:  # rates that are stated have no target they could miss
@@ -146,7 +144,7 @@ class Lot:
         return self.metrics(kernel, asked, values, count), meets, np.nan
 
     def serve(
-        self, paths: frozenset[str], drawn: Mapping[str, Array], parts: list[Part], count: int, pilots: Mapping[str, Array] | None, near: float
+        self, paths: frozenset[str], drawn: Mapping[str, Array], parts: list[Part], count: int, pilots: Mapping[str, Array] | None
     ) -> tuple[dict[str, Array], Any, Any]:
         """Return the same of serving: plan and batch of each draw first, then what rests on them."""
         from tco.performance.serving import draws
@@ -154,11 +152,10 @@ class Lot:
         plans: ServingPlan = self.plans  # type: ignore[assignment]
         rows: dict[int, Array] = {}
         if pilots is not None:
-            key = paths, near
-            if key not in self.rows:
+            if paths not in self.rows:
                 every = self.kernel(paths, {})
-                self.rows[key] = draws.promising(every, placed(every, parts[0].names[0]), pilots, plans, near)
-            rows = self.rows[key]
+                self.rows[paths] = draws.promising(every, placed(every, parts[0].names[0]), pilots, plans)
+            rows = self.rows[paths]
             plans = draws.of_rows(plans, rows)
         kernel = self.kernel(paths, rows)
         batch, meets = np.empty(count), np.empty(count, dtype=bool)
@@ -210,7 +207,7 @@ def spread(whole: dict[str, Array], part: Mapping[str, Any], draws: Array, count
     """Take in the numbers of some draws, of those that had none so far."""
     for name, one in part.items():
         if len(draws) == count:
-            whole[name] = np.broadcast_to(one, count)
+            whole[name] = one if np.shape(one) == (count,) else np.full(count, one)
         else:
             whole.setdefault(name, np.full(count, np.nan))[draws] = one
 

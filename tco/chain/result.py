@@ -45,6 +45,7 @@ class Origin(NamedTuple):
     data_hash: Callable[[], str]
     formulas: Callable[[], dict[str, str]]  # fingerprint of every formula the metrics rest on
     version: str = __version__
+    used_by: Callable[[str], frozenset[str]] = lambda _: frozenset()  # names of the formulas that a metric rests on
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle what is known without the catalogue: the formulas are not."""
@@ -101,6 +102,13 @@ class Result:
         """Write the result to a JSON file that `load_result` reads and that stands for a scenario in `compare`, `diff` and `baseline`."""
         text = json.dumps(saved_document(self), indent=1, ensure_ascii=False, allow_nan=False, default=in_json)
         write_atomically(Path(path), text + "\n")
+
+    @property
+    def costless(self) -> str:
+        """Why it has no cost, in words; empty where it has one. Its notes say more."""
+        if self.metrics["tco_usd_per_chip_hour"] is not None:
+            return ""
+        return "does not fit its site" if any(note.startswith("does not fit: ") for note in self.notes) else "cannot be priced"
 
     @property
     def axes(self) -> list[Axis]:

@@ -18,7 +18,7 @@ from tco.economics.flows import Flow
 from tco.economics.rebates import Rebate
 from tco.foundation.errors import DataError
 from tco.foundation.files import read_json
-from tco.foundation.provenance import Input
+from tco.foundation.provenance import Input, making
 from tco.hardware.bill import Bill, BillLine
 from tco.performance.profile import Report
 
@@ -100,6 +100,9 @@ def load_result(path: str | Path) -> Result:
         hold(document["inputs"], dict.fromkeys(TERMS, "a table"), f"{where}: inputs")
     report, overrides = document["report"], document["overrides"]
     made = (document[name] for name in ("data_hash", "formulas", "tco_version"))
+    inputs = dict(zip(document["inputs"], records(Input, document["inputs"].values(), f"{where}: inputs"), strict=True))
+    if making.get() and any(one.overlay for one in inputs.values()):
+        raise DataError(f"{where}: was saved with values of your own, and nothing can stand in their place; expected a scenario")
     return Result(
         **{name: document[name] for name in (*FOUND, *KEPT)},
         metrics={name: document["metrics"].get(name) for name in METRICS},  # a metric that came later has no value
@@ -107,7 +110,7 @@ def load_result(path: str | Path) -> Result:
         bill=bill_of(document["bill"], f"{where}: bill"),
         rebates=records(Rebate, document["rebates"], f"{where}: rebates"),
         serving=None,
-        inputs=dict(zip(document["inputs"], records(Input, document["inputs"].values(), f"{where}: inputs"), strict=True)),
+        inputs=inputs,
         standing=record(Standing, document["standing"], f"{where}: standing"),
         report=Report(report["plan"], report["search"], report.get("runner_up"), report["margin"], report["memory"], {}),
         ages=record(Ages, document["ages"], f"{where}: ages"),

@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from copy import copy
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,9 +24,9 @@ from tco.chain.ages import Ages, ages_of
 from tco.chain.carbon import add_carbon
 from tco.chain.collect import collect
 from tco.chain.comparable import apart
-from tco.chain.connections import design_network
+from tco.chain.connections import design_network, refuse_less_than_a_world
 from tco.chain.inputs import HEADLINE_SYSTEM, Inputs, Scenario, load_scenario
-from tco.chain.metrics import METRICS
+from tco.chain.metrics import METRICS, is_possible
 from tco.chain.ownership import cost_of, notes_of, rebates_of, refuse_strangers
 from tco.chain.placement import SITE_POWER, MisfitError, place
 from tco.chain.plans import plan_for
@@ -35,8 +36,10 @@ from tco.chain.stages import stage
 from tco.chain.structure import Structure, structure_of
 from tco.chain.workloads import WORKLOADS, unasked, without_plan
 from tco.economics.cost import Cost, shares_by_kind
+from tco.economics.perspective import refuse_misfit
 from tco.economics.rebates import Rebate
-from tco.foundation.errors import DataError
+from tco.foundation.errors import DataError, UnavailableError
+from tco.foundation.finite import finite
 from tco.foundation.trace import Node, Trace, recording, scope, walk
 from tco.foundation.values import Values, as_number, as_traced
 from tco.hardware.bill import Bill, bill_of_materials
@@ -61,8 +64,10 @@ class Chain(NamedTuple):
     cost: Cost | None
     serving: ServingResult | TrainingResult
     metrics: dict[str, Any]
+    unpriced: UnavailableError | None = None  # why there is no cost
 
 
+@finite
 def evaluate(
     scenario: str | Path | Scenario,
     set: Mapping[str, Any] | None = None,  # noqa: A002 - the name users know from the command line
@@ -77,11 +82,11 @@ def evaluate(
 ) -> Result:
     """Evaluate a scenario: a name, a path or a `Scenario`. `set` replaces inputs by path, `plan` fixes the plan that is searched otherwise.
 
-    A plan is that of a result, saved or not, or axes by name, such as `{"tp": "8"}`: the others are searched. A value of `set` is a text, a
-    number in the input's unit, or a number or an array with its unit. `structure`, that of a result, holds all that is decided, the plan
+    A plan is that of a result, saved or not, or axes by name, such as `{"tp": "8"}`: the others are searched. A value of `set` is a text, or
+    a number or an array with its unit, which a pure number needs not. `structure`, that of a result, holds all that is decided, the plan
     among it; arrays need it, and give metrics that are arrays. With `trace` the result also carries the traced metrics. Raises `DataError`
-    for anything wrong in the data; without `refuse`, racks that do not fit their site are no error: what they would cost there is left
-    out, and a note says why. Without `workload` only what the chips cost is asked for, and no plan is searched.
+    for anything wrong in the data; without `refuse`, racks that have no price, or do not fit their site, are no error: what they would cost
+    is left out, and a note says why. Without `workload` only what the chips cost is asked for, and no plan is searched.
     """
     catalogue = catalogue or load_catalogue()
     found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
@@ -113,10 +118,10 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
     many = bool(inputs.shape)  # shares, bounds and ages are told of one number
     keep_for_studies(inputs, values)
     walked = chain
-    standing_notes, chain = placed(inputs, walked, refuse)
+    standing_notes, chain, ages = placed(inputs, values, walked, refuse)
     notes = [
         *inputs.notes,
-        *notes_of(inputs, chain.rebates),
+        *notes_of(inputs),
         *standing_notes,
         *(f"{path} is set, but nothing in this scenario rests on it" for path in inputs.unused(values)),
     ]
@@ -128,8 +133,13 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
     if chain.serving.reason:
         metric = "step_s" if measured == "training" else "output_tokens_per_s_per_chip"
         notes.append(f"{metric}: {chain.serving.reason}")
-    endless = [name for name in METRICS if (value := chain.metrics.get(name)) is not None and not many and not math.isfinite(value)]
+    single = {name: value for name in METRICS if (value := chain.metrics.get(name)) is not None and not many}
+    endless = [name for name, value in single.items() if not math.isfinite(value)]
     notes += [f"{', '.join(endless)}: left out, as no finite number comes out of these inputs"] if endless else []
+    impossible = [f"{name} {value:g}" for name, value in single.items() if math.isfinite(value) and not is_possible(name, value)]
+    notes += [f"{', '.join(impossible)}: outside what can be, so one of these inputs is wrong"] if impossible else []
+    if single.get("goodput") == 0:
+        notes.append("tco_usd_per_used_chip_hour and what rests on it: goodput is 0, failures leave no hour in which anything makes progress")
     perspective = inputs.text("terms.perspective")
     structure = structure_of(inputs, values, walked)
     report = report_of(chain.serving, seconds, many)
@@ -156,19 +166,21 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
         ).by(chain.serving.path),
         order="" if inputs.kind == "stated" else catalogue.once(("order", measured), lambda: order_of(catalogue, measured)),
         report=report,
-        ages=ages_of(catalogue, chain.cost.lines, values.inputs, inputs.date) if chain.cost and not many else Ages(),
+        ages=ages,
         plan=chain.serving.plan,
         structure=structure,
     )
+    nodes = cache(partial(nodes_of, inputs, chain))
     result.origin = Origin(
         inputs.scenario.documents,
         inputs.settings,
         chain.system.variant,
         lambda: catalogue.once("hash", catalogue.hash),
-        lambda: formulas_of(inputs, chain),
+        lambda: formulas_of(nodes()),
+        used_by=lambda metric: frozenset(formulas_of({metric: nodes()[metric]} if metric in nodes() else {})),
     )
     if trace:
-        result.nodes = nodes_of(inputs, chain)
+        result.nodes = nodes()
     return result
 
 
@@ -182,17 +194,21 @@ def keep_for_studies(inputs: Inputs, values: Values) -> None:
             values.input(path)
 
 
-def placed(inputs: Inputs, chain: Chain, refuse: bool) -> tuple[list[str], Chain]:
-    """Return notes on how the racks stand in the site, and the chain: without what they would cost there if they do not fit."""
-    if chain.bill is None:
-        return [f"{chain.system.id} is a chip alone: nothing in dollars or watts is computed"], chain
+def placed(inputs: Inputs, values: Values, chain: Chain, refuse: bool) -> tuple[list[str], Chain, Ages]:
+    """Return notes on how the racks stand in the site, the chain, and the ages of its prices: without cost if they do not fit or have no price."""
+    if chain.system.bare:
+        return [f"{chain.system.id} is a chip alone: nothing in dollars or watts is computed"], chain, Ages()
     try:
-        return place(inputs, chain.bill), chain
-    except MisfitError as error:
+        if chain.unpriced or chain.cost is None or chain.bill is None:
+            raise chain.unpriced or UnavailableError(f"{chain.system.id} has no cost")
+        ages = Ages() if inputs.shape else ages_of(inputs.catalogue, chain.cost.lines, values.inputs, inputs.date)
+        return place(inputs, chain.bill), chain, ages
+    except UnavailableError as error:
         if refuse:
             raise
         left = {name: value for name, value in chain.metrics.items() if not any(word in name for word in OF_THE_SITE)}
-        return [f"does not fit: {error}"], chain._replace(cost=None, metrics=left)
+        why = "does not fit" if isinstance(error, MisfitError) else "cannot be priced"
+        return [f"{why}: {error}"], chain._replace(cost=None, metrics=left), Ages()
 
 
 def plain_metric(value: Any) -> Any:
@@ -202,11 +218,11 @@ def plain_metric(value: Any) -> Any:
     return float(value) if math.isfinite(value) else None
 
 
-def formulas_of(inputs: Inputs, chain: Chain) -> dict[str, str]:
-    """Return the fingerprint of every formula the metrics rest on."""
+def formulas_of(nodes: Mapping[str, Node]) -> dict[str, str]:
+    """Return the fingerprint of every formula that some metrics rest on."""
     from tco.foundation.equation import fingerprints  # a saved result asks for them, an answer does not
 
-    return fingerprints(node.formula for root in nodes_of(inputs, chain).values() for node in walk(root) if node.formula)
+    return fingerprints(node.formula for root in nodes.values() for node in walk(root) if node.formula)
 
 
 def nodes_of(inputs: Inputs, chain: Chain) -> dict[str, Node]:
@@ -228,20 +244,27 @@ def run(inputs: Inputs, values: Values, plan: Any = None, found: ServingResult |
     if system.bare:
         workload = found or worked(inputs, values, plan)
         return Chain(system, None, None, [], None, workload, collect(values, system, None, workload))
-    bill, network, rebates, cost = stage("owned", inputs, values, lambda: owned(inputs, values))
+    bill, network, rebates, cost, unpriced = stage("owned", inputs, values, lambda: owned(inputs, values))
     workload = found or worked(inputs, values, plan)
     metrics = collect(values, system, cost, workload)
-    add_carbon(inputs, values, cost, metrics)
-    return Chain(system, bill, network, rebates, cost, workload, metrics)
+    if cost is not None:
+        add_carbon(inputs, values, cost, metrics)
+    return Chain(system, bill, network, rebates, cost, workload, metrics, unpriced)
 
 
-def owned(inputs: Inputs, values: Values) -> tuple[Bill, Network, list[Rebate], Cost]:
-    """Return what the racks are made of, what joins them, what their owner gets back, and what all of it costs."""
-    bill = bill_of_materials(inputs.system, values, inputs.catalogue, inputs.dies)
-    network = design_network(inputs, values)
-    refuse_strangers(inputs, values, bill, network)
-    rebates = rebates_of(inputs, values, bill)
-    return bill, network, rebates, cost_of(inputs, values, bill, network, rebates)
+def owned(inputs: Inputs, values: Values) -> tuple[Bill | None, Network | None, list[Rebate], Cost | None, UnavailableError | None]:
+    """Return what the racks are made of, what joins them, what their owner gets back, and what all of it costs; or why it has no price."""
+    bill, network = None, None
+    try:
+        bill = bill_of_materials(inputs.system, values, inputs.catalogue, inputs.dies)
+        refuse_less_than_a_world(inputs, values)
+        network = design_network(inputs, values)
+        refuse_misfit(inputs.catalogue, inputs.perspective, inputs.system, inputs.owner)
+        refuse_strangers(inputs, values, bill, network)
+        rebates = rebates_of(inputs, values, bill)
+        return bill, network, rebates, cost_of(inputs, values, bill, network, rebates), None
+    except UnavailableError as error:
+        return bill, network, [], None, error.with_traceback(None)
 
 
 def worked(inputs: Inputs, values: Values, plan: Any) -> ServingResult | TrainingResult:

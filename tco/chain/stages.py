@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from tco.foundation.formula import in_use
-from tco.foundation.provenance import Given, way
+from tco.foundation.provenance import Given, making
 
 if TYPE_CHECKING:
     from tco.chain.inputs import Inputs
@@ -61,7 +61,7 @@ def stage(name: str, inputs: Inputs, values: Values, walk: Callable[[], T], *res
         return walk()
     before = inputs.readings
     decided = tuple([(path, one, type(one)) for path, one in before.items()])
-    rested = (inputs.scenario.documents, inputs.scenario.rebates, inputs.texts, decided, way.get(), exactly(rests))
+    rested = (inputs.scenario.documents, inputs.scenario.rebates, inputs.texts, decided, making.get(), exactly(rests))
     kept: dict[str, tuple[Walked, ...]] = inputs.system.known.setdefault("stages", {})
     last = kept.get(name, ())
     found = next((one for one in last if one.holds(rested, values.given)), None)

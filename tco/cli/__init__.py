@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterable
 from importlib import import_module
 from typing import Annotated, Any
@@ -50,16 +51,18 @@ class Commands(Listing):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; an error the user can mend is printed, not raised."""
-        from tco.foundation.errors import TcoError
+        from tco.foundation.errors import DataError, TcoError
 
         self.debug = ctx.params["debug"]
         try:
-            return super().invoke(ctx)
-        except TcoError as error:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", RuntimeWarning)  # of numpy, which most commands start without
+                return super().invoke(ctx)
+        except (TcoError, RuntimeWarning) as found:
+            error = found if isinstance(found, TcoError) else DataError(f"no finite number comes out of these inputs: {found}")
             from tco.foundation.streams import tell
-            from tco.outputs.table import plain
 
-            tell(f"error: {plain(str(error))}")
+            tell(f"error: {error}")
             raise SystemExit(error.exit_code) from None
         except BrokenPipeError:  # the reader of the pipe has left, as `head` does
             sys.stderr.close()

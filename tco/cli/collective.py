@@ -44,7 +44,7 @@ def collective(
     from tco.cli.load import catalogue_for
     from tco.fabric.algorithms import OPERATIONS, half_rate
     from tco.fabric.experts import Tokens
-    from tco.fabric.library import EXCHANGES, library_of, token_size
+    from tco.fabric.library import EXCHANGES, library_of, offering, token_size
     from tco.fabric.links import group_of, placed
     from tco.foundation.errors import DataError, UsageError
     from tco.foundation.values import as_number
@@ -59,7 +59,9 @@ def collective(
     inputs = system_inputs(catalogue, system, given.settings, given.variant)
     values = inputs.values(as_number)
     links = links_of_system(inputs, values, library_of(catalogue, library.split("+")) if library else None)
-    count = ranks or int(inputs.system.chips)
+    count, most = ranks or int(inputs.system.chips), values.number("cluster.chips")
+    if count > max(most, inputs.system.chips):
+        raise DataError(f"--ranks {count}: the cluster has {most:,.0f} chips (cluster.chips); expected 2 to {most:.0f}, or --set cluster.chips")
     group = placed(count, per_domain) if per_domain else group_of(links, count)
     if per_domain and per_domain > links.domain:
         raise DataError(f"--per-domain: {per_domain} chips, but a scale-up domain of {system} has {links.domain:g}")
@@ -78,14 +80,19 @@ def collective(
     rows = timed(buffer)
     sweep = [timed(one)[0] for one in doublings(buffer, buffer_of(largest, "--to"))] if largest else []
     what = f"{tokens:g} tokens a rank" if exchanges else f"{size}{f' to {largest}' if largest else ''}"
-    facts = [f"{operation} of {what} over {count} chips; {group.per_domain:g} chips a domain; {links.library.name}"]
+    by = offering(catalogue, links.library, operation, rows[0].algorithm)
+    whose = "" if library else " (of the family's chips; --library takes another)"
+    facts = [
+        f"{operation} of {what} over {count} chips; {group.per_domain:g} chips a domain",
+        f"library: {links.library.name}{whose}" + ("" if by.id == links.library.id else f"; {rows[0].algorithm} is of {by.name}"),
+    ]
     shown, half = sweep or rows, None
     if not exchanges:
         half = float(half_rate(links, operation, group, rows[0].algorithm))
         facts.append(f"{rows[0].algorithm} reaches half of its rate with {significant(half / 1e6, 3)} MB")
     given.emit(
         Answer(
-            lambda: document("collective", catalogue, collective_document(system, operation, count, links.library.id, half, rows, sweep)),
+            lambda: document("collective", catalogue, collective_document(system, operation, count, links.library.id, by.id, half, rows, sweep)),
             lambda: collective_tables(inputs.system.name, facts, shown, bool(sweep)),
             HEADER,
             [row.row for row in shown],

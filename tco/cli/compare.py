@@ -27,16 +27,16 @@ def halls_of(results: Sequence[Result]) -> list[dict[str, float | None] | None]:
     return [hall_of(result) for result in results]
 
 
-def ranges_of(asked: Sequence[Asked], baseline: str, wanted: bool) -> list[Sureness]:
+def ranges_of(asked: Sequence[Asked], baseline: str, wanted: bool, hold: bool) -> list[Sureness]:
     """Return how sure each scenario is; nothing where nobody wants to know."""
     if not wanted:
         return []
     from tco.studies.sureness import sureness_of
 
-    return sureness_of(asked, baseline)
+    return sureness_of(asked, baseline, hold)
 
 
-@command(app, "set")
+@command(app, "set", "hold")
 def compare(
     given: Given,
     scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; left out: the four headline racks.")] = None,
@@ -64,11 +64,13 @@ def compare(
     from tco.studies.asking import HEADLINE, catalogue_of, compared, evaluate_each
     from tco.studies.verdict import verdict_of
 
-    wanted = given.settings | ({SITE_POWER: hall} if hall else {}) | ({} if practice is None else {"workload.practice": practice})
+    wanted = (
+        given.settings | pairs([f"{SITE_POWER}={hall}"] if hall else [], "--hall") | ({} if practice is None else {"workload.practice": practice})
+    )
     held = pairs(what_if, "--what-if")
     asked = evaluate_each(scenarios or HEADLINE, given.data, wanted, refuse=False, what_if=held)
     base, results = compared([one.result for one in asked], baseline)
-    halls, sure = halls_of(results), ranges_of(asked, base, ranges)
+    halls, sure = halls_of(results), ranges_of(asked, base, ranges, given.texts["hold"] or bool(held))
     names, verdict = [one.name for one in asked], verdict_of(results, base, sure)
     given.emit(
         Answer(

@@ -132,18 +132,17 @@ def add_kind(kind: Kind) -> None:
 
 def page(catalogue: Catalogue, kind: Kind, name: str) -> tuple[dict[str, tuple[str, str]], list[list[Any]]]:
     """Return the texts of a document and the rows of its values, those of the document it is `base`d on below its own."""
-    from tco.catalog.catalogue import own_row
     from tco.catalog.rows import Row
 
     path, document = catalogue.document(kind.folder, name, kind.one)
     base = str(document.get("base", ""))
     texts, values = page(catalogue, kind, base) if base and base != name else ({}, [])
-    own = catalogue.is_overlay(path)
+    own, in_place = catalogue.is_overlay(path), catalogue.in_place(kind.folder, path)
     said = {key: entry for key, entry in document.items() if not is_value(entry) and not (own and key == "note")}  # one's own notes stay there
     texts |= {key: (word(entry), name + own * " (own)") for key, entry in said.items()}
     rows = {row[0]: row for row in values}
     for key in filter(lambda key: is_value(document[key]), document):
-        cells = own_row(Row(document[key], f"{path}:{key}", own), kind.group, "", key).cells
+        cells = in_place(Row(document[key], f"{path}:{key}", own), kind.group, "", key).cells
         numbers = [number_of(cells.get(column)) for column in ("value", "low", "high")]
         words = [str(cells.get(column, "")) for column in ("as_of", "kind", "source")]
         row = [f"{kind.group}.{key}", numbers[0], str(cells.get("unit", "")), *numbers[1:], *words]

@@ -29,12 +29,18 @@ def without_new(given: Given) -> Path | None:
 def new_part(given: Given, part: New, like: Like) -> None:
     """Write the rows of a new part to edit, in ./data or --data: those of another, marked as your own and as assumed."""
     from tco.catalog.drafts import part_draft, write_draft
+    from tco.chain.inputs import plain_inputs
     from tco.cli.load import catalogue_for
+    from tco.foundation.streams import tell
 
-    files = part_draft(catalogue_for(None, without_new(given)), own_folder(given), part, like)
+    catalogue = catalogue_for(None, without_new(given))
+    date = plain_inputs(catalogue, {}).date
+    files, left = part_draft(catalogue, own_folder(given), part, like, date)
     write_draft(own_folder(given), files)
     rows = files[f"parts/{part}.csv"].count("\n") - 1
     said(f"{own_folder(given)}/parts/{part}.csv: {rows} rows as {like} has them, to edit. Try: tco parts show {part}{option(given)}")
+    if left:
+        tell(f"note: as of {date}; left out, so that what you write holds on: {', '.join(left)}")
 
 
 @command(systems, name="new", usual=USUAL)

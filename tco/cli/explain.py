@@ -24,10 +24,10 @@ def explain(
     everything: Annotated[bool, typer.Option("--all", help="Open the whole tree.")] = False,
 ) -> None:
     """Open a number: its equation, its inputs and their sources, down to the catalogue."""
+    from tco.chain.absent import why_absent
     from tco.chain.metrics import METRICS
-    from tco.chain.scenario import evaluate
     from tco.cli.emit import Answer
-    from tco.cli.load import catalogue_for
+    from tco.cli.load import evaluate_all
     from tco.foundation.errors import DataError, UsageError, unknown
     from tco.foundation.trace import STRUCTURE
     from tco.outputs.document import document
@@ -41,8 +41,9 @@ def explain(
         raise UsageError(f"{scenario} is a metric, and the scenario stands first: tco explain {metric} {scenario}")
     if everything and depth is not None:
         raise UsageError(f"--depth {depth} and --all exclude each other")
-    catalogue = catalogue_for(scenario, given.data)
-    result = evaluate(scenario, given.settings, given.plan, catalogue=catalogue, variant=given.variant, trace=True)
+    catalogue, (result,) = evaluate_all([scenario], given.data, given.settings, given.variant, given.plan, priced=False, trace=True)
+    if not result.nodes:
+        raise DataError(f"{scenario}: a saved answer keeps its numbers, not how they were made; expected a scenario such as {result.scenario}")
     root = result.nodes.get(metric) or cells_of(result.nodes.values()).get(metric)
     if root is None and metric not in METRICS:
         wrong = unknown("metric or cell", metric, [*METRICS, *cells_of(result.nodes.values())])
@@ -50,7 +51,7 @@ def explain(
     if root is None and (counted := result.metrics.get(metric)) is not None:
         raise DataError(f"{metric} is {counted:g} for {scenario}: counted in the tree of its system, not computed; `tco systems show` opens that")
     if root is None:
-        raise DataError(f"{metric} has no value for {scenario}: {'; '.join(result.notes) or 'it belongs to another kind of workload'}")
+        raise DataError(f"{metric} has no value for {scenario}: {why_absent(result, metric)}")
     own = frozenset(path for path, found in result.inputs.items() if found.overlay)
     view = View(catalogue, depth, {path: found.as_of for path, found in result.inputs.items()}, own)
     short = view._replace(depth=SHALLOW) if depth is None and not everything else view

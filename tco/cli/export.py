@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -85,9 +85,9 @@ def write_workbook(given: Given, output: str, catalogue: Catalogue, results: Seq
     if given.texts["redact"]:
         if any(one.overlay for result in results for one in result.inputs.values()):
             raise UsageError("--redact: a workbook recalculates from its inputs and cannot withhold your own; export tables, or without own values")
-        from tco.cli.keeping import tables_without_own_values
+        from tco.cli.keeping import shown
 
-        tables_without_own_values({})
+        shown({})
     write_atomically(Path(output), workbook_of(results, catalogue, baseline, command_line(given, names, baseline)))
 
 
@@ -110,32 +110,31 @@ def write_tables(given: Given, output: str, ending: str, catalogue: Catalogue, r
     from tco.outputs.records import records_of
     from tco.outputs.table import to_csv
 
-    redact = given.texts["redact"]
     tables = records_of(results, catalogue)
-    if redact:
-        tables = redacted(tables)
+    asked = document("export", catalogue, {"inputs": inputs_of(results), "set": given.settings, "variant": given.variant})
+    if given.texts["redact"]:
+        tables, asked = redacted(tables, asked | {"set": dict.fromkeys(given.settings)})
     if ending == FOLDER:
-        write_folder(Path(output), package_files(tables, catalogue))
+        write_folder(Path(output), package_files(tables, asked["data_hash"]))
         return
-    settings = dict.fromkeys(given.settings) if redact else given.settings
     makers: dict[str, Callable[[], str | bytes]] = {
         ".csv": lambda: to_csv(*tables["scenarios"]),
-        ".json": lambda: to_json(
-            document(
-                "export", catalogue, {"inputs": inputs_of(results), "set": settings, "variant": given.variant, **export_document(tables, baseline)}
-            )
-        ),
+        ".json": lambda: to_json(asked | export_document(tables, baseline)),
         ".parquet": lambda: parquet_of(tables["scenarios"]),
     }
     write_atomically(Path(output), makers[ending]())
 
 
-def redacted(tables: dict[str, Records]) -> dict[str, Records]:
-    """Return tables without what tells of own values."""
-    from tco.cli.keeping import tables_without_own_values
+def redacted(tables: dict[str, Records], asked: dict[str, Any]) -> tuple[dict[str, Records], dict[str, Any]]:
+    """Return tables, and what was asked for, without what tells of own values."""
+    from tco.cli.keeping import shown
+    from tco.outputs.redaction import alike, alike_rows
 
-    rows = tables_without_own_values({name: list(table.rows) for name, table in tables.items()})
-    return {name: table._replace(rows=rows[name]) for name, table in tables.items()}
+    def alike_export(one: Any, other: Any) -> Any:
+        return {name: alike_rows(rows, other[0].get(name, [])) for name, rows in one[0].items()}, alike(one[1], other[1])
+
+    rows, asked = shown(({name: list(table.rows) for name, table in tables.items()}, asked), alike_export)
+    return {name: table._replace(rows=rows[name]) for name, table in tables.items()}, asked
 
 
 def write_folder(folder: Path, files: dict[str, str]) -> None:

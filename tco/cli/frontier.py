@@ -10,7 +10,7 @@ from tco.cli import app
 from tco.cli.options import Given, command
 
 
-@command(app, "set")
+@command(app, "set", "hold")
 def frontier(
     given: Given,
     scenarios: Annotated[list[str], typer.Argument(metavar="SCENARIO...", help="Names or files of scenarios, or systems on the headline's terms.")],
@@ -31,7 +31,7 @@ def frontier(
     from tco.outputs.frontiers import frontier_document, frontier_header, frontier_rows, frontier_tables, unsure_words
     from tco.studies import asking
 
-    found = asking.frontier(scenarios, prefill or (), given.settings, given.data, ranges)
+    found = asking.frontier(scenarios, prefill or (), given.settings, given.data, ranges, given.texts["hold"])
     catalogue = catalogue_for(scenarios[-1], given.data)
     notes = [f"{one.decode.result.scenario}: {note}" for one in found for note in (*filter(None, [unsure_words(one)]), *one.decode.result.notes)]
     if not pareto:

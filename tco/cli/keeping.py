@@ -1,26 +1,34 @@
-"""Keeping own values back: a command runs twice, its own values as they are and moved, and shows what stands alike in both answers."""
+"""Keeping own values back: a command makes its answer with others in their place, and shows what stands alike in all makings.
+
+What is shown is made without a person's own values, so it tells nothing of them, whoever knows how. The command also runs with the values as they
+are: only whether it ends in an error, and with which exit code, is taken from there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable
 from contextvars import ContextVar
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from tco.foundation.errors import TcoError, UsageError
-from tco.foundation.moved import DOWN, UP, own_values_moved
-from tco.outputs.redaction import NOTE, WITHHELD, alike, alike_rows, alike_table, alike_text
-from tco.outputs.table import Table
+from tco.foundation.provenance import making
+from tco.foundation.stand_ins import WAYS, WITHHELD, Making, made_with
+from tco.outputs.redaction import NOTE, SENTENCE, alike, alike_rows, alike_table, alike_text, lines_alike
 
 if TYPE_CHECKING:
     from tco.cli.emit import Answer
     from tco.outputs.page.page import Page, Section
 
 UNSAID = "what is wrong rests on values of your own, and is withheld; it is told without --redact"
-NOTHING: tuple[Any, ...] = ({}, [], [], [], [])  # what stands beside an answer that has no other making
+SPANS = (1000.0, 30.0, 4.0, 1.5)  # how far stand-ins lie from what is shipped: as far as there are answers
 
 
 class Made(Exception):  # noqa: N818 - it ends a run and is no error
-    """The answer of the run with moved values, which ends there: nothing of it is printed or written."""
+    """The answer of a making, which ends there: nothing of it is printed or written."""
 
     def __init__(self, answer: Any) -> None:
         super().__init__()
@@ -31,129 +39,173 @@ class KeptBackError(UsageError):
     """What cannot be shown without telling of own values; its own words tell nothing of them."""
 
 
-_other: ContextVar[Any] = ContextVar("other", default=None)  # the answer of the run with moved values
-_making: ContextVar[bool] = ContextVar("making", default=False)
+class Others:
+    """What an answer, or the error in its place, came to in its makings."""
+
+    def __init__(self) -> None:
+        self.answers: list[Any] = []
+        self.errors: list[str] = []
+        self.met: set[str] = set()  # the own values that had a stand-in
+
+    @property
+    def are_enough(self) -> bool:
+        """Say whether what they have in common rests on no own value."""
+        return len(self.answers) > 1 or (bool(self.answers) and not self.met)
+
+
+_others: ContextVar[Others] = ContextVar("others")
 
 
 def keeping_back(run: Callable[[], None]) -> None:
     """Run a command such that its answer, or the error it ends in, tells nothing of a person's own values."""
-    answer, errors = other_answer(run)
-    token = _other.set(answer)
+    others = others_of(run)
+    token = _others.set(others)
     try:
-        run()
-    except KeptBackError:
+        with warnings.catch_warnings():  # whether there is one tells of the values
+            warnings.simplefilter("ignore")
+            run()
+    except (KeptBackError, typer.Exit, typer.Abort, OSError):
         raise
     except TcoError as error:
-        told = alike_text(str(error), errors[0] if errors else None)
-        raise type(error)(UNSAID if told == WITHHELD else told) from None
+        raise type(error)(told(str(error), others.errors)) from None
+    except Exception:
+        raise RuntimeError(UNSAID) from None
     finally:
-        _other.reset(token)
+        _others.reset(token)
 
 
-def other_answer(run: Callable[[], None]) -> tuple[Any, list[str]]:
-    """Return the answer with own values moved up, or down where that cannot be answered, and the errors it ended in.
+def others_of(run: Callable[[], None]) -> Others:
+    """Return the makings of an answer, with stand-ins as far away as all of them come to one."""
+    found = Others()
+    for span in SPANS:
+        found = Others()
+        for number in range(len(WAYS)):
+            if number == (1, 3)[bool(found.met)] and len(found.met) < 2:  # one without own values, three with one, else all
+                break
+            make(run, Making(number, span, found.met), found)
+        if not found.errors or not found.met:
+            break
+    return found
 
-    An answer to neither has nothing in common with it.
-    """
-    errors: list[str] = []
-    token = _making.set(True)
+
+def make(run: Callable[[], None], one: Making, found: Others) -> None:
+    """Run a command with stand-ins, and note what it came to."""
     try:
-        for where in (UP, DOWN):
-            try:
-                with own_values_moved(where):
-                    run()
-            except Made as made:
-                return made.answer, errors
-            except TcoError as error:
-                errors.append(str(error))
-    finally:
-        _making.reset(token)
-    return NOTHING, errors
+        with made_with(one), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            run()
+    except Made as made:
+        found.answers.append(made.answer)
+    except TcoError as error:
+        found.errors.append(str(error))
+    except Exception:  # far-away values may end in any fault
+        found.errors.append(UNSAID)
+
+
+def told(error: str, errors: list[str]) -> str:
+    """Return what may be told of an error: what the makings that ended in one say alike, if it is that one."""
+    said = reduce(alike_text, errors) if errors else WITHHELD
+    if said != WITHHELD and alike_text(said, error) == said:
+        return said
+    place, colon, _ = said.partition(": ")
+    return f"{place}{colon}{UNSAID}" if colon and error.startswith(place + colon) else UNSAID
+
+
+def shown(made: Any, combine: Callable[[Any, Any], Any] = alike) -> Any:
+    """Return what may be shown of what a command has made; in a making, end the run with it."""
+    if making.get():
+        raise Made(made)
+    others = _others.get()
+    if not others.are_enough:
+        one = others.errors[0] if len(set(others.errors)) == 1 else "there is no answer"
+        raise KeptBackError(f"--redact: with other values in the place of yours: {one}")
+    return reduce(combine, others.answers)
+
+
+def withheld(kept: Any) -> bool:
+    """Say whether anything of an answer is withheld."""
+    return bool(kept != _others.get().answers[0])
 
 
 def without_own_values(answer: Answer, form: str) -> Answer:
-    """Return an answer without what tells of own values; with moved values, end the run with what it came to."""
+    """Return an answer without what tells of own values."""
     own_form = answer.texts.get(form)
-    document, rows = answer.json() if form == "json" else {}, [list(row) for row in answer.rows]
-    tables = list(answer.tables()) if form in ("table", "md") else []
-    made = (document, tables, rows, list(answer.notes), own_form().split("\n") if own_form else [])
-    if _making.get():
-        raise Made(made)
-    document, tables, rows, notes, lines = (alike_part(*pair) for pair in zip(made, _other.get(), strict=True))
-    notes += [NOTE] if (document, rows) != (made[0], made[2]) else []
-    texts = {form: lambda: "\n".join(lines)} if own_form else {}
-    return answer._replace(json=lambda: document, tables=lambda: tables, rows=rows, notes=notes, texts=texts)
+    made = {
+        "document": answer.json() if form == "json" else {},
+        "tables": list(answer.tables()) if form in ("table", "md") and not own_form else [],
+        "header": list(answer.header),
+        "rows": [list(row) for row in answer.rows],
+        "notes": list(answer.notes),
+        "lines": own_form().split("\n") if own_form else [],
+    }
+    kept = shown(made, alike_answer)
+    notes = [note for note in kept["notes"] if note != WITHHELD] + ([NOTE] if withheld(kept) else [])
+    texts = {form: lambda: "\n".join(kept["lines"])} if own_form else {}
+    return answer._replace(
+        json=lambda: kept["document"], tables=lambda: kept["tables"], header=kept["header"], rows=kept["rows"], notes=notes, texts=texts
+    )
 
 
-def tables_without_own_values(tables: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """Return the rows of some tables without what tells of own values; with moved values, end the run with them."""
-    if _making.get():
-        raise Made(tables)
-    other = _other.get() if isinstance(_other.get(), dict) else {}
-    return {name: alike_rows(rows, other.get(name, [])) for name, rows in tables.items()}
+def alike_answer(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer without what differs from its other making."""
+    whole = {name: alike(one[name], other[name]) for name in ("document", "header", "notes", "lines")}
+    return whole | {"rows": alike_rows(one["rows"], other["rows"]), "tables": alike_tables(one["tables"], other["tables"])}
 
 
-def figure_without_own_values(figure: str, notes: Sequence[str]) -> list[str]:
-    """Return the notes of a figure without what tells of own values; a figure that does is refused, as no mark of it could stay where it is."""
-    if _making.get():
-        raise Made((figure, list(notes)))
-    other, its_notes, *_ = _other.get()
-    if figure != other:
+def alike_tables(one: Any, other: Any) -> list[Any]:
+    """Return tables without what differs from their other making."""
+    return [alike_table(*pair) for pair in zip(one, other, strict=False)]
+
+
+def figure_without_own_values(figure: str, notes: list[str]) -> tuple[str, list[str]]:
+    """Return a figure and its notes without what tells of own values; a figure that does is refused, as no mark of it could stay where it is."""
+    figure, notes = shown((figure, notes), lambda one, other: (one[0] if one[0] == other[0] else WITHHELD, alike(one[1], other[1])))
+    if figure == WITHHELD:
         raise KeptBackError("--redact: this figure rests on values of your own, and a mark tells its value by its place; draw it without them")
-    found: list[str] = alike(list(notes), its_notes)
-    return found
+    return figure, [note for note in notes if note != WITHHELD]
 
 
-def states_without_own_values(states: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the states of a baseline without what tells of own values; each names the metrics it withholds, which no check looks at."""
-    if _making.get():
-        raise Made(states)
+def alike_states(one: dict[str, dict[str, Any]], other: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the states of a baseline without what differs; each names the metrics it withholds, which no check looks at."""
     found = {}
-    for name, state in states.items():
-        other = (_other.get() or {}).get(name, {}) if isinstance(_other.get(), dict) else {}
-        made = alike(state, other)
+    for name, state in one.items():
+        its = other.get(name, {})
+        made = alike(state, its)
         for part in ("metrics", "inputs", "quantities"):
-            made[part] = {key: value for key, value in made[part].items() if value == other.get(part, {}).get(key)}
-        made["plan"] = state["plan"] if state["plan"] == other.get("plan") else None
-        found[name] = made | {"withheld": [metric for metric in state["metrics"] if metric not in made["metrics"]]}
+            made[part] = {key: value for key, value in state[part].items() if value == its.get(part, {}).get(key)}
+        made["plan"] = state["plan"] if state["plan"] == its.get("plan") else None
+        gone = {*state.get("withheld", ()), *(metric for metric in state["metrics"] if metric not in made["metrics"])}
+        found[name] = made | {"withheld": sorted(gone)}
     return found
-
-
-def alike_part(one: Any, other: Any) -> Any:
-    """Return a document, tables, rows or texts without what differs."""
-    if one and isinstance(one[0] if isinstance(one, list) else None, Table):
-        return [alike_table(*pair) for pair in zip(one, other or [Table((), [])] * len(one), strict=False)]
-    if isinstance(one, dict) or all(isinstance(entry, str) for entry in one):
-        return alike(one, other)
-    return alike_rows(one, other)
 
 
 def page_without_own_values(page: Page) -> Page:
     """Return a page without what tells of own values: its words and tables as all others, figures and the what-if whole or not at all."""
-    if _making.get():
-        raise Made(page)
-    other: Any = _other.get()
-    if other is NOTHING:  # there is no other making: nothing is known to be safe
-        return page._replace(verdict=WITHHELD, premises=[], sections=[], what_if=None, notes=[NOTE])
-    sections = [alike_section(section, next((one for one in other.sections if one.id == section.id), None)) for section in page.sections]
-    kept = page._replace(
-        title=alike(page.title, other.title),
-        verdict=alike(page.verdict, other.verdict),
-        premises=alike(list(page.premises), list(other.premises)),
-        sections=sections,
-        what_if=page.what_if if page.what_if == other.what_if else None,
-        notes=alike(list(page.notes), list(other.notes)),
+    kept: Page = shown(page, alike_page)
+    return kept._replace(notes=[*kept.notes, NOTE]) if withheld(kept) else kept
+
+
+def alike_page(one: Page, other: Page) -> Page:
+    """Return a page without what differs from its other making."""
+    verdict = alike(one.verdict, other.verdict)
+    return one._replace(
+        title=alike(one.title, other.title),
+        verdict=SENTENCE if verdict == WITHHELD else verdict,
+        premises=lines_alike(one.premises, other.premises),
+        sections=[alike_section(section, next((its for its in other.sections if its.id == section.id), None)) for section in one.sections],
+        what_if=one.what_if if one.what_if == other.what_if else None,
+        notes=[note for note in alike(list(one.notes), list(other.notes)) if note != WITHHELD],
     )
-    return kept if kept == page else kept._replace(notes=[*kept.notes, NOTE])
 
 
 def alike_section(one: Section, other: Section | None) -> Section:
     """Return a section without what differs from its other making."""
     if other is None:
-        return one._replace(words=[WITHHELD], figures=[], tables=[], folded=[], below=[])
-    tables, folded = (
-        [alike_table(*pair) for pair in zip(mine, its, strict=False)] for mine, its in ((one.tables, other.tables), (one.folded, other.folded))
+        return one._replace(words=[SENTENCE], figures=[], tables=[], folded=[], below=[])
+    return one._replace(
+        words=lines_alike(one.words, other.words),
+        figures=[figure for figure, its in zip(one.figures, other.figures, strict=False) if figure == its],
+        tables=alike_tables(one.tables, other.tables),
+        folded=alike_tables(one.folded, other.folded),
+        below=lines_alike(one.below, other.below),
     )
-    words, below = (alike(list(mine), list(its)) for mine, its in ((one.words, other.words), (one.below, other.below)))
-    figures = [figure for figure, its in zip(one.figures, other.figures, strict=False) if figure == its]
-    return one._replace(words=words, figures=figures, tables=tables, folded=folded, below=below)

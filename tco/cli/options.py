@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tco.cli.help import Taught
+from tco.foundation.provenance import making
 
 if TYPE_CHECKING:
     from tco.cli.emit import Answer
@@ -73,6 +74,17 @@ SHARED: dict[str, tuple[Any, Any]] = {
             ),
         ],
         None,
+    ),
+    "hold": (
+        Annotated[
+            bool,
+            typer.Option(
+                "--hold/--replan",
+                help="Hold plan and structure as they are at the point; left out: each draw chooses its own.",
+                rich_help_panel=WHAT_IF,
+            ),
+        ],
+        False,
     ),
     "variant": (
         Annotated[
@@ -155,10 +167,11 @@ class Given:
         """Return what a baseline is to keep: all of some states, or with `--redact` what does not tell of own values."""
         if not self.texts["redact"]:
             return states
-        from tco.cli.keeping import states_without_own_values
+        from tco.cli.keeping import alike_states, shown
 
         self.texts["redact"] = False  # what is left to say are names
-        return states_without_own_values(states)
+        kept: dict[str, dict[str, Any]] = shown({name: state | {"withheld": []} for name, state in states.items()}, alike_states)
+        return kept
 
     def emit(self, answer: Answer) -> None:
         """Print or write an answer in the form that was asked for."""
@@ -218,6 +231,8 @@ def pairs(texts: list[str] | None, option: str) -> dict[str, str]:
         if not sign or not key.strip() or not value.strip():
             raise UsageError(f"{option} {text!r}: expected {'PATH' if option == '--set' else 'KEY'}=VALUE")
         found[key.strip()] = value.strip()
+    if one := making.get():
+        one.said.update(found.items())
     return found
 
 

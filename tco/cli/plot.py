@@ -53,7 +53,7 @@ def write(given: Given, output: Path, figure: str, notes: Sequence[str] = ()) ->
     if given.texts["redact"]:
         from tco.cli.keeping import figure_without_own_values
 
-        notes = figure_without_own_values(figure, notes)
+        figure, notes = figure_without_own_values(figure, list(notes))
     if output.suffix.lower() == PNG:
         from tco.outputs.figures.png import png_of
 
@@ -138,25 +138,24 @@ def frontier(
     write(given, output, frontier_figure(found, metric, width, ranges), notes)
 
 
-@kind("set", "variant")
+@kind("set", "hold", "variant")
 def tornado(
     given: Given,
     output: Output,
     scenario: Scenario,
     metric: Annotated[str, typer.Option(metavar="METRIC", help="The metric whose drivers are drawn.")] = METRIC,
     baseline: Baseline = None,
-    replan: Annotated[bool, typer.Option("--replan", help="Choose the plan anew at every point.")] = False,
     width: Width = WIDE,
 ) -> None:
     """Draw what drives a metric: every input at its P5 and P95."""
     from tco.outputs.figures.tornado import tornado_figure
     from tco.studies.sensitivity import sensitivity
 
-    found = sensitivity(scenario, metric, given.data, given.settings, given.variant, baseline=baseline, replan=replan)
+    found = sensitivity(scenario, metric, given.data, given.settings, given.variant, baseline=baseline, hold=given.texts["hold"])
     write(given, output, tornado_figure(found, width), found.sides[0].centre.notes)
 
 
-@kind("set", name="range")
+@kind("set", "hold", name="range")
 def drawn_range(
     given: Given,
     output: Output,
@@ -164,7 +163,6 @@ def drawn_range(
     baseline: Baseline = None,
     samples: Annotated[int, typer.Option(metavar="N", help="How many draws.")] = 10_000,
     seed: Annotated[int, typer.Option(metavar="S", help="Other seeds give other draws, the same seed the same.")] = 0,
-    replan: Annotated[bool, typer.Option("--replan", help="Choose plan and structure anew in every draw.")] = False,
     width: Width = WIDE,
 ) -> None:
     """Draw how sure the answer is: the draws of the ratio to a baseline, or of the cost."""
@@ -172,7 +170,7 @@ def drawn_range(
     from tco.outputs.uncertainties import notes
     from tco.studies.uncertainty import uncertainty
 
-    found = uncertainty(scenario, baseline, samples, seed, replan, given.settings, given.data)
+    found = uncertainty(scenario, baseline, samples, seed, given.texts["hold"], given.settings, given.data)
     write(given, output, range_figure(found, width), [*notes(found), *found.asked.result.notes])
 
 

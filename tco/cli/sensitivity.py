@@ -10,7 +10,7 @@ from tco.cli import app
 from tco.cli.options import Given, command
 
 
-@command(app, "set", "variant")
+@command(app, "set", "hold", "variant")
 def sensitivity(
     given: Given,
     scenario: Annotated[str, typer.Argument(help="A scenario's name or file.")],
@@ -20,8 +20,9 @@ def sensitivity(
     baseline: Annotated[
         str | None, typer.Option("--baseline", metavar="SCENARIO", help="What a ratio is held against, gb200-nvl72 unless named.")
     ] = None,
-    replan: Annotated[bool, typer.Option("--replan", help="Choose the plan anew at every point, its batch solved for the target.")] = False,
-    sobol: Annotated[bool, typer.Option("--sobol", help="Add Sobol indices: shares of the variance with all inputs drawn together.")] = False,
+    sobol: Annotated[
+        bool, typer.Option("--sobol", help="Add Sobol indices: shares of the variance with all inputs drawn together, the plan held (--hold).")
+    ] = False,
     samples: Annotated[int, typer.Option("--samples", metavar="N", help="Rows of a Sobol sample, a power of two.")] = 1024,
     seed: Annotated[int, typer.Option("--seed", metavar="S", min=0, help="Of the sample.")] = 0,
 ) -> None:
@@ -38,7 +39,7 @@ def sensitivity(
         given.settings,
         given.variant,
         baseline=baseline,
-        replan=replan,
+        hold=given.texts["hold"],
         sobol=samples if sobol else None,
         seed=seed,
     )

@@ -22,12 +22,17 @@ def sweep(
     cluster: Annotated[str | None, typer.Option(metavar="ADDRESS", help="The workers of a Dask scheduler, tcp://HOST:8786.")] = None,
     max_cases: Annotated[int, typer.Option(metavar="N", help="Refuse a study of more cases.")] = 100_000_000,
 ) -> None:
-    """Run a study over many cases, grids, ranges and draws, and write them as Parquet; what is killed goes on where it stopped."""
+    """Run a study over many cases, grids, ranges and draws, and write them as Parquet; what is killed goes on where it stopped.
+
+    The figures that its answer states are held against the cases: exit 1 names those that are no longer today's. With --set, or data of your
+    own, the question is another, and none is held.
+    """
     from tco.cli.emit import Answer
     from tco.foundation.streams import tell
     from tco.outputs.document import document
     from tco.outputs.progress import Bar
     from tco.outputs.sweeps import header, rows, sweep_document, sweep_tables
+    from tco.studies.sweep.answer import checks
     from tco.studies.sweep.ground import catalogue_on
     from tco.studies.sweep.run import sweep as run
     from tco.studies.sweep.summary import summary
@@ -40,16 +45,18 @@ def sweep(
     except KeyboardInterrupt:
         tell("stopped; what is finished is kept, and the same command goes on from there")
         raise SystemExit(STOPPED) from None
-    said = summary(found)
+    said, answer = summary(found), checks(found)
     given.emit(
         Answer(
-            lambda: document("sweep", catalogue_on(found.job.sources[0].folders), sweep_document(found, said)),
-            lambda: sweep_tables(found, said),
+            lambda: document("sweep", catalogue_on(found.job.sources[0].folders), sweep_document(found, said, answer)),
+            lambda: sweep_tables(found, said, answer),
             header(found, said),
             rows(found, said),
-            [],
+            found.notes,
         )
     )
+    if not all(one.holds for one in answer):
+        raise typer.Exit(1)
 
 
 def keep_own(given: Given, study: str) -> None:
@@ -58,11 +65,11 @@ def keep_own(given: Given, study: str) -> None:
         return
     from pathlib import Path
 
-    from tco.cli.keeping import tables_without_own_values
+    from tco.cli.keeping import shown
     from tco.foundation.errors import UsageError
     from tco.studies.sweep.study import shipped_studies
 
     if study not in shipped_studies() or given.data or given.settings or Path("data").is_dir():
         raise UsageError("--redact: the cases of a sweep are made of your own values and cannot withhold them; run a shipped study without any")
-    tables_without_own_values({})
+    shown({})
     given.texts["redact"] = False  # nothing is left to keep back

@@ -11,14 +11,13 @@ from tco.cli import app
 from tco.cli.options import Given, command
 
 
-@command(app, "set")
+@command(app, "set", "hold")
 def uncertainty(
     given: Given,
     scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help="Name or file of a scenario, or a system on the headline's terms.")],
     baseline: Annotated[str | None, typer.Option(metavar="NAME", help="The scenario it is held against, on common draws.")] = None,
     samples: Annotated[int, typer.Option(metavar="N", help="How many draws.")] = 10_000,
     seed: Annotated[int, typer.Option(metavar="S", help="Other seeds give other draws, the same seed the same.")] = 0,
-    replan: Annotated[bool, typer.Option("--replan", help="Choose plan and structure anew in every draw.")] = False,
     workers: Annotated[
         int | None, typer.Option(metavar="N", help="Worker processes on this machine, each with blocks of 32,768 draws; none: this process alone.")
     ] = None,
@@ -32,7 +31,7 @@ def uncertainty(
     from tco.studies import uncertainty as study
 
     with Bar(given.quiet or samples <= study.BLOCK) as bar:
-        asked = partial(study.uncertainty, scenario, baseline, samples, seed, replan, given.settings, given.data)
+        asked = partial(study.uncertainty, scenario, baseline, samples, seed, given.texts["hold"], given.settings, given.data)
         found = asked(workers=workers, cluster=cluster, tell=bar.tell)
     given.emit(
         Answer(

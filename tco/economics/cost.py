@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tco.economics.finance import yearly_upkeep
 from tco.economics.flows import Flow, Terms, chip_hour
 from tco.economics.goodput import Failing
@@ -15,6 +17,7 @@ from tco.economics.site import (
     building_price,
     liquid_building_rate,
     rate_without_backup,
+    rented_power,
     sidecar_price,
     yearly_demand,
     yearly_energy,
@@ -139,8 +142,9 @@ class Cost(NamedTuple):
     utilisation: Any
 
     def used(self, per_chip_hour: Any) -> Any:
-        """Return the cost of a used chip-hour for a cost per calendar hour."""
-        return used_chip_hour(per_chip_hour, self.goodput, self.utilisation)
+        """Return the cost of a used chip-hour for a cost per calendar hour; none of many values where nothing makes progress."""
+        goodput = np.where(self.goodput > 0, self.goodput, np.nan) if isinstance(self.goodput, np.ndarray) else self.goodput
+        return used_chip_hour(per_chip_hour, goodput, self.utilisation)
 
 
 class Ledger:
@@ -340,7 +344,9 @@ def add_site(ledger: Ledger, values: Values, it_power: Any, tenure: str, holding
         ledger.yearly("site/building-upkeep", "upkeep", yearly_upkeep, building, "site.maintenance")
         ledger.yearly("site/staff", "staff", yearly_staff, it_power, "site.staff")
     else:
-        ledger.yearly("site/colocation", "building", yearly_rent, it_power, "site.colo_usd_per_kw_month")
+        with scope("site/colocation"):
+            let = it_power if holding.quoted_peak is None else rented_power(it_power, values["site.pue_peak"], holding.quoted_peak)
+        ledger.yearly("site/colocation", "building", yearly_rent, let, "site.colo_usd_per_kw_month")
     if holding.demand_charge:
         ledger.yearly("site/demand", "energy", yearly_demand, it_power, "site.pue_peak", "site.demand_charge")
     return ledger.yearly("site/energy", "energy", yearly_energy, it_power, "site.load_factor", "site.pue", "site.electricity_price")

@@ -6,20 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from tco.foundation.formula import formula, select
+from tco.foundation.formula import formula
 from tco.foundation.units import USD, Chip, HourPerYear, Month, MonthPerYear, PerYear, Pure, USDPerChipHour, USDPerYear, Year
 
 
 @formula(unit="1/year", source="nrel-atb")
 def capital_recovery_factor(rate: Pure, life: Year, period: Year = 1) -> Any:
-    """Yearly share of a price that repays it over its life with interest: CRF = r (1+r)^n / ((1+r)^n - 1), and 1/n at r = 0.
+    """Yearly share of a price that repays it over its life with interest: CRF = r / (1 - (1+r)^-n), and 1/n at r = 0.
 
     `rate` is the interest of one period of a year.
     """
     periods = life / period
-    safe = select(rate > 1e-9, rate, 1e-9)  # below it the limit 1/n holds to nine digits
-    growth = (1 + safe) ** periods
-    return select(rate > 1e-9, safe * growth / np.maximum(growth - 1, 1e-300), 1 / periods) / period
+    safe = np.maximum(rate, 1e-300)  # at nought the limit 1/n
+    return -safe / np.expm1(-periods * np.log1p(safe)) / period
 
 
 @formula(unit="", source="tco-model")
@@ -37,7 +36,7 @@ def period_in_years(interval: Month, months_per_year: MonthPerYear = 12) -> Any:
 @formula(unit="", source="nrel-atb")
 def recoverable_share(residual: Pure, rate: Pure, life: Year, period: Year = 1) -> Any:
     """Share of a price that must be recovered where a residual is left after n periods: k = 1 - RV / (1+r)^n."""
-    return 1 - residual / (1 + rate) ** (life / period)
+    return 1 - residual - residual * np.expm1(-life / period * np.log1p(rate))
 
 
 @formula(unit="1/year", source="nrel-atb")

@@ -34,5 +34,6 @@ class Holding(NamedTuple):
     liquid_premium: bool = False  # the hall cools with liquid, and states what that adds
     backup_in_racks: bool = False  # batteries stand in the racks, and the site states what its building saves
     demand_charge: bool = False  # the site's utility charges for its highest draw apart from its energy
+    quoted_peak: float | None = None  # the peak PUE of the hall whose rent the site states
     tiers: tuple[bool, bool] = (False, False)  # whether the cluster states its flash, and its objects
     annuity: str = "yearly"  # how often what repays a purchase is paid

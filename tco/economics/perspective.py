@@ -10,7 +10,7 @@ from typing import NamedTuple
 from tco.catalog import Catalogue
 from tco.catalog.systems import System
 from tco.foundation.dates import period
-from tco.foundation.errors import DataError, unknown
+from tco.foundation.errors import DataError, UnavailableError, unknown
 
 FOLDER = "perspectives"
 BUILT_UP, SELLING_PRICE, RENT = BASES = ("built-up", "selling-price", "rent")  # what is paid for a system
@@ -59,16 +59,16 @@ def owner_of(perspective: Perspective, system: System) -> str:
 
 
 def refuse_misfit(catalogue: Catalogue, perspective: Perspective, system: System, owner: str) -> None:
-    """Raise `DataError` where an owner cannot have a system: it is not for sale, or sold when only own ones count."""
+    """Raise `UnavailableError` where an owner cannot have a system: it is not for sale, or sold when only own ones count."""
     if perspective.rents or system.bare:
         return
     if system.owner_pays not in perspective.pays:
         fit = [name for name in catalogue.ids(FOLDER) if {system.owner_pays, RENT} & set(load_perspective(catalogue, name).pays)]
         how = WORDS[system.owner_pays].format(builder=system.builder or "its owner")
-        raise DataError(
+        raise UnavailableError(
             f"terms.perspective={perspective.id} pays {' or '.join(perspective.pays)}, {system.id} {how}; those that fit: {', '.join(fit)}"
         )
     if system.builder and owner != system.builder:
-        raise DataError(
+        raise UnavailableError(
             f"terms.owner={owner}: {system.id} {WORDS[BUILT_UP].format(builder=system.builder)}; others rent it (terms.perspective=renter)"
         )

@@ -44,7 +44,7 @@ def shortfall(chance: Pure, missing: Pure, needed: Pure) -> Any:
 @formula(unit="", source="tco-model")
 def slowest_of(missing: Pure, groups: Pure, world: Pure, cluster: Pure) -> Any:
     """Share that is missing where the slowest group of all worlds of a cluster sets the pace: 1 - (1 - s)^(groups x cluster / world)."""
-    return 1 - (1 - missing) ** (groups * cluster / world)
+    return -np.expm1(groups * cluster / world * np.log1p(-np.minimum(missing, 1 - 1e-16)))
 
 
 @formula(unit="", source="tco-model")

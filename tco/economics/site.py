@@ -51,6 +51,12 @@ def yearly_rent(it_power: Watt, rent: USDPerWattMonth, months_per_year: MonthPer
     return it_power * rent * months_per_year
 
 
+@formula(unit="W", source="tco-model")
+def rented_power(it_power: Watt, pue_peak: Pure, quoted: Pure) -> Any:
+    """IT power that a hall's rent is paid for: P PUE_peak / PUE_quoted; one hotter at the worst hour than the quoted takes more of what is let."""
+    return it_power * pue_peak / quoted
+
+
 @formula(unit="USD/year", source="tco-model")
 def yearly_energy(it_power: Watt, load_factor: Pure, pue: Pure, price: USDPerWattHour, hours_per_year: HourPerYear = 8760) -> Any:
     """Energy bill: E = P x load x PUE x 8,760 h x price."""

@@ -26,6 +26,8 @@ from tco.foundation.trace import scope
 OPERATIONS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-recv")
 PHASES = {"all-reduce": 2, "all-gather": 1, "reduce-scatter": 1, "broadcast": 1}  # times that ranks double their way through a group
 SOME, VAST = 1e6, 1e15  # bytes
+DECADES = 12.0  # of buffers from one byte on, which a bisection halves
+HALVINGS = 50
 
 
 def timings(links: Links, operation: str, ranks: Any, size: Any) -> dict[str, Timing]:
@@ -125,6 +127,16 @@ def half_rate(links: Links, operation: str, group: Group, name: str) -> Any:
     at = reach(links, group)
     empty, some, vast = (called(at, operation, named(ways(at, operation, size), operation, name)(), size).time for size in (0.0, SOME, VAST))
     return cost.half_rate_size(empty, cost.algorithm_bandwidth(VAST, vast), SOME, some)
+
+
+def doubling_size(links: Links, operation: str, ranks: Any) -> float:
+    """Return the buffer of a rank with which a collective takes twice as long as an empty one: beyond it most of the time grows with it."""
+    low, high = 0.0, DECADES
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        below = cheapest(links, operation, ranks, 10**middle) < 2 * cheapest(links, operation, ranks, 0.0)
+        low, high = (middle, high) if below else (low, middle)
+    return float(10**low)
 
 
 def reach(links: Links, group: Group) -> Reach:

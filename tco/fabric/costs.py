@@ -264,7 +264,7 @@ def deduplicated_bytes(tokens: Pure, places: Pure, token: Byte, share: Pure) -> 
 @formula(unit="", source="tco-model")
 def distinct_places(places: Pure, active: Pure) -> Any:
     """Distinct places the k experts of a token fall on: U (1 - (1 - 1/U)^k)."""
-    return places * (1 - (1 - 1 / places) ** active)
+    return -places * np.expm1(active * np.log1p(-minimum(1 / places, 1 - 1e-16)))
 
 
 @formula(unit="", source="deepseek-v3")
@@ -277,7 +277,8 @@ def missed_share(missed: Pure, units: Pure, groups: Pure, drawn: Pure) -> Any:
 def limited_places(units: Pure, missed: Pure, groups: Pure, drawn: Pure, active: Pure) -> Any:
     """Distinct units the k experts of a token in D of G groups fall on: U (1 - m); where groups span units D u (1 - (1 - 1/u)^(k/D)), u = U/G."""
     within = maximum(units / groups, 1)
-    return select(units > groups, drawn * within * (1 - (1 - 1 / within) ** (active / drawn)), units * (1 - missed))
+    hit = -within * np.expm1(active / drawn * np.log1p(-minimum(1 / within, 1 - 1e-16)))
+    return select(units > groups, drawn * hit, units * (1 - missed))
 
 
 @formula(unit="s", source="deepep")

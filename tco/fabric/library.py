@@ -121,6 +121,12 @@ def library_of(catalogue: Catalogue, names: Iterable[str]) -> Library:
     return joined
 
 
+def offering(catalogue: Catalogue, library: Library, operation: str, algorithm: str) -> Library:
+    """Return which of the libraries that stand together as one offers an algorithm of an operation."""
+    members = [library_of(catalogue, [name]) for name in library.id.split("+")]
+    return next((one for one in members if one.offered(operation, algorithm)), library)
+
+
 def family_library(catalogue: Catalogue, family: str) -> Library:
     """Return the libraries a family's chips use unless something else is asked for."""
 

@@ -81,6 +81,12 @@ def mesh_bisection(chips: Pure, link: BytePerSecond) -> Any:
     return (chips / 2) ** 2 * link
 
 
+@formula(unit="byte/s", source="tco-model")
+def rate_of_a_lane(bandwidth: BytePerSecond, lanes: Pure) -> Any:
+    """Rate of one of some equal lanes: B_lane = B / n."""
+    return bandwidth / lanes
+
+
 @formula(unit="byte/s", source="dally2004")
 def served_rate(bandwidth: BytePerSecond, destinations: Pure, chips: Pure) -> Any:
     """Uniform all-to-all rate of a chip whose traffic to some of the others must pass a bandwidth: R = B (N-1) / k."""
@@ -105,6 +111,7 @@ def rack_cut(chips: Pure, groups: Pure, crossing_bandwidth: BytePerSecond) -> An
     return chips / groups * crossing_bandwidth
 
 
+LANED = ("torus", "two-level")  # fabrics told lane by lane, whose bandwidth follows
 AXES = "xyzw"  # dimensions of a torus, as fabric.lanes names them
 
 
@@ -146,6 +153,28 @@ def lanes(system: System, name: str) -> float:
         return float(system.fabric["lanes"][name])
     except (KeyError, TypeError, ValueError):
         raise DataError(f"{system.where}: fabric.lanes.{name} is missing; expected a number of lanes") from None
+
+
+def active_lanes(system: System) -> float:
+    """Return the lanes by which a chip sends: those of all links of a torus, or of tray, planes and its pair in the other rack."""
+    if system.fabric.get("kind") == "torus":
+        return sum(min(size - 1, 2) * width for size, width in torus_dimensions(system))
+    return sum(lanes(system, name) for name in ("tray", "plane", "cross_rack")[: 1 + whole_racks(system)])
+
+
+def from_the_lanes(system: System) -> dict[str, Callable[[Callable[[str], Any]], Any]]:
+    """Return what follows from the lanes of the tree: the bandwidth a chip sends at, which everything below rests on."""
+    part = f"parts.{system.chip}"
+    rule: Callable[[Callable[[str], Any]], Any] = lambda look_up: lanes_rate(active_lanes(system), look_up(f"{part}.lane_bandwidth"))  # noqa: E731
+    return {f"{part}.scale_up_bandwidth": rule} if system.fabric.get("kind") in LANED else {}
+
+
+def lane_bandwidth(system: System, values: Readable) -> Any:
+    """Return the rate of a lane: its share of what the chip sends at, which a user may set."""
+    part = f"parts.{system.chip}"
+    if system.fabric.get("kind") not in LANED:
+        return values[f"{part}.lane_bandwidth"]
+    return rate_of_a_lane(values[f"{part}.scale_up_bandwidth"], active_lanes(system))
 
 
 def number(system: System, name: str) -> float:
@@ -214,7 +243,7 @@ def torus_dimensions(system: System) -> list[tuple[int, float]]:
 
 def torus(system: System, values: Readable) -> list[Scope]:
     """Rings in every dimension, chips forwarding for each other."""
-    rate, chips = values[f"parts.{system.chip}.lane_bandwidth"], int(system.chips)
+    rate, chips = lane_bandwidth(system, values), int(system.chips)
     sizes = torus_dimensions(system)
     links = [(size, lanes_rate(per_link, rate)) for size, per_link in sizes]
     injection = total("torus_injection", [lanes_rate(ring_neighbours(size), link) for size, link in links])
@@ -266,7 +295,7 @@ def torus_rack(system: System, rate: Any) -> list[Scope]:
 
 def two_level(system: System, values: Readable) -> list[Scope]:
     """Trays of chips, planes of switches in the rack, and a direct link of each chip to its pair in the other rack."""
-    rate = values[f"parts.{system.chip}.lane_bandwidth"]
+    rate = lane_bandwidth(system, values)
     racks, chips = whole_racks(system), int(system.chips)
     inside, tray_chips, planes = chips // racks, count(system, "chips_per_tray"), count(system, "planes")
     if inside % tray_chips or tray_chips % planes or tray_chips < 2:
@@ -353,7 +382,7 @@ def crossing_bandwidth(system: System, values: Readable) -> Any:
     if kind not in ("two-level", "two-star") or whole_racks(system) == 1:
         return None
     if kind == "two-level":
-        return lanes_rate(lanes(system, "cross_rack"), values[f"parts.{system.chip}.lane_bandwidth"])
+        return lanes_rate(lanes(system, "cross_rack"), lane_bandwidth(system, values))
     return lanes_rate(number(system, "cross_share"), values[f"parts.{system.chip}.scale_up_bandwidth"])
 
 
@@ -361,7 +390,7 @@ def port_bandwidth(system: System, values: Readable) -> Any:
     """Return the bandwidth of a switch port that lanes of a chip enter; None where the file states no width."""
     if "port_lanes" not in system.fabric:
         return None
-    return lanes_rate(count(system, "port_lanes"), values[f"parts.{system.chip}.lane_bandwidth"])
+    return lanes_rate(count(system, "port_lanes"), lane_bandwidth(system, values))
 
 
 def tray_of(system: System) -> tuple[int, float]:

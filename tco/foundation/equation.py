@@ -24,7 +24,7 @@ _UFUNCS = {
     "greater": ">",
     "greater_equal": ">=",
 }
-_FUNCTIONS = {"sqrt", "exp", "log", "log2", "ceil", "floor"}
+_FUNCTIONS = {"sqrt", "exp", "expm1", "log", "log1p", "log2", "ceil", "floor"}
 
 
 class Symbol:
@@ -105,10 +105,16 @@ class Symbol:
         return _render(self)[0]
 
 
+def literal(value: Any) -> str:
+    """Return a number as short as it reads back: in twelve digits, or in all where it needs them."""
+    short = f"{value:.12g}"
+    return short if float(short) == value else repr(float(value))
+
+
 def _render(value: Any) -> tuple[str, int]:
     """Return the text of a value and the precedence of its outermost operation."""
     if not isinstance(value, Symbol):
-        return f"{value:.12g}", 9
+        return literal(value), 9
     operation, arguments = value.operation, value.arguments
     if operation == "name":
         return str(arguments[0]), 9

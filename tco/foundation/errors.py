@@ -23,6 +23,10 @@ class DataError(TcoError):
     exit_code = 3
 
 
+class UnavailableError(DataError):
+    """What nobody states, or is not to be had by who asks: a scenario beside it may be answered all the same."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return '; did you mean X?' for the known name closest to `name`, or an empty string."""
     import difflib  # only when something is already wrong

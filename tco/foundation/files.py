@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import os
 
 LARGEST_FILE = 64 * 2**20  # bytes; a larger data file is a mistake
+LARGEST_TOML = 2**20  # bytes; a document that people write is shorter, and a larger one takes long to read
 
 
 @cache
@@ -34,13 +35,14 @@ def _shipped(name: str) -> Path:
     return inside if inside.is_dir() else package.parent / name
 
 
-def read_text(path: Path) -> str:
-    """Return the text of a UTF-8 file; a folder, a binary or an unreadable file raises `DataError`."""
+def read_text(path: Path, most: int | None = None) -> str:
+    """Return the text of a UTF-8 file of at most so many bytes; a folder, a binary or an unreadable file raises `DataError`."""
+    most = LARGEST_FILE if most is None else min(most, LARGEST_FILE)
     try:
         with path.open("rb") as stream:  # a device or a pipe has no size to ask for: no more is read than a data file may hold
-            content = stream.read(LARGEST_FILE + 1)
-        if len(content) > LARGEST_FILE:
-            raise DataError(f"{path}: larger than {LARGEST_FILE // 2**20} MiB, expected a data file")
+            content = stream.read(most + 1)
+        if len(content) > most:
+            raise DataError(f"{path}: larger than {most // 2**20} MiB, expected a data file")
         return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
@@ -77,11 +79,23 @@ def read_csv(path: Path, columns: Sequence[str], optional: Sequence[str] = ()) -
         raise DataError(f"{path}:{reader.line_num}: broken CSV ({error})") from None
 
 
+def place_in(where: str, cell: str) -> Callable[[int], str]:
+    """Return what tells where a character of a row's cell stands, as file:line:column; `where` is the row's file and last line."""
+
+    def place(offset: int) -> str:
+        path, _, last = where.rpartition(":")
+        above = "".join(read_text(Path(path)).splitlines(keepends=True)[: int(last)])
+        at = above.rfind(cell) + offset
+        return f"{path}:{above.count(chr(10), 0, at) + 1}:{at - above.rfind(chr(10), 0, at)}"
+
+    return place
+
+
 def read_toml(path: Path) -> dict[str, Any]:
     """Return a TOML file as a dictionary; an empty or broken file raises `DataError`."""
     import tomllib
 
-    text = read_text(path)
+    text = read_text(path, LARGEST_TOML)
     if not text.strip():
         raise DataError(f"{path}: is empty, expected TOML")
     try:
@@ -114,6 +128,22 @@ def is_folder(path: Path) -> bool:
         return path.is_dir()
     except OSError:
         return False
+
+
+def refuse_odd_files(folder: Path) -> None:
+    """Raise `DataError` for what is no file in a folder of files: to read a pipe or a socket is to wait for whoever writes to it."""
+    import os
+    import stat
+
+    for place, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(place, name)
+            try:
+                mode = os.stat(path).st_mode
+            except OSError:  # a link to nothing: who reads it says so
+                continue
+            if not stat.S_ISREG(mode):
+                raise DataError(f"{path}: is a pipe, a socket or a device, expected a file")
 
 
 def is_there(path: Path) -> bool:

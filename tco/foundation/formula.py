@@ -1,7 +1,8 @@
 """Formulas: plain functions of numbers, written once and read as number, array, quantity or trace.
 
-A formula may use only `+ - * / **`, comparisons inside `select`, `np.maximum minimum sqrt exp log log2 ceil floor`, and the
-helpers of this module. It is elementwise and branch-free, so the same code serves a float, a million draws, a pint quantity
+A formula may use only `+ - * / **`, comparisons inside `select`, `np.maximum minimum sqrt exp expm1 log log1p log2 ceil floor`, and the
+helpers of this module. What is small beside what it is the difference of is computed as such: `expm1(x)` for exp(x) - 1, `log1p(x)` for
+log(1 + x), never one near number less another. It is elementwise and branch-free, so the same code serves a float, a million draws, a pint quantity
 and the symbols its equation is printed from. Its parameters and its result carry units; arithmetic between formulas is not
 allowed: while a trace is recorded, one formula call is one node.
 """

@@ -13,11 +13,12 @@ KINDS = ("measured", "vendor", "filing", "analyst", "press", "derived", "estimat
 RANK = {kind: place for place, kind in enumerate(KINDS)}
 SOURCED = frozenset(("measured", "vendor", "filing", "analyst", "press", "derived"))
 
+SETTING = "--set"  # where a setting stands that no file holds
 KEPT = "kept earlier"  # the source of a value that an earlier answer rested on
 LEADER = "follows "  # begins the note of a fitted value that is another's, or in proportion to it
 
-# A person's own values are read as they are (0), or moved up (1) or down (-1): for an answer that keeps them back.
-way: ContextVar[int] = ContextVar("way", default=0)
+# A person's own values are read as they are, or in the making of an answer that keeps them back others in their place.
+making: ContextVar[Any] = ContextVar("making", default=None)
 
 
 def worst(kinds: list[str]) -> str:
@@ -51,7 +52,7 @@ class Given(NamedTuple):
     text: str
     source: str = "set by the user"
     kind: str = "assumed"
-    where: str = "--set"
+    where: str = SETTING
     many: Any = None  # an array of values in the input's unit, asked together; the text then only says how many
     own: bool = True  # a person's own, and not of a file that is shipped
 

@@ -6,6 +6,15 @@ import sys
 
 from tco.foundation.errors import UsageError
 
+# What would move the cursor, break a row or colour a terminal, and what turns the direction of all that follows.
+CONTROLS = (*range(32), 127, *range(128, 160), 0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+BLANKS = dict.fromkeys(CONTROLS, " ")
+
+
+def plain(text: str) -> str:
+    """Return a text on one line, without characters that a terminal or a table would obey."""
+    return text if text.isascii() and text.isprintable() else text.translate(BLANKS)
+
 
 def put(text: str) -> None:
     """Print a text on stdout to its last byte; an output that takes less (a full disk, a closed one) raises `UsageError`."""
@@ -34,10 +43,10 @@ def full(error: OSError) -> UsageError:
 
 
 def tell(text: str) -> None:
-    """Print a line on stderr; one that is closed or full changes neither the answer nor how the program ends."""
+    """Print a text as one line on stderr; one that is closed or full changes neither the answer nor how the program ends."""
     if sys.stderr is None:  # `print` would take stdout in its place, and spoil the answer
         return
     try:
-        print(text, file=sys.stderr, flush=True)
+        print(plain(text), file=sys.stderr, flush=True)
     except OSError:
         sys.stderr = None

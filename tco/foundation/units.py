@@ -162,6 +162,11 @@ def convert(value: Number, source: str, target: str) -> Number:
     return found
 
 
+def is_pure(text: str) -> bool:
+    """Say whether a unit text is that of a pure number, which may be written without one."""
+    return unit(text).dimension == "dimensionless"
+
+
 def same_unit(one: str, other: str) -> bool:
     """Say whether two unit texts mean the same unit: one dimension and one size."""
     if one == other:
@@ -187,7 +192,7 @@ def parse_quantity(text: str, target: str) -> float:
         ) from None
     if not math.isfinite(value):
         raise DataError(f"{text!r} is not a finite number")
-    if not unit_text and unit(target).dimension != "dimensionless":
+    if not unit_text and not is_pure(target):
         raise DataError(f"{text!r} has no unit, expected {target!r} ({unit(target).dimension}), such as '{meant(text, target)}'")
     return convert(value, unit_text.strip(), target)
 

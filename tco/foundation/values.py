@@ -15,7 +15,7 @@ import numpy as np
 
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import everywhere, somewhere
-from tco.foundation.provenance import Given, Input, bounded, way
+from tco.foundation.provenance import SETTING, Given, Input, bounded, making
 from tco.foundation.trace import Trace, Traced, paused, scope
 from tco.foundation.units import parse_quantity
 
@@ -175,11 +175,19 @@ class Values(Readable):
         number, _, unit_text = given.text.strip().partition(" ")
         shown = (float(number), unit_text.strip()) if not number.endswith("%") else (value, unit)
         made = bounded(Input(path, value, unit, value, value, "", given.kind, given.source, "", shown, given.where, given.own), *self.bounds(path))
-        if given.own and way.get():
-            from tco.foundation.moved import moved
+        if (one := making.get()) and given.own and (given.where != SETTING or (path, given.text) in one.said):
+            from tco.foundation.stand_ins import stand_in
 
-            return moved(made, *self.bounds(path))
+            return stand_in(made, self.unset(path), *self.bounds(path))
         return made
+
+    def unset(self, path: str) -> float | None:
+        """Return what a path is where nobody sets it, as a number; None where it is nothing then."""
+        try:
+            with paused():
+                return float(self.follows[path](self.number) if path in self.follows else self.resolve(path).value)
+        except DataError:
+            return None
 
     def has(self, path: str) -> bool:
         """Say whether the user has set this path."""

@@ -35,6 +35,8 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "neg": np.negative,
     "sqrt": np.sqrt,
     "exp": np.exp,
+    "expm1": np.expm1,
+    "log1p": np.log1p,
     "log": np.log,
     "log2": np.log2,
     "ceil": np.ceil,

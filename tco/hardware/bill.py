@@ -42,7 +42,7 @@ def assembly_price(assembled: USD, assembly_share: Pure) -> Any:
 @formula(unit="W", source="tco-model")
 def conversion_loss(load: Watt, efficiency: Pure) -> Any:
     """Heat of the power conversion behind a load: loss = load (1 / efficiency - 1)."""
-    return load * (1 / efficiency - 1)
+    return load * (1 - efficiency) / efficiency
 
 
 @dataclass(slots=True)

@@ -49,7 +49,7 @@ def poisson_yield(die_area: SquareMillimetre, defect_density: PerSquareMillimetr
 @formula(unit="", source="murphy1964")
 def murphy_yield(die_area: SquareMillimetre, defect_density: PerSquareMillimetre) -> Any:
     """Share of the dies without a defect where their density varies as a triangle around its mean: y = ((1 - exp(-D0 S)) / (D0 S))^2."""
-    return ((1 - np.exp(-defect_density * die_area)) / (defect_density * die_area)) ** 2
+    return (np.expm1(-defect_density * die_area) / (defect_density * die_area)) ** 2
 
 
 @formula(unit="", source="stapper1983")

@@ -6,85 +6,19 @@ An architecture is structure: whole numbers that say which operators exist and h
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from tco.catalog import Catalogue
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import is_folder
+from tco.models import latent
 from tco.models.attention import Attention
 from tco.models.config import Config, Layout, read_config
 from tco.models.layers import Block, FeedForward, StateMixer
 from tco.models.model import Architecture
 
-__all__ = ["READERS", "Architecture", "Attention", "Block", "FeedForward", "Layout", "StateMixer", "architecture", "load_model"]
-
-# model_type -> module and function that read its config: only that module is read in.
-READERS = {
-    "arctic": "families_routed.read_arctic",
-    "baichuan": "families_gated.read_baichuan",
-    "bloom": "families_plain.read_bloom",
-    "chatglm": "families_gated.read_chatglm",
-    "cohere": "families_gated.read_cohere",
-    "cohere2": "families_gated.read_cohere2",
-    "dbrx": "families.read_dbrx",
-    "deepseek": "families_routed.read_deepseek1",
-    "deepseek_v2": "latent.read_deepseek",
-    "deepseek_v3": "latent.read_deepseek",
-    "deepseek_v32": "latent.read_deepseek",
-    "deepseek_v4": "latent.read_deepseek4",
-    "ernie4_5": "families_gated.read_ernie",
-    "ernie4_5_moe": "families_routed.read_ernie",
-    "exaone": "families_gated.read_exaone",
-    "falcon": "families_plain.read_falcon",
-    "gemma": "families_gated.read_gemma",
-    "gemma2": "families.read_gemma2",
-    "gemma3": "families_gated.read_gemma3",
-    "gemma3_text": "families_gated.read_gemma3",
-    "glm4_moe": "families.read_glm4",
-    "glm_moe_dsa": "latent.read_deepseek",
-    "gpt2": "families.read_gpt2",
-    "gpt_bigcode": "families_plain.read_gpt_bigcode",
-    "gpt_neox": "families_plain.read_gpt_neox",
-    "gpt_oss": "families.read_gpt_oss",
-    "gptj": "families_plain.read_gptj",
-    "granitemoe": "families_routed.read_granitemoe",
-    "hunyuan": "families_routed.read_hunyuan",
-    "hunyuan_v1_moe": "families_routed.read_hunyuan",
-    "kimi_k2": "latent.read_deepseek",
-    "kimi_k25": "latent.read_deepseek",
-    "llama": "families.read_llama",
-    "llama4": "families.read_llama4",
-    "llama4_text": "families.read_llama4",
-    "mamba2": "hybrids.read_mamba2",
-    "minicpm3": "latent.read_minicpm3",
-    "minimax_m2": "families.read_minimax",
-    "mistral": "families.read_llama",
-    "mixtral": "families.read_mixtral",
-    "mpt": "families_plain.read_mpt",
-    "nemotron": "families_plain.read_nemotron",
-    "nemotron_h": "hybrids.read_nemotron",
-    "olmo": "families_gated.read_olmo",
-    "olmo2": "families_gated.read_olmo2",
-    "olmoe": "families_routed.read_olmoe",
-    "opt": "families_plain.read_opt",
-    "parametric-moe": "latent.read_parametric",
-    "phi": "families_plain.read_phi",
-    "phi3": "families_gated.read_phi3",
-    "phimoe": "families_routed.read_phimoe",
-    "qwen2": "families.read_qwen2",
-    "qwen2_moe": "families_routed.read_qwen2_moe",
-    "qwen3": "families.read_qwen3",
-    "qwen3_5_moe": "hybrids.read_qwen35",
-    "qwen3_5_moe_text": "hybrids.read_qwen35",
-    "qwen3_moe": "families.read_qwen3_moe",
-    "qwen3_next": "hybrids.read_qwen35",
-    "smollm3": "families_gated.read_smollm3",
-    "stablelm": "families_plain.read_stablelm",
-    "starcoder2": "families_plain.read_starcoder2",
-}
-
+__all__ = ["Architecture", "Attention", "Block", "FeedForward", "Layout", "StateMixer", "architecture", "load_model"]
 
 SIZE = "total_parameters"  # key of a config whose other figures follow from it
 
@@ -121,13 +55,16 @@ def of_size(content: dict[str, Any], size: Callable[[], float] | None) -> dict[s
     return content | {SIZE: wanted} if wanted else content
 
 
-def refusal(kind: str, where: str) -> DataError:
-    """Return the error for a model type without a reader: why it has none, or the nearest that has one."""
+def reader_of(kind: str, where: str) -> Callable[[Config], Layout]:
+    """Return what reads a model type; one without a reader is refused: why it has none, or the nearest that has one."""
+    from tco.models.families import READERS  # the headline's model is read without them
     from tco.models.refused import REASONS
 
+    if kind in READERS:
+        return READERS[kind]
     if kind in REASONS:
-        return DataError(f"{where}: model_type {kind!r} is not read: {REASONS[kind]}")
-    return unknown("model_type", kind, READERS, where)
+        raise DataError(f"{where}: model_type {kind!r} is not read: {REASONS[kind]}")
+    raise unknown("model_type", kind, READERS, where)
 
 
 def architecture(content: dict[str, Any], name: str, where: str) -> Architecture:
@@ -137,14 +74,12 @@ def architecture(content: dict[str, Any], name: str, where: str) -> Architecture
     """
     config = Config(content, where)
     kind = config.text("model_type")
-    if kind not in READERS:
-        raise refusal(kind, where)
+    read = latent.READERS.get(kind) or reader_of(kind, where)
     inner = config
     if config.has("text_config"):
         inner = config.section("text_config")
         inner.content.setdefault("tie_word_embeddings", content.get("tie_word_embeddings"))
-    module, _, reader = READERS[kind].partition(".")
-    made: Layout = getattr(import_module(f"tco.models.{module}"), reader)(inner)
+    made = read(inner)
     return Architecture(
         name,
         made.hidden,

@@ -100,11 +100,17 @@ class Config:
                 raise DataError(f"{self.where}: {self.inside}{key} holds {kind!r}, expected {', '.join(map(str, known))}")
         return list(value[:length])
 
-    def without(self, *keys: str) -> None:
-        """Refuse a config that switches on something no reader knows."""
+    def without(self, *keys: str) -> Config:
+        """Return the config; one that switches on something no reader knows is refused."""
         for key in keys:
             if self.content.get(key):
                 raise self.wrong(key, "nothing here: models with it are not read")
+        return self
+
+    def every_layer(self, key: str) -> Config:
+        """Return the config; one whose experts are not on every layer is refused."""
+        self.whole(key, 1, most=1)
+        return self
 
     def layers(self, key: str = "num_hidden_layers") -> int:
         """Return the number of layers."""

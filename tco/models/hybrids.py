@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tco.models.config import Config, Layout
 from tco.models.layers import Block, FeedForward, StateMixer, gathered
 from tco.models.parts import grouped_query, routed, two_norms
@@ -57,3 +59,10 @@ def read_mamba2(c: Config) -> Layout:
     mixer = StateMixer(heads, head, c.whole("n_groups"), c.whole("state_size"), c.whole("conv_kernel", 4), 1, 3, norm=heads * head, passes=2)
     block = Block(c.layers(), mixer=mixer._replace(conv_bias=c.flag("use_conv_bias", True)), others=hidden)
     return c.layout((block,))._replace(context=c.whole("max_position_embeddings", UNBOUNDED))
+
+
+READERS: dict[str, Callable[[Config], Layout]] = {  # by model_type
+    "mamba2": read_mamba2,
+    "nemotron_h": read_nemotron,
+    **dict.fromkeys(("qwen3_5_moe", "qwen3_5_moe_text", "qwen3_next"), read_qwen35),
+}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tco.models.attention import Attention
 from tco.models.config import Config, Layout
 from tco.models.layers import Block, FeedForward, gathered
@@ -77,3 +79,11 @@ def read_parametric(c: Config) -> Layout:
     if width < WIDTH_STEP:
         raise c.wrong("total_parameters", f"more than the {smallest} weights beside the experts")
     return layout(width)
+
+
+READERS: dict[str, Callable[[Config], Layout]] = {  # by model_type
+    **dict.fromkeys(("deepseek_v2", "deepseek_v3", "deepseek_v32", "glm_moe_dsa", "kimi_k2", "kimi_k25"), read_deepseek),
+    "deepseek_v4": read_deepseek4,
+    "minicpm3": read_minicpm3,
+    "parametric-moe": read_parametric,
+}

@@ -18,12 +18,13 @@ def grouped_query(c: Config, bias: bool = False, head_norm: bool = False) -> Att
     return Attention(heads, groups, width, width, qk_norm=2 * width if head_norm else 0, in_bias=bias, out_bias=bias)
 
 
-def multi_head(c: Config, hidden: int, heads: int, groups: int = 0, in_bias: bool = False, out_bias: bool = False) -> Attention:
-    """Return attention whose heads divide the model's width; without `groups` every head has keys and values of its own."""
-    groups = groups or heads
-    if hidden % heads or heads % groups:
-        raise c.misfit(f"{heads} heads with {groups} of keys and values do not divide a width of {hidden}")
-    return Attention(heads, groups, hidden // heads, hidden // heads, in_bias=in_bias, out_bias=out_bias)
+def multi_head(c: Config, hidden: str = "hidden_size", heads: str = "num_attention_heads", groups: int = 0, bias: bool = False) -> Attention:
+    """Return attention whose heads divide the model's width, by the keys of both; without `groups` every head has keys and values of its own."""
+    width, number = c.whole(hidden), c.whole(heads)
+    groups = groups or number
+    if width % number or number % groups:
+        raise c.misfit(f"{heads}: {number} heads with {groups} of keys and values do not divide a width of {width}")
+    return Attention(number, groups, width // number, width // number, in_bias=bias, out_bias=bias)
 
 
 def dense(c: Config, key: str = "intermediate_size") -> FeedForward:
@@ -47,13 +48,14 @@ def layer_norms(hidden: int, number: int) -> int:
     return 2 * number * hidden
 
 
-def all_heads_norm(attention: Attention) -> Attention:
-    """Return an attention whose queries and keys have a scale for every number of every head."""
-    return attention._replace(qk_norm=(attention.heads + attention.kv_heads) * attention.qk_dim)
+def all_heads_norm(attention: Attention, wanted: bool = True) -> Attention:
+    """Return an attention whose queries and keys have a scale for every number of every head, if that is wanted."""
+    return attention._replace(qk_norm=(attention.heads + attention.kv_heads) * attention.qk_dim) if wanted else attention
 
 
-def one_in(c: Config, layers: int, full: Attention, every: int) -> list[Attention]:
+def one_in(c: Config, full: Attention, every: int) -> list[Attention]:
     """Return the attention of each layer: every so many sees all tokens, the others a window, unless `layer_types` says otherwise."""
+    layers = c.layers()
     kinds = {"sliding_attention": full._replace(window=c.whole("sliding_window")), "full_attention": full}
     default = ["sliding_attention" if (index + 1) % every else "full_attention" for index in range(layers)]
     return [kinds[kind] for kind in c.kinds("layer_types", layers, tuple(kinds), default)]
@@ -61,8 +63,7 @@ def one_in(c: Config, layers: int, full: Attention, every: int) -> list[Attentio
 
 def dense_then_routed(c: Config, attention: Attention) -> tuple[Block, ...]:
     """Return layers as DeepSeek orders them: the first ones dense, the others fine-grained experts with shared ones."""
-    layers, width = c.layers(), c.whole("moe_intermediate_size")
-    c.whole("moe_layer_freq", 1, most=1)
+    layers, width = c.layers(), c.every_layer("moe_layer_freq").whole("moe_intermediate_size")
     first, shared = c.count("first_k_dense_replace", layers), c.count("n_shared_experts", 1000) * width
     balanced = c.text("topk_method", "noaux_tc") == "noaux_tc"  # a bias that balances the experts
     part = routed(c, "moe_intermediate_size", "n_routed_experts", shared)._replace(router_bias=balanced)

@@ -58,9 +58,9 @@ def described(row: Measured) -> dict[str, Any]:
 
 
 def collective_document(
-    system: str, operation: str, ranks: int, library: str, half: float | None, rows: list[Measured], sweep: list[Measured]
+    system: str, operation: str, ranks: int, library: str, by: str, half: float | None, rows: list[Measured], sweep: list[Measured]
 ) -> dict[str, Any]:
-    """Return the content of the JSON document: the algorithms at the size asked for, and the best one at each further size."""
+    """Return the content of the JSON document: the algorithms at the size asked for, `by` whom the best is, and the best at each further size."""
     best = rows[0]
     return {
         "system": system,
@@ -68,6 +68,7 @@ def collective_document(
         "size_bytes": best.size,
         "ranks": ranks,
         "library": library,
+        "algorithm_library": by,
         **described(best),
         **({} if half is None else {"half_rate_bytes": half}),
         "candidates": [described(row) for row in rows],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tco.chain.metrics import kinds_of
 from tco.chain.result import Result
 from tco.outputs.comparison import (
     GROUPS,
@@ -12,7 +13,6 @@ from tco.outputs.comparison import (
     formats_rows,
     is_estimated,
     kinds_in_words,
-    kinds_of,
     practice_words,
     premises,
     title_of,

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS, TRAINING
+from tco.chain.absent import why_absent
+from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS
 from tco.chain.result import Result
 from tco.outputs.document import number
 from tco.outputs.table import significant
@@ -55,13 +56,6 @@ SEVERAL = "several workloads"
 PHASES = ("decode", "prefill", "step")
 
 
-def kinds_of(metric: str) -> frozenset[str]:
-    """Return the kinds of workload a metric may have a value for."""
-    if metric in TRAINING:
-        return frozenset({"training"})
-    return frozenset({"serving", "stated"}) if metric in PERFORMANCE else frozenset({"serving", "training", "stated"})
-
-
 def is_estimated(result: Result, metric: str) -> bool:
     """Say whether a metric rests on an estimate, an assumption or a prior."""
     firm = bool(result.shares) and all(kinds.get("sourced", 1.0) >= 0.9995 for kinds in result.shares.values())
@@ -101,9 +95,9 @@ def premise(result: Result) -> str:
     parts = [
         result.perspective + (f" ({owner})" if owner else ""),
         f"prices of {texts['terms.date']}",
-        f"life {terms['life']:g} years" if "rate" in terms else f"contract of {terms['life']:g} years",
+        *([f"life {terms['life']:g} years" if "rate" in terms else f"contract of {terms['life']:g} years"] if "life" in terms else []),
         *([f"rate {terms['rate'] * 100:g} %"] if "rate" in terms else []),
-        f"utilisation {terms['utilisation'] * 100:g} %",
+        *([f"utilisation {terms['utilisation'] * 100:g} %"] if "utilisation" in terms else []),
         *site_words(result),
     ]
     return " | ".join(parts)
@@ -224,7 +218,8 @@ def validation(result: Result) -> dict[str, Any]:
     """Return how a result stands against measurements, for a JSON document."""
     found = result.standing
     return {
-        "rows": found.rows,
+        "rows": found.validated_rows,
+        "anchored_rows": found.anchored_rows,
         "median_ape": found.median,
         "left_out_ape": found.left_out,
         "path": found.path,
@@ -252,6 +247,8 @@ def comparison_document(
             "shares": result.shares,
             "own_values": sum(given.overlay for given in result.inputs.values()),
             "validated": validation(result),
+            "validated_rows": result.standing.validated_rows,
+            "anchored_rows": result.standing.anchored_rows,
             "bill_dates": bill_dates(result),
             "notes": [*missing_notes(result), *result.notes, *result.ages.notes, result.standing.text],
         }
@@ -299,7 +296,7 @@ def inputs_of(results: Sequence[Result]) -> dict[str, Any]:
 
 CONTEXT = (
     *("date", "site", "terms", "perspective", "workload", "cluster", "model", "engine", "practice", "software", "formats", "plan", "set"),
-    *("hardware_sourced_share", "validated_rows"),
+    *("hardware_sourced_share", "validated_rows", "anchored_rows"),
 )
 
 
@@ -308,7 +305,7 @@ def context_of(result: Result) -> list[Any]:
     asked = asked_of(result) | {"perspective": result.perspective, "plan": plan_words(result.report.plan), "set": in_words(set_of(result))}
     asked["formats"] = in_words(asked["formats"])
     asked["hardware_sourced_share"] = result.shares.get("hardware", {}).get("sourced")
-    asked["validated_rows"] = result.standing.rows
+    asked |= {name: getattr(result.standing, name) for name in ("validated_rows", "anchored_rows")}
     return [asked[name] for name in CONTEXT]
 
 
@@ -328,6 +325,9 @@ def bill_dates(result: Result) -> dict[str, float]:
 
 
 def missing_notes(result: Result) -> list[str]:
-    """Return why metrics are null: those of training for a serving workload, and whatever the plan could not give."""
-    absent = [name for name, value in result.metrics.items() if value is None]
-    return [f"not computed for this workload: {', '.join(absent)}"] if absent else []
+    """Return why metrics are null, those of one reason together."""
+    absent: dict[str, list[str]] = {}
+    for name, value in result.metrics.items():
+        if value is None:
+            absent.setdefault(why_absent(result, name), []).append(name)
+    return [f"not computed: {', '.join(names)}: {why}" for why, names in absent.items()]

@@ -1,4 +1,4 @@
-"""JSON documents: one schema per command, the same bytes for the same input."""
+"""JSON documents: one schema per command, the same bytes for the same input on one machine, the same figures to 1e-9 on any."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import Any
 
 from tco import __version__
 from tco.catalog import Catalogue
+from tco.foundation.streams import CONTROLS
+
+ESCAPES = {one: f"\\u{one:04x}" for one in CONTROLS if one >= 127}  # json itself writes those before as such
 
 
 def document(command: str, catalogue: Catalogue, content: dict[str, Any]) -> dict[str, Any]:
@@ -16,8 +19,8 @@ def document(command: str, catalogue: Catalogue, content: dict[str, Any]) -> dic
 
 
 def to_json(content: dict[str, Any]) -> str:
-    """Return a document as text; a number that is not finite is a defect and raises `ValueError`."""
-    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    """Return a document as text that no terminal obeys; a number that is not finite is a defect and raises `ValueError`."""
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False).translate(ESCAPES) + "\n"
 
 
 def number(value: Any) -> float | int | None:

@@ -8,7 +8,7 @@ from typing import Any
 from tco.chain.metrics import METRICS
 from tco.outputs.table import Table, significant
 from tco.studies.baseline import Drift
-from tco.studies.difference import Cause, Move, Step
+from tco.studies.difference import PROGRAM, Cause, Move, Step
 
 HEADER = ("scenario", "metric", "unit", "old", "new", "change", "worse", "why")
 DIFF_HEADER = ("what", "kind", "path", "old", "new", "change", "unit")
@@ -108,7 +108,14 @@ def step_documents(steps: Sequence[Step]) -> list[dict[str, Any]]:
 
 def cause_document(cause: Cause) -> dict[str, Any]:
     """Return a cause as JSON members."""
-    return {"kind": cause.kind, "path": cause.path, "old": cause.old, "new": cause.new, "unit": cause.unit}
+    return {
+        "cause": "program" if cause.program else "input",
+        "kind": cause.kind,
+        "path": cause.path,
+        "old": cause.old,
+        "new": cause.new,
+        "unit": cause.unit,
+    }
 
 
 def diff_table(a: str, b: str, moved: Sequence[Move], why: Sequence[Cause], metrics: Sequence[str]) -> Table:
@@ -117,7 +124,7 @@ def diff_table(a: str, b: str, moved: Sequence[Move], why: Sequence[Cause], metr
         ("~" if m.old is not None and m.new is not None else sign(m.old), m.metric, f"{mark(m.old)} -> {mark(m.new)}", percent(m.change))
         for m in moved
     ]
-    for kind in ("price", "quantity", "assumption", "formula"):
+    for kind in ("price", "quantity", "assumption", "data", *PROGRAM):
         some = [cause for cause in why if cause.kind == kind]
         if some:
             rows.append(("", kind.upper(), "", ""))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tco.outputs.comparison import premise, premises, validation, workload_words
 from tco.outputs.document import number
-from tco.outputs.ranges import DIGITS, percent
+from tco.outputs.ranges import end_words, percent
 from tco.outputs.table import Table, significant
 from tco.studies.frontier import Frontier, Point
 
@@ -24,8 +24,8 @@ BANDS = (*(f"{metric}_{end}" for metric in BANDED for end in ENDS), MEETS)
 COLUMNS = ("per user", "per chip", "$/M out", "$/M all", "TTFT s", "plan", "bound by")
 WITH_BANDS = ("per user", "per chip", "$/M out", "P10 to P90", "draws", "plan", "bound by")
 DRAWN = (
-    "P10 to P90 of $/M out: every input drawn within its low and high, plan and structure held, the batch solved for the point's tokens/s",
-    "a user; draws: the share that reaches them, of which the range is. Where few do these are the quicker ones, and their cost lies lower.",
+    "P10 to P90 of $/M out: every input drawn within its low and high, the plan {plan}, the batch solved for the point's tokens/s a user;",
+    "draws: the share that reaches them. The others lie beyond P90 as costs without end.",
 )
 PAIRS = ("prefill", "decode", "ratio", "TTFT s", "KV ms", "$/M out", "vs own")
 
@@ -170,14 +170,14 @@ def frontier_table(frontier: Frontier) -> Table:
     ]
     if not frontier.bands:
         return Table(COLUMNS, rows, title_of(frontier), above, below, "rrrrrll")
-    below.append(" ".join(DRAWN))
+    below.append(" ".join(DRAWN).format(plan="of the point held" if frontier.hold else "chosen anew in each"))
     return Table(WITH_BANDS, rows, title_of(frontier), above, below, "rrrrrll")
 
 
 def band_words(band: Band) -> str:
     """Return P10 and P90 of the cost of a point."""
     found = band.ranges[BANDED[0]]
-    return "-" if found is None else f"{significant(found['p10'], DIGITS)} to {significant(found['p90'], DIGITS)}"
+    return "-" if found is None else " to ".join(end_words(BANDED[0], found[end]) for end in ("p10", "p90"))
 
 
 def pair_table(frontiers: Sequence[Frontier]) -> Table:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from tco.foundation.equation import Symbol, expression
+from tco.foundation.equation import Symbol, expression, literal
 from tco.foundation.formula import Formula
 
 SIGNS = {"+": "+", "-": "−", "*": "⋅", "<": "&lt;", "<=": "≤", ">": "&gt;", ">=": "≥"}
 RANK = {"<": 0, "<=": 0, ">": 0, ">=": 0, "+": 1, "-": 1, "*": 2, "neg": 3, "/": 4, "**": 4}  # a fraction needs brackets under a power alone
 TALL = 9  # the rank of what needs no brackets: names, numbers, roots, functions
+NEAR_ONE = {  # what is computed without the difference is read with it
+    "expm1": lambda x: Symbol("-", Symbol("exp", x), 1),
+    "log1p": lambda x: Symbol("log", Symbol("+", 1, x)),
+}
 FENCES = {"ceil": ("⌈", "⌉"), "floor": ("⌊", "⌋")}
 
 
@@ -36,6 +40,8 @@ def _written(value: Any) -> tuple[str, int]:
         return f"<mfrac>{_row(arguments[0])}{_row(arguments[1])}</mfrac>", RANK["/"]
     if operation == "**":
         return f"<msup>{_bracketed(arguments[0], RANK['**'] + 1)}{_row(arguments[1])}</msup>", RANK["**"]
+    if operation in NEAR_ONE:
+        return _written(NEAR_ONE[operation](*arguments))
     if operation == "neg":
         return f"<mrow><mo>−</mo>{_bracketed(arguments[0], RANK['neg'])}</mrow>", RANK["neg"]
     if operation in SIGNS:
@@ -77,7 +83,7 @@ def _bracketed(value: Any, rank: int) -> str:
 
 def _number(value: Any) -> tuple[str, int]:
     """Return a literal, a power of ten written as one; a negative one binds like a difference."""
-    mantissa, _, exponent = f"{value:.12g}".partition("e")
+    mantissa, _, exponent = literal(value).partition("e")
     sign, digits = ("<mo>−</mo>", mantissa[1:]) if mantissa.startswith("-") else ("", mantissa)
     if not exponent:
         return f"{sign}<mn>{digits}</mn>", RANK["neg"] if sign else TALL

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from tco import __version__
-from tco.catalog import Catalogue
 from tco.chain.metrics import METRICS
 from tco.outputs.document import number, to_json
 from tco.outputs.records import TITLES, UNITS, Records
@@ -16,21 +15,21 @@ from tco.outputs.table import to_csv
 DESCRIPTION = "datapackage.json"
 
 
-def package_files(tables: Mapping[str, Records], catalogue: Catalogue) -> dict[str, str]:
+def package_files(tables: Mapping[str, Records], data_hash: str) -> dict[str, str]:
     """Return the files of a data package by name, its description last."""
     kept = {name: table for name, table in tables.items() if table.rows}
     files = {f"{name}.csv": to_csv(table.header, table.rows) for name, table in kept.items()}
-    return files | {DESCRIPTION: to_json(description(kept, catalogue))}
+    return files | {DESCRIPTION: to_json(description(kept, data_hash))}
 
 
-def description(tables: Mapping[str, Records], catalogue: Catalogue) -> dict[str, Any]:
+def description(tables: Mapping[str, Records], data_hash: str) -> dict[str, Any]:
     """Return the description of a data package: a Table Schema for each table, with a unit for each number."""
     return {
         "profile": "tabular-data-package",
         "name": "tco-export",
         "title": "Total cost of ownership",
         "version": __version__,
-        "data_hash": catalogue.hash(),
+        "data_hash": data_hash,
         "resources": [
             {
                 "profile": "tabular-data-resource",

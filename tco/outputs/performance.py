@@ -7,6 +7,7 @@ from typing import Any
 
 from tco.chain.metrics import METRICS
 from tco.chain.result import Result
+from tco.foundation.provenance import making
 from tco.outputs.comparison import plan_words, validation
 from tco.outputs.document import number
 from tco.outputs.structure import structure_document, structure_text
@@ -82,7 +83,8 @@ def performance_tables(result: Result) -> list[Table]:
     above = [f"Plan: {plan_text(result.report.plan)}"] if result.report.plan else []
     above.append(result.standing.text[0].upper() + result.standing.text[1:])
     search = result.report.search
-    below = [f"Chosen among {search['plans']:,} plans, {search['feasible']:,} of which fit, in {search['seconds']:.2f} s."]
+    took = "" if making.get() else f", in {search['seconds']:.2f} s"  # no two makings of an answer take the same
+    below = [f"Chosen among {search['plans']:,} plans, {search['feasible']:,} of which fit{took}."]
     if result.report.runner_up:
         below.append(
             f"Runner-up, {(result.report.margin or 0.0) * 100:.3g} % behind: {plan_text(differing(result.report.plan, result.report.runner_up))}"

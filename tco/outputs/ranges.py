@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tco.chain.metrics import METRICS
+from tco.chain.metrics import METRICS, MORE_IS_BETTER, RATIOS
 from tco.outputs.table import significant
 
 if TYPE_CHECKING:
@@ -23,8 +23,10 @@ def range_rows(found: Sequence[Sureness]) -> list[tuple[str, ...]]:
         cells = [between(one, metric, size) for one in found]
         if any(cell != "-" for cell in cells):
             rows.append((label, *cells))
-    if any(one.drivers for one in found):
-        rows.append(("chance to be better", *(percent(one.probability if one.drivers else None) for one in found)))
+    if any(one.error is not None for one in found):
+        rows.append(("chance to be better", *(chance(one) for one in found)))
+    if any(one.ties for one in found):
+        rows.append(("ties: both miss the target", *(percent(one.ties) for one in found)))
     if any(one.meets is not None for one in found):
         rows.append(("draws on target", *(percent(one.meets) for one in found)))
     return rows
@@ -35,8 +37,21 @@ def between(one: Sureness, metric: str, size: float) -> str:
     some = one.range(metric)
     if some is None or some["p10"] == some["p90"]:
         return "-"
-    low, high = (significant(some[at] / size, DIGITS) for at in ("p10", "p90"))
-    return f"{low} to {high}"
+    return f"{end_words(metric, some['p10'], size)} to {end_words(metric, some['p90'], size)}"
+
+
+def end_words(metric: str, value: float | None, size: float = 1.0) -> str:
+    """Return an end of a range; one among draws that miss the target is none of a rate, and of a cost or of a ratio without end."""
+    if value is not None:
+        return significant(value / size, DIGITS)
+    return "none" if metric in MORE_IS_BETTER - RATIOS else "no end"
+
+
+def chance(one: Sureness) -> str:
+    """Return the chance to be better with its standard error, both in per cent; none of the baseline itself."""
+    if one.error is None:
+        return "-"
+    return f"{percent(one.probability)} ± {one.error * 100:.1f}"
 
 
 def percent(share: float | None) -> str:
@@ -55,15 +70,19 @@ def range_lines(names: Sequence[str], found: Sequence[Sureness]) -> list[str]:
 
 def drawn_words(found: Sequence[Sureness]) -> list[str]:
     """Return how the ranges were found, if there are any."""
-    draws = max((of.draws for of in found), default=0)
-    said = f"Ranges: {draws} draws of every input within its low and high, plan and structure held; ratio and chance count draws that both meet."
-    return [said] if draws else []
+    drawn = [of for of in found if of.draws]
+    if not drawn:
+        return []
+    plan = "the plan of the point held" if drawn[0].hold else "the plan chosen anew in each"
+    lost = "a missed target counts as zero, as a win where only the baseline misses; where both do it is a tie and not counted"
+    return [f"Ranges: {drawn[0].draws} draws of every input within its low and high, {plan}; {lost}. ±: of sampling."]
 
 
 def driver_words(one: Driver) -> str:
     """Return an input with its swing and where it flips the order, in the unit the catalogue writes it in."""
     flips = "does not flip" if one.flips_at is None else f"flips {turn_words(one.flips_at, one.value, one.unit, one.shown)}"
-    return f"{one.path} ({one.swing:+.2f}, {flips})"
+    swing = "decides who meets the target" if one.swing is None else f"{one.swing:+.2f}"
+    return f"{one.path} ({swing}, {flips})"
 
 
 def turn_words(at: float, value: float, unit: str, shown: tuple[float, str] | None) -> str:
@@ -78,6 +97,8 @@ def range_keys(one: Sureness) -> dict[str, Any]:
     return {
         "range": {metric: one.range(metric) for metric in METRICS},
         "probability_better_than_baseline": one.probability,
+        "probability_error": one.error,
+        "ties": one.ties,
         "share_of_draws_that_meet_the_target": one.meets,
         "drivers": [{"path": each.path, "swing": each.swing, "flips_at": each.flips_at, "unit": each.unit} for each in one.drivers],
     }

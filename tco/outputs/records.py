@@ -17,7 +17,8 @@ from tco.outputs.costs import cost_rows
 PURE = "1"  # the unit of a number without one
 ROW_UNIT = "as the column unit says"
 UNITS = {  # of the columns that are numbers and no metrics
-    **{"hardware_sourced_share": PURE, "validated_rows": PURE, "quantity": PURE, "unit_price_usd": "USD", "extended_usd": "USD", "power_w": "W"},
+    **dict.fromkeys(("hardware_sourced_share", "validated_rows", "anchored_rows", "quantity"), PURE),
+    **{"unit_price_usd": "USD", "extended_usd": "USD", "power_w": "W"},
     **{"usd": "USD", "usd_per_chip_hour": "USD/chip/h", "value": ROW_UNIT, "low": ROW_UNIT, "high": ROW_UNIT},
     **{name: metric.unit or PURE for name, metric in METRICS.items()},
 }

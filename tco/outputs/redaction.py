@@ -1,16 +1,19 @@
-"""An answer that keeps a person's own values back: made twice, with them as they are and moved, and only what stands alike in both is shown."""
+"""An answer that keeps a person's own values back: made several times with others in their place, and only what stands alike in all is shown."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tco.foundation.stand_ins import WITHHELD
 from tco.outputs.table import Table
 
-WITHHELD = "withheld"
+SENTENCE = "What was said here rests on your own values, and is withheld."
 NOTE = "what rests on your own values is withheld"
 NAMES = ("id", "path", "scenario", "metric", "part", "name", "ref", "month")  # what tells the entries of a list apart
+FIGURE = re.compile(rf"([(~<>+\-$]*)(?:\d[^\s]*?|{WITHHELD})([),.;:%]*)")  # a word that is a number, with what stands around it
 
 
 def alike(one: Any, other: Any) -> Any:
@@ -34,11 +37,23 @@ def blank(value: Any) -> Any:
 
 
 def alike_text(one: str, other: Any) -> str:
-    """Return a text without the words that differ; one of another count of words is withheld as a whole."""
+    """Return a text without the numbers that differ; one that differs in more is withheld as a whole, as what is left would not read."""
     words, others = one.split(" "), other.split(" ") if isinstance(other, str) else []
     if len(words) != len(others) or len(words) < 2:
         return WITHHELD
-    return " ".join(word if word == its else WITHHELD for word, its in zip(words, others, strict=True))
+    found = []
+    for word, its in zip(words, others, strict=True):
+        figure = FIGURE.fullmatch(word)
+        if word != its and not (figure and FIGURE.fullmatch(its)):
+            return WITHHELD
+        found.append(word if word == its or not figure else WITHHELD + figure[2].replace("%", ""))
+    return " ".join(found)
+
+
+def lines_alike(one: Sequence[str], other: Sequence[str]) -> list[str]:
+    """Return lines without what differs; of those that are withheld as a whole one stands for all."""
+    lines = alike(list(one), list(other))
+    return list(dict.fromkeys(SENTENCE if line == WITHHELD else line for line in lines))
 
 
 def name_of(entry: Any) -> Any:
@@ -76,7 +91,8 @@ def alike_table(one: Table, other: Table) -> Table:
     """Return a table without what differs from its other making."""
     return one._replace(
         rows=[[str(cell) for cell in row] for row in alike_rows(one.rows, other.rows)],
+        columns=alike(list(one.columns), list(other.columns)),
         title=alike(one.title, other.title),
-        above=alike(list(one.above), list(other.above)),
-        below=alike(list(one.below), list(other.below)),
+        above=lines_alike(one.above, other.above),
+        below=lines_alike(one.below, other.below),
     )

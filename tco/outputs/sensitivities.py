@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tco.chain.metrics import METRICS
 from tco.foundation.provenance import SOURCED, Input
 from tco.foundation.units import convert
-from tco.outputs.document import number
 from tco.outputs.ranges import turn_words
 from tco.outputs.table import Table, significant
 from tco.studies.pairs import Pair
@@ -75,7 +76,7 @@ def sensitivity_document(found: Sensitivity) -> dict[str, Any]:
     return {
         "scenario": found.sides[0].scenario.name,
         "metric": found.metric,
-        "metric_value": number(found.centre),
+        "metric_value": found.centre,
         "metric_unit": METRICS[found.metric].unit,
         "baseline": found.sides[1].scenario.name if found.sides[1:] else None,
         "plan": plan_words(found),
@@ -106,7 +107,7 @@ def pair_end(found: Sensitivity, path: str, at: float) -> tuple[str, float, str]
 
 def plan_words(found: Sensitivity) -> str:
     """Say how plans were found."""
-    return "chosen anew" if found.replan else "held"
+    return "held" if found.hold else "chosen anew"
 
 
 def sensitivity_notes(found: Sensitivity) -> list[str]:
@@ -120,28 +121,26 @@ def sensitivity_notes(found: Sensitivity) -> list[str]:
     ]
     if not ends:
         return []
-    if found.replan:
-        return [f"no plan meets the workload's targets with {', '.join(ends)}"]
-    said = f"no batch of the plan meets the workload's targets with {', '.join(ends)}"
-    return [f"{said}: the figure there is that of the last place before (P75, P25 or its value) that does; --replan chooses the plan anew"]
+    return [f"no {'batch of the plan' if found.hold else 'plan'} meets the workload's targets with {', '.join(ends)}"]
 
 
 def sensitivity_table(found: Sensitivity) -> Table:
     """Return the tornado as a table."""
     moving = [one for one in found.swings if one.swing != 0]
-    farthest = max((abs(end - found.centre) for one in moving for end in (one.at_low, one.at_high) if end is not None), default=0.0)
+    centre = np.nan if found.centre is None else found.centre
+    farthest = max((abs(end - centre) for one in moving for end in (one.at_low, one.at_high) if end is not None), default=0.0)
     columns = ["input", "from P5 to P95", "at low", "at high", "low ░ high █", *(["first", "total"] if found.drivers else [])]
     rows = []
     for one in moving[:SHOWN]:
         ends = [end_words(one.at_low, one.meets_low), end_words(one.at_high, one.meets_high)]
-        row = [one.given.path, range_words(one.given), *ends, bar(one, found.centre, farthest)]
+        row = [one.given.path, range_words(one.given), *ends, bar(one, centre, farthest)]
         if found.drivers:
             driver = found.drivers.get(one.given.path)
             row += [share_words(driver.first), share_words(driver.total)] if driver else ["", ""]
         rows.append(row)
     unit = METRICS[found.metric].unit
     title = f"{found.sides[0].centre.title}: what drives {METRICS[found.metric].label}"
-    now = f"{found.metric} = {significant(found.centre, 6)} {unit}".rstrip()
+    now = f"{found.metric} = {significant(found.centre, 6)} {unit}".rstrip() if found.centre is not None else f"{found.metric} misses the target"
     above = [f"{now}; each input alone at its P5 and P95, the plan {plan_words(found)}, its batch solved for the target"]
     return Table(columns, rows, title, above, remarks(found, len(moving)), align="lrrrlrr")
 
@@ -158,8 +157,7 @@ def remarks(found: Sensitivity, moving: int) -> list[str]:
         lines.append(f"Worth finding out, being estimates or assumptions (~): {', '.join(named)}.")
     lines += flip_lines(found)
     if not all(one.meets_low and one.meets_high for one in found.swings if one.swing != 0):
-        last = "" if found.replan else ": the figure is that of the last place before that meets them"
-        lines.append(f"{MISSED} the workload's targets are not met there{last}.")
+        lines.append(f"{MISSED} the workload's targets are not met there.")
     return lines
 
 
@@ -202,7 +200,7 @@ def end_words(value: float | None, meets: bool) -> str:
 def bar(one: Swing, centre: float, farthest: float) -> str:
     """Return the bar of an input: how far either end lies from the middle, to the left if below."""
     marks = [" "] * HALF + ["│"] + [" "] * HALF
-    ends = [(end - centre, mark) for end, mark in ((one.at_low, "░"), (one.at_high, "█")) if end is not None]
+    ends = [(end - centre, mark) for end, mark in ((one.at_low, "░"), (one.at_high, "█")) if end is not None and not np.isnan(centre)]
     for away, mark in sorted(ends, key=lambda end: -abs(end[0])):
         for step in range(1, round(abs(away) / (farthest or 1.0) * HALF) + 1):
             marks[HALF + (step if away > 0 else -step)] = mark

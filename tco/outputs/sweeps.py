@@ -6,13 +6,14 @@ from typing import Any
 
 from tco.outputs.document import number
 from tco.outputs.table import Table, significant
+from tco.studies.sweep.answer import Check
 from tco.studies.sweep.run import Sweep
 from tco.studies.sweep.summary import Span, Summary
 
 SPAN = Span._fields
 
 
-def sweep_document(found: Sweep, said: Summary) -> dict[str, Any]:
+def sweep_document(found: Sweep, said: Summary, answer: list[Check]) -> dict[str, Any]:
     """Return the content of the JSON document."""
     job = found.job
     return {
@@ -24,6 +25,7 @@ def sweep_document(found: Sweep, said: Summary) -> dict[str, Any]:
         "partitions": found.progress.partitions,
         "columns": [{"name": name, "unit": unit} for name, unit in job.columns],
         "spans": [one._asdict() for one in said.spans],
+        "answer": [{**one.figure._asdict(), "today": one.today, "holds": one.holds} for one in answer],
     }
 
 
@@ -43,12 +45,15 @@ def rows(found: Sweep, said: Summary) -> list[list[Any]]:
     ]
 
 
-def sweep_tables(found: Sweep, said: Summary) -> list[Table]:
+def sweep_tables(found: Sweep, said: Summary, answer: list[Check]) -> list[Table]:
     """Return what a person reads."""
     study, progress = found.job.study, found.progress
     above = [str(study.document[word]) for word in ("question", "answer") if word in study.document]
     kept = "" if said.rows == progress.cases else f", {said.rows:,} of them within the constraints"
     below = [f"{progress.cases:,} cases{kept}, {progress.partitions:,} files in {found.folder}; pandas.read_parquet reads the folder."]
+    if answer:
+        below.append(f"{sum(one.holds for one in answer)} of the {len(answer)} figures of the answer are today's.")
+        below += [f"  {one.figure.says!r} is {significant(one.today) or 'none'} today: {one.figure.where}" for one in answer if not one.holds]
     title = str(study.document.get("title", study.name))
     if said.shown is None and not said.spans:
         return [Table((), (), title, above, below)]

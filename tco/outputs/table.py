@@ -8,15 +8,10 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from tco.foundation.streams import plain
+
 FORMULA_STARTS = ("=", "+", "-", "@")  # a spreadsheet would run a text that begins like this
-CONTROLS = dict.fromkeys((*range(32), 127, *range(128, 160), 8232, 8233), " ")  # what would move the cursor, break a row or colour a terminal
-
 GAP = "   "  # between columns
-
-
-def plain(text: str) -> str:
-    """Return a text on one line, without characters that a terminal or a table would obey."""
-    return text if text.isascii() and text.isprintable() else text.translate(CONTROLS)
 
 
 class Table(NamedTuple):
@@ -79,16 +74,21 @@ def laid_out(row: Sequence[str], widths: Sequence[int], table: Table) -> str:
     )
 
 
+def unmarked(text: str) -> str:
+    """Return a text on one line of Markdown in which no tag opens and no link leads anywhere."""
+    return plain(text).replace("<", "&lt;").replace("](", "]\\(")
+
+
 def to_markdown(table: Table) -> str:
     """Return the table as Markdown."""
 
     def line(cells: Sequence[str]) -> str:
-        return "| " + " | ".join(plain(cell).replace("|", "\\|") for cell in cells) + " |"
+        return "| " + " | ".join(unmarked(cell).replace("|", "\\|") for cell in cells) + " |"
 
     rule = ["---" if table.side(position) == "left" else "---:" for position in range(len(table.columns))]
     grid = [line(table.columns), line(rule), *(line(row) for row in table.rows)] if table.columns else []
-    above, below = ("  \n".join(plain(line) for line in lines) for lines in (table.above, table.below))
-    blocks = [f"### {plain(table.title)}" if table.title else "", above, "\n".join(grid), below]
+    above, below = ("  \n".join(unmarked(line) for line in lines) for lines in (table.above, table.below))
+    blocks = [f"### {unmarked(table.title)}" if table.title else "", above, "\n".join(grid), below]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 

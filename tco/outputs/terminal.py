@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from tco.outputs.table import Table, is_heading, plain
+from tco.foundation.streams import plain
+from tco.outputs.table import Table, is_heading
 
 GAP = 2  # blanks between columns
 WHOLE = 13  # characters up to which a number or a range stays on one line

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from tco.chain.metrics import METRICS, RATIOS
+from tco.foundation.arithmetic import mixed
 from tco.outputs.comparison import SHOWN, missing_notes, premises, workload_line
 from tco.outputs.document import number
+from tco.outputs.ranges import end_words
 from tco.outputs.table import Table, significant
-from tco.studies.uncertainty import COST, PERCENTILES, Uncertainty, error_of_share, error_of_spread, share, spread
+from tco.studies.uncertainty import COST, PERCENTILES, Uncertainty, error_of_share, error_of_spread, share, spread, why_endless
 
 FIGURES = (*PERCENTILES, "mean", "sd")
 HEADER = ("metric", "unit", *FIGURES)
@@ -19,9 +21,15 @@ PICTURED = ("perf_per_tco_vs_baseline", COST, "train_usd_per_trillion_tokens", "
 BINS, WIDTH, DIGITS = 16, 40, 3
 
 
-def figures(found: Uncertainty) -> dict[str, dict[str, float] | None]:
-    """Return percentiles, mean and standard deviation of every metric; None of those that have none."""
-    return {name: spread(many) if (many := found.sample.metrics.get(name)) is not None else None for name in METRICS}
+def figures(found: Uncertainty) -> dict[str, dict[str, Any] | None]:
+    """Return percentiles, mean and standard deviation of every metric, with the reason where one has no value; None of those that have none."""
+    return {name: figures_of(name, many) if (many := found.sample.metrics.get(name)) is not None else None for name in METRICS}
+
+
+def figures_of(metric: str, many: Any) -> dict[str, Any] | None:
+    """Return percentiles, mean and standard deviation of a metric's draws."""
+    one = spread(metric, many)
+    return one | {"reason": why_endless(metric, many)} if one is not None and None in one.values() else one
 
 
 def uncertainty_document(found: Uncertainty) -> dict[str, Any]:
@@ -33,16 +41,17 @@ def uncertainty_document(found: Uncertainty) -> dict[str, Any]:
         "baseline": None if found.baseline is None else found.baseline.name,
         "samples": len(sample.meets),
         "seed": found.seed,
-        "replan": found.replan,
+        "replan": not found.hold,
         "metrics": figures(found),
         "point": {name: number(value) for name, value in result.metrics.items()},
         "probability_better_than_baseline": share(sample.better),
         "share_of_draws_that_meet_the_target": share(sample.meets),
         "share_of_draws_in_which_both_meet_it": share(sample.both),
+        "ties": share(sample.ties),
         "monte_carlo_error": {
             "probability_better_than_baseline": error_of_share(sample.better),
             "share_of_draws_that_meet_the_target": error_of_share(sample.meets),
-            "metrics": {name: error_of_spread(many) for name, many in sample.metrics.items()},
+            "metrics": {name: error_of_spread(name, many) for name, many in sample.metrics.items()},
         },
         "drawn": [
             {
@@ -77,10 +86,10 @@ def notes(found: Uncertainty) -> list[str]:
     if found.baseline is None:
         said.append("no baseline is named: --baseline gives the chance to beat it")
     elif found.sample.better is None:
-        said.append(f"{found.baseline.name} and {found.asked.name} have no draw in which both have a cost of tokens to hold against each other")
+        said.append(f"{found.baseline.name} and {found.asked.name} have no draw in which either has a cost of tokens to hold against the other's")
     if found.held:
-        said.append(f"{', '.join(found.held)}: the structure they decide is held; --replan decides it in every draw")
-    return said
+        said.append(f"{', '.join(found.held)}: not drawn, as the structure they decide is held; without --hold it is decided in every draw")
+    return [*said, *mixed(found.made_with)]
 
 
 def uncertainty_tables(found: Uncertainty) -> list[Table]:
@@ -92,14 +101,14 @@ def uncertainty_tables(found: Uncertainty) -> list[Table]:
         if one is None or one["sd"] == 0:
             continue
         point = result.metrics[metric]
-        cells = [None if point is None else point / size, *(one[name] / size for name in PERCENTILES)]
-        rows.append((f"{label}, {unit}" if unit and unit != "x" else label, *(significant(cell, DIGITS) or "-" for cell in cells)))
+        cells = [significant(None if point is None else point / size, DIGITS) or "-"]
+        cells += [end_words(metric, None) if one[name] is None else significant(one[name] / size, DIGITS) for name in PERCENTILES]
+        rows.append((f"{label}, {unit}" if unit and unit != "x" else label, *cells))
     title = f"{result.title}: {len(found.sample.meets):,} draws of {len(found.drawn)} inputs, seed {found.seed}"
     above = [workload_line([result]), *premises([result]), *chances(found)]
     below = [
-        "P5 to P95: percentiles of the draws; those of performance and of its cost count the draws that meet the target.",
-        "A draw moves every input within its low and high (its own P5 and P95); the plan's axes are "
-        + ("chosen in each." if found.replan else "those of the point, its batch is solved in each."),
+        "P5 to P95: percentiles of the draws; one that misses the target lies beyond the worse end, and has a ratio of zero.",
+        f"A draw moves every input within its low and high (its own P5 and P95), the plan is {plan_words(found)}, its batch solved in each.",
     ]
     percentiles = Table(("", "point", *(name.upper() for name in PERCENTILES)), rows, title, above, below)
     return [percentiles, *histograms(found)]
@@ -111,8 +120,14 @@ def chances(found: Uncertainty) -> list[str]:
     said: list[tuple[Any, str]] = [(sample.meets, "of the draws meet the target of the workload")]
     if found.baseline is not None and sample.better is not None:
         said.append((sample.both, f"meet it here and on {found.baseline.name}"))
-        said.append((sample.better, "of these cost less a token here: the chance to be better"))
+        said.append((sample.ties, "meet it on neither: a tie, which counts for none of the two"))
+        said.append((sample.better, "of the others cost less a token here: the chance to be better, a miss counted as lost"))
     return [f"{percent(which)} {words}." for which, words in said]
+
+
+def plan_words(found: Uncertainty) -> str:
+    """Say how plans were found."""
+    return "that of the point, held" if found.hold else "chosen anew in each draw"
 
 
 def percent(which: Any) -> str:
@@ -132,7 +147,7 @@ def histograms(found: Uncertainty) -> list[Table]:
     """Return a histogram of the draws between the first and the last per cent; none of a metric that does not move."""
     metric, label, unit, size = pictured(found)
     many = found.sample.metrics[metric]
-    kept = many[np.isfinite(many)] / size
+    kept = many[np.isfinite(many) & (many > 0)] / size
     if len(kept) < BINS:
         return []
     low, high = np.percentile(kept, [1, 99])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tco.outputs.ranges import DIGITS, percent
+from tco.outputs.ranges import DIGITS, RATIO, end_words, percent
 from tco.outputs.table import significant
 from tco.studies.verdict import Verdict
 
@@ -32,7 +32,7 @@ def sentence(found: Verdict) -> str:
     formats = ", in different formats" if found.formats else ""
     if found.lead is None:
         return f"Best per cost at this workload: {found.best}, {ratio}{formats}; no range was drawn."
-    range_ = f"{significant(found.lead.p10, DIGITS)} to {significant(found.lead.p90, DIGITS)}"
+    range_ = " to ".join(end_words(RATIO, one) for one in (found.lead.p10, found.lead.p90))
     ahead = f"ahead in {percent(found.lead.probability)} of draws"
     if found.close:
         return f"Too close to call at this workload: {found.best} gives {ratio}{formats}, but P10 to P90 is {range_}; it is {ahead}."

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tco.catalog import Catalogue
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.files import data_directory
+from tco.foundation.finite import finite
 
 if TYPE_CHECKING:
     from tco.chain.result import Result
@@ -66,9 +67,12 @@ def evaluate_each(
     A chip alone has no bill, and is refused where the answer is one (`priced`); racks that do not fit their site are unless `refuse` is false.
     Without `workload` no plan is searched: only what the chips cost is asked for. `what_if` replaces inputs with all that was decided held.
     """
+    from tco.catalog.systems import is_bare_chip
     from tco.chain.bills import without_bill
+    from tco.chain.inputs import Inputs, load_scenario
     from tco.chain.result import Result
     from tco.chain.scenario import evaluate
+    from tco.studies.unmoved import unmoved
 
     shared = catalogue_for(None, data)
     asked: list[Asked] = []
@@ -81,11 +85,20 @@ def evaluate_each(
             saved, asks, called = not is_of_today(result, shared), asked_of(result), result.scenario
         else:
             catalogue = catalogue_for(str(name), data) if isfile(name) else shared
-            result = evaluate(name, settings, plan, catalogue=catalogue, variant=variant, refuse=refuse, workload=workload, trace=trace)
+            how: Any = {"catalogue": catalogue, "variant": variant, "refuse": refuse, "workload": workload}
+
+            def ask(asked: Mapping[str, str], structure: Any = None, trace: bool = trace, name: Any = name, how: Any = how) -> Result:
+                return evaluate(name, asked, plan if structure is None else None, structure=structure, trace=trace, **how)
+
+            result = ask(settings)
+            result.notes += unmoved(result, settings, settings, ask)
             if what_if:
+                from tco.studies.holding import holding  # few ask what if
+
                 asks = {**settings, **what_if}
-                result = evaluate(name, asks, structure=result.structure, catalogue=catalogue, refuse=refuse, workload=workload, trace=trace)
-        if priced and result.bill is None:
+                inputs = Inputs(catalogue, load_scenario(catalogue, name), dict(asks), dict(variant or {}), result.structure)
+                result = holding(result, settings, what_if, inputs, ask)
+        if priced and result.bill is None and is_bare_chip(catalogue, result.system):
             raise without_bill(catalogue, result.system)
         asked.append(Asked(called, asks, catalogue, result, saved))
     return asked
@@ -218,16 +231,19 @@ def state_at(name: str | Path | Result, data: Path | None, settings: Mapping[str
     return state_of(result)
 
 
+@finite
 def frontier(
     scenarios: Sequence[str],
     prefill: Sequence[str] = (),
     set: Mapping[str, str] | None = None,  # noqa: A002
     data: Path | None = None,
     ranges: bool = False,
+    hold: bool = False,
 ) -> list[Frontier]:
     """Return what interactivity costs on every system, or on every pair of pools with systems that `prefill`.
 
-    With `ranges` every input is drawn within its range at each point of a system's frontier.
+    With `ranges` every input is drawn within its range at each point of a system's frontier, on the best plan of each draw, or with `hold` on
+    the point's own.
 
     >>> (found,) = frontier(["gb200-nvl72"])
     >>> found.chosen.tokens_per_s_per_user >= 50
@@ -244,5 +260,5 @@ def frontier(
         from tco.studies.bands import add_bands  # draws are not what most ask for
 
         for one in found:
-            add_bands(one)
+            add_bands(one, hold)
     return found

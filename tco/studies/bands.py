@@ -1,21 +1,24 @@
-"""How sure a frontier is: at each of its points every input is drawn within its range, the point's plan held.
+"""How sure a frontier is: at each of its points every input is drawn within its range, and each draw chooses its plan anew.
 
 The draws are those of a comparison, and so is what is asked of them: the interactivity is the point's own, and the batch is solved for it
-in each draw. The band of the plan that a workload chooses is the range `compare` gives it. A draw that does not reach the interactivity
-with a single sequence has no price; it is counted.
+in each draw. The band of the plan that a workload chooses is the range `compare` gives it. A draw in which no plan reaches the
+interactivity lies beyond the worse end of every metric. With `hold` the plan is the point's own in every draw.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.chain.draws import CELLS, Draws, evaluate_draws
-from tco.studies.drawing import DRAWS, SEED, SHOWN
+from tco.chain.draws import CELLS, Draws
+from tco.studies.drawable import Drawable, drawable_of
+from tco.studies.drawing import DRAWS, SEED, range_of
 from tco.studies.frontier import Frontier
-from tco.studies.ranges import Array, Dice, ranges_of, settings_of
-from tco.studies.uncertainty import spread
+from tco.studies.moving import valued
+from tco.studies.ranges import Array, Dice, settings_of
 
 BANDED = ("usd_per_million_output_tokens", "usd_per_million_tokens", "output_tokens_per_s_per_chip", "tokens_per_s_per_facility_mw")
 ASKED = "workload.interactivity"
@@ -25,8 +28,8 @@ AT_ONCE = CELLS // DRAWS  # points
 class Band(NamedTuple):
     """What the draws say of one point."""
 
-    ranges: dict[str, dict[str, float] | None]  # P10, P50 and P90 of each metric, of the draws that reach the interactivity
-    draws: dict[str, Array]  # every draw of each metric; nan where one does not
+    ranges: dict[str, dict[str, Any] | None]  # P10, P50 and P90 of each metric, with the reason where one is none
+    draws: dict[str, Array]  # every draw of each metric; nan where one does not reach the interactivity
 
     @property
     def meets(self) -> Array:
@@ -34,23 +37,28 @@ class Band(NamedTuple):
         return np.isfinite(self.draws[BANDED[0]])
 
 
-def add_bands(frontier: Frontier) -> None:
+def add_bands(frontier: Frontier, hold: bool) -> None:
     """Draw the inputs of a frontier at each of its points, those of both pools one system."""
     if not frontier.points or frontier.held is None:
         return
-    ranges, plan = ranges_of(frontier.decode.result), frontier.held
-    if not ranges:
+    pool, plan, frontier.hold = frontier.decode, frontier.held, hold
+    drawn = drawable_of(pool.scenario, pool.catalogue, pool.settings, pool.result, hold)
+    if not drawn.ranges:
         frontier.unsure = "no input of it has a range"
         return
-    dice = Dice(frontier.decode.catalogue, SEED, 0, DRAWS)
-    drawn = settings_of(ranges, {path: dice.places(one) for path, one in ranges.items()})
-    own = frontier.decode.values[ASKED]
+    dice = Dice(pool.catalogue, SEED, 0, DRAWS)
+    settings = settings_of(drawn.ranges, {path: dice.places(one) for path, one in drawn.ranges.items()})
+    own = pool.values[ASKED]
     asked = np.array([own if point.chosen else point.tokens_per_s_per_user for point in frontier.points])
     for start in range(0, len(asked), AT_ONCE):
         part = slice(start, start + AT_ONCE)
-        held = plan._replace(decode=repeated(plan.decode, part), prefill=repeated(plan.prefill, part))
-        made = evaluated(frontier, held, drawn, asked[part])
-        frontier.bands += bands_in(made, len(asked[part]))
+        if drawn.structure is not None:
+            held = plan._replace(decode=repeated(plan.decode, part), prefill=repeated(plan.prefill, part))
+            drawn = replace(drawn, structure=drawn.structure._replace(plan=held))
+        frontier.bands += bands_in(evaluated(drawn, settings, asked[part]), len(asked[part]))
+    if not hold:  # so few draws are weighed with every plan, as those of a comparison are
+        for place in (place for place, point in enumerate(frontier.points) if point.chosen):
+            (frontier.bands[place],) = bands_in(evaluated(drawn, settings, asked[place : place + 1]), 1)
 
 
 def repeated(plan: Any, part: slice) -> Any:
@@ -58,24 +66,14 @@ def repeated(plan: Any, part: slice) -> Any:
     return plan._make(np.repeat(axis[part], DRAWS) for axis in plan)
 
 
-def evaluated(frontier: Frontier, held: Any, drawn: dict[str, tuple[Array, str]], asked: Array) -> Draws:
+def evaluated(drawn: Drawable, settings: Mapping[str, tuple[Array, str]], asked: Array) -> Draws:
     """Evaluate the draws of some points, one point after the other."""
-    pool = frontier.decode
-    settings = {path: (np.tile(many, len(asked)), unit) for path, (many, unit) in drawn.items()}
-    settings[ASKED] = np.repeat(asked, DRAWS), "token/s"
-    if pool.result.structure is None:
-        raise ValueError("a pool that was not evaluated has no structure")
-    structure = pool.result.structure._replace(plan=held)
-    return evaluate_draws(pool.scenario, {**pool.settings, **settings}, structure=structure, catalogue=pool.catalogue)
+    every = {path: (np.tile(many, len(asked)), unit) for path, (many, unit) in settings.items()}
+    return drawn.evaluated(every | {ASKED: (np.repeat(asked, DRAWS), "token/s")})
 
 
 def bands_in(made: Draws, points: int) -> list[Band]:
     """Return the bands of some points, whose draws stand one after the other."""
-    known = {metric: many for metric in BANDED if (many := made.metrics[metric]) is not None}
-    draws = {metric: np.where(made.meets, many, np.nan).reshape(points, DRAWS) for metric, many in known.items()}
-    found = []
-    for place in range(points):
-        own = {metric: many[place] for metric, many in draws.items()}
-        every = {metric: spread(many) for metric, many in own.items()}
-        found.append(Band({metric: None if one is None else {at: one[at] for at in SHOWN} for metric, one in every.items()}, own))
-    return found
+    draws = {metric: valued(made, metric).reshape(points, DRAWS) for metric in BANDED if made.metrics[metric] is not None}
+    every = [{metric: many[place] for metric, many in draws.items()} for place in range(points)]
+    return [Band({metric: range_of(metric, many) for metric, many in own.items()}, own) for own in every]

@@ -12,7 +12,7 @@ from tco.chain.metrics import AGAINST_BASELINE, METRICS, is_worse, perf_per_tco
 from tco.chain.scenario import usual_baseline
 from tco.foundation.errors import DataError, UsageError, unknown
 from tco.foundation.files import is_there, read_json, write_atomically
-from tco.studies.difference import Move, moves
+from tco.studies.difference import Move, Step, moves
 from tco.studies.limits import ROUNDING, Limit, limit_of
 from tco.studies.state import refuse_broken, state_of
 from tco.studies.waterfall import Point, against, points, steps
@@ -145,9 +145,18 @@ def drifts(old: States, results: Mapping[str, Result], catalogue_of: Callable[[s
             if move.old is not None and move.new is not None:
                 cost, start = AGAINST_BASELINE.get(move.metric), before[name]["metrics"]
                 walked = way(name) if cost is None else against(way(name), way(base), (start, before[base]["metrics"]), cost, move.metric)
-                move = move._replace(steps=steps(walked, start, move.metric))
+                move = move._replace(steps=tuple(rested(step, cost or move.metric, results[name]) for step in steps(walked, start, move.metric)))
             found.append(Drift(name, move, is_worse(move.metric, change_of(move))))
     return found
+
+
+def rested(step: Step, metric: str, result: Result) -> Step:
+    """Return a step without the changed formulas that the metric does not rest on."""
+    if result.origin is None or not any(cause.kind == "formula" for cause in step.causes):
+        return step
+    used = result.origin.used_by(metric)
+    kept = tuple(cause for cause in step.causes if cause.kind != "formula" or cause.new is None or cause.path in used)
+    return step._replace(causes=kept or step.causes)
 
 
 def side_by_side(states: States) -> States:

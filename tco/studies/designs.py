@@ -52,14 +52,15 @@ class Held(NamedTuple):
 
     @property
     def chance(self) -> float | None:
-        """The share of draws in which it is beaten still, of those in which both keep their interactivity; none where nothing was drawn."""
+        """The share of draws in which it is beaten still, of those in which either keeps its interactivity; none where nothing was drawn."""
         if self.by is None or not (self.design.frontier.bands and self.by.frontier.bands):
             return None
         own, theirs = (one.frontier.bands[one.place] for one in (self.design, self.by))
-        if not (both := own.meets & theirs.meets).any():
+        if not (either := own.meets | theirs.meets).any():
             return None
-        leads = [sign_of(axis) * (theirs.draws[axis] - own.draws[axis])[both] for axis in AXES if axis in own.draws]
-        return float((np.minimum.reduce(leads) >= 0).mean())
+        leads = [sign_of(axis) * (theirs.draws[axis] - own.draws[axis]) for axis in AXES if axis in own.draws]
+        beaten = theirs.meets & (~own.meets | (np.minimum.reduce(leads) >= 0))
+        return float(beaten[either].mean())
 
 
 def designs_of(frontiers: Sequence[Frontier]) -> list[Held]:

@@ -10,11 +10,13 @@ from tco.foundation.units import convert
 
 PRICES = ("price", "own_price", "cost", "loss", "electricity_price", "usd_per_mw", "colo_usd_per_kw_month", "staff", "margin")
 
+PROGRAM = ("version", "formula", "fit", "code")
+
 
 class Cause(NamedTuple):
     """One thing that differs: an input, a text, a quantity or a formula."""
 
-    kind: str  # price, quantity, assumption, formula
+    kind: str  # of an input: price, quantity, assumption, data; of the program: version, formula, fit, code
     path: str
     old: Any
     new: Any
@@ -22,11 +24,17 @@ class Cause(NamedTuple):
 
     def words(self) -> str:
         """Return the cause in one line."""
-        if self.kind == "formula" and not self.path:
-            return "formula or model structure: no input differs"
+        if self.kind == "code":
+            return "program changed: code that is no formula, no input differs"
         if self.kind == "formula":
-            return f"formula {self.path} {'is new' if self.old is None else 'is gone' if self.new is None else 'changed'}"
-        return f"{self.kind} {self.path}: {show(self.old)} -> {show(self.new)} {self.unit}".rstrip()
+            return f"program changed: formula {self.path} {'is new' if self.old is None else 'is gone' if self.new is None else 'is another'}"
+        words = f"{self.kind} {self.path}".rstrip() + f": {show(self.old)} -> {show(self.new)} {self.unit}".rstrip()
+        return f"program changed: {words}" if self.program else words
+
+    @property
+    def program(self) -> bool:
+        """Say whether it is the program that differs: its code, or what is fitted with it, and no number that somebody looked up."""
+        return self.kind in PROGRAM
 
 
 class Step(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tco.chain.draws import Draws, evaluate_draws
@@ -14,6 +14,7 @@ from tco.studies.ranges import Array, Dice, Range, ranges_of, settings_of
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
+    from tco.chain.result import Result
     from tco.chain.structure import Structure
 
 
@@ -24,50 +25,64 @@ class Drawable:
     scenario: Scenario
     catalogue: Catalogue
     settings: Mapping[str, str]
-    structure: Structure | None  # of its result, which draws hold unless each decides its own
+    structure: Structure | None  # that draws hold; none: each decides its own
     ranges: dict[str, Range]
+    variant: Mapping[str, str] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """It travels without its catalogue, which is read where it arrives."""
         from tco.studies.sweep.ground import folders_of
 
-        return arrived, (self.scenario, folders_of(self.catalogue), dict(self.settings), self.structure, self.ranges)
+        return arrived, (self.scenario, folders_of(self.catalogue), dict(self.settings), self.structure, self.ranges, dict(self.variant))
 
-    def evaluated(self, settings: Mapping[str, tuple[Array, str]], replan: bool = False) -> Draws:
+    def evaluated(self, settings: Mapping[str, tuple[Array, str]]) -> Draws:
         """Evaluate it for many values of its inputs."""
-        structure = None if replan else self.structure
-        return evaluate_draws(self.scenario, {**self.settings, **settings}, structure=structure, replan=replan, catalogue=self.catalogue)
+        every = {**self.settings, **settings}
+        return evaluate_draws(self.scenario, every, structure=self.structure, catalogue=self.catalogue, variant=self.variant)
 
-    def drawn(self, dice: Dice, replan: bool = False) -> Draws:
+    def drawn(self, dice: Dice) -> Draws:
         """Evaluate it in the draws that some dice give."""
-        return self.evaluated(settings_of(self.ranges, {path: dice.places(one) for path, one in self.ranges.items()}), replan)
+        return self.evaluated(settings_of(self.ranges, {path: dice.places(one) for path, one in self.ranges.items()}))
 
 
 def arrived(
-    scenario: Scenario, folders: tuple[str, ...], settings: dict[str, str], structure: Structure | None, ranges: dict[str, Range]
+    scenario: Scenario,
+    folders: tuple[str, ...],
+    settings: dict[str, str],
+    structure: Structure | None,
+    ranges: dict[str, Range],
+    variant: dict[str, str],
 ) -> Drawable:
     """Return what has travelled, on the data that is found here."""
     from tco.studies.sweep.ground import catalogue_on
 
-    return Drawable(scenario, catalogue_on(folders), settings, structure, ranges)
+    return Drawable(scenario, catalogue_on(folders), settings, structure, ranges, variant)
 
 
-def drawable(asked: Asked) -> Drawable:
-    """Return a scenario ready to be drawn; what has nothing to draw raises `DataError` with the reason."""
-    if (why := why_undrawable(asked)) is not None:
+def drawable(asked: Asked, hold: bool = False) -> Drawable:
+    """Return a scenario ready to be drawn, with `hold` on its own plan; what has nothing to draw raises `DataError` with the reason."""
+    if (why := why_undrawable(asked, hold)) is not None:
         raise DataError(f"{asked.name}: {why}")
-    return Drawable(load_scenario(asked.catalogue, asked.name), asked.catalogue, asked.settings, asked.result.structure, ranges_of(asked.result))
+    return drawable_of(load_scenario(asked.catalogue, asked.name), asked.catalogue, asked.settings, asked.result, hold)
 
 
-def why_undrawable(asked: Asked) -> str | None:
+def drawable_of(
+    scenario: Scenario, catalogue: Catalogue, settings: Mapping[str, str], result: Result, hold: bool, variant: Mapping[str, str] | None = None
+) -> Drawable:
+    """Return a scenario ready to be drawn. What decides structure stays as it is where that is held: a plan is one of so many chips."""
+    ranges = {path: one for path, one in ranges_of(result).items() if not (hold and one.steps)}
+    return Drawable(scenario, catalogue, settings, result.structure if hold else None, ranges, variant or {})
+
+
+def why_undrawable(asked: Asked, hold: bool = False) -> str | None:
     """Say why a scenario cannot be drawn, if so."""
     result = asked.result
     if asked.saved:
         return "it was saved on other data, and has no draws; name its scenario"
     if result.texts["workload.kind"] == "stated":
         return "its rates are stated, not computed: nothing of them is drawn"
-    if result.plan is None:
-        return f"no plan meets the target even at the centre: {result.serving.reason if result.serving else ''}"
-    if result.metrics["tco_usd_per_chip_hour"] is None:
-        return "it does not fit its site"
+    if hold and result.plan is None:
+        return f"no plan meets the target at the centre, so there is none to hold: {result.serving.reason if result.serving else ''}"
+    if result.costless:
+        return f"it {result.costless}"
     return None if ranges_of(result) else "no input of it has a range"

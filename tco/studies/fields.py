@@ -85,8 +85,7 @@ def on_grid(side: Side, metric: str, x: Axis, y: Axis) -> list[list[float | None
     grid = np.array(list(product(y.values, x.values)))
     moved = {axis.path: (grid[:, at], axis.unit) for axis, at in ((x, 1), (y, 0)) if axis.path in side.centre.inputs}
     if moved:
-        found, met = replanned(side, metric, moved)
-        found = np.where(met, found, np.nan)
+        found = replanned(side, metric, moved)
     else:
         value = side.centre.metrics[metric]
         found = np.full(len(grid), np.nan if value is None else float(value))

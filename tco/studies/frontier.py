@@ -93,6 +93,7 @@ class Frontier:
     feasible: int = 0
     reason: str = ""  # why there is no point
     bands: list[Band] = field(default_factory=list)  # how sure each point is, where that was asked for
+    hold: bool = False  # whether that is on the point's own plan
     unsure: str = ""  # why that is not known, though it was asked for
 
     @property

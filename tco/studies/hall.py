@@ -20,8 +20,8 @@ HOURS_PER_MONTH, WATTS_PER_MEGAWATT = 730.0, 1e6
 def hall_of(result: Result) -> dict[str, float | None] | None:
     """Return what a system makes of its site's power; None where its racks do not fit, or nobody states the power.
 
-    The network is a share of the scenario's cluster. A margin needs what an hour or a million tokens fetches (`money.rent`,
-    `money.token_price`), and counts the hours that are available and used.
+    The network is a share of the scenario's cluster. Tokens are those of the hours that are available and used. A margin needs what an hour
+    or a million tokens fetches (`money.rent`, `money.token_price`), and counts the same hours.
     """
     if result.bill is None or not result.lines or SITE_POWER not in result.inputs:
         return None
@@ -41,9 +41,14 @@ def hall_of(result: Result) -> dict[str, float | None] | None:
         "it_power_w": worlds * world,
         "capex_usd": worlds * float(metrics["capex_usd"] or 0),
         "building_usd": None if price is None else worlds * float(price),
-        "output_tokens_per_s": None if rate is None else worlds * chips * rate,
+        "output_tokens_per_s": None if rate is None else worlds * chips * rate * used_share(result),
         "margin_usd_per_mw_year": margin(result, worlds * chips, power),
     }
+
+
+def used_share(result: Result) -> float:
+    """Return the share of the hours in which chips are up and used."""
+    return float(result.metrics["goodput"] or 0) * float(result.inputs["terms.utilisation"].value)
 
 
 def margin(result: Result, chips: float, power: float) -> float | None:
@@ -52,7 +57,7 @@ def margin(result: Result, chips: float, power: float) -> float | None:
     rent, price = (inputs[path].value if path in inputs else 0.0 for path in ("money.rent", "money.token_price"))
     if not rent and not (price and rate):
         return None
-    used = float(result.metrics["goodput"] or 0) * inputs["terms.utilisation"].value
+    used = used_share(result)
     month = float(rent_income(rent, 1.0, used)) + (float(token_income(price, rate, 1.0, used)) if rate else 0.0)
     cost = float(result.metrics["tco_usd_per_chip_hour"] or 0)
     return float(yearly_margin(month / HOURS_PER_MONTH, cost, chips, power)) * WATTS_PER_MEGAWATT

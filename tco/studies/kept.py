@@ -1,4 +1,4 @@
-"""What takes long and never changes, kept in the user's cache folder until the program, its data or its scenarios do."""
+"""What takes long and never changes, kept in the user's cache folder until the program, its data, its scenarios or what computes them do."""
 
 from __future__ import annotations
 
@@ -9,27 +9,38 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from tco.foundation.arithmetic import arithmetic
 from tco.foundation.errors import TcoError
 from tco.foundation.files import data_directory, scenario_directory, write_atomically
 
+UNREAD = ("__pycache__", "measured")  # folders that no answer rests on
+
 
 def kept(name: str, make: Callable[[], Any]) -> Any:
-    """Return what was kept under a name, or make and keep it, as JSON holds it; a folder that cannot be written keeps nothing."""
-    folder = cache_folder()
-    path = folder / f"{sha256(name.encode()).hexdigest()[:16]}-{stamp()}.json"
+    """Return what was kept under a name, or make and keep it, as JSON holds it; a folder that cannot be written keeps nothing.
+
+    A file that is not whole, or that another than this program on this data has written or changed, is made anew.
+    """
+    folder, rests = cache_folder(), f"{name} {stamp()}"
+    path = folder / f"{sha256(name.encode()).hexdigest()[:16]}.json"
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(found, dict) and found.get("sum") == summed(rests, found.get("content")):
+            return found["content"]
+    except (OSError, ValueError, RecursionError):
         pass
     made = json.loads(json.dumps(make(), default=float))
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for old in folder.glob(f"{path.name.partition('-')[0]}-*.json"):
-            old.unlink(missing_ok=True)
-        write_atomically(path, json.dumps(made))
+        write_atomically(path, json.dumps({"sum": summed(rests, made), "content": made}))
     except (OSError, TcoError):
         pass
     return made
+
+
+def summed(rests: str, content: Any) -> str:
+    """Return a sum over what is kept and all it rests on."""
+    return sha256(f"{rests}\n{json.dumps(content, sort_keys=True)}".encode()).hexdigest()
 
 
 def cache_folder() -> Path:
@@ -38,12 +49,14 @@ def cache_folder() -> Path:
 
 
 def stamp() -> str:
-    """Return a short hash of the names, sizes and times of all files an answer rests on: reading them takes as long as the answer."""
-    digest = sha256()
+    """Return a hash of all files an answer rests on, byte by byte, and of what computes: a size and a time say nothing of what is in a file."""
+    digest = sha256(arithmetic().encode())
     for folder in (Path(__file__).resolve().parents[1], data_directory(), scenario_directory()):
-        for place, _, files in sorted(os.walk(folder)):
+        for place, folders, files in os.walk(folder):
+            folders[:] = sorted(one for one in folders if one not in UNREAD)
             for name in sorted(files):
-                if name.endswith((".py", ".csv", ".toml", ".json")):
-                    found = os.stat(os.path.join(place, name))
-                    digest.update(f"{place}/{name} {found.st_size} {found.st_mtime_ns}\n".encode())
-    return digest.hexdigest()[:16]
+                path = os.path.join(place, name)
+                with open(path, "rb") as stream:
+                    content = stream.read()
+                digest.update(f"{os.path.relpath(path, folder)} {len(content)}\n".encode() + content)
+    return digest.hexdigest()

@@ -84,17 +84,20 @@ def tornado_of(one: Asked, asked: Sequence[Asked], baseline: str, data: Path | N
     if one is not base and one.result.metrics[RATIO] is not None:
         return sensitivity(one.name, RATIO, data, one.settings, baseline=base.name)
     metric = next((name for name in COSTS if one.result.metrics[name] is not None), COSTS[-1])
-    return sensitivity(one.name, metric, data, one.settings)
+    found = sensitivity(one.name, metric, data, one.settings)
+    if found.centre is None:  # a tornado stands about a middle
+        found.sides[0].metric(found.sides[0].centre, metric)
+    return found
 
 
 def field_between(
     asked: Sequence[Asked], tornados: Sequence[Sensitivity], data: Path | None, settings: Mapping[str, str], notes: list[str]
 ) -> Field | None:
     """Return who is best wherever two inputs may lie: those that move the closest contest with the baseline most; none where there is no contest."""
-    contests = [one for one in tornados if one.metric == RATIO]
+    contests = [(abs(log(one.centre)), place) for place, one in enumerate(tornados) if one.metric == RATIO and one.centre]
     if not contests:
         return None
-    closest = min(contests, key=lambda one: abs(log(one.centre)))
+    closest = tornados[min(contests)[1]]
     ranges = [one.given for one in closest.swings if one.swing != 0 and not any(decides(side, one.given.path) for side in closest.sides)][:2]
     if len(ranges) < 2:
         return None

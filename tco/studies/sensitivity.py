@@ -1,8 +1,8 @@
 """What drives a metric: every input at both ends of its range (a tornado), what knowing it is worth, what flips the order, and Sobol indices.
 
-The plan's axes and all else that was decided are held, and the batch is solved for the target, as in the draws of `uncertainty` and
-`compare`; where no batch meets it the metric is that of the last place before that does. Or each point is to choose its plan anew: then one
-at which none meets the target has no value. Sobol indices hold the batch too, so that every row of their samples has a value.
+Every point chooses its plan anew, as the draws of `uncertainty` and `compare` do; where none meets the target the metric has no value there.
+Or the plan and all else that was decided are held, and the batch is solved for the target. Sobol indices are of one plan with its batch, so
+that every row of their samples has a value.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ import numpy as np
 from tco.chain.draws import CELLS
 from tco.chain.metrics import AGAINST_BASELINE
 from tco.foundation.errors import DataError, UsageError
+from tco.foundation.finite import finite
 from tco.foundation.provenance import SOURCED, Input
-from tco.studies.drivers import ends_of, flip
+from tco.studies.drivers import flips_of
 from tco.studies.knowing import narrowing
 from tco.studies.pairs import Pair, pairs_that_flip
-from tco.studies.plans import Anew, Held, decides
-from tco.studies.ranges import range_of, ranges_of
+from tco.studies.plans import Moves, decides, ratio_or_own
+from tco.studies.ranges import range_of
 from tco.studies.sides import Array, Side, joined, sides_of
 from tco.studies.sobol import Indices, design, indices
 
@@ -30,19 +31,15 @@ WORTH = 3  # inputs that are named as worth finding out
 
 
 class Swing(NamedTuple):
-    """An input, and the metric at both ends of its range; none where no plan meets the target there."""
+    """An input, and the metric at both ends of its range; none where it has no value or no end there."""
 
     given: Input
     at_low: float | None
     at_high: float | None
-    meets_low: bool  # some batch of the plan, or with plans chosen anew some plan
+    meets_low: bool  # the target
     meets_high: bool
+    swing: float | None  # from the low end to the high one; none where there is a value at one of them only
     flips_at: float | None = None  # where a ratio passes one, nearest to the input's value
-
-    @property
-    def swing(self) -> float | None:
-        """From the low end to the high one."""
-        return None if self.at_low is None or self.at_high is None else self.at_high - self.at_low
 
 
 class Driver(NamedTuple):
@@ -59,8 +56,8 @@ class Sensitivity(NamedTuple):
 
     metric: str
     sides: Sequence[Side]
-    replan: bool
-    centre: float
+    hold: bool
+    centre: float | None  # none where it misses the target
     swings: list[Swing]
     drivers: dict[str, Driver]  # by path; empty where indices were not asked for
     known: dict[str, float]  # by path, the share of the variance over draws that knowing an input takes away; empty where nothing is drawn
@@ -102,6 +99,7 @@ class Sensitivity(NamedTuple):
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
+@finite
 def sensitivity(
     scenario: str,
     metric: str,
@@ -110,7 +108,7 @@ def sensitivity(
     variant: Mapping[str, str] | None = None,
     *,
     baseline: str | None = None,
-    replan: bool = False,
+    hold: bool = False,
     sobol: int | None = None,
     seed: int = 0,
 ) -> Sensitivity:
@@ -120,28 +118,26 @@ def sensitivity(
     >>> found.swings[0].given.path
     'terms.life'
     """
-    if sobol is not None and replan:
-        raise UsageError("Sobol indices hold the plan: ask for them without replanning")
+    if sobol is not None and not hold:
+        raise UsageError("Sobol indices are those of one plan, and a sample of them chooses none: ask for them with the plan held (--hold)")
     read, sides = sides_of(scenario, metric, data, set or {}, variant or {}, baseline)
-    if replan and any(side.centre.plan is None for side in sides):
-        raise DataError(f"{scenario}: no plan to choose anew")
-    centre = float(joined([side.metric(side.centre, read) for side in sides]))
+    if hold:
+        for side in sides:
+            side.metric(side.centre, read)  # says why there is no plan to hold
     ranged = {path: one for side in reversed(sides) for path, one in side.centre.inputs.items() if has_range(one)}
     if not ranged:
         raise DataError(f"{scenario}: none of its inputs has a range")
-    ranges = {path: one for side in reversed(sides) for path, one in ranges_of(side.centre).items()}
-    held = Held(sides, read, ranges, seed)
-    policy = Anew(sides, read, ranges) if replan else held
-    ways = policy.ways()
-    flips: dict[str, float | None] = {}
-    pairs = None
-    if metric in AGAINST_BASELINE:
-        closer = None if replan else lambda path, places: held.together({path: places})
-        flips = {path: flip(ranges[path], way, policy.places(ranges[path]), closer) for path, way in ways.items()}
-        pairs = pairs_that_flip(ranges, ways, policy)
-    swings = sorted((swing_of(given, ways[path], flips.get(path), replan) for path, given in ranged.items()), key=rank)
+    moves = Moves(sides, read, seed, hold)
+    ways = moves.ways()
+    if not any(np.isfinite(way).any() for way in ways.values()):
+        sides[0].metric(sides[0].centre, read)  # says why
+    flips, pairs, ratio = {}, None, metric in AGAINST_BASELINE
+    if ratio:
+        flips, pairs = flips_of(moves.ranges, ways, moves.together), pairs_that_flip(moves.ranges, ways, moves.together)
+    swings = sorted((swing_of(ranged[path], way, ratio, flips.get(path)) for path, way in ways.items()), key=rank)
     drivers = drivers_of(sides, read, swings, sobol, seed) if sobol else {}
-    return Sensitivity(metric, sides, replan, centre, swings, drivers, held.shares(), pairs)
+    centre = ratio_or_own([np.array([np.nan if (value := side.centre.metrics[read]) is None else value]) for side in sides])
+    return Sensitivity(metric, sides, hold, ended(float(centre[0])), swings, drivers, moves.shares(), pairs)
 
 
 def has_range(given: Input) -> bool:
@@ -154,13 +150,20 @@ def rank(one: Swing) -> tuple[float, str]:
     return -np.inf if one.swing is None else -abs(one.swing), one.given.path
 
 
-def swing_of(given: Input, way: Array, flips_at: float | None, anew: bool) -> Swing:
-    """Return the swing of an input from what the metric is at its places; one that is but rounding is none."""
-    meets = [bool(one) for one in np.isfinite(way[[0, -1]])]
-    low, high = (float(one) for one in way[[0, -1]]) if anew else ends_of(way)
-    if abs(high - low) <= ROUNDING * abs(way[len(way) // 2]):
+def swing_of(given: Input, way: Array, ratio: bool, flips_at: float | None) -> Swing:
+    """Return the swing of an input from what the metric is at its low, its value and its high; one that is but rounding is none."""
+    low, centre, high = map(float, way)
+    if low == high or abs(high - low) <= ROUNDING * abs(centre):
         high = low
-    return Swing(given, None if np.isnan(low) else low, None if np.isnan(high) else high, meets[0], meets[1], flips_at)
+    still = low == high or bool(np.isnan(way).all())
+    swing = 0.0 if still else ended(high - low)
+    meets = [not np.isnan(end) and not (ratio and end == 0) for end in (low, high)]
+    return Swing(given, ended(low), ended(high), meets[0], meets[1], swing, flips_at)
+
+
+def ended(value: float) -> float | None:
+    """Return a number; none of what is none, or has no end."""
+    return float(value) if np.isfinite(value) else None
 
 
 # ---------------------------------------------------------------- all together

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from os.path import isfile
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tco.catalog import Catalogue
+from tco.chain.absent import why_absent
 from tco.chain.comparable import apart
 from tco.chain.inputs import HEADLINE_SYSTEM, Scenario, load_scenario
 from tco.chain.metrics import AGAINST_BASELINE, METRICS, perf_per_tco
@@ -18,6 +20,7 @@ from tco.chain.result import Result
 from tco.chain.scenario import evaluate
 from tco.foundation.errors import DataError, unknown
 from tco.studies.asking import catalogue_for
+from tco.studies.unmoved import unmoved
 
 Array = np.ndarray[Any, Any]
 
@@ -40,8 +43,7 @@ class Side:
         """Return a metric of an answer; one without a value raises `DataError`."""
         value = result.metrics[metric]
         if value is None:
-            because = (result.serving.reason if result.serving else "") or "; ".join(result.notes) or "it belongs to another kind of workload"
-            raise DataError(f"{metric} has no value for {self.scenario.name}: {because}")
+            raise DataError(f"{metric} has no value for {self.scenario.name}: {why_absent(result, metric)}")
         return value
 
 
@@ -49,7 +51,9 @@ def side_of(name: str, data: Path | None, settings: Mapping[str, str], variant: 
     """Return a scenario by name, evaluated; settings that another scenario knows may say nothing to it."""
     catalogue = catalogue_for(name if isfile(name) else None, data)
     scenario = load_scenario(catalogue, name)
-    centre = evaluate(scenario, dict(settings), catalogue=catalogue, variant=variant)
+    ask = partial(evaluate, scenario, catalogue=catalogue, variant=variant)
+    centre = ask(dict(settings))
+    centre.notes += unmoved(centre, settings, settings, ask)
     return Side(catalogue, scenario, dict(settings), dict(variant), centre)
 
 

@@ -144,7 +144,10 @@ class Asked:
         except (DataError, ArithmeticError) as error:
             self.missing[value] = str(error)
             return None
-        return apart if math.isfinite(apart) else None
+        if not math.isfinite(apart):
+            self.missing[value] = "it is no finite number there"
+            return None
+        return apart
 
 
 def found(asked: Asked, grid: list[float]) -> Solution:
@@ -193,13 +196,17 @@ def is_number(words: str) -> bool:
 
 def level(words: str, centre: float, metric: str) -> float:
     """Return a target that is a value, in the unit of the metric unless it names another, or a change relative to today's."""
-    if re.fullmatch(r"[+-][\d.eE]+\s*%", words):
-        return centre * (1 + float(words.rstrip("% ")) / 100)
     unit = METRICS[metric].unit
     try:
-        return float(words) if re.fullmatch(r"[-+.\deE]+", words) else parse_quantity(words, unit)
+        if re.fullmatch(r"[+-][-+.\deE]+\s*%", words):
+            target = centre * (1 + float(words.rstrip("% ")) / 100)
+        else:
+            target = float(words) if re.fullmatch(r"[-+.\deE]+", words) else parse_quantity(words, unit)
     except (DataError, ValueError) as error:
         raise DataError(f"--until {metric}={words}: {error}") from None
+    if not math.isfinite(target):
+        raise DataError(f"--until {metric}={words}: expected a finite number")
+    return target
 
 
 def mover(side: Side, path: str, amount: Amount, metric: str, hold: bool) -> Mover:

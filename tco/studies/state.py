@@ -10,6 +10,7 @@ from tco.chain.plans import plain_plan, plan_from
 from tco.chain.result import Result
 from tco.chain.saved import hold, is_number
 from tco.foundation.errors import DataError
+from tco.foundation.provenance import making
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
@@ -35,8 +36,9 @@ def state_of(result: Result, fingerprints: bool = True) -> dict[str, Any]:
     What holds a scenario against another is left out: it is found anew wherever some stand side by side. Fingerprints of the formulas take
     a trace, so who may do without them says so.
     """
-    origin = result.origin
+    origin, own = result.origin, sorted(path for path, given in result.inputs.items() if given.overlay)
     return {
+        **({"own": own} if own else {}),  # the inputs that are a person's own
         "tco_version": origin.version if origin else "",
         "data_hash": origin.data_hash() if origin else "",
         "system": result.system,
@@ -64,6 +66,8 @@ def refuse_broken(state: Any, where: str) -> None:
         raise DataError(f"{where}: {str(state)[:60]!r}, expected a table")
     hold(state, STATE, where)
     plan_from(state["plan"], f"{where}: plan")
+    if making.get() and state.get("own") and "withheld" not in state:
+        raise DataError(f"{where}: was saved with values of your own, and nothing can stand in their place; save it with --redact")
     for path, given in state["inputs"].items():
         if not (isinstance(given, list) and len(given) == 2 and is_number(given[0]) and isinstance(given[1], str)):
             raise DataError(f"{where}: {path} is {str(given)[:60]!r}, expected a number and its unit")

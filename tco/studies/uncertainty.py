@@ -1,7 +1,8 @@
-"""How sure the metrics of a scenario are: every input with a range is drawn, all together, and the chain is evaluated in each draw.
+"""How sure the metrics of a scenario are: every input with a range is drawn, all together, and each draw chooses its plan anew.
 
-Scenarios share the draws of what they share, so that what moves both alike cancels in their ratio. A draw that cannot meet the target
-of its workload serves nobody: it is counted, and has no price.
+Scenarios share the draws of what they share, so that what moves both alike cancels in their ratio. A draw in which no plan meets the target
+serves nobody. It lies beyond the worse end of every metric of the work: a percentile among such draws has no value. Performance per cost
+is zero there, without end where only the baseline misses, and a tie where both do, which is counted apart.
 """
 
 from __future__ import annotations
@@ -15,32 +16,35 @@ import numpy as np
 from tco.chain import metrics as joined
 from tco.chain.comparable import apart
 from tco.chain.draws import CELLS, Draws
-from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS
+from tco.chain.metrics import METRICS, MORE_IS_BETTER, PERFORMANCE, RATIOS
 from tco.foundation.errors import DataError
+from tco.foundation.finite import finite
 from tco.studies.asking import Asked, compared, evaluate_each
 from tco.studies.drawable import Drawable, drawable
-from tco.studies.ranges import Array, Dice, Range
+from tco.studies.ranges import Array, Dice, Range, ranges_of
 
 if TYPE_CHECKING:
-    from tco.studies.sweep.work import Progress
+    from tco.studies.sweep.work import Figures, Progress
 
 PERCENTILES = {"p5": 5.0, "p10": 10.0, "p50": 50.0, "p90": 90.0, "p95": 95.0}
 COST = "usd_per_million_output_tokens"
 SAMPLES, MOST = 10_000, 10_000_000
+FEW = 4  # draws by which one arithmetic is held against another
 BLOCK = CELLS  # draws that are evaluated together, however many there are and whoever makes them
 
 
 class Sample(NamedTuple):
     """The draws of a scenario, and of the baseline it is held against."""
 
-    metrics: dict[str, Array]  # those it has; nan where a draw does not meet the target
+    metrics: dict[str, Array]  # those it has; nan where a draw does not meet the target, of a ratio where neither does
     meets: Array
     both: Array | None = None  # whether the baseline does too; none where there is none, or nothing to compare
+    ties: Array | None = None  # whether neither does
 
     @property
     def better(self) -> Array | None:
-        """Whether it costs less a token than the baseline, in the draws that both meet."""
-        return None if self.both is None or not self.both.any() else self.metrics["perf_per_tco_vs_baseline"][self.both] > 1
+        """Whether it costs less a token than the baseline, in the draws that are no tie."""
+        return None if self.ties is None or self.ties.all() else self.metrics["perf_per_tco_vs_baseline"][~self.ties] > 1
 
 
 class Uncertainty(NamedTuple):
@@ -51,12 +55,9 @@ class Uncertainty(NamedTuple):
     seed: int
     drawn: dict[str, Range]  # the inputs of either
     sample: Sample
-    replan: bool
-
-    @property
-    def held(self) -> list[str]:
-        """Inputs that decide structure: only the figures beside it follow them unless it is decided anew."""
-        return [] if self.replan else [path for path, one in self.drawn.items() if one.steps]
+    made_with: frozenset[str]  # every arithmetic that has made draws
+    hold: bool
+    held: list[str]  # inputs with a range that stay as they are, since the structure they decide is held
 
     def to_frame(self) -> Any:
         """Return every draw of every metric as a pandas data frame."""
@@ -65,12 +66,13 @@ class Uncertainty(NamedTuple):
         return pd.DataFrame(self.sample.metrics | {"meets_the_target": self.sample.meets})
 
 
+@finite
 def uncertainty(
     scenario: str | Path,
     baseline: str | Path | None = None,
     samples: int = SAMPLES,
     seed: int = 0,
-    replan: bool = False,
+    hold: bool = False,
     set: Mapping[str, str] | None = None,  # noqa: A002
     data: Path | None = None,
     *,
@@ -78,13 +80,14 @@ def uncertainty(
     cluster: str | None = None,
     tell: Callable[[Progress], None] | None = None,
 ) -> Uncertainty:
-    """Draw every input with a range, and return what becomes of each metric; with `replan` each draw decides its plan and structure anew.
+    """Draw every input with a range, and return what becomes of each metric on the best plan of each draw; with `hold` on that of the point.
 
     A draw rests on the seed, its number and its block alone: blocks made by so many `workers` of this machine, or by those of a Dask
-    `cluster` (`tcp://host:8786`), are the same to the byte as those made here. `tell` is called after each with how far it is.
+    `cluster` (`tcp://host:8786`), are the same to the byte as those made here where numpy and its instructions are, else to 1e-9. `tell`
+    is called after each with how far it is.
 
     >>> found = uncertainty("gb200-nvl72", samples=200)
-    >>> hour = spread(found.sample.metrics["tco_usd_per_chip_hour"])
+    >>> hour = spread("tco_usd_per_chip_hour", found.sample.metrics["tco_usd_per_chip_hour"])
     >>> hour["p10"] < hour["p50"] < hour["p90"]
     True
     """
@@ -100,11 +103,12 @@ def uncertainty(
         results = compared([one.result for one in asked], asked[-1].result.scenario).results
         asked = [one._replace(result=result) for one, result in zip(asked, results, strict=True)]
     own, other = asked[0], None if baseline is None else asked[-1]
-    sides = {one.name: drawable(one) for one in asked}
+    sides = {one.name: drawable(one, hold) for one in asked}
     alike = None if other is None or apart(own.result, other.result) else sides[other.name]
-    parts = blocks(Lot(sides[own.name], alike, seed, samples, replan), workers, cluster, tell)
+    parts, kinds = blocks(Lot(sides[own.name], alike, seed, samples), workers, cluster, tell)
     ranges = {path: found for one in sides.values() for path, found in one.ranges.items()}
-    return Uncertainty(own, other, seed, dict(sorted(ranges.items())), joint(parts), replan)
+    held = sorted({path for one in asked for path in ranges_of(one.result)} - ranges.keys())
+    return Uncertainty(own, other, seed, dict(sorted(ranges.items())), joint(parts), kinds, hold, held)
 
 
 # ---------------------------------------------------------------- blocks of draws
@@ -115,32 +119,39 @@ class Lot(NamedTuple):
     baseline: Drawable | None
     seed: int
     samples: int
-    replan: bool
+
+    def figures(self) -> Figures:
+        """Return the metrics of the first few draws."""
+        few = self._replace(samples=FEW).block(0)
+        return tuple(float(value) for many in few.metrics.values() for value in np.broadcast_to(many, FEW))
 
     def block(self, number: int) -> Sample:
         """Draw the scenario and its baseline with the same dice."""
         start = number * BLOCK
         dice = Dice(self.own.catalogue, self.seed, start, min(start + BLOCK, self.samples))
-        found = self.own.drawn(dice, self.replan)
-        other = None if self.baseline is None else found if self.baseline is self.own else self.baseline.drawn(dice, self.replan)
+        found = self.own.drawn(dice)
+        other = None if self.baseline is None else found if self.baseline is self.own else self.baseline.drawn(dice)
         return sample_of(found, other)
 
 
-def blocks(lot: Lot, workers: int | None, cluster: str | None, tell: Callable[[Progress], None] | None) -> list[Sample]:
-    """Return the draws of a study block by block, whoever makes them."""
+def blocks(lot: Lot, workers: int | None, cluster: str | None, tell: Callable[[Progress], None] | None) -> tuple[list[Sample], frozenset[str]]:
+    """Return the draws of a study block by block, whoever makes them, and every arithmetic that did."""
     from tco.studies.sweep.ground import folders_of, ground_on
     from tco.studies.sweep.work import Progress, done_by
 
     count = -(-lot.samples // BLOCK)
     catalogues = [one.catalogue for one in (lot.own, lot.baseline) if one is not None]
     found: dict[int, Sample] = {}
+    kinds = set()
     progress = Progress(lot.samples, 0, 0, count, 0)
-    for number, sample in done_by(workers, cluster, lambda: ground_on(tuple(map(folders_of, catalogues))), lot.block, range(count)):
+    folders = tuple(map(folders_of, catalogues))
+    for number, sample, arithmetic in done_by(workers, cluster, lambda: ground_on(folders), lot.figures, lot.block, range(count)):
         found[number] = sample
+        kinds.add(arithmetic)
         progress = progress._replace(made=progress.made + len(sample.meets), finished=progress.finished + 1)
         if tell is not None:
             tell(progress)
-    return [found[number] for number in range(count)]
+    return [found[number] for number in range(count)], frozenset(kinds)
 
 
 def sample_of(own: Draws, baseline: Draws | None) -> Sample:
@@ -153,16 +164,28 @@ def sample_of(own: Draws, baseline: Draws | None) -> Sample:
     mine, theirs = costs(own), None if baseline is None else costs(baseline)
     if baseline is None or mine is None or theirs is None:
         return Sample(found, own.meets)
-    both = own.meets & baseline.meets
     for name, reference, cost in zip(("perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"), theirs, mine, strict=True):
-        found[name] = np.where(both, joined.perf_per_tco(reference, cost), np.nan)
-    return Sample(found, own.meets, both)
+        found[name] = ratios(reference, cost)
+    ties = np.isnan(found["perf_per_tco_vs_baseline"])
+    return Sample(found, own.meets, own.meets & baseline.meets, ties)
+
+
+def ratios(baseline: Array, own: Array) -> Array:
+    """Return the performance per cost over the baseline's in every draw, of costs that are nan where the target is missed.
+
+    It is zero where only the own is missed, without end where only the baseline's is, and nan where both are.
+    """
+    missed, its = np.isnan(own), np.isnan(baseline)
+    return np.where(its, np.where(missed, np.nan, np.inf), np.where(missed, 0.0, joined.perf_per_tco(baseline, own)))
 
 
 def costs(draws: Draws) -> tuple[Array, Array] | None:
-    """Return what a million output tokens cost in every draw, net of rebates and before them; none where there are no tokens."""
+    """Return what a million output tokens cost in every draw, net of rebates and before them, nan where the target is missed; none without tokens."""
     net, gross, hour = (draws.metrics[name] for name in (COST, "tco_gross_usd_per_chip_hour", "tco_usd_per_chip_hour"))
-    return None if net is None or gross is None or hour is None else (net, joined.gross_token_cost(net, gross, hour))
+    if net is None or gross is None or hour is None:
+        return None
+    net = np.where(draws.meets, net, np.nan)
+    return net, joined.gross_token_cost(net, gross, hour)
 
 
 def joint(parts: list[Sample]) -> Sample:
@@ -172,24 +195,52 @@ def joint(parts: list[Sample]) -> Sample:
     names = dict.fromkeys(name for part in parts for name in part.metrics)
     empty = [np.full(len(part.meets), np.nan) for part in parts]
     found = {name: np.concatenate([part.metrics.get(name, nan) for part, nan in zip(parts, empty, strict=True)]) for name in names}
-    both = [part.both for part in parts if part.both is not None]
-    return Sample(found, np.concatenate([part.meets for part in parts]), np.concatenate(both) if both else None)
+    both, ties = ([many for part in parts if (many := getattr(part, name)) is not None] for name in ("both", "ties"))
+    return Sample(found, np.concatenate([part.meets for part in parts]), *(np.concatenate(some) if some else None for some in (both, ties)))
 
 
 # ---------------------------------------------------------------- figures of draws
-def spread(many: Array) -> dict[str, float] | None:
-    """Return percentiles, mean and standard deviation of the draws that have a metric; None where fewer than two have."""
-    kept = many[np.isfinite(many)]
-    if len(kept) < 2:
+def counted(metric: str, many: Array) -> Array:
+    """Return the draws of a metric in which it counts: those of a ratio that are no tie; of all else a draw without it is beyond the worse end."""
+    if metric in RATIOS:
+        return many[~np.isnan(many)]
+    return np.where(np.isfinite(many), many, -np.inf if metric in MORE_IS_BETTER else np.inf)
+
+
+def spread(metric: str, many: Array) -> dict[str, float | None] | None:
+    """Return percentiles, mean and standard deviation of a metric's draws, none of those without an end; None where fewer than two draws have it."""
+    known = counted(metric, many)
+    if np.count_nonzero(np.isfinite(known)) < 2:
         return None
-    at = quantiles(kept, np.array(list(PERCENTILES.values())) / 100)
-    return dict(zip(PERCENTILES, at.tolist(), strict=True)) | {"mean": float(kept.mean()), "sd": float(kept.std(ddof=1))}
+    at = quantiles(known, np.array(list(PERCENTILES.values())) / 100)
+    whole = bool(np.isfinite(known).all())
+    every = [*at.tolist(), *([float(known.mean()), float(known.std(ddof=1))] if whole else [np.nan, np.nan])]
+    return {name: one if np.isfinite(one) else None for name, one in zip((*PERCENTILES, "mean", "sd"), every, strict=True)}
+
+
+def why_endless(metric: str, many: Array) -> str:
+    """Say why a percentile, or the mean, of a metric's draws has no value."""
+    known = counted(metric, many)
+    missed = percent_words(float((~np.isfinite(known)).mean()))
+    if metric in RATIOS:
+        return f"only the baseline misses the target in {missed} of the draws, where the ratio has no end"
+    return f"in {missed} of the draws it has no value, and they lie beyond its worse end" + (
+        ": no plan meets the target" if metric in PERFORMANCE else ""
+    )
+
+
+def percent_words(share: float) -> str:
+    """Return a share in per cent, to two digits."""
+    return f"{share * 100:.2g} %"
 
 
 def quantiles(many: Array, at: Array) -> Array:
     """Return quantiles, between two ranks in proportion; those of numpy read in a library of their own first."""
-    found: Array = np.interp(at * (len(many) - 1), np.arange(len(many)), np.sort(many))
-    return found
+    ranked = np.sort(many)
+    place = at * (len(many) - 1)
+    low, high = ranked[np.floor(place).astype(int)], ranked[np.ceil(place).astype(int)]
+    found = np.interp(place, np.arange(len(many)), np.where(np.isfinite(ranked), ranked, 0.0))
+    return np.asarray(np.where(np.isfinite(low) & np.isfinite(high), found, np.where(np.isfinite(low), high, low)))
 
 
 def share(which: Array | None) -> float | None:
@@ -206,15 +257,18 @@ def error_of_share(which: Array | None) -> float | None:
     return float(np.sqrt(chance * (1 - chance) / count))
 
 
-def error_of_spread(many: Array) -> dict[str, float] | None:
-    """Return the standard errors of the percentiles, and of the mean.
+def error_of_spread(metric: str, many: Array) -> dict[str, float | None] | None:
+    """Return the standard errors of the percentiles, and of the mean; none of those without an end.
 
     Of a percentile: half the distance between those of the draws whose rank lies one standard deviation, sqrt(q (1 - q) / n), on either side.
     """
-    kept = many[np.isfinite(many)]
-    if len(kept) < 2:
+    known = counted(metric, many)
+    if np.count_nonzero(np.isfinite(known)) < 2:
         return None
     at = np.array(list(PERCENTILES.values())) / 100
-    wide = np.sqrt(at * (1 - at) / len(kept))
-    low, high = (quantiles(kept, (at + side * wide).clip(0, 1)) for side in (-1, 1))
-    return dict(zip(PERCENTILES, ((high - low) / 2).tolist(), strict=True)) | {"mean": float(kept.std(ddof=1) / np.sqrt(len(kept)))}
+    wide = np.sqrt(at * (1 - at) / len(known))
+    low, high = (quantiles(known, (at + side * wide).clip(0, 1)) for side in (-1, 1))
+    ended = np.isfinite(low) & np.isfinite(high)
+    half = np.where(ended, np.where(ended, high, 0.0) - np.where(ended, low, 0.0), np.nan) / 2
+    mean = float(known.std(ddof=1) / np.sqrt(len(known))) if np.isfinite(known).all() else np.nan
+    return {name: one if np.isfinite(one) else None for name, one in zip((*PERCENTILES, "mean"), [*half.tolist(), mean], strict=True)}

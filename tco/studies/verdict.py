@@ -29,7 +29,7 @@ class Verdict(NamedTuple):
     @property
     def close(self) -> bool | None:
         """Whether the range reaches down to one, so that either may be the better; None where there is no range."""
-        return None if self.lead is None else self.lead.p10 <= 1
+        return None if self.lead is None else self.lead.p10 is not None and self.lead.p10 <= 1
 
 
 def verdict_of(results: Sequence[Result], baseline: str, found: Sequence[Sureness] = ()) -> Verdict:
@@ -38,7 +38,7 @@ def verdict_of(results: Sequence[Result], baseline: str, found: Sequence[Surenes
     metric = next((name for name in PRICED if any(result.metrics[name] is not None for result in (reference, *results))), None)
     if metric is None:
         return Verdict(unrated={result.scenario: why_unrated(result) for result in results})
-    unrated = {result.scenario: why for result in results if (why := apart(result, reference) or unpriced(result, metric))}
+    unrated = {result.scenario: why for result in results if (why := result.costless or apart(result, reference) or unpriced(result, metric))}
     rated = sorted((result for result in results if result.scenario not in unrated), key=lambda result: float(result.metrics[metric]))
     if not rated:
         return Verdict(metric, unrated=unrated)
@@ -60,8 +60,8 @@ def unpriced(result: Result, metric: str) -> str | None:
 
 def why_unrated(result: Result) -> str:
     """Say why nothing is known of what the work costs a scenario."""
-    if result.metrics["tco_usd_per_chip_hour"] is None:
-        return "does not fit its site"
+    if result.costless:
+        return result.costless
     if result.serving is not None and result.plan is None and result.serving.reason:
         return f"no plan: {result.serving.reason}"
     return "states no rate of this work"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.chain.metrics import perf_per_tco
 from tco.foundation.errors import TcoError
-from tco.studies.difference import Cause, Step, differs, formula_causes, input_causes, quantity_causes
+from tco.studies.difference import Cause, Step, differs, formula_causes, in_unit, input_causes, quantity_causes
 from tco.studies.state import Again, again
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 ROUNDING = 1e-11  # of the digits that files keep
 PROGRAM, INPUT, TEXT, SYSTEM = range(4)  # the order in which things change
-STRUCTURE = Cause("formula", "", None, None, "")  # what neither a fingerprint nor a quantity names
+FIT = "tco-calibration"  # the source of what is fitted
+CODE = Cause("code", "", None, None, "")  # what neither a fingerprint nor a quantity names
 
 Metrics = Mapping[str, float]
 
@@ -54,7 +55,7 @@ def changes(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> I
             continue  # gone, or an input of the other system
         kept[cause.path] = text_of(new["inputs"][cause.path])
         made = tried(old, kept, catalogue, None if cause.old is None or cause.path in last.rests_on else last)
-        yield Point((INPUT, cause.path), (cause,), made.metrics if made else {})
+        yield Point((INPUT, cause.path), (fitted(cause, catalogue),), made.metrics if made else {})
         last = made or last
     for path, text in new["texts"].items():
         if old["texts"].get(path) != text:
@@ -77,13 +78,27 @@ def text_of(given: Sequence[Any]) -> str:
     return f"{value!r} {unit}".strip()
 
 
+def fitted(cause: Cause, catalogue: Catalogue) -> Cause:
+    """Return the change of an input as one of the program's fit, where the new value is that of the calibration."""
+    group, family, name = (*cause.path.split("."), "", "", "")[:3]
+    if group != "performance" or (family, name) not in catalogue.calibration_rows:
+        return cause
+    fit = catalogue.practice(family, name)
+    if fit.source != FIT:
+        return cause  # a vendor's number, or a prior
+    set_by_user = fit.overlay or differs(cause.new, in_unit(fit.shown or (fit.value, fit.unit), cause.unit), ROUNDING)
+    return cause if set_by_user else cause._replace(kind="fit")
+
+
 def program_causes(old: dict[str, Any], new: dict[str, Any], today: dict[str, float]) -> tuple[Cause, ...]:
-    """Return what changed though no input did: formulas by name, and quantities of the tree."""
+    """Return what changed though no input did: version and formulas by name, quantities of the tree, or what no input reads of the data."""
     tree = quantity_causes(old["quantities"], today)
     formulas = formula_causes(old.get("formulas") or {}, new.get("formulas") or {}, alone=False)
     if not formulas and not tree and old["system"] == new["system"]:
         formulas = formula_causes(old.get("formulas") or {}, new.get("formulas") or {}, alone=True)
-    return (*formulas, *tree) or (STRUCTURE,)
+    pairs = (("version", "tco_version"), *([("data", "data_hash")] if not tree and not formulas else []))
+    hashes = [Cause(kind, "", old[key], new[key], "") for kind, key in pairs if old[key] != new[key]]
+    return (*hashes, *formulas, *tree) or (CODE,)
 
 
 def last_causes(old: dict[str, Any], new: dict[str, Any], whole: bool) -> tuple[Cause, ...]:
@@ -95,7 +110,7 @@ def last_causes(old: dict[str, Any], new: dict[str, Any], whole: bool) -> tuple[
     before, after = old["variant"], new["variant"]
     found = [Cause("assumption", f"variant {key}", before.get(key), after.get(key), "") for key in sorted(before.keys() | after.keys())]
     found = [cause for cause in found if cause.old != cause.new] or quantity_causes(old["quantities"], new["quantities"])
-    return tuple(found) or (STRUCTURE,)
+    return tuple(found) or (CODE,)
 
 
 def steps(way: Sequence[Point], start: Metrics, metric: str) -> tuple[Step, ...]:

@@ -32,13 +32,12 @@ def drawn(result):
 
 
 @pytest.mark.benchmark(timer=time.process_time)
-@pytest.mark.parametrize(("replan", "least"), [(False, 50e3), (True, 5e3)], ids=["held", "chosen"])
+@pytest.mark.parametrize(("hold", "least"), [(True, 50e3), (False, 5e3)], ids=["held", "chosen"])
 @pytest.mark.parametrize("name", HEADLINE)
-def test_draws_of_the_whole_chain(name, replan, least, benchmark, catalogue):
+def test_draws_of_the_whole_chain(name, hold, least, benchmark, catalogue):
     """125,000 draws a second on a plan that is held, and 5,000 on one that is chosen in each, are the marks of a machine at rest."""
     result = evaluate(name, catalogue=catalogue)
-    held = {"replan": True} if replan else {"structure": result.structure}
-    benchmark.pedantic(evaluate_draws, (name, drawn(result)), {**held, "catalogue": catalogue}, rounds=3)
+    benchmark.pedantic(evaluate_draws, (name, drawn(result)), {"hold": hold, "catalogue": catalogue}, rounds=3)
     rate = DRAWS / benchmark.stats.stats.min
     benchmark.extra_info["draws_per_second"] = round(rate)
     assert rate >= least

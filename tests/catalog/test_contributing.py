@@ -13,7 +13,7 @@ from tco.chain.inputs import system_inputs
 from tco.fabric.scopes import fabric_scopes
 from tco.foundation.files import data_directory
 from tco.foundation.values import as_number
-from tests.cli import tco
+from tests.cli import document, tco
 
 PAGE = Path(__file__).parents[2] / "CONTRIBUTING.md"
 
@@ -85,3 +85,12 @@ def test_the_page_speaks_of_the_files_there_are():
     assert len(paths) >= 5
     files = [path.replace("KIND", kind) for path in paths for kind in ("kernels", "collectives", "training", "inference")]
     assert [path for path in files if not (root / path).exists()] == []
+
+
+def test_the_example_of_a_claim(own):
+    """The row has the columns of the ledger, replaces the claim of its id, and gets the verdict it expects."""
+    (row,) = blocks("Add a claim")
+    header = (data_directory() / "claims" / "ledger.csv").read_text(encoding="utf-8").splitlines()[0]
+    own.write("claims/ledger.csv", f"{header}\n{row}")
+    (claim,) = [one for one in document("claims", "--data", own.folder)["claims"] if one["id"] == "C042"]
+    assert (claim["computed"], claim["verdict"], claim["expected"]) == (pytest.approx(36 * 4 * 4.9), "holds", "holds")

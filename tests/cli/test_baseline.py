@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tco import __version__
 from tests.cli import HEADLINE, document, tco
 
 DEARER = ("--set", "site.electricity_price=0.0862 USD/kWh")
@@ -63,7 +64,84 @@ def test_a_document_keeps_its_keys():
         assert sum(step["difference"] for step in one["steps"]) == pytest.approx(one["new"] - one["old"], rel=1e-12)
         assert one["change"] == pytest.approx(one["new"] / one["old"] - 1)
         ((cause,),) = (step["causes"] for step in one["steps"])
-        assert cause == {"kind": "price", "path": "site.electricity_price", "old": 0.0861, "new": 0.0862, "unit": "USD/kWh"}
+        assert cause == {"cause": "input", "kind": "price", "path": "site.electricity_price", "old": 0.0861, "new": 0.0862, "unit": "USD/kWh"}
+
+
+@pytest.fixture
+def earlier(kept):
+    """Keeps the baseline as an earlier program would have kept it: a change of its states, and of each metric that is named by a factor."""
+    path = kept / "reports" / "baselines" / "main.json"
+    text = path.read_text()
+
+    def write(change, **factors):
+        content = json.loads(text)
+        for state in content["scenarios"].values():
+            change(state)
+            for metric, factor in factors.items():
+                state["metrics"][metric] *= factor
+        path.write_text(json.dumps(content))
+
+    yield write
+    path.write_text(text)
+
+
+def causes_of(metric):
+    """The causes of one metric's drift in the first scenario: of the program or an input, of what kind, and which."""
+    drift = document("baseline", "check", "main", "--metric", metric, code=1)["drift"][0]
+    words = tco("baseline", "check", "main", "--metric", metric).stdout
+    assert all(one in words for one in drift["why"])
+    return [(cause["cause"], cause["kind"], cause["path"]) for step in drift["steps"] for cause in step["causes"]], drift["why"]
+
+
+def test_another_version_of_the_program_is_told_from_data(earlier):
+    earlier(lambda state: state.update(tco_version="0.0.9"), usd_per_million_tokens=1.01)
+    version = __version__
+    assert causes_of("usd_per_million_tokens") == ([("program", "version", "")], [f"program changed: version: 0.0.9 -> {version}"])
+
+
+def test_other_code_of_the_same_version_is_told_from_data(earlier):
+    earlier(lambda state: None, capex_usd=1.01)
+    assert causes_of("capex_usd") == ([("program", "code", "")], ["program changed: code that is no formula, no input differs"])
+
+
+def test_data_that_no_input_reads_is_data(earlier):
+    earlier(lambda state: state.update(data_hash="0123456789abcdef"), capex_usd=1.01)
+    causes, (why,) = causes_of("capex_usd")
+    assert causes == [("input", "data", "")]
+    assert why.startswith("data: 0123456789abcdef -> ")
+
+
+def test_a_changed_formula_is_named_where_the_metric_rests_on_it(earlier):
+    changed = {"usd_per_million": "0123456789ab", "building_price": "0123456789ab"}
+    earlier(lambda state: state["formulas"].update(changed), usd_per_million_tokens=1.01, tco_usd_per_chip_hour=1.01)
+    token, _ = causes_of("usd_per_million_tokens")
+    assert token == [("program", "formula", "building_price"), ("program", "formula", "usd_per_million")]
+    hour, why = causes_of("tco_usd_per_chip_hour")
+    assert hour == [("program", "formula", "building_price")]
+    assert why == ["program changed: formula building_price is another"]
+
+
+def test_a_fit_is_told_from_what_somebody_looked_up_or_set(earlier):
+    path, old = "performance.nvidia.stream_efficiency", []
+
+    def other(state):
+        if path in state["inputs"]:
+            old.append(state["inputs"][path][0])
+            state["inputs"][path] = [0.5, "ratio"]
+
+    earlier(other, usd_per_million_tokens=1.01)
+    causes, why = causes_of("usd_per_million_tokens")
+    assert ("program", "fit", path) in causes
+    assert f"program changed: fit {path}: 0.5 -> {old[0]:g} ratio" in why
+    drift = document("baseline", "check", "main", "--set", f"{path}=0.7", *ONE, code=1)["drift"][0]
+    assert ("input", "assumption", path) in [(one["cause"], one["kind"], one["path"]) for step in drift["steps"] for one in step["causes"]]
+
+
+def test_cost_is_guarded_alone():
+    slower = ("--set", "performance.nvidia.stream_efficiency=0.5")
+    assert tco("baseline", "check", "main", *slower).exit_code == 1
+    assert tco("baseline", "check", "main", *slower, "--metric", "tco_usd_per_chip_hour").exit_code == 0
+    assert tco("baseline", "check", "main", *DEARER, "--metric", "tco_usd_per_chip_hour").exit_code == 1
 
 
 @pytest.mark.parametrize(

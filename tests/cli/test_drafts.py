@@ -41,6 +41,18 @@ def test_what_is_copied_is_marked_as_ones_own_and_assumed():
     assert 'acme-x1 = "nvidia"' in Path("data/performance/families.toml").read_text()
 
 
+def test_a_price_of_ones_own_is_never_another_at_a_later_date():
+    done = tco("parts", "new", "acme-x1", "--like", "b200-sxm")
+    assert "left out, so that what you write holds on: price of 2027-01 (32496 USD)" in done.stderr
+    tco("systems", "new", "acme-rack", "--like", "b200-hgx8")
+    for name in ("systems/acme-rack.toml", "parts/acme-x1.csv"):
+        path = Path("data") / name
+        path.write_text(path.read_text().replace("b200-sxm", "acme-x1").replace("price,30000,USD,25000,37000", "price,18000,USD,18000,18000"))
+    for date in ("2025-12", "2027-02"):
+        (price,) = document("inputs", "acme-rack", "acme-x1.price", "--set", f"terms.date={date}")["inputs"]
+        assert price["value"] == 18000
+
+
 def test_own_values_are_marked_wherever_they_stand():
     tco("parts", "new", "acme-x1", "--like", "b200-sxm")
     Path("data/parts/price.csv").write_text(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+
 import pytest
 
 from tests.cli import document, tco
@@ -58,3 +60,93 @@ def test_what_is_priced_at_another_date_is_cheapest_for_itself(tmp_path):
     for frontier in document("frontier", "gb200-nvl72", str(later))["frontiers"]:
         assert all(point["cheapest"] for point in frontier["points"])
     assert not all(point["cheapest"] for point in document("frontier", "gb200-nvl72", "h200-hgx8")["frontiers"][1]["points"])
+
+
+# ---------------------------------------------------------------- what has no price beside what has
+@pytest.mark.parametrize(
+    ("systems", "perspective", "missing", "why"),
+    [
+        (("gb300-nvl72", "gb200-nvl72"), "renter", "gb300-nvl72", "parts.gb300-gpu.rent is missing in "),
+        (("gb200-nvl72", "trn3-nl72x2"), "neocloud", "trn3-nl72x2", "terms.perspective=neocloud pays selling-price, trn3-nl72x2 is built by Amazon"),
+        (("trn2-nl16", "gb200-nvl72"), "on-premises", "trn2-nl16", "terms.perspective=on-premises pays selling-price"),
+    ],
+)
+def test_what_cannot_be_priced_keeps_its_place(systems, perspective, missing, why):
+    asked = ("--set", f"terms.perspective={perspective}", "--no-range")
+    rows = {row["scenario"]: row for row in document("compare", *systems, *asked)["rows"]}
+    assert tuple(rows) == systems
+    gone, other = rows[missing], next(row for name, row in rows.items() if name != missing)
+    alone = document("price", other["scenario"], *asked[:2])["metrics"]
+    assert other["metrics"]["tco_usd_per_chip_hour"] == alone["tco_usd_per_chip_hour"]
+    assert any(note.startswith(f"cannot be priced: {why}") for note in gone["notes"])
+    assert {value for name, value in gone["metrics"].items() if "usd" in name or "tco" in name} == {None}
+    assert gone["metrics"]["output_tokens_per_s_per_chip"] == document("perf", missing)["metrics"]["output_tokens_per_s_per_chip"]
+    table = tco("compare", *systems, *asked)
+    assert table.exit_code == 0
+    assert f"{missing} is not rated: cannot be priced" in table.stdout
+    refused = tco("price", missing, *asked[:2])
+    assert refused.exit_code == 3
+    assert why in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("scenario", "metric", "why"),
+    [
+        ("trn3-nl72x2", "perf_per_tco_vs_baseline", "it is held against the cost of a baseline, and there is none"),
+        ("trn3-nl72x2", "step_s", "it is of a workload that trains, this one serves"),
+        ("llama-3.1-405b-training-gb200-nvl72", "ttft_s", "this one trains"),
+        ("trn1-16", "usd_per_million_output_tokens", "the quickest plan that fits gives "),
+        ("h200-hgx8", "embodied_co2e_g_per_chip_hour", "nothing states the gas of making its chip"),
+        ("a100-hgx8", "usd_per_peak_fp8_pflop_hour", "its chip does not compute FP8"),
+    ],
+)
+def test_a_metric_without_a_value_has_a_reason_of_its_own(scenario, metric, why):
+    done = tco("explain", scenario, metric)
+    assert done.exit_code == 3
+    assert f"{metric} has no value for {scenario}: " in done.stderr
+    assert why in done.stderr
+    (row,) = document("compare", scenario, "--no-range")["rows"]
+    absent = {metric: note for note in row["notes"] if note.startswith("not computed: ") for metric in note.split(": ")[1].split(", ")}
+    assert absent.keys() == {name for name, value in row["metrics"].items() if value is None}
+    assert metric not in absent or why in absent[metric]
+
+
+def test_rows_of_a_chip_are_told_from_those_of_its_relatives():
+    rows = {row["scenario"]: row for row in document("compare", "gb200-nvl72", "mi450x-ualoe72", "trn1-16", "--no-range")["rows"]}
+    for name, row in rows.items():
+        own, others = row["validated_rows"], row["anchored_rows"]
+        assert (row["validated"]["rows"], row["validated"]["anchored_rows"]) == (own, others)
+        assert (own > 0) == row["validated"]["text"].startswith("validated on ")
+        assert (others > 0) == ("; anchored on " in row["validated"]["text"]), name
+    assert rows["gb200-nvl72"]["validated_rows"] > rows["gb200-nvl72"]["anchored_rows"] == 0
+    assert rows["mi450x-ualoe72"]["anchored_rows"] > rows["mi450x-ualoe72"]["validated_rows"] == 0
+    table = list(csv.DictReader(tco("compare", *rows, "--no-range", "--format", "csv").stdout.splitlines()))
+    assert [(float(line["validated_rows"]), float(line["anchored_rows"])) for line in table] == [
+        (row["validated_rows"], row["anchored_rows"]) for row in rows.values()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("collective", "h100-hgx8", "--ranks", "99999999999999999999"), "the cluster has 16,384 chips (cluster.chips); expected 2 to 16384"),
+        (("price", "trn3-nl72x2", "--set", "cluster.chips=1"), "cluster.chips is 1, but one world of trn3-nl72x2 has 144 chips; expected as many"),
+        (("price", "gb200-nvl72", "--set", "cluster.chips=71"), "one world of gb200-nvl72 has 72 chips"),
+    ],
+)
+def test_what_no_cluster_holds_is_refused(words, message):
+    done = tco(*words)
+    assert (done.exit_code, done.stdout) == (3, "")
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "library", "by"),
+    [((), "nccl+deepep", "NCCL"), (("--op", "dispatch"), "nccl+deepep", "DeepEP"), (("--library", "tensorrt-llm"), "tensorrt-llm", "TensorRT-LLM")],
+)
+def test_a_collective_says_which_library_it_took(words, library, by):
+    found, shown = document("collective", "h100-hgx8", *words), tco("collective", "h100-hgx8", *words).stdout
+    assert found["library"] == library
+    assert found["algorithm_library"] in library.split("+")
+    (line,) = (line for line in shown.splitlines() if line.startswith("library: "))
+    assert by in line

@@ -7,13 +7,12 @@ import shlex
 from pathlib import Path
 
 import pytest
-import typer
 
-from tco.cli import app
 from tco.cli.examples import EXAMPLES, SHELVES, examples
 from tco.cli.help import UNDER
 from tests.cli import tco
 from tests.cli.test_help import ALL
+from tests.cli.test_help import ROOT as TREE
 
 ROOT = Path(__file__).parents[2]
 LINES = sorted({line for words in ALL for line in examples(" ".join(words))})
@@ -54,7 +53,7 @@ def test_no_example_is_of_a_command_that_is_gone():
 @pytest.mark.parametrize("line", LINES)
 def test_the_command_line_is_right(line):
     words = shlex.split(line)[1:]
-    group, context = typer.main.get_command(app), None
+    group, context = TREE, None
     while hasattr(group, "commands"):
         context = group.make_context("tco", words[:1], parent=context, resilient_parsing=True)
         group, words = group.get_command(context, words[0]), words[1:]

@@ -41,10 +41,10 @@ def test_all_forms_agree_with_compare(folder):
     expected = {row["scenario"]: row["metrics"] for row in document("compare", *PAIR, "--set", "site.pue=1.2")["rows"]}
     as_json = {row["scenario"]: row["metrics"] for row in json.loads((folder / "a.json").read_text(encoding="utf-8"))["rows"]}
     assert as_json == expected
-    frames = {  # Python's own reading of numbers is right to the last digit
-        "csv": pd.read_csv(folder / "a.csv", engine="python"),
+    frames = {
+        "csv": pd.read_csv(folder / "a.csv", float_precision="round_trip"),
         "parquet": pd.read_parquet(folder / "a.parquet"),
-        "package": pd.read_csv(folder / "package/scenarios.csv", engine="python"),
+        "package": pd.read_csv(folder / "package/scenarios.csv", float_precision="round_trip"),
     }
     for frame in frames.values():
         for _, row in frame.iterrows():

@@ -34,7 +34,7 @@ def test_help(words, file_regression):
 
 @pytest.mark.parametrize("words", ALL, ids=["-".join(words) or "tco" for words in ALL])
 def test_every_command_says_what_it_does(words):
-    command = typer.main.get_command(app)
+    command = ROOT
     for word in words:
         command = command.commands[word]
     assert len(command.help or "") >= 10

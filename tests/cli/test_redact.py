@@ -8,6 +8,8 @@ import re
 import numpy as np
 import pytest
 
+from tco.catalog import load_catalogue
+from tco.chain.scenario import evaluate
 from tests.cli import document, tco
 
 PRICE, TDP, RATE, NOTE = 12345.67, 987.654, 0.0876543, "SECRETNOTE of our own"
@@ -196,6 +198,20 @@ def test_what_drives_a_metric_is_told_alike_whatever_the_own_value_is(own):
         for name, value in row.items():
             its = other[path][name]  # a swing of what only adds to the price is the same but for its last digit, which may hold it back
             assert None in (value, its) or value == (pytest.approx(its, rel=1e-9) if isinstance(value, float) else its), (path, name)
-    assert "parts.trn3.tdp" not in one
-    assert {value for name, value in one["withheld"].items() if name in ("value", "low", "high", "metric_low", "metric_high", "swing")} == {None}
+    assert {value for name, value in one["parts.trn3.tdp"].items() if name in ("value", "low", "high", "metric_low", "metric_high", "swing")} == {
+        None
+    }
     assert one["site.electricity_price"]["low"] is not None
+
+
+def test_what_was_saved_with_own_values_is_not_opened(folder, tmp_path, monkeypatch):
+    """A file holds them as they were: nothing can stand in their place."""
+    monkeypatch.chdir(tmp_path)
+    evaluate("trn3-nl72x2", catalogue=load_catalogue(folder)).save(tmp_path / "one.json")
+    assert tco("baseline", "save", "main", "trn3-nl72x2", "--data", folder).exit_code == 0
+    assert tco("price", "trn3-nl72x2", "--data", folder, "--format", "json", "--output", "state.json").exit_code == 0
+    for command in (("compare", "one.json", "gb200-nvl72"), ("baseline", "check", "main"), ("diff", "state.json", "trn3-nl72x2")):
+        done = tco(*command, "--data", folder, "--redact")
+        assert (done.exit_code, done.stdout) == (2, ""), command
+        assert "was saved with values of your own" in done.stderr
+        assert "12345" not in done.stderr

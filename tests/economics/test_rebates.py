@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tco.catalog.rows import COLUMNS
+from tco.chain.bills import bill_of_system
 from tco.chain.scenario import evaluate
 from tco.economics.rebates import (
     black_scholes_call,
@@ -158,10 +159,12 @@ def test_two_agreements_of_one_supplier_at_once_are_refused(catalogue):
     assert in_force_for([one, one._replace(id="again")], "Google", "2025-12") == []
 
 
-def test_a_rebate_above_what_is_paid_is_flagged(catalogue):
-    early = evaluate("trn3-nl72x2", {"rebates.credo-2021.vested": "0"}, catalogue=catalogue)
-    assert any(note.startswith("rebates.credo-2021: ") and "USD come back of" in note for note in early.notes)
-    assert not any("USD come back of" in note for note in result("trn3-nl72x2").notes)
+@pytest.mark.parametrize(("path", "value"), [("rebates.credo-2021.vested", "0"), ("rebates.astera-2022.reference_price", "21 USD/share")])
+def test_a_rebate_above_what_is_paid_is_refused(catalogue, path, value):
+    words = rf"^{path.rpartition('.')[0]}: .* USD come back of .* paid for the parts it covers, expected no more: .*{path} "
+    for ask in (evaluate, lambda name, settings, catalogue: bill_of_system(catalogue, name, settings, {})):
+        with pytest.raises(DataError, match=words):
+            ask("trn3-nl72x2", {path: value}, catalogue=catalogue)
 
 
 def test_share_prices_range_as_far_as_their_volatility_takes_them_until_they_vest(catalogue):

@@ -8,6 +8,7 @@ import shutil
 import signal
 import tempfile
 import traceback
+import warnings
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import chdir
@@ -36,7 +37,8 @@ class TooLong(BaseException):
 
 
 def bounded() -> None:
-    """Hold a worker to its memory."""
+    """Hold a worker to its memory, and to warnings being faults."""
+    warnings.simplefilter("error")
     resource.setrlimit(resource.RLIMIT_AS, (ROOM, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tco.catalog.systems import System, load_system
 from tco.chain.inputs import system_inputs
-from tco.fabric.scopes import fabric_scopes, torus_of, whole_racks
+from tco.fabric.scopes import Scope, fabric_scopes, from_the_lanes, torus_of, whole_racks
 from tco.fabric.slices import Slice, slice_of
 from tco.fabric.topology import LARGEST_GRAPH, Node, build
 from tco.foundation.values import as_number
@@ -175,7 +175,10 @@ def made(kind: str, chips: int, racks: float = 1, **fabric) -> System:
     return System("made", "Made", "x", "", "", "", "", racks, {}, {}, {"kind": kind, **fabric}, {}, (), {}, "made.toml", {}, [], {"x": chips})
 
 
-VALUES = {"parts.x.lane_bandwidth": 1.0, "parts.x.scale_up_bandwidth": 1.0}
+def scopes_of(system: System) -> list[Scope]:
+    """The scopes of a fabric whose lanes carry one byte a second each, or whose chips send one."""
+    plain = {"parts.x.lane_bandwidth": 1.0, "parts.x.scale_up_bandwidth": 1.0}
+    return fabric_scopes(system, plain | {path: rule(plain.__getitem__) for path, rule in from_the_lanes(system).items()})
 
 
 @st.composite
@@ -188,7 +191,7 @@ def tori(draw, most: int = 64) -> System:
 @settings(max_examples=60)
 @given(tori())
 def test_any_torus(system):
-    graph, (_, world) = build(system), fabric_scopes(system, VALUES)
+    graph, (_, world) = build(system), scopes_of(system)
     mean, worst = graph.hops()
     assert world.hops_mean == pytest.approx(mean, rel=1e-12, abs=1e-12)
     assert world.hops_worst == worst
@@ -200,7 +203,7 @@ def test_any_torus(system):
 @settings(max_examples=12)
 @given(tori(most=16))
 def test_any_small_torus_with_a_flow_for_every_source(system):
-    _, world = fabric_scopes(system, VALUES)
+    _, world = scopes_of(system)
     assert world.all_to_all == pytest.approx(all_to_all(build(system)), rel=1e-7)
 
 
@@ -208,7 +211,7 @@ def test_any_small_torus_with_a_flow_for_every_source(system):
 def test_no_half_of_a_torus_is_cut_off_more_cheaply(dims):
     """Over every way to halve the chips, one dimension being even."""
     system = made("torus", math.prod(dims), dims=dims, lanes=dict.fromkeys("xyzw", 1))
-    graph, (_, world) = build(system), fabric_scopes(system, VALUES)
+    graph, (_, world) = build(system), scopes_of(system)
     cuts = (between(graph, set(half).__contains__) for half in itertools.combinations(graph.chips, len(graph.chips) // 2))
     even = [size for size in dims if size % 2 == 0]
     assert world.bisection == min(cuts) or max(even) < max(dims)
@@ -228,7 +231,7 @@ def two_levels(draw) -> System:
 @given(two_levels())
 def test_any_two_level_fabric(system):
     """Whichever lanes are scarce: those of trays, planes or between racks."""
-    for scope in fabric_scopes(system, VALUES):
+    for scope in scopes_of(system):
         graph = build(system, scope.scope)
         mean, worst = graph.hops()
         assert scope.hops_mean == pytest.approx(mean, rel=1e-12)
@@ -240,7 +243,7 @@ def test_any_two_level_fabric(system):
 @given(st.integers(2, 20), st.fractions(min_value="1/20", max_value=2, max_denominator=20))
 def test_any_two_stars(in_rack, share):
     system = made("two-star", 2 * in_rack, 2, cross_share=float(share))
-    for scope in fabric_scopes(system, VALUES):
+    for scope in scopes_of(system):
         graph = build(system, scope.scope)
         mean, worst = graph.hops()
         assert scope.hops_mean == pytest.approx(mean, rel=1e-12)
@@ -296,11 +299,11 @@ def lanes_of(system: System) -> list[str]:
 @settings(max_examples=60)
 @given(st.one_of(tori(), two_levels()), st.data())
 def test_more_lanes_never_lower_a_rate(system, data):
-    before = fabric_scopes(system, VALUES)[-1]
+    before = scopes_of(system)[-1]
     name = data.draw(st.sampled_from(lanes_of(system)))
     more = {**system.fabric["lanes"], name: system.fabric["lanes"][name] + data.draw(st.integers(1, 64))}
     wider = replace(system, fabric={**system.fabric, "lanes": more})
-    after = fabric_scopes(wider, VALUES)[-1]
+    after = scopes_of(wider)[-1]
     for rate in ("all_to_all", "bisection"):
         assert getattr(after, rate) >= getattr(before, rate)
 

@@ -48,12 +48,34 @@ def cells(content: bytes, sheet: str) -> dict[str, tuple[str | None, str | float
     return found
 
 
+def looks(content: bytes, sheet: str) -> dict[str, tuple[bool, str | None]]:
+    """Return of every cell of a sheet whether it is bold, and to which side it is set."""
+    book = zipfile.ZipFile(io.BytesIO(content))
+    styles = ElementTree.fromstring(book.read("xl/styles.xml"))
+    bold = [font.find(f"{MAIN}b") is not None for font in styles.find(f"{MAIN}fonts")]
+    sides = [(one.find(f"{MAIN}alignment"), bold[int(one.get("fontId"))]) for one in styles.find(f"{MAIN}cellXfs")]
+    made = [(strong, None if side is None else side.get("horizontal")) for side, strong in sides]
+    return {one.get("r"): made[int(one.get("s", "0"))] for one in ElementTree.fromstring(book.read(sheet_files(book)[sheet])).iter(f"{MAIN}c")}
+
+
+def at(address: str) -> tuple[int, str]:
+    """Return row and column of an address."""
+    column, row = re.fullmatch(r"([A-Z]+)(\d+)", address).groups()
+    return int(row), column
+
+
+def by_rows(content: bytes, sheet: str) -> dict[int, dict[str, str | float | None]]:
+    """Return the values of a sheet by row and column."""
+    found: dict[int, dict[str, str | float | None]] = {}
+    for address, (_, value) in cells(content, sheet).items():
+        row, column = at(address)
+        found.setdefault(row, {})[column] = value
+    return found
+
+
 def table(content: bytes, sheet: str, head: str) -> dict[str, dict[str, str | float | None]]:
     """Return the rows of a table by their first cell, each by the heads of its columns; the table begins where its first head stands in column A."""
-    by_row: dict[int, dict[str, str | float | None]] = {}
-    for address, (_, value) in cells(content, sheet).items():
-        column, row = re.fullmatch(r"([A-Z]+)(\d+)", address).groups()
-        by_row.setdefault(int(row), {})[column] = value
+    by_row = by_rows(content, sheet)
     top = next(row for row, values in by_row.items() if values.get("A") == head)
     heads = by_row[top]
     return {
@@ -100,6 +122,7 @@ FUNCTIONS = {
     "MAX": lambda *of: np.max(np.hstack(of)),
     "MIN": lambda *of: np.min(np.hstack(of)),
     "SUM": lambda *of: np.sum(np.hstack(of)),
+    "ABS": np.abs,
     "SQRT": np.sqrt,
     "EXP": np.exp,
     "LN": np.log,

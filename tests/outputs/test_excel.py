@@ -8,7 +8,7 @@ import pytest
 
 from tco.foundation.equation import Symbol
 from tco.outputs.workbook.excel import DEEPEST, LONGEST, call, printed, template
-from tests.registry import FORMULAS, ROWS
+from tests.registry import ROWS, each_formula
 
 a, b, c = (Symbol("name", name) for name in "abc")
 
@@ -45,7 +45,7 @@ def test_every_formula_computes_the_same_in_a_spreadsheet():
         assert float(value) == pytest.approx(float(found.function(**row.inputs)), rel=1e-9, abs=1e-290), row.id
 
 
-@pytest.mark.parametrize("found", FORMULAS, ids=[found.name for found in FORMULAS])
+@each_formula
 def test_a_formula_stays_within_the_limits(found):
     longest = call(found, dict.fromkeys(found.parameters, "performance_trainium_gemm_efficiency_bf16"))
     depth = deepest = 0

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from xml.etree import ElementTree
 
+import mpmath
 import pytest
 
 from tco.foundation.equation import Symbol
 from tco.outputs import mathematics
 from tco.outputs.mathematics import mathml
-from tests.registry import FORMULAS, IDS, ROWS
+from tests.registry import FORMULAS, each_row
 
 OPERATORS = {
     "+": "+",
@@ -62,17 +62,23 @@ def spelled(element):
             return "".join(inside)
 
 
-KNOWN = {"sqrt": math.sqrt, "log": math.log, "log2": math.log2, "ceil": math.ceil, "floor": math.floor, "max": max, "min": min, "e": math.e}
-KNOWN["phi"] = lambda x: math.erfc(-x / math.sqrt(2)) / 2
+EXACT = mpmath.mp.clone()
+EXACT.dps = 400  # as a difference of numbers next to each other is read from the page
+KNOWN = {name: getattr(EXACT, name) for name in ("sqrt", "log", "ceil", "floor", "e")}
+KNOWN |= {
+    "log2": lambda x: EXACT.log(x, 2),
+    "phi": EXACT.ncdf,
+    **{one.__name__: lambda *values, one=one: one(map(EXACT.mpf, values)) for one in (max, min)},
+}
 
 
-@pytest.mark.parametrize("row", ROWS, ids=IDS)
+@each_row
 def test_an_equation_reads_back_as_its_formula(row):
     left, right = spelled(ElementTree.fromstring(mathml(row.formula).replace("<mo>=</mo>", "<mo>,</mo>", 1))).split(",", 1)
     assert left == f"v_{row.formula.name}"
-    names = {f"v_{name}": value for name, value in row.inputs.items()}
+    names = {f"v_{name}": EXACT.mpf(value) for name, value in row.inputs.items()}
     found = eval(right, {**KNOWN, **names})
-    assert found == pytest.approx(row.formula.function(**row.inputs), rel=1e-9, abs=1e-300)
+    assert float(found) == pytest.approx(row.formula.function(**row.inputs), rel=1e-9, abs=1e-300)
 
 
 def test_every_formula_is_an_element():

@@ -129,3 +129,13 @@ def test_a_character_that_a_terminal_or_a_table_obeys_is_a_blank(character):
     assert len(to_markdown(table).splitlines()) == len(to_markdown(Table(("part",), [("x",)], "x", ["x"], ["x"], "l")).splitlines())
     assert csv_cell(text).startswith("'") or not csv_cell(text).lstrip().startswith("=")
     assert first not in csv_cell(text)
+
+
+def test_a_text_of_ones_own_marks_up_nothing_and_turns_no_line():
+    """A tag, a link and the control that turns the direction of what follows."""
+    table = Table(("part",), [("<script>x</script>\u202e",)], "<b>mine</b> [a](javascript:b)", ["\u2066up"])
+    found = to_markdown(table)
+    assert "### &lt;b>mine&lt;/b> [a]\\(javascript:b)" in found
+    assert not set(found) & set("\u202e\u2066")
+    assert "<script" not in found
+    assert not set(to_text(table, 80)) & set("\u202e\u2066")

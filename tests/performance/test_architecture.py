@@ -8,12 +8,13 @@ import pytest
 
 from tco.foundation.errors import DataError
 from tco.models.architecture import load_model
+from tests.registry import over
 from tests.shipped import CATALOGUE
 
 TABLE = Path(__file__).parents[1] / "golden" / "models.csv"
 # `weights` are counted tensor by tensor from the same config by another library's model code (Hugging Face Transformers 5.23).
 ROWS = list(csv.DictReader(TABLE.read_text(encoding="utf-8").splitlines()))
-each_row = pytest.mark.parametrize("row", ROWS, ids=[row["model"] for row in ROWS])
+each_row = over({row["model"]: row for row in ROWS})
 SCALE = {"M": 10**6, "B": 10**9, "T": 10**12}
 
 

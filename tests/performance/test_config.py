@@ -5,7 +5,8 @@ import json
 import pytest
 
 from tco.foundation.errors import DataError
-from tco.models.architecture import READERS, load_model
+from tco.models.architecture import load_model
+from tco.models.families import READERS
 from tests.shipped import CATALOGUE
 
 LLAMA = json.loads(CATALOGUE.models["llama-3-8b"].read_text(encoding="utf-8"))

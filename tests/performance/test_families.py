@@ -7,7 +7,8 @@ import json
 import pytest
 
 from tco.foundation.errors import DataError
-from tco.models.architecture import READERS, architecture
+from tco.models.architecture import architecture
+from tco.models.families import READERS
 from tests.performance.published_models import ACTIVE, PUBLISHED
 from tests.shipped import CATALOGUE
 

@@ -9,6 +9,7 @@ import pytest
 from tco.chain.scenario import evaluate
 from tco.foundation.errors import DataError
 from tests.chain import result
+from tests.cli import document
 from tests.shipped import CATALOGUE
 
 NAME = "gb200-nvl72"
@@ -132,3 +133,8 @@ def test_every_headline_rack_decodes_the_large_model(system):
 def test_what_nothing_can_serve_is_refused(settings, message):
     with pytest.raises(DataError, match=message):
         served(**settings)
+
+
+def test_ways_to_divide_that_are_given_say_how_many_chips_an_engine_has():
+    found = document("perf", "gb200-nvl72", "--plan", "tp=2,dp=4")["plan"]
+    assert (found["tp"], found["dp"], found["decode"]["chips"]) == (2, 4, 8)

@@ -98,14 +98,17 @@ def test_states_keep_twelve_digits():
 def test_a_changed_formula_is_named_beside_what_else_differs():
     before, after = state_of(again(NAME)), state_of(again(NAME, site__electricity_price="0.3 USD/kWh"))
     after["formulas"]["used_chip_hour"] = "another"
-    assert [cause.words() for cause in causes(before, after) if cause.kind == "formula"] == ["formula used_chip_hour changed"]
+    assert [cause.words() for cause in causes(before, after) if cause.kind == "formula"] == ["program changed: formula used_chip_hour is another"]
     assert [cause.path for cause in causes(before, after)] == ["site.electricity_price", "used_chip_hour"]
 
 
 def test_formulas_of_one_side_count_where_nothing_else_differs():
     before, after = state_of(again(NAME)), state_of(again(NAME))
     after["formulas"]["split_hour"] = after["formulas"].pop("used_chip_hour")
-    assert [cause.words() for cause in causes(before, after)] == ["formula split_hour is new", "formula used_chip_hour is gone"]
+    assert [cause.words() for cause in causes(before, after)] == [
+        "program changed: formula split_hour is new",
+        "program changed: formula used_chip_hour is gone",
+    ]
     after["inputs"] = {}
     assert {cause.kind for cause in causes(before, after)}.isdisjoint({"formula"})
 

@@ -46,7 +46,7 @@ def test_a_margin_is_income_less_cost(catalogue):
     expected = (income - result.metrics["tco_usd_per_chip_hour"]) * hall["chips"] * 8760 / 20
     assert hall["margin_usd_per_mw_year"] == pytest.approx(expected, rel=1e-9)
     assert filled(catalogue)[1]["margin_usd_per_mw_year"] is None
-    assert hall["output_tokens_per_s"] == pytest.approx(700 * hall["chips"])
+    assert hall["output_tokens_per_s"] == pytest.approx(700 * hall["chips"] * used)
 
 
 def test_nobody_states_the_power(catalogue):

@@ -16,13 +16,13 @@ from tco.foundation.errors import DataError, UsageError
 from tco.foundation.provenance import Input
 from tco.outputs.sensitivities import GROUPS, HEADER, sensitivity_document, sensitivity_rows, sensitivity_table
 from tco.studies.asking import HEADLINE, evaluate_each
-from tco.studies.beliefs import P75, P95
+from tco.studies.beliefs import P95
 from tco.studies.drawable import drawable
-from tco.studies.drivers import CENTRE, places_of
+from tco.studies.drivers import CENTRE
 from tco.studies.knowing import first_order, narrowing
 from tco.studies.moving import valued
 from tco.studies.pairs import pairs_that_flip
-from tco.studies.ranges import Dice, Range, range_of, settings_of
+from tco.studies.ranges import Dice, Range, settings_of
 from tco.studies.sensitivity import sensitivity, spread
 from tco.studies.sureness import sureness_of
 from tests.cli import document
@@ -31,7 +31,7 @@ from tests.shipped import CATALOGUE
 
 TRN3, GB200, MI450X, A100 = "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72", "train-gpt3-175b-a100x64"
 TOKEN, HOUR, RATIO = "usd_per_million_output_tokens", "tco_usd_per_chip_hour", "perf_per_tco_vs_baseline"
-PLACES = np.array([-P95, -P75, 0, P75, P95])  # of an input about a median
+PLACES = np.array([-P95, 0, P95])  # of an input about a median
 
 
 def tco_lines(*arguments):
@@ -55,20 +55,15 @@ def test_every_end_is_that_of_the_input_set_alone(name, metric):
     assert found.centre == pytest.approx(base.metrics[metric], rel=1e-12)
     for one in [*found.swings[:8], *found.swings[40:43], *(one for one in found.swings if one.given.path.startswith("cluster."))]:
         given = one.given
-        if given.path in ("cluster.chips", "cluster.oversubscription"):
-            each = [tco.evaluate(name, {given.path: (end, given.unit)}, base.plan, catalogue=CATALOGUE) for end in (given.low, given.high)]
-            assert (one.at_low, one.at_high) == pytest.approx(tuple(alone.metrics[metric] for alone in each), rel=1e-12), given.path
-            continue
-        many = solved(name, given.path, range_of(given).at(places_of(range_of(given))), metric)
-        known = many[np.isfinite(many)]  # an end that misses the target is the last place before it that does not
-        assert (one.at_low, one.at_high) == pytest.approx((known[0], known[-1]), rel=1e-9), given.path
-        assert (one.meets_low, one.meets_high) == tuple(np.isfinite(many[[0, -1]])), given.path
+        each = [tco.evaluate(name, {given.path: (end, given.unit)}, catalogue=CATALOGUE).metrics[metric] for end in (given.low, given.high)]
+        assert (one.at_low, one.at_high) == tuple(None if alone is None else pytest.approx(alone, rel=1e-3) for alone in each), given.path
+        assert (one.meets_low, one.meets_high) == tuple(alone is not None for alone in each), given.path
 
 
 def test_the_batch_of_an_end_is_the_best_that_a_search_of_batches_finds():
     """Held against the search itself, on the axes of the plan at the centre: it looks at batches of a grid, so that it finds a little less."""
     plan = {axis: str(size) for axis, size in plain_plan(tco.evaluate(TRN3, catalogue=CATALOGUE).plan).items() if axis in ("tp", "dp", "ep", "pp")}
-    swings = {one.given.path: one for one in asked(TRN3, TOKEN).swings}
+    swings = {one.given.path: one for one in sensitivity(TRN3, TOKEN, hold=True).swings}
     for path in ("performance.serving.kernels_latent", "performance.trainium.stream_efficiency", "performance.trainium.flash_efficiency_bf16"):
         one = swings[path]
         for end, value in ((one.given.low, one.at_low), (one.given.high, one.at_high)):
@@ -84,13 +79,12 @@ def test_compare_names_the_same_drivers_with_the_same_figures(name):
     for one in sure.drivers:
         assert swings[one.path].swing == pytest.approx(one.swing, rel=1e-9)
         assert swings[one.path].flips_at == (None if one.flips_at is None else pytest.approx(one.flips_at, rel=1e-9))
-    steady = [path for path in swings if not path.startswith("cluster.")]
-    assert [one.path for one in sure.drivers] == steady[:3]
+    assert [one.path for one in sure.drivers] == list(swings)[:3]
 
 
 def test_the_largest_swing_comes_first_and_every_input_with_a_range_is_there():
     found = asked(TRN3, TOKEN)
-    swings = [abs(one.swing) for one in found.swings]
+    swings = [np.inf if one.swing is None else abs(one.swing) for one in found.swings]
     assert swings == sorted(swings, reverse=True)
     inputs = tco.evaluate(TRN3, catalogue=CATALOGUE).inputs
     assert {one.given.path for one in found.swings} == {path for path, one in inputs.items() if one.low is not None and one.low < one.high}
@@ -110,12 +104,12 @@ def test_a_ratio_moves_both_sides_together():
     chip = by_path["parts.gb200-gpu.price"]
     theirs = solved(GB200, chip.given.path, [chip.given.high], TOKEN)[0]
     mine = solved(TRN3, "terms.rate", [own.inputs["terms.rate"].value], TOKEN)[0]
-    assert chip.at_high == pytest.approx(theirs / mine, rel=1e-12)
+    assert chip.at_high == pytest.approx(theirs / mine, rel=1e-3)
     assert chip.swing > 0
 
 
 def test_an_end_at_which_the_plan_misses_the_target_is_marked():
-    held = asked(TRN3, TOKEN)
+    held = sensitivity(TRN3, TOKEN, hold=True)
     missed = {one.given.path: one for one in held.swings if not one.meets_high}
     assert missed
     base = evaluate(TRN3)
@@ -123,13 +117,13 @@ def test_an_end_at_which_the_plan_misses_the_target_is_marked():
         high = {path: (np.array([one.given.high]), one.given.unit)}
         assert not tco.evaluate_draws(TRN3, high, structure=base.structure, catalogue=CATALOGUE).meets[0]
     assert all(one.meets_low and one.meets_high for one in asked(TRN3, HOUR).swings)  # a price per hour has no target to miss
-    lines = tco_lines("sensitivity", TRN3)
+    lines = tco_lines("sensitivity", TRN3, "--hold")
     assert any("!" in line for line in lines if line.startswith(next(iter(missed))))
     assert lines[-1].startswith("! ")
 
 
 def test_plans_chosen_anew_are_those_of_a_search_and_an_end_without_one_has_no_price():
-    free = sensitivity(TRN3, TOKEN, replan=True, set={"workload.interactivity": "60 token/s"})
+    free = sensitivity(TRN3, TOKEN, set={"workload.interactivity": "60 token/s"})
     without = [one for one in free.swings if one.swing is None]
     assert free.swings[: len(without)] == without  # first, as nothing weighs more
     far = [one for one in free.swings if one.swing is not None][:3]
@@ -138,7 +132,7 @@ def test_plans_chosen_anew_are_those_of_a_search_and_an_end_without_one_has_no_p
             alone = tco.evaluate(TRN3, {"workload.interactivity": "60 token/s", one.given.path: (end, one.given.unit)}, catalogue=CATALOGUE)
             assert met == (value is not None) == (alone.plan is not None)
             if value is not None:
-                assert 0.7 * alone.metrics[TOKEN] < value < alone.metrics[TOKEN] * (1 + 2e-3)  # its batch is solved, not one of a grid
+                assert value == pytest.approx(alone.metrics[TOKEN], rel=2e-3)
     assert without
 
 
@@ -199,8 +193,6 @@ def test_rates_that_are_stated_have_no_target_to_miss():
 class Law:
     """A ratio that is a known function of the places of some inputs, in the place of the chain."""
 
-    pairs = 1024
-
     def __init__(self, function):
         self.function = function
 
@@ -237,7 +229,7 @@ def test_pairs_that_flip_are_those_of_all_pairs_at_all_places(name):
         flips = np.isfinite(many) & ((many > 1) != above)
         if flips.any() and not alone & {*pair}:
             wanted[pair] = (many[flips].min if above else many[flips].max)()
-    found = pairs_that_flip(ranges, ways, law)
+    found = pairs_that_flip(ranges, ways, law.together)
     assert {tuple(sorted(one.paths)): one.ratio for one in found} == pytest.approx(wanted)
     assert [one.ratio for one in found] == sorted((one.ratio for one in found), reverse=not above)
     for one in found:
@@ -249,9 +241,9 @@ def test_pairs_that_flip_are_those_of_all_pairs_at_all_places(name):
 def test_inputs_that_draw_alike_and_those_that_decide_what_exists_are_no_pair():
     law = Law(lambda at: 0.6 * np.exp(0.25 * at["a"] + 0.25 * at["b"]))
     ranges = {path: Range(path, 1.0, 2.0, 4.0, "", 0.0, 1e9, False, None, path) for path in "abcdefg"}
-    assert [one.paths for one in pairs_that_flip(ranges, law.ways(), law)] == [("a", "b")]
-    assert not pairs_that_flip(ranges | {"b": ranges["b"]._replace(leader="a")}, law.ways(), law)
-    assert not pairs_that_flip(ranges | {"b": ranges["b"]._replace(steps=True)}, law.ways(), law)
+    assert [one.paths for one in pairs_that_flip(ranges, law.ways(), law.together)] == [("a", "b")]
+    assert not pairs_that_flip(ranges | {"b": ranges["b"]._replace(leader="a")}, law.ways(), law.together)
+    assert not pairs_that_flip(ranges | {"b": ranges["b"]._replace(steps=True)}, law.ways(), law.together)
 
 
 def test_the_chain_flips_where_it_is_said_to_and_at_no_other_pair():
@@ -270,21 +262,21 @@ def test_the_chain_flips_where_it_is_said_to_and_at_no_other_pair():
                     if given.path in moved:
                         moved[given.path][at] = getattr(given, end)
             units = {path: (many, side.centre.inputs[path].unit) for path, many in moved.items()}
-            made = tco.evaluate_draws(side.scenario.name, units, structure=side.centre.structure, catalogue=CATALOGUE)
+            made = tco.evaluate_draws(side.scenario.name, units, catalogue=CATALOGUE)
             costs.append(np.where(made.meets, made.metrics[TOKEN], np.nan))
         ratios = costs[0] / costs[1]
         wanted |= {frozenset(given.path for given in pairs[at]) for at in np.flatnonzero(np.isfinite(ratios) & (ratios < 1))}
     names = {given.path for given in strongest}
     assert found.centre > 1
     assert {frozenset(one.paths) for one in found.pairs if {*one.paths} <= names} == wanted
-    assert len(wanted) > 5
+    assert wanted
     alone = {one.given.path for one in found.flips}
     assert alone
     assert not any(alone & {*one.paths} for one in found.pairs)
 
 
 def test_flips_of_plans_chosen_anew_are_those_of_a_search():
-    found = sensitivity(MI450X, RATIO, replan=True)
+    found = asked(MI450X, RATIO)
     one, units = found.pairs[0], {swing.given.path: swing.given.unit for swing in found.swings}
     given = {path: (value, units[path]) for path, value in zip(one.paths, one.values, strict=True)}
     costs = []
@@ -311,20 +303,18 @@ def test_flips_stand_in_table_document_and_csv():
     rows = {row[0]: dict(zip(HEADER, row, strict=True)) for row in sensitivity_rows(asked(MI450X, RATIO))}
     assert b in rows[a]["flips_with"].split()
     assert rows[alone[0]["path"]]["flips_at"] == alone[0]["flips_at"]
-    far = sensitivity_table(asked("trn3-nl32x2", RATIO)).below
-    assert {"No input flips the order alone.", "No two that do not alone flip it together."} <= {*far}
     assert not any("flip" in line for line in sensitivity_table(asked(GB200, HOUR)).below)
     assert sensitivity_document(asked(GB200, HOUR))["pairs_that_flip"] is None
 
 
 # ---------------------------------------------------------------- all together
 def test_first_order_indices_of_a_price_that_is_nearly_a_sum_come_to_one():
-    found = sensitivity(GB200, HOUR, sobol=1024)
+    found = sensitivity(GB200, HOUR, hold=True, sobol=1024)
     moving = {one.given.path for one in found.swings if one.swing and one.given.path not in ("cluster.chips", "cluster.oversubscription")}
     assert set(found.drivers) == moving
     assert sum(one.first for one in found.drivers.values()) == pytest.approx(1, abs=0.06)
     assert sum(one.total for one in found.drivers.values()) == pytest.approx(1, abs=0.06)
-    assert found.drivers == sensitivity(GB200, HOUR, sobol=1024).drivers
+    assert found.drivers == sensitivity(GB200, HOUR, hold=True, sobol=1024).drivers
     assert max(found.drivers, key=lambda path: found.drivers[path].total) in ("terms.life", "terms.rate")
 
 
@@ -348,8 +338,8 @@ def test_low_and_high_are_the_fifth_and_the_ninety_fifth_percentile(path, low, v
         (("trn3-nl72x", TOKEN), {}, DataError, "did you mean 'trn3-nl72x2'"),
         ((TRN3, TOKEN), {"baseline": GB200}, DataError, "is held against none"),
         ((TRN3, RATIO), {"baseline": "gb200"}, DataError, "unknown scenario 'gb200'"),
-        ((GB200, HOUR), {"sobol": 1000}, UsageError, "expected a power of two"),
-        ((GB200, HOUR), {"sobol": 64, "replan": True}, UsageError, "hold the plan"),
+        ((GB200, HOUR), {"sobol": 1000, "hold": True}, UsageError, "expected a power of two"),
+        ((GB200, HOUR), {"sobol": 64}, UsageError, "with the plan held"),
     ],
 )
 def test_a_question_that_has_no_answer(arguments, keywords, error, fragment):
@@ -364,7 +354,7 @@ def test_the_document_has_ranges_in_the_units_of_the_catalogue():
     assert (price["low"], price["high"], price["unit"]) == (pytest.approx(0.066), pytest.approx(0.098), "USD/kWh")
     assert price["swing"] == pytest.approx(price["metric_high"] - price["metric_low"])
     assert len(found["worth_finding_out"]) == 3
-    assert found["plan"] == "held"
+    assert found["plan"] == "chosen anew"
 
 
 def test_the_table_shows_bars_to_the_side_the_metric_goes():

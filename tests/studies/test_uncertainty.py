@@ -13,14 +13,17 @@ import tco
 from tco.catalog import load_catalogue
 from tco.catalog.rows import attributes
 from tco.chain.inputs import bounds
+from tco.foundation.arithmetic import agree
 from tco.foundation.errors import DataError
 from tco.foundation.files import data_directory, read_csv
 from tco.foundation.provenance import KINDS
+from tco.outputs.uncertainties import notes
 from tco.studies.asking import HEADLINE, evaluate_each
 from tco.studies.beliefs import LOGNORMAL, NORMAL, P95, PERT, TRIANGULAR
 from tco.studies.drawable import drawable
 from tco.studies.ranges import COLUMNS, Dice, Range, loadings, ranges_of
-from tco.studies.uncertainty import COST, error_of_share, error_of_spread, share, spread
+from tco.studies.sweep.work import Piece
+from tco.studies.uncertainty import COST, error_of_share, error_of_spread, ratios, share, spread, why_endless
 from tests.cli import document
 from tests.cli import tco as command
 
@@ -106,14 +109,16 @@ def test_a_block_is_the_same_whoever_makes_it_and_in_whatever_order(monkeypatch)
     monkeypatch.setattr("tco.studies.uncertainty.BLOCK", 64)
     alone = tco.uncertainty(TRN3, GB200, samples=200, seed=9).to_frame()
 
-    def elsewhere(workers, cluster, ground, make, numbers):
+    def elsewhere(workers, cluster, ground, ask, make, numbers):
         assert ground().data == (CATALOGUE.hash(),) * 2
-        return ((number, pickle.loads(pickle.dumps(make))(number)) for number in reversed(numbers))
+        assert agree(ask(), pickle.loads(pickle.dumps(ask))())
+        return (Piece(number, pickle.loads(pickle.dumps(make))(number), f"numpy {number % 2}") for number in reversed(numbers))
 
     told = []
     monkeypatch.setattr("tco.studies.sweep.work.done_by", elsewhere)
     found = tco.uncertainty(TRN3, GB200, samples=200, seed=9, workers=3, tell=told.append)
     assert found.to_frame().equals(alone)
+    assert notes(found)[-1] == "made with numpy 0 and with numpy 1: figures agree to 1e-09, not to the byte"
     assert [(one.made, one.finished, one.partitions) for one in told] == [(8, 1, 4), (72, 2, 4), (136, 3, 4), (200, 4, 4)]
     monkeypatch.undo()
     whole = tco.uncertainty(TRN3, GB200, samples=200, seed=9).to_frame()
@@ -164,23 +169,73 @@ def test_two_seeds_agree_within_their_errors():
     one, other = (tco.uncertainty(TRN3, GB200, samples=4000, seed=seed).sample for seed in (1, 2))
     away = []
     for name, many in one.metrics.items():
-        if np.nanstd(many) > 0:
-            first, second, error = spread(many), spread(other.metrics[name]), (error_of_spread(many), error_of_spread(other.metrics[name]))
-            away += [(first[at] - second[at]) / np.hypot(error[0][at], error[1][at]) for at in ("p10", "p50", "p90") if error[0][at] > 0]
+        if np.nanstd(np.where(np.isfinite(many), many, np.nan)) > 0:
+            first, second, error = (
+                spread(name, many),
+                spread(name, other.metrics[name]),
+                [error_of_spread(name, one.metrics[name]) for one in (one, other)],
+            )
+            known = [at for at in ("p10", "p50", "p90") if first[at] is not None and second[at] is not None and error[0][at]]
+            away += [(first[at] - second[at]) / np.hypot(error[0][at], error[1][at]) for at in known]
     assert np.abs(away).max() < 5
     assert 0.3 < np.mean(np.square(away)) < 3
     chances = [share(sample.better) for sample in (one, other)]
     assert abs(chances[0] - chances[1]) < 4 * np.hypot(error_of_share(one.better), error_of_share(other.better))
 
 
+def test_percentiles_are_those_of_numbers_in_order():
+    """Of 0 to 100 each percentile is its own number; of two draws it lies so far between them; one alone has none."""
+    many = spread(np.random.default_rng(1).permutation(101).astype(float))
+    assert {name: many[name] for name in ("p5", "p10", "p50", "p90", "p95")} == {"p5": 5, "p10": 10, "p50": 50, "p90": 90, "p95": 95}
+    two = spread(np.array([3.0, np.nan, 1.0]))
+    assert (two["p5"], two["p50"], two["p90"]) == pytest.approx((1.1, 2, 2.8), rel=1e-12)
+    assert (two["mean"], two["sd"]) == pytest.approx((2, np.sqrt(2)), rel=1e-12)
+    assert spread(np.array([np.nan, 1.0])) is None
+
+
 def test_the_errors_are_those_of_normal_draws():
     """Standard errors of the mean, the median and a share of normal draws have closed forms."""
     many = Dice(CATALOGUE, 21, 0, 10_000).throw("any")
-    found = error_of_spread(many)
+    found = error_of_spread("ttft_s", many)
     assert found["mean"] == pytest.approx(0.01, rel=0.05)
     assert found["p50"] == pytest.approx(np.sqrt(np.pi / 2) / 100, rel=0.2)
     assert found["p90"] == pytest.approx(np.sqrt(0.09 / 10_000) / 0.17550, rel=0.2)
     assert error_of_share(many > 0) == pytest.approx(0.005, rel=0.01)
+
+
+def test_a_miss_is_a_loss_and_lies_beyond_the_worse_end():
+    """Three draws of ten miss: costs have no end above, rates none below, and a ratio is zero, without end, or a tie that does not count."""
+    cost = np.array([1.0, 2, 3, 4, 5, 6, 7, np.nan, np.nan, np.nan])
+    assert spread(COST, cost) == {
+        "p5": pytest.approx(1.45),
+        "p10": pytest.approx(1.9),
+        "p50": 5.5,
+        "p90": None,
+        "p95": None,
+        "mean": None,
+        "sd": None,
+    }
+    rate = spread("output_tokens_per_s_per_chip", cost)
+    assert (rate["p5"], rate["p10"], rate["p50"], rate["p90"]) == (None, None, pytest.approx(2.5), pytest.approx(6.1))
+    found = ratios(np.array([4.0, 4, np.nan, np.nan]), np.array([2.0, np.nan, 2, np.nan]))
+    assert found.tolist()[:3] == [2, 0, np.inf]
+    assert np.isnan(found[3])
+    assert error_of_spread(COST, cost)["p90"] is None
+    assert "30 % of the draws" in why_endless(COST, cost)
+    assert spread(RATIO, np.array([0.0, 1, 2, np.inf]))["p95"] is None
+    assert spread(RATIO, np.array([0.0, 1, 2, np.nan])) == spread(RATIO, np.array([0.0, 1, 2]))
+
+
+@pytest.mark.parametrize("target", ["50 token/s", "120 token/s"])
+def test_chance_and_ties_are_those_of_the_draws_counted_one_by_one(target):
+    asked = {"workload.interactivity": target}
+    found = tco.uncertainty(TRN3, GB200, samples=300, seed=2, set=asked).sample
+    alone = [tco.uncertainty(name, samples=300, seed=2, set=asked).sample for name in (TRN3, GB200)]
+    own, other = (np.where(one.meets, one.metrics[COST], np.inf) for one in alone)
+    tie = np.isinf(own) & np.isinf(other)
+    assert share(found.ties) == tie.mean()
+    assert share(found.better) == pytest.approx((own < other)[~tie].mean())
+    assert (tie.any() and not tie.all()) == (target != "50 token/s")
 
 
 def test_draws_that_miss_the_target_are_counted_and_have_no_price():
@@ -196,15 +251,16 @@ def test_draws_that_miss_the_target_are_counted_and_have_no_price():
 
 def test_a_plan_that_each_draw_chooses_meets_the_target_where_the_one_held_does_and_costs_no_more():
     size = {"cluster.chips": "16384", "cluster.oversubscription": "1"}
-    held, free = (tco.uncertainty(GB200, samples=300, replan=replan, set=size).sample for replan in (False, True))
+    held, free = (tco.uncertainty(GB200, samples=300, hold=hold, set=size).sample for hold in (True, False))
     assert np.all(free.meets >= held.meets)
     assert np.all(free.metrics[COST][held.meets] <= held.metrics[COST][held.meets] * (1 + 2e-3))
 
 
-def test_the_size_of_the_cluster_is_held_unless_each_draw_decides_its_own():
+def test_the_size_of_the_cluster_is_drawn_unless_the_plan_is_held():
     """Another size has other tiers, and so other prices: the same draws cost more chips' networks in three steps."""
-    held, free = (tco.uncertainty(GB200, samples=100, replan=replan) for replan in (False, True))
+    held, free = (tco.uncertainty(GB200, samples=100, hold=hold) for hold in (True, False))
     assert held.held == ["cluster.chips", "cluster.oversubscription"]
+    assert not held.drawn.keys() & {*held.held}
     assert not free.held
     moved = free.sample.metrics["network_usd_per_chip"] / held.sample.metrics["network_usd_per_chip"]
     large = Dice(CATALOGUE, 0, 0, 100).throw("cluster.chips") > 1

@@ -133,7 +133,7 @@ def test_a_formula_is_told_from_an_input_that_moved_with_it(base):
     after = state_of(asked(site__electricity_price="0.0862 USD/kWh"))
     way = points(dearer(base), after, CATALOGUE)
     formula, price = steps(way, dearer(base)["metrics"], COST)
-    assert [cause.words() for cause in formula.causes] == ["formula usd_per_million changed"]
+    assert [cause.words() for cause in formula.causes] == ["program changed: formula usd_per_million is another"]
     assert formula.ratio == pytest.approx(1.03, rel=1e-11)
     assert [cause.words() for cause in price.causes] == ["price site.electricity_price: 0.0861 -> 0.0862 USD/kWh"]
     assert formula.difference > 100 * price.difference > 0
@@ -147,7 +147,7 @@ def test_a_formula_that_really_changes_is_found(base, monkeypatch):
     after = state_of(evaluate(NAME, {"site.pue": "1.3"}, catalogue=CATALOGUE), fingerprints=False)
     after["formulas"] = {**base["formulas"], "usd_per_million": "0123456789ab"}
     first, second = steps(points(base, after, CATALOGUE), base["metrics"], COST)
-    assert [cause.words() for cause in first.causes] == ["formula usd_per_million changed"]
+    assert [cause.words() for cause in first.causes] == ["program changed: formula usd_per_million is another"]
     assert first.ratio == pytest.approx(1.03, rel=1e-11)
     assert [cause.path for cause in second.causes] == ["site.pue"]
 
@@ -156,7 +156,7 @@ def test_what_no_fingerprint_names_is_structure(base):
     before = copy.deepcopy(base)
     before["metrics"][COST] *= 1.1
     (step,) = steps(points(before, base, CATALOGUE), before["metrics"], COST)
-    assert [cause.words() for cause in step.causes] == ["formula or model structure: no input differs"]
+    assert [cause.words() for cause in step.causes] == ["program changed: code that is no formula, no input differs"]
 
 
 def test_a_tree_that_changed_names_its_places(base):

@@ -91,7 +91,7 @@ def draw_plot(drawing: Drawing, curves: Sequence[Curve], against: str, named: bo
         drawing.legend([(curve.mark[0], curve.name) for curve in curves], [curve.shape for curve in curves])
     points = [point for curve in curves for point in curve.frontier.points]
     ranged = [curve for curve in curves if curve.range and curve.frontier.chosen]
-    ends = [curve.range[end] for curve in ranged if curve.range for end in ENDS]
+    ends = [curve.range[end] for curve in ranged if curve.range for end in ENDS if curve.range[end] is not None]
     strip = max(APART * len(ranged) + BESIDE, width_of(SPAN, SMALL)) if ranged else 0.0
     top = drawing.bottom + 26
     plot = Plot(
@@ -149,7 +149,8 @@ def draw_curve(plot: Plot, labels: Labels, curve: Curve, against: str) -> None:
 
 def draw_range(plot: Plot, curve: Curve, against: str, x: float) -> None:
     """Draw beside the plot, at its height, from P10 to P90 of the cheapest plan of the workload, and the plan's mark."""
-    low, high = (plot.y.at((curve.range or {})[end]) for end in ENDS)
+    none = {"p10": plot.y.low, "p90": plot.y.high}  # an end among draws that miss the target lies beyond the plot
+    low, high = (plot.y.at(none[end] if (at := (curve.range or {})[end]) is None else at) for end in ENDS)
     tip = f"{curve.name}: P10 {range_words(curve, 'p10')}, P90 {range_words(curve, 'p90')} {METRICS[against].unit}"
     plot.drawing.path([(x, low), (x, high)], f"line-{curve.number}", tip)
     for end in (low, high):
@@ -159,7 +160,7 @@ def draw_range(plot: Plot, curve: Curve, against: str, x: float) -> None:
 
 def range_words(curve: Curve, end: str) -> str:
     """Return an end of a range in words."""
-    return significant(curve.range[end], 3) if curve.range else ""
+    return (significant(curve.range[end], 3) or "beyond") if curve.range else ""
 
 
 def draw_name(plot: Plot, labels: Labels, curve: Curve, against: str) -> bool:

@@ -27,13 +27,13 @@ def range_figure(found: Uncertainty, width: float = WIDE) -> str:
     """Return the histogram of what matters most: the ratio to the baseline if there is one, else the cost."""
     metric, label, unit, size = pictured(found)
     many = found.sample.metrics[metric]
-    kept = many[np.isfinite(many)] / size
+    kept = many[np.isfinite(many) & (many > 0)] / size
     low, high = np.percentile(kept, OUTER) if len(kept) > 1 else (0.0, 0.0)
     if not 0 < low < high:
         raise DataError(f"{found.asked.name}: {metric} has no range among the {len(kept):,} draws that meet the target, so there is nothing to draw")
     counts, edges = np.histogram(kept, edges_of(float(low), float(high), metric in RATIOS))
     some = figures(found)[metric] or {}
-    points = {name: some[name] / size for name in SHOWN if name in some}
+    points = {name: some[name] / size for name in SHOWN if some.get(name) is not None}
     words = ", ".join(f"{name.upper()} {significant(value, 3)}" for name, value in points.items())
     title = found.asked.result.title
     drawing = Drawing(f"How sure the answer is: {title}", f"{label}: {words}; {len(found.sample.meets):,} draws of {len(found.drawn)} inputs.", width)
@@ -41,7 +41,7 @@ def range_figure(found: Uncertainty, width: float = WIDE) -> str:
     ratio = metric in RATIOS and found.baseline is not None
     if ratio and found.baseline is not None:
         other = found.baseline.result.title
-        drawing.paragraph(f"{percent(found.sample.better)} of the draws in which both meet the target cost less a token than {other}")
+        drawing.paragraph(f"{percent(found.sample.better)} of the draws in which either meets the target cost less a token than {other}")
         drawing.legend([(WORSE, "costs more a token"), (BETTER, "costs less")])
     top = drawing.bottom + 48
     plot = Plot(

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from tco.foundation.streams import plain
 from tco.outputs.figures.style import BODY, CLASS, FONT, SMALL, TITLE, attributes
 from tco.outputs.figures.words import width_of, wrapped
-from tco.outputs.table import plain
 
 MARGIN = 8.0
 TAIL = 6.0  # pixels before words in small

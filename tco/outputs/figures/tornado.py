@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tco.chain.metrics import METRICS
+from tco.foundation.errors import DataError
 from tco.outputs.comparison import marked
 from tco.outputs.figures import WIDE
 from tco.outputs.figures.scales import Linear, tick_words
@@ -20,7 +21,11 @@ LOW, HIGH = "fill-2", "fill-1"
 
 def tornado_figure(found: Sensitivity, width: float = WIDE) -> str:
     """Return the bars of the inputs that move the metric most, the strongest first."""
-    metric = METRICS[found.metric]
+    metric, value = METRICS[found.metric], found.centre
+    if value is None:
+        raise DataError(
+            f"{found.sides[0].scenario.name}: {found.metric} has no value with every input at its own, so there is no middle to draw from"
+        )
     moving = [one for one in found.swings if one.swing != 0]
     shown = moving[:SHOWN]
     said = "; ".join(f"{one.given.path} {end_words(one.at_low, one.meets_low)} to {end_words(one.at_high, one.meets_high)}" for one in shown)
@@ -32,14 +37,14 @@ def tornado_figure(found: Sensitivity, width: float = WIDE) -> str:
     drawing.legend([(LOW, "input at its low"), (HIGH, "input at its high")])
     room = width_of("000,000", SMALL) + 6
     ends = [end for one in shown for end in (one.at_low, one.at_high) if end is not None]
-    scale = Linear.over([found.centre, *ends], drawing.left + room, drawing.right - room)
+    scale = Linear.over([value, *ends], drawing.left + room, drawing.right - room)
     top = drawing.bottom + 4
     foot = top + ROW * len(shown)
     for value in scale.ticks(max(int((scale.end - scale.start) / 62), 2)):
         drawing.line((scale.at(value), top), (scale.at(value), foot), "grid")
         drawing.text((scale.at(value), foot + 15), tick_words(value), "muted", SMALL, "middle")
     for at, one in enumerate(shown):
-        draw_swing(drawing, scale, top + ROW * at, one, found.centre)
+        draw_swing(drawing, scale, top + ROW * at, one, value)
     drawing.text(((scale.start + scale.end) / 2, foot + 32), f"{metric.label}, {metric.unit}".rstrip(", "), "muted", BODY, "middle")
     drawing.bottom = foot + 40
     if len(moving) > len(shown):

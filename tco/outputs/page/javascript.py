@@ -11,7 +11,7 @@ from tco.foundation.formula import REGISTRY, normal_form
 WRITTEN = {  # operation -> how it is written; every operation keeps its brackets, so that what is rounded where stays as it is
     **{sign: f"({{}}{sign}{{}})" for sign in ("<", "<=", ">", ">=", "+", "-", "*", "/")},
     **{"**": "Math.pow({},{})", "neg": "(-{})", "max": "Math.max({},{})", "min": "Math.min({},{})", "select": "({}?{}:{})"},
-    **{name: f"Math.{name}({{}})" for name in ("sqrt", "exp", "log", "log2", "ceil", "floor")},
+    **{name: f"Math.{name}({{}})" for name in ("sqrt", "exp", "expm1", "log", "log1p", "log2", "ceil", "floor")},
     "normal_cdf": "normal_cdf({})",
 }
 GATHERED = {  # the sum in the order of its terms, as the engine adds them

@@ -10,10 +10,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from tco.foundation.streams import plain
 from tco.outputs.figures.style import properties, style_sheet
 from tco.outputs.page import javascript
 from tco.outputs.page.page import Page
-from tco.outputs.table import plain
 
 HERE = Path(__file__).resolve().parent
 # Whatever somebody's names and notes may hold, the page runs its own script alone and loads nothing from anywhere.

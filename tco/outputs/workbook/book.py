@@ -10,8 +10,8 @@ from typing import Any
 
 from tco.catalog import Catalogue
 from tco.chain.result import Result
+from tco.foundation.streams import plain
 from tco.foundation.trace import Node
-from tco.outputs.table import plain
 from tco.outputs.workbook import excel
 from tco.outputs.workbook.cells import Content, Row, content_of
 from tco.outputs.workbook.looks import Looks

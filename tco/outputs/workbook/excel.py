@@ -12,6 +12,10 @@ from tco.foundation.formula import Formula
 LONGEST, DEEPEST, MOST = 8192, 64, 255  # characters of a formula, levels of functions in it, arguments of a function
 INFIX = {"<": 0, "<=": 0, ">": 0, ">=": 0, "+": 1, "-": 1, "*": 2, "/": 2, "**": 3}
 FUNCTIONS = {"max": "MAX", "min": "MIN", "sqrt": "SQRT", "exp": "EXP", "log": "LN", "floor": "INT", "select": "IF", "normal_cdf": "NORMSDIST"}
+NEAR_ONE = {  # no spreadsheet has them: three terms of the series where the plain form would lose digits, to 1e-11; nought and too small are no error
+    "expm1": "IF(ABS({0})<1E-5,{0}*(1+{0}*(0.5+{0}/6)),EXP(MAX({0},-700))-1)",
+    "log1p": "IF(ABS({0})<1E-5,{0}*(1-{0}*(0.5-{0}/3)),LN(MAX(1+{0},1E-300)))",
+}
 GATHERED = {"total": "SUM", "least": "MIN", "greatest": "MAX"}
 
 
@@ -32,6 +36,8 @@ def printed(value: Any) -> tuple[str, int]:
         return f"(-{bracketed(*printed(arguments[0]))})", 9
     if operation == "ceil":
         return f"(-INT(-{bracketed(*printed(arguments[0]))}))", 9
+    if operation in NEAR_ONE:
+        return NEAR_ONE[operation].format(bracketed(*printed(arguments[0]))), 9
     if operation == "log2":
         return f"LOG({texts[0]},2)", 9
     return f"{FUNCTIONS[operation]}({','.join(texts)})", 9

@@ -19,7 +19,7 @@ def instance_tokens(tokens: Pure, groups: Pure) -> Any:
 @formula(unit="", source="tco-model")
 def distinct_experts(experts: Pure, active: Pure, tokens: Pure, local_experts: Pure) -> Any:
     """Experts of a group that at least one token reaches, tokens choosing evenly: E_local (1 - (1 - k/E)^T)."""
-    return local_experts * (1 - (1 - minimum(active / experts, 0.999)) ** tokens)
+    return -local_experts * np.expm1(tokens * np.log1p(-minimum(active / experts, 0.999)))
 
 
 @formula(unit="", source="raab-steger1998")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tco.foundation.formula import ceil_ratio, formula, maximum, minimum
 from tco.foundation.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, PerSecond, Pure, Second
 
@@ -114,6 +116,13 @@ def product_bytes(tokens: Pure, inner: Pure, outer: Pure, weights: Pure, input_s
 def smooth_maximum(one: Second, other: Second, sharpness: Pure) -> Any:
     """Time of two things that run beside each other: (a^p + b^p)^(1/p), the larger one if they differ much."""
     return (one**sharpness + other**sharpness) ** (1 / sharpness)
+
+
+@formula(unit="s", source="tco-model")
+def added_beside(one: Second, other: Second, sharpness: Pure) -> Any:
+    """Time that a second thing adds to a first it runs beside: (a^p + b^p)^(1/p) - a, exact where that is next to nothing."""
+    longer = maximum(one, other)
+    return longer - one + longer * np.expm1(np.log1p((minimum(one, other) / longer) ** sharpness) / sharpness)
 
 
 @formula(unit="byte", source="tco-model")

@@ -107,7 +107,8 @@ def pool_time(prompt_time: Second, engines: Pure, readers: Pure) -> Any:
 @formula(unit="1/s", source="little1961")
 def fed_request_rate(rate: PerSecond, pool: Second, sharpness: Pure) -> Any:
     """Rate of an engine that a pool feeds, both limits joined smoothly: (r^-p + t^p)^(-1/p)."""
-    return rate / (1 + (rate * pool) ** sharpness) ** (1 / sharpness)
+    fed = rate * pool
+    return rate / (maximum(fed, 1) * (1 + (minimum(fed, 1) / maximum(fed, 1)) ** sharpness) ** (1 / sharpness))
 
 
 @formula(unit="", source="little1961")

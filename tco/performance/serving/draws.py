@@ -29,6 +29,7 @@ Array = np.ndarray[Any, Any]
 Names = Mapping[str, int]  # places of results by their names
 DECODE, PREFILL = 0, 1  # axes of plans
 STEP, LEAST = 1.2, 0.05  # by which a batch is enlarged to see how a step grows, and the least power of it
+NEAR = 0.1  # share by which a plan may lie below the best
 FIRST = 4  # plans, those that are the best most often, one of which a draw is given first
 EXACTLY = 1e-9  # share of a target that may be missed by rounding
 
@@ -228,10 +229,8 @@ def hinted(kernel: Kernel, names: Names, centre: Mapping[str, Array], plans: Ser
     return Hints(batch, power, np.where((held >= 1) & (time <= allowed), batch / chips / time, 0.0))
 
 
-def promising(kernel: Kernel, names: Names, pilots: Mapping[str, Array], plans: ServingPlan, near: float) -> dict[int, Array]:
-    """Return the rows of plans to choose among on each axis: the best of some pilot draws, and those near the best in the first, the centre."""
-    if near >= 1:
-        return {}
+def promising(kernel: Kernel, names: Names, pilots: Mapping[str, Array], plans: ServingPlan) -> dict[int, Array]:
+    """Return the rows of plans to choose among on each axis: the best of some pilot draws, and those near the best in the first."""
     centre = {path: one[:1] for path, one in pilots.items()}
     block = Block(kernel, names, centre, 1)
     hints = hinted(kernel, names, centre, plans)
@@ -246,7 +245,7 @@ def promising(kernel: Kernel, names: Names, pilots: Mapping[str, Array], plans: 
     found = {}
     for axis, rate in rates.items():
         wins = np.bincount(best[axis], minlength=len(rate))
-        kept = (wins > 0) | (rate >= (1 - near) * rate.max())
+        kept = (wins > 0) | (rate >= (1 - NEAR) * rate.max())
         found[axis] = np.array(sorted(np.flatnonzero(kept), key=lambda row: -wins[row]))
     return found
 

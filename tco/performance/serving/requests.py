@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.foundation.formula import ceil_ratio, formula, maximum, minimum, select
+from tco.foundation.formula import ceil_ratio, formula, maximum, minimum
 from tco.foundation.trace import plain
 from tco.foundation.units import Byte, BytePerSecond, Pure, Second
 from tco.foundation.values import Readable
@@ -84,7 +84,8 @@ def prompt_time(time: Second, prompts: Pure) -> Any:
 @formula(unit="", source="leviathan2023")
 def accepted_tokens(draft_tokens: Pure, acceptance: Pure) -> Any:
     """Tokens a step of speculative decoding yields, each draft accepted with one chance: (1 - a^(k + 1)) / (1 - a); k + 1 where a is one."""
-    return select(acceptance > 0.999999, draft_tokens + 1, (1 - acceptance ** (draft_tokens + 1)) / (1 - minimum(acceptance, 0.999999)))
+    refused = minimum(maximum(1 - acceptance, 1e-300), 1 - 1e-16)
+    return -np.expm1((draft_tokens + 1) * np.log1p(-refused)) / refused
 
 
 @formula(unit="", source="leviathan2023")

@@ -7,9 +7,9 @@ from tco.performance.training.machine import Practice
 from tco.performance.training.plans import Plan
 from tco.performance.training.search import search
 
-MOST = 24  # candidates
+MOST = 12  # candidates
 
 
-def candidates(job: Job, practice: Practice, best: float, share: float) -> list[Plan]:
-    """Return the quickest plans that fit, of those whose rate lies within a share of the best."""
-    return [one.plan for one in search(job, practice, kept=MOST, limit=best / max(1 - share, 1e-9) * (1 + 1e-9)).top]
+def candidates(job: Job, practice: Practice) -> list[Plan]:
+    """Return the quickest plans that fit."""
+    return [one.plan for one in search(job, practice, kept=MOST).top]

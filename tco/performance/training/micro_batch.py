@@ -5,13 +5,21 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tco.foundation.formula import total
-from tco.performance.chip.roofline import smooth_maximum
+from tco.performance.chip.roofline import added_beside
 from tco.performance.training import memory
 from tco.performance.training.items import TIERS, Shape, Work
 from tco.performance.training.job import Job
 from tco.performance.training.machine import Practice
 from tco.performance.training.plans import Plan
 from tco.performance.training.work import host_times, parts_of, work_of
+
+
+class Way(NamedTuple):
+    """Times of a micro-batch where exchanges between domains follow its compute, or hide behind another micro-batch."""
+
+    exchange: Any  # what those exchanges add to the rest
+    launches: Any  # what the host's floor adds to both
+    time: Any  # with both
 
 
 class MicroBatch(NamedTuple):
@@ -22,11 +30,8 @@ class MicroBatch(NamedTuple):
     backward: Any
     weights: Any
     head: Any
-    alone: dict[str, Any]  # by recomputation: forward, backward and what is done again, without exchanges between domains
-    added: dict[str, Any]  # exchanges between domains added
-    beside: dict[str, Any]  # exchanges between domains hidden behind another micro-batch
-    busy: dict[str, Any]  # those added, and the host's floor
-    hidden: dict[str, Any]  # those hidden, and the host's floor
+    added: dict[str, Way]  # by recomputation, exchanges following what is computed
+    hidden: dict[str, Way]  # exchanges behind another micro-batch
     kept: dict[str, Any]  # activations of all layers
     logits: Any
     links: dict[str, dict[str, Any]]  # by recomputation and tier: how long collectives hold the links
@@ -48,25 +53,28 @@ def micro_batch(job: Job, practice: Practice, shape: Shape, work: Work | None = 
     work = work or work_of(job, practice, shape)
     sharpness = job.value("overlap_sharpness")
     forward, backward = work.forward(), work.backward()
-    alone, added, beside, busy, hidden, kept = {}, {}, {}, {}, {}, {}
+    added, hidden, kept = {}, {}, {}
     links: dict[str, dict[str, Any]] = {}
     waits: dict[str, dict[str, Any]] = {}
     for level, (name, host) in enumerate(host_times(job, practice, shape).items()):
-        alone[name] = added[name] = beside[name] = total("micro_batch", [forward, backward, *work.again(level)])
+        alone = total("micro_batch", [forward, backward, *work.again(level)])
+        added[name] = hidden[name] = way(alone, work.crossing(level) if work.across else None, host, sharpness)
         if work.across:
-            crossing = work.crossing(level)
-            added[name] = total("micro_batch_and_exchange", [alone[name], crossing])
-            beside[name] = smooth_maximum(alone[name], crossing, sharpness)
-        busy[name] = hidden[name] = smooth_maximum(added[name], host, sharpness)
-        if work.across:
-            hidden[name] = smooth_maximum(beside[name], host, sharpness)
+            hidden[name] = way(alone, added_beside(alone, added[name].exchange, sharpness), host, sharpness)
         kept[name] = kept_activations(job, practice, shape, work.tokens, name)
         by_tier = {tier: work.links(level, tier) for tier in TIERS}
         links[name] = {tier: held for tier, (held, _) in by_tier.items()}
         waits[name] = {tier: waited for tier, (_, waited) in by_tier.items()}
     logits = memory.logits_bytes(work.tokens, job.model.vocabulary / shape.tensor)
     times = work.tokens, forward, backward, work.weights(), work.output()
-    return MicroBatch(*times, alone, added, beside, busy, hidden, kept, logits, links, waits)
+    return MicroBatch(*times, added, hidden, kept, logits, links, waits)
+
+
+def way(alone: Any, exchange: Any, host: Any, sharpness: Any) -> Way:
+    """Return the times of a micro-batch to whose own an exchange, if any, adds so much."""
+    time = alone if exchange is None else total("micro_batch_and_exchange", [alone, exchange])
+    launches = added_beside(time, host, sharpness)
+    return Way(0.0 if exchange is None else exchange, launches, total("micro_batch_and_launches", [time, launches]))
 
 
 def kept_activations(job: Job, practice: Practice, shape: Shape, tokens: Any, recompute: str) -> Any:

@@ -11,7 +11,7 @@ from tco.performance.chip.messages import exposed_time
 from tco.performance.training import schedule
 from tco.performance.training.job import Job
 from tco.performance.training.machine import Practice
-from tco.performance.training.micro_batch import MicroBatch
+from tco.performance.training.micro_batch import MicroBatch, Way
 from tco.performance.training.plans import Plan, slots_of
 from tco.performance.training.traffic import hidden_bytes, hidden_traffic, sent, strided
 
@@ -34,6 +34,11 @@ def hides(plan: Plan) -> bool:
     return plan.schedule in ("interleaved", "dual-pipe")
 
 
+def way_of(plan: Plan, micro: MicroBatch) -> Way:
+    """Return the times of a micro-batch in the schedule of a plan."""
+    return (micro.hidden if hides(plan) else micro.added)[plan.recompute]
+
+
 def slots(plan: Plan, model: Architecture) -> Any:
     """Layers a stage holds, over all its model parts."""
     return slots_of(model.layers, plan.pipeline * plan.interleave) * plan.interleave
@@ -43,7 +48,7 @@ def pipeline(job: Job, practice: Practice, plan: Plan, micro: MicroBatch) -> Pip
     """Return the time of all micro-batches through the pipeline."""
     model, layers = job.model, slots(plan, job.model)
     count = schedule.micro_batches(job.sequences, plan.data, plan.micro_batch)
-    busy = (micro.hidden if hides(plan) else micro.busy)[plan.recompute]
+    busy = way_of(plan, micro).time
     stage = schedule.stage_time(busy, layers, model.layers)
     spared = np.minimum(layers * plan.pipeline - model.layers, 1)
     longest = schedule.longest_stage(stage, micro.head, schedule.stage_time(busy, 1, model.layers), spared)

@@ -20,7 +20,7 @@ from tco.performance.training.items import AGAIN, Item, Part, Work
 from tco.performance.training.job import Job
 from tco.performance.training.machine import Passes, Practice
 from tco.performance.training.micro_batch import MicroBatch
-from tco.performance.training.pipe import Pipe, hides, slots
+from tco.performance.training.pipe import Pipe, slots, way_of
 from tco.performance.training.plans import Plan, describe
 from tco.performance.training.search import Found, search
 from tco.performance.training.step import PARTIAL, Step, chosen_share, evaluate_plan, kept_level
@@ -183,23 +183,20 @@ def of_stage(job: Job, plan: Plan, pipe: Pipe, micro_batch_time: Any) -> Any:
 
 def exposed(job: Job, plan: Plan, pipe: Pipe, made: Step, micro: MicroBatch, work: Work) -> Any:
     """Return the time of a step in which compute waits for links."""
-    crossing = (micro.beside if hides(plan) else micro.added)[plan.recompute]
     pairs = repeated_items([item for item in work.items if item.bound == "link"], plan, kept_level(job))
     times = [time for item, runs in pairs for time in (repeated(item.forward, runs), item.backward)]
-    inside = total("links_of_a_micro_batch", [*times, schedule.beyond(crossing, micro.alone[plan.recompute])])
+    inside = total("links_of_a_micro_batch", [*times, way_of(plan, micro).exchange])
     terms = [
         of_stage(job, plan, pipe, inside),
         schedule.pipeline_time(pipe.micro_batches, pipe.transfer, 0.0, 0.0),
-        schedule.beyond(made.parts["pipeline"], pipe.time),
-        *([made.parts["gradients"]] if "gradients" in made.parts else []),
+        *(made.parts[name] for name in ("gathers", "gradients") if name in made.parts),
     ]
     return total("exposed_communication", terms)
 
 
 def floor(job: Job, plan: Plan, pipe: Pipe, micro: MicroBatch) -> Any:
     """Return the time of a step in which the chip waits for the host's launches."""
-    ways = (micro.hidden, micro.beside) if hides(plan) else (micro.busy, micro.added)
-    return of_stage(job, plan, pipe, schedule.beyond(*(way[plan.recompute] for way in ways)))
+    return of_stage(job, plan, pipe, way_of(plan, micro).launches)
 
 
 def step_lines(job: Job, practice: Practice, plan: Plan, made: Step, pipe: Pipe, micro: MicroBatch, work: Work) -> list[Line]:
@@ -215,15 +212,14 @@ def step_lines(job: Job, practice: Practice, plan: Plan, made: Step, pipe: Pipe,
         line.flops, line.bytes = (line.flops or 0.0) + scale * flops, (line.bytes or 0.0) + scale * moved
         if ideal is not None and line.ideal is not None:
             line.ideal += scale * item.layers * ideal
-    crossing = (micro.beside if hides(plan) else micro.added)[plan.recompute]
-    beyond_pipe, whole = float(made.parts["pipeline"]) - float(pipe.time), sum(float(part) for part in made.parts.values())
+    whole = sum(float(part) for part in made.parts.values())
     sums = [
-        Line("expert exchange across domains", scale * (float(crossing) - float(micro.alone[plan.recompute])), "link"),
+        Line("expert exchange across domains", scale * float(way_of(plan, micro).exchange), "link"),
         Line("host launches", float(floor(job, plan, pipe, micro)), "host"),
         head_line(practice, work, count * (float(pipe.longest) - float(pipe.stage))),
         Line("pipeline transfers", count * float(pipe.transfer), "link"),
         Line("pipeline bubble", float(pipe.bubble), "bubble"),
-        Line("sharded weights and gradients", beyond_pipe, "link"),
+        Line("sharded weights and gradients", float(made.parts.get("gathers", 0.0)), "link"),
         Line("gradients and weights at the end", float(made.parts.get("gradients", 0.0)), "link"),
         Line("optimizer", float(made.parts.get("optimizer", 0.0)), "host" if plan.offload else "memory"),
         Line("stragglers among domains", float(made.known) - whole, "latency"),

@@ -105,11 +105,5 @@ def share_of_step(part: Second, step: Second) -> Any:
 
 @formula(unit="s", source="korthikanti2022")
 def partly_recomputed(kept: Second, recomputed: Second, share: Pure) -> Any:
-    """Step in which a share of the layers is computed again: t = t_0 + x (t_1 - t_0)."""
-    return kept + share * (recomputed - kept)
-
-
-@formula(unit="s", source="tco-model")
-def beyond(whole: Second, part: Second) -> Any:
-    """Time something adds to what runs beside it: t - t_part."""
-    return whole - part
+    """Step in which a share of the layers is computed again: t = (1 - x) t_0 + x t_1."""
+    return (1 - share) * kept + share * recomputed

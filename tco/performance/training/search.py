@@ -133,6 +133,8 @@ def gathered(micro: MicroBatch, index: Array, count: int) -> MicroBatch:
     def take(value: Any) -> Any:
         if isinstance(value, dict):
             return {name: take(inner) for name, inner in value.items()}
+        if isinstance(value, tuple):
+            return type(value)(*map(take, value))
         return value[index] if np.ndim(value) and len(value) == count else value
 
     return MicroBatch(*map(take, micro))

@@ -10,17 +10,17 @@ from tco.fabric.links import Group, Links
 from tco.foundation.formula import greatest, select, total
 from tco.foundation.trace import plain, scope
 from tco.performance.chip.messages import exposed_time
-from tco.performance.chip.roofline import smooth_maximum, with_unexplained
+from tco.performance.chip.roofline import added_beside, with_unexplained
 from tco.performance.training import memory, schedule
 from tco.performance.training.items import TIERS, Work
 from tco.performance.training.job import Job
 from tco.performance.training.machine import Practice
-from tco.performance.training.micro_batch import MicroBatch, data_stride, micro_batch, shape_of
+from tco.performance.training.micro_batch import MicroBatch, Way, data_stride, micro_batch, shape_of
 from tco.performance.training.pipe import Pipe, pipeline, slots
 from tco.performance.training.plans import Plan
 from tco.performance.training.traffic import (
     among,
-    crowded_time,
+    crowding,
     gathered,
     gathered_bytes,
     hidden_bytes,
@@ -79,10 +79,10 @@ def averaged_across(job: Job, links: Links, groups: list[Shard]) -> Any:
     return exposed_time(once, 2, job.value("data_exposed"))
 
 
-def beside_pipeline(job: Job, practice: Practice, pipe: Pipe, groups: list[Shard], times: Any) -> Any:
-    """Return the pipeline's time beside gathers of parameters, some times a micro-batch: both use links, cores and memory."""
+def beside_pipeline(job: Job, practice: Practice, pipe: Pipe, groups: list[Shard], times: Any) -> dict[str, Any]:
+    """Return what gathers of parameters beside the pipeline add, some times a micro-batch: both use links, cores and memory."""
     if all(np.all(np.asarray(g.ranks) == 1) for g in groups):
-        return pipe.time
+        return {}
     sizes = [parameter_bytes(g.parameters * np.minimum(g.ranks - 1, 1), job.wide_size) for g in groups]
     made = [gathered(practice.links, size, g.group) for size, g in zip(sizes, groups, strict=True)]
 
@@ -96,9 +96,10 @@ def beside_pipeline(job: Job, practice: Practice, pipe: Pipe, groups: list[Shard
         in_use.append(total("links_in_use", [own, exposed_time(pipe.links[tier], 1, shared)]))
         waits.append(waiting_time(pipe.waits[tier], own, pipe.time, practice.traffic_classes))
     moved = gathered_bytes(total("gathered_parameters", sizes), pipe.micro_batches, times)
-    crowded = crowded_time(pipe.time, gathers, practice.communication_cores, moved, practice.bandwidth)
-    computing = total("pipeline_beside_gathers", [crowded, *waits])
-    return smooth_maximum(computing, greatest("links", in_use), job.value("overlap_sharpness"))
+    slower = [crowding(pipe.time, gathers, practice.communication_cores, moved, practice.bandwidth), *waits]
+    computing = total("pipeline_beside_gathers", [pipe.time, *slower])
+    on_links = added_beside(computing, greatest("links", in_use), job.value("overlap_sharpness"))
+    return {"gathers": total("added_by_gathers", [*slower, on_links])}
 
 
 def step(job: Job, practice: Practice, plan: Plan, micro: MicroBatch, pipe: Pipe) -> Step:
@@ -112,11 +113,11 @@ def step(job: Job, practice: Practice, plan: Plan, micro: MicroBatch, pipe: Pipe
     if zero == 3:  # layer by layer: weights before both passes, gradients after
         held = slots(plan, job.model)
         layer = [g._replace(parameters=g.parameters / held) for g in groups]
-        parts["pipeline"] = beside_pipeline(job, practice, pipe, layer, (2 if job.software.adapters else 3) * held)
+        parts |= beside_pipeline(job, practice, pipe, layer, (2 if job.software.adapters else 3) * held)
     elif not job.software.adapters:
         once = total("gather_of_all_parameters", [gathered(links, parameter_bytes(g.parameters, job.wide_size), g.group).time for g in groups])
         if zero == 2:  # gradients are scattered after every micro-batch
-            parts["pipeline"] = beside_pipeline(job, practice, pipe, groups, 1)
+            parts |= beside_pipeline(job, practice, pipe, groups, 1)
         parts["gradients"] = exposed_time(once, 2, job.value("data_exposed"))
     ranks = [g.ranks if zero else 1 for g in groups]
     updates = [schedule.optimizer_time(g.parameters, n, practice.bandwidth, plan.offload) for g, n in zip(groups, ranks, strict=True)]
@@ -177,8 +178,16 @@ def partly(micro: MicroBatch, less: str, share: Any) -> MicroBatch:
     def tiers(by_level: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         return by_level | {PARTIAL: {tier: schedule.partly_recomputed(by_level[less][tier], by_level[WHOLE][tier], share) for tier in TIERS}}
 
-    times = {name: blended(getattr(micro, name), schedule.partly_recomputed) for name in ("alone", "added", "beside", "busy", "hidden")}
-    return micro._replace(**times, kept=blended(micro.kept, memory.partly_kept), links=tiers(micro.links), waits=tiers(micro.waits))
+    def ways(one: Way, other: Way, share: Any) -> Way:
+        return Way(*(schedule.partly_recomputed(*times, share) for times in zip(one, other, strict=True)))
+
+    return micro._replace(
+        added=blended(micro.added, ways),
+        hidden=blended(micro.hidden, ways),
+        kept=blended(micro.kept, memory.partly_kept),
+        links=tiers(micro.links),
+        waits=tiers(micro.waits),
+    )
 
 
 def partial_step(job: Job, practice: Practice, plan: Plan, micro: MicroBatch, whole: tuple[Step, Step]) -> tuple[Step, Pipe, MicroBatch, Any]:

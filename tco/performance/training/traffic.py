@@ -58,9 +58,9 @@ def waiting_time(exposed: Second, background: Second, step: Second, classes: Pur
 
 
 @formula(unit="s", source="tco-model")
-def crowded_time(step: Second, background: Second, cores: Pure, moved: Byte, bandwidth: BytePerSecond) -> Any:
-    """Compute beside collectives: t + x min(G, t) + 2 M / B: they take a share of the cores, and each byte in and out of memory."""
-    return step + cores * np.minimum(background, step) + 2 * moved / bandwidth
+def crowding(step: Second, background: Second, cores: Pure, moved: Byte, bandwidth: BytePerSecond) -> Any:
+    """What collectives take from compute beside them: x min(G, t) + 2 M / B: a share of the cores, and each byte in and out of memory."""
+    return cores * np.minimum(background, step) + 2 * moved / bandwidth
 
 
 class Exchange(NamedTuple):

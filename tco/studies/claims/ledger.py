@@ -1,84 +1,54 @@
-"""The ledger itself: reading it, computing each claim anew, and the verdict."""
+"""The ledger of claims: reading its rows."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.rows import number
-from tco.chain.inputs import plain_inputs
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import read_csv
 from tco.foundation.units import unit
-from tco.foundation.values import as_number
-from tco.studies.claims.context import COMPUTED, Claim, Context, Underived
 
 VERDICTS = ("holds", "arithmetic", "not-shown", "off", "contradicts", "not-derivable")
 HOLDS, ARITHMETIC, NOT_SHOWN, OFF, CONTRADICTS, NOT_DERIVABLE = VERDICTS
 MAY = {"holding": (HOLDS, ARITHMETIC), "failing": (OFF, CONTRADICTS, NOT_SHOWN), "verdict": VERDICTS}  # what a row may expect
 RELATIONS = ("equal", "at-most", "at-least")
-COLUMNS = ("id", "source", "claim", "claimed", "unit", "tolerance", "relation", "given", "holding", "failing", "error", "against", "verdict", "note")
+COLUMNS = (
+    *("id", "source", "claim", "claimed", "unit", "tolerance", "relation", "given", "formula", "formula_unit"),
+    *("holding", "failing", "error", "against", "verdict", "note"),
+)
 
 
-class Finding(NamedTuple):
-    """A claim with what the catalogue gives for it."""
+class Premise(NamedTuple):
+    """A quantity that a claim itself states."""
 
-    claim: Claim
-    computed: float | None  # in the claim's unit
-    verdict: str
-    rests_on: list[str]  # paths of the inputs
-    reason: str = ""  # why nothing was computed
-
-    @property
-    def note(self) -> str:
-        """Return the ledger's note, with why nothing was computed."""
-        return " ".join(filter(None, (self.claim.note, self.reason and f"Not now: {self.reason}.")))
-
-    @property
-    def as_expected(self) -> bool:
-        """Say whether the verdict is the one the ledger expects."""
-        return self.verdict == self.claim.verdict
+    text: str
+    value: float  # in base units
+    unit: str
 
 
-def check_claims(catalogue: Catalogue, settings: Mapping[str, str]) -> tuple[list[Finding], list[str]]:
-    """Return the finding of every claim, and notes on settings no claim rests on; an unknown path raises `DataError`."""
-    ledger = read_ledger(catalogue)
-    found = [finding(claim, Context(catalogue, settings, ledger, claim)) for claim in ledger.values()]
-    inputs = plain_inputs(catalogue, settings)
-    values = inputs.values(as_number)
-    values.inputs |= {path: values.input(path) for path in {p for one in found for p in one.rests_on} & settings.keys()}
-    return found, [f"{path} is set, but no claim rests on it" for path in values.check_given(inputs.is_known)]
+class Claim(NamedTuple):
+    """One published statement of a number."""
 
-
-def finding(claim: Claim, context: Context) -> Finding:
-    """Return what the catalogue gives for one claim; one without a function, a feasible plan or a finite value cannot be derived."""
-    computation = COMPUTED.get(claim.id)
-    if computation is None:
-        return Finding(claim, None, NOT_DERIVABLE, [])
-    try:
-        computed = float(computation.function(context)) / unit(computation.unit).factor
-    except Underived as reason:
-        return Finding(claim, None, NOT_DERIVABLE, context.rests_on, str(reason))
-    except ZeroDivisionError:
-        computed = math.inf
-    if not math.isfinite(computed):
-        return Finding(claim, None, NOT_DERIVABLE, context.rests_on, "a divisor is zero")
-    return Finding(claim, computed, verdict(claim, computed), context.rests_on)
-
-
-def verdict(claim: Claim, computed: float) -> str:
-    """Return whether a computed value bears a claim out, within the exactness the source states it with.
-
-    A bound that lies within the error of the model is shown by neither side of it. What rests on nothing but the claim is arithmetic.
-    """
-    excess = computed / claim.claimed - 1
-    slack = claim.tolerance + 1e-12
-    if claim.error and claim.relation != "equal" and abs(excess) <= claim.error:
-        return NOT_SHOWN
-    holds = {"equal": abs(excess) <= slack, "at-most": excess <= slack, "at-least": excess >= -slack}[claim.relation]
-    return claim.holding if holds else claim.failing
+    id: str
+    source: str
+    claim: str
+    claimed: float
+    unit: str  # as published, remarks included
+    tolerance: float  # relative: how exactly the source states it
+    relation: str  # what the computed value must be to the claimed one: equal, at-most, at-least
+    given: dict[str, Premise]  # what the claim itself says of its case
+    formula: str  # what computes it anew; empty where nothing can
+    formula_unit: str  # that the computed value is shown in
+    holding: str  # the verdict where it holds: arithmetic where what it rests on was typed from it
+    failing: str  # the verdict where it does not hold
+    error: float  # relative: how far off the model may be in such a figure
+    against: str  # the source it contradicts
+    verdict: str  # the expected one
+    note: str
+    where: str  # file and line
 
 
 def read_ledger(catalogue: Catalogue) -> dict[str, Claim]:
@@ -99,18 +69,26 @@ def to_claim(row: Mapping[str, str], where: str) -> Claim:
     claimed, tolerance, error = (number(row[column], column, where) for column in ("claimed", "tolerance", "error"))
     if claimed <= 0 or tolerance < 0 or error < 0:
         raise DataError(f"{where}: claimed {claimed:g}, tolerance {tolerance:g} and error {error:g}: expected a number above zero and two not below")
-    given = premises(row["given"], where)
-    before, after = (row["holding"], row["failing"]), (row["against"], row["verdict"], row["note"])
-    return Claim(row["id"], row["source"], row["claim"], claimed, row["unit"], tolerance, row["relation"], given, *before, error, *after)
+    numbers = {"claimed": claimed, "tolerance": tolerance, "error": error}
+    factor_of(row["formula_unit"], where)
+    return Claim(**{**row, **numbers, "given": premises(row["given"], where), "where": where})  # type: ignore[arg-type]
 
 
-def premises(text: str, where: str) -> dict[str, float]:
-    """Return premises such as 'buildings=7; port=400 Gb/s' in base units."""
+def premises(text: str, where: str) -> dict[str, Premise]:
+    """Return premises such as 'buildings=7; port=400 Gb/s'."""
     found = {}
     for term in filter(None, (term.strip() for term in text.split(";"))):
-        name, sign, quantity = term.partition("=")
-        amount, _, unit_text = quantity.strip().partition(" ")
+        name, sign, quantity = (part.strip() for part in term.partition("="))
+        amount, _, unit_text = (part.strip() for part in quantity.partition(" "))
         if not sign:
             raise DataError(f"{where}: given {term!r}: expected NAME=QUANTITY")
-        found[name.strip()] = number(amount, f"given {name.strip()}", where) * unit(unit_text.strip()).factor
+        found[name] = Premise(quantity, number(amount, f"given {name}", where) * factor_of(unit_text, where), unit_text)
     return found
+
+
+def factor_of(unit_text: str, where: str) -> float:
+    """Return the factor of a unit to base units."""
+    try:
+        return unit(unit_text).factor
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from None

@@ -150,7 +150,7 @@ def structured(asked: Asked, fixed: Fixed, centre: Mapping[str, Any], axes: Many
 
 def decided_by(asked: Asked, fixed: Fixed, axes: Many, structure: Structure, answer: Settled) -> dict[str, tuple[Array, float]]:
     """Return what decides structure and follows the axes, in every case and as it was decided."""
-    case = Case(asked.catalogue, asked.scenario, parted(fixed)[0], dict(axes), dict(structure.variant), 0.0)
+    case = Case(asked.catalogue, asked.scenario, parted(fixed)[0], dict(axes), dict(structure.variant))
     inputs = case.inputs(structure, np.arange(case.count))
     values = inputs.values(as_number)
     found: dict[str, tuple[Array, float]] = {}
@@ -176,6 +176,8 @@ def on_structure(asked: Asked, fixed: Fixed, axes: Many, drawn: Drawing | None, 
     if drawn is not None:
         ranges = {path: one for path, one in ranges_of(result).items() if path in drawn.paths and path not in settings}
         thrown = settings_of(ranges, {path: drawn.dice.places(one)[drawn.places[group]] for path, one in ranges.items()})
+        if asked.plan != "near":  # what decides structure stays as it is where that is held: a plan is one of so many chips
+            thrown = {path: (np.full(len(group), ranges[path].value) if ranges[path].steps else many, unit) for path, (many, unit) in thrown.items()}
         settings |= thrown
         inputs = {path: many for path, (many, _) in thrown.items()}
     if not axes and not inputs:
@@ -188,7 +190,7 @@ def on_structure(asked: Asked, fixed: Fixed, axes: Many, drawn: Drawing | None, 
     else:
         near = asked.plan == "near" and result.plan is not None
         structure = None if near else result.structure
-        many = evaluate_draws(asked.scenario, settings, structure=structure, replan=near, catalogue=asked.catalogue)
+        many = evaluate_draws(asked.scenario, settings, structure=structure, catalogue=asked.catalogue)
         made, meets = many.metrics, many.meets & np.ones(len(group), dtype=bool)
     if not answer.fits:
         made = {name: None if any(word in name for word in OF_THE_SITE) else many for name, many in made.items()}

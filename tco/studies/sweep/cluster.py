@@ -6,6 +6,7 @@ import contextlib
 import logging
 import warnings
 from collections.abc import Iterable, Iterator
+from functools import partial
 from importlib import import_module
 from itertools import islice
 from typing import Any
@@ -13,18 +14,18 @@ from uuid import uuid4
 
 from tco.foundation.errors import DataError, TcoError, UsageError
 from tco.studies.sweep.ground import Ground
-from tco.studies.sweep.work import Make, on_ground
+from tco.studies.sweep.work import Make, Piece, Witness, on_ground
 
 PATIENCE = 10.0  # seconds a scheduler has to answer
 ARRIVAL = 60.0  # seconds the first worker has to come
 AHEAD = 3  # pieces handed out for each thread: enough that none waits, few enough that none is forgotten
 
 
-def made_on(workers: int | None, cluster: str | None, ground: Ground, make: Make, numbers: Iterable[int]) -> Iterator[tuple[int, Any]]:
-    """Yield the numbers of pieces with what workers made of each, as they are made."""
+def made_on(workers: int | None, cluster: str | None, ground: Ground, witness: Witness, make: Make, numbers: Iterable[int]) -> Iterator[Piece]:
+    """Yield pieces as workers make them."""
     with connected(workers, cluster) as client:
         refuse_strangers(client, ground)
-        yield from handed_out(client, ground, make, iter(numbers))
+        yield from handed_out(client, partial(on_ground, ground, witness, make), iter(numbers))
 
 
 def library() -> Any:
@@ -55,16 +56,30 @@ def connected(workers: int | None, cluster: str | None) -> Iterator[Any]:
             address = held.enter_context(own)
         else:
             address = cluster
+            refuse_unspoken(distributed, cluster)
         try:
             client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
-            raise UsageError(f"--cluster {cluster}: no scheduler answers ({error or type(error).__name__}); expected tcp://HOST:8786") from None
+            raise UsageError(
+                f"--cluster {cluster}: no scheduler answers ({error or type(error).__name__}); expected tcp://HOST:8786 or tls://HOST:8786"
+            ) from None
         held.enter_context(client)
         try:
             client.wait_for_workers(1, timeout=ARRIVAL)
         except TimeoutError:
             raise UsageError(f"--cluster {cluster}: no worker came within {ARRIVAL:.0f} seconds") from None
         yield client
+
+
+def refuse_unspoken(distributed: Any, address: str) -> None:
+    """Refuse an address that Dask does not speak to; what TLS needs is read from its own configuration."""
+    scheme, colons, _ = address.partition("://")
+    known = sorted(import_module("distributed.comm.registry").backends)
+    if colons and scheme not in known:
+        raise UsageError(f"--cluster {address}: no scheduler answers to the scheme {scheme!r}; expected one of {', '.join(known)}")
+    if scheme == "tls" and distributed.Security().get_connection_args("client").get("ssl_context") is None:
+        wanted = ", ".join(f"DASK_DISTRIBUTED__COMM__TLS__{one}" for one in ("CA_FILE", "CLIENT__CERT", "CLIENT__KEY"))
+        raise UsageError(f"--cluster {address}: needs certificates in Dask's configuration: {wanted}")
 
 
 def refuse_strangers(client: Any, ground: Ground) -> None:
@@ -75,21 +90,18 @@ def refuse_strangers(client: Any, ground: Ground) -> None:
             raise DataError(f"the worker {address} {why}; install the same on all")
 
 
-def handed_out(client: Any, ground: Ground, make: Make, numbers: Iterator[int]) -> Iterator[tuple[int, Any]]:
+def handed_out(client: Any, make: Make, numbers: Iterator[int]) -> Iterator[Piece]:
     """Hand out pieces, a few ahead of those made; one whose worker is lost goes to another."""
     run = uuid4().hex[:8]
-    asked: dict[str, int] = {}
 
     def ask(number: int) -> Any:
-        key = f"tco-{run}-{number}"
-        asked[key] = number
-        return client.submit(on_ground, ground, make, number, key=key, pure=False)
+        return client.submit(make, number, key=f"tco-{run}-{number}", pure=False)
 
     threads = max(sum(client.nthreads().values()), 1)
     waiting = library().as_completed([ask(number) for number in islice(numbers, AHEAD * threads)], loop=client.loop)
     try:
         for future in waiting:
-            yield asked.pop(future.key), made(future)
+            yield made(future)
             for number in islice(numbers, 1):
                 waiting.add(ask(number))
     finally:

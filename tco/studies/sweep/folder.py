@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
+from tco.foundation.arithmetic import agree, arithmetic
 from tco.foundation.errors import UsageError
-from tco.studies.sweep.job import Job
+from tco.studies.sweep.job import Job, figures_of
 
 MANIFEST = "_study.json"
 SCHEMA = "tco.sweep-study/1"
@@ -142,21 +143,25 @@ def number_of(name: str) -> int | None:
     return int(digits) if name == f"{BEGIN}{digits}{END}" and digits.isdigit() else None
 
 
-def claim(folder: Folder, job: Job) -> set[int]:
-    """Take a folder for a study, or one that is already, and return the partitions it holds; any other folder raises `UsageError`."""
+def claim(folder: Folder, job: Job) -> tuple[set[int], set[str]]:
+    """Take a folder for a study, or one that is already; any other folder raises `UsageError`.
+
+    Returns the partitions it holds, and every arithmetic that has made any.
+    """
     folder.make()
     names = folder.names()
+    kinds = {arithmetic()}
     if MANIFEST in names:
-        refuse_other(folder, job)
+        kinds = refuse_other(folder, job)
     else:
         if other := sorted(name for name in names if not name.startswith((".", "_"))):
             raise UsageError(f"{folder.place}: holds other files ({other[0]}), expected a new or empty folder, or one of this study")
-        folder.write(MANIFEST, manifest(job))
-    return {number for name in names if (number := number_of(name)) is not None}
+        folder.write(MANIFEST, manifest(job, kinds))
+    return {number for name in names if (number := number_of(name)) is not None}, kinds
 
 
-def manifest(job: Job) -> bytes:
-    """Return what a folder says of its study, the same whoever writes it."""
+def manifest(job: Job, kinds: set[str]) -> bytes:
+    """Return what a folder says of its study, and of the arithmetic that makes it; the same whoever writes it on equal machines."""
     layout = job.layout
     content = {
         "schema": SCHEMA,
@@ -167,22 +172,27 @@ def manifest(job: Job) -> bytes:
         "set": dict(job.study.settings),
         "cases": layout.cases,
         "partitions": layout.partitions,
+        "arithmetic": sorted(kinds),
+        "figures": list(figures_of(job)),
         "columns": [{"name": name, "unit": unit} for name, unit in job.columns],
     }
     return (json.dumps(content, indent=1, ensure_ascii=False, default=str) + "\n").encode()
 
 
-def refuse_other(folder: Folder, job: Job) -> None:
-    """Refuse a folder of another study, of other data, or by another version."""
+def refuse_other(folder: Folder, job: Job) -> set[str]:
+    """Refuse a folder of another study, of other data, by another version or with other figures; return every arithmetic that has made it."""
     try:
         held = json.loads(folder.read(MANIFEST))
         data, program, inputs = held["data"], held["program"], held["inputs"]
+        kinds, figures = (set(held["arithmetic"]), held["figures"]) if inputs == job.inputs_hash else (set(), [])
     except (ValueError, KeyError, TypeError):
         raise UsageError(f"{folder.place}/{MANIFEST}: is no study's; expected a new or empty folder, or one of this study") from None
-    if inputs == job.inputs_hash:
-        return
+    if inputs == job.inputs_hash and (arithmetic() in kinds or agree(figures, figures_of(job))):
+        return kinds
     why = (
-        f"by tco {program}, this is {job.ground.program}"
+        f"with other figures by {' and '.join(sorted(kinds))}, this is {arithmetic()}"
+        if inputs == job.inputs_hash
+        else f"by tco {program}, this is {job.ground.program}"
         if program != job.ground.program
         else f"on data {' '.join(dict.fromkeys(data))}, today's is {' '.join(dict.fromkeys(job.ground.data))}"
         if data != list(job.ground.data)

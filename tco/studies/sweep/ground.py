@@ -1,4 +1,4 @@
-"""What a study rests on, by hash: the program, and the data that each of its scenarios sees. Equal ones compute the same bytes."""
+"""What a study rests on, by hash: the program, and the data that each of its scenarios sees. Equal ones compute the same bytes on one machine."""
 
 from __future__ import annotations
 

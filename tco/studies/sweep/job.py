@@ -26,6 +26,7 @@ from tco.studies.sweep.cases import Asked, parted, settled
 from tco.studies.sweep.ground import Ground, catalogue_on, folders_of, ground_on
 from tco.studies.sweep.layout import Layout
 from tco.studies.sweep.study import Study
+from tco.studies.sweep.work import Figures
 
 
 class Source(NamedTuple):
@@ -83,6 +84,14 @@ def lengths(axes: tuple[Axis, ...]) -> tuple[int, ...]:
 def asked_of(source: Source, plan: str) -> Asked:
     """Return a scenario as its cases are asked for."""
     return Asked(source.name, source.scenario, catalogue_on(source.folders), plan)
+
+
+def figures_of(job: Job) -> Figures:
+    """Return the metrics of each scenario at the first value of every axis: what one arithmetic is held against another by."""
+    first = tuple((axis.path, axis.setting(0)) for axis in job.axes)
+    answers = [settled(asked_of(one, job.study.plan), (*job.study.settings.items(), *first)).answer for one in job.sources]
+    found = [answer.metrics[name] for answer in answers for name in job.study.report]
+    return tuple(None if value is None else float(value) for value in found)
 
 
 # ---------------------------------------------------------------- making one

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tco.chain.metrics import RATIOS
+from tco.foundation.arithmetic import arithmetic
 from tco.studies.ranges import Array
 from tco.studies.sweep.cases import Asked, Drawing, Found, cases_of
 from tco.studies.sweep.dice import dice_of
@@ -64,7 +66,10 @@ def rows_of(job: Job, some: Slice) -> Rows:
     if job.baseline is not None:
         same = job.baseline.name == source.name
         other = own if same else evaluated(job, asked_of(job.baseline, job.study.plan), fixed, axes, draws)
-    metrics = sample_of(own.draws, None if other is None else other.draws).metrics
+    sample = sample_of(own.draws, None if other is None else other.draws)
+    metrics = (
+        sample.metrics if sample.both is None else sample.metrics | {name: np.where(sample.both, sample.metrics[name], np.nan) for name in RATIOS}
+    )
     columns: dict[str, Any] = {"scenario": source.name, **{path: shown(value) for path, value in fixed}, **axes, **own.inputs}
     columns |= {name: metrics[name] for name in job.study.report if name in metrics}
     kept = allowed(job, metrics, len(cases))
@@ -114,6 +119,7 @@ def schema_of(job: Job, number: int) -> pyarrow.Schema:
     ]
     program, data, _ = job.ground
     said = {"tco.version": program, "tco.inputs": job.inputs_hash, "tco.data": " ".join(dict.fromkeys(data)), "tco.partition": str(number)}
+    said["tco.arithmetic"] = arithmetic()
     return pa.schema(fields, metadata=said)
 
 

@@ -8,9 +8,10 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tco.foundation.arithmetic import mixed
 from tco.foundation.errors import TcoError, UsageError
-from tco.studies.sweep.folder import Folder, claim, name_of
-from tco.studies.sweep.job import Job, job_of
+from tco.studies.sweep.folder import MANIFEST, Folder, claim, manifest, name_of
+from tco.studies.sweep.job import Job, figures_of, job_of
 from tco.studies.sweep.partition import table_of
 from tco.studies.sweep.study import read_study
 from tco.studies.sweep.work import Progress, done_by
@@ -25,6 +26,7 @@ class Sweep(NamedTuple):
     job: Job
     folder: str
     progress: Progress
+    notes: list[str]
 
     def to_frame(self) -> Any:
         """Return the cases as a pandas data frame, as `pandas.read_parquet` of the folder does."""
@@ -48,23 +50,27 @@ def sweep(
 
     A folder that holds some of the cases is gone on with; one of another study, other data or another version raises `UsageError`. The
     partitions are made in this process, by so many `workers` of this machine, or by those of a Dask `cluster` (`tcp://host:8786`); the
-    bytes are the same. `tell` is called after each with how far it is. Interrupted or killed, nothing finished is lost.
+    bytes are the same where numpy and its instructions are, else the figures to 1e-9, with a note. `tell` is called after each with how far it
+    is. Interrupted or killed, nothing finished is lost.
     """
     asked = read_study(study)
     job = job_of(asked._replace(settings={**asked.settings, **(set or {})}), data)
     layout, place = job.layout, Folder(str(folder))
     if layout.cases > max_cases:
         raise UsageError(f"{asked.where}: has {layout.cases:,} cases, more than the {max_cases:,} that --max-cases allows")
-    held = claim(place, job)
+    held, kinds = claim(place, job)
     found = sum(layout.cases_in(number) for number in held if number < layout.partitions)
     progress = Progress(layout.cases, found, 0, layout.partitions, len(held))
     if tell is not None:
         tell(progress)
     missing = (number for number in range(layout.partitions) if number not in held)
     try:
-        for made, _ in done_by(workers, cluster, lambda: job.ground, partial(make, job, place.place), missing):
+        for made, _, arithmetic in done_by(workers, cluster, lambda: job.ground, partial(figures_of, job), partial(make, job, place.place), missing):
             if place.lacks(name_of(made)):
                 raise UsageError(f"{place.place}: a worker has written where it cannot be seen from here; name a folder that all share, or a URL")
+            if arithmetic not in kinds:
+                kinds.add(arithmetic)
+                place.write(MANIFEST, manifest(job, kinds))
             progress = progress._replace(made=progress.made + layout.cases_in(made), finished=progress.finished + 1)
             if tell is not None:
                 tell(progress)
@@ -74,7 +80,7 @@ def sweep(
         kept = f"{progress.finished:,} of {progress.partitions:,} files are finished and kept, run again to go on"
         raise type(error)(f"{error}; {kept}") from None
     place.clear()
-    return Sweep(job, place.place, progress)
+    return Sweep(job, place.place, progress, mixed(kinds))
 
 
 def make(job: Job, place: str, number: int) -> None:

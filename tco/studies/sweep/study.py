@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 from tco.chain.metrics import METRICS, RATIOS
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import is_there, read_toml, scenario_directory
+from tco.studies.sweep.answer import Figure, figures_of
 
-WORDS = ("title", "question", "answer")  # for people: the cases do not rest on them
+WORDS = ("title", "question", "answer", "expect")  # for people and tests: the cases do not rest on them
 TABLES = ("set", "grid", "draw", "constraints")
 KEYS = (*WORDS, "scenarios", "report", "baseline", "plan", *TABLES)
 PLANS = ("best", "near", "held")
@@ -47,6 +48,7 @@ class Study(NamedTuple):
     grid: Mapping[str, Any]
     draw: Draw | None
     constraints: Mapping[str, tuple[float, float]]
+    expect: tuple[Figure, ...] = ()  # of the answer
 
     @property
     def content(self) -> str:
@@ -88,7 +90,8 @@ def study_of(name: str, where: str, document: Mapping[str, Any]) -> Study:
         raise unknown("plan", str(plan), PLANS, where)
     draw = draw_of(tables["draw"], f"{where}: [draw]", tables["grid"]) if tables["draw"] else None
     baseline = baseline_of(document, scenarios, {*report, *constraints} & RATIOS, where)
-    return Study(name, where, document, scenarios, report, baseline, plan, settings, tables["grid"], draw, constraints)
+    expect = figures_of(document, where)
+    return Study(name, where, document, scenarios, report, baseline, plan, settings, tables["grid"], draw, constraints, expect)
 
 
 def table_of(document: Mapping[str, Any], key: str, where: str) -> dict[str, Any]:

@@ -90,10 +90,10 @@ def test_collectives_take_cores_and_links_from_each_other(sharded):
     assert float(pipe.links["inside"]) >= float(pipe.waits["inside"]) > 0
     assert tensor.holds["inside"] > 0
     # everything on the links follows one after the other
-    assert float(made.parts["pipeline"]) > float(pipe.time)
+    assert float(made.parts["gathers"]) > 0
     machine.links = machine.links._replace(network=machine.links.network / 100)
     slow, pipe, *_ = evaluate_plan(found, machine, sharded)
-    assert float(slow.parts["pipeline"]) > 2 * float(pipe.time)
+    assert float(slow.parts["gathers"]) > float(pipe.time)
 
 
 def test_norms_are_repeated_on_every_chip_without_sequence_parallelism():

@@ -26,9 +26,10 @@ ROOT = Path(__file__).resolve().parents[3]
 class Processes:
     """A scheduler on loopback, and its workers."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, protocol: str = "tcp") -> None:
         self.folder, self.all, self.file = folder, [], folder / "scheduler.json"
-        self.start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(self.file))
+        words = ("--host", "127.0.0.1", "--port", "0", "--protocol", protocol, "--no-dashboard", "--scheduler-file", str(self.file))
+        self.start("scheduler", *words)
         self.wait(self.file.exists)
         self.address = json.loads(self.file.read_text())["address"]
 
@@ -100,6 +101,49 @@ def test_draws_on_data_of_ones_own_are_the_same(processes, own):
     made = cli(*words, "--cluster", processes.address)
     assert made.exit_code == 0, made.stderr
     assert made.stdout == cli(*words).stdout
+
+
+def test_a_cluster_behind_tls_is_one_of_dasks_own_configuration(tmp_path, monkeypatch):
+    """Who has no certificate is told what is missing, and is let in by none."""
+    key, certificate = tmp_path / "me.key", tmp_path / "me.pem"
+    made = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=localhost",
+        "-keyout",
+        str(key),
+        "-out",
+        str(certificate),
+    ]
+    subprocess.run([*made, "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+    prefix = "DASK_DISTRIBUTED__COMM__"
+    with monkeypatch.context() as known:
+        known.setenv(f"{prefix}REQUIRE_ENCRYPTION", "True")
+        known.setenv(f"{prefix}TLS__CA_FILE", str(certificate))
+        for role in ("SCHEDULER", "WORKER", "CLIENT"):
+            known.setenv(f"{prefix}TLS__{role}__CERT", str(certificate))
+            known.setenv(f"{prefix}TLS__{role}__KEY", str(key))
+        processes = Processes(tmp_path, "tls")
+        try:
+            assert processes.address.startswith("tls://")
+            processes.worker()
+            words = [sys.executable, "-m", "tco", *FEW, "--cluster", processes.address]
+            done = subprocess.run(words, check=False, capture_output=True, text=True, encoding="utf-8", cwd=tmp_path)
+            assert done.returncode == 0, done.stderr
+            assert json.loads(done.stdout)["metrics"] == json.loads(cli(*FEW).stdout)["metrics"]
+            monkeypatch.undo()
+            refused = cli(*FEW, "--cluster", processes.address)
+        finally:
+            processes.end()
+    assert refused.exit_code == 2
+    assert "DASK_DISTRIBUTED__COMM__TLS__CA_FILE" in refused.stderr
 
 
 def stranger(tmp_path: Path) -> Path:

@@ -17,8 +17,11 @@ import pytest
 
 import tco
 from tco.chain.scenario import evaluate
+from tco.foundation.arithmetic import arithmetic
+from tco.foundation.errors import DataError
 from tco.studies.sweep import layout, partition, run
 from tco.studies.sweep.ground import program
+from tco.studies.sweep.work import Witness
 from tests.cli import tco as cli
 from tests.shipped import CATALOGUE
 
@@ -131,7 +134,7 @@ def test_plans_may_be_held_or_chosen_among_the_best(plan, tmp_path):
     found = frame_of(study, tmp_path / "o")[RATE].to_numpy()
     many = {"parts.gb200-gpu.hbm_bandwidth": (np.array([6.0, 8.0, 10.0]), "TB/s")}
     held = evaluate("gb200-nvl72", catalogue=CATALOGUE).structure if plan == "held" else None
-    wanted = tco.evaluate_draws("gb200-nvl72", many, structure=held, replan=plan == "near", catalogue=CATALOGUE).metrics[RATE]
+    wanted = tco.evaluate_draws("gb200-nvl72", many, structure=held, catalogue=CATALOGUE).metrics[RATE]
     np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
 
@@ -228,6 +231,32 @@ def test_a_folder_of_something_else_is_refused(other, tmp_path, own, monkeypatch
     assert done.exit_code == 2
     assert said in done.stderr
     assert bytes_of(folder) == before
+
+
+def test_what_another_arithmetic_has_begun_is_gone_on_with_where_figures_agree(tmp_path):
+    """Another numpy, or other instructions: a note where the figures agree, and no partition where they do not."""
+    path, folder = toml(tmp_path, SMALL), tmp_path / "o"
+    tco.sweep(path, folder)
+    manifest, (part,) = folder / "_study.json", folder.glob("part-*")
+    said = json.loads(manifest.read_text())
+    assert said["arithmetic"] == [arithmetic()]
+    assert pq.read_schema(part).metadata[b"tco.arithmetic"].decode() == arithmetic()
+    assert said["figures"] == [evaluate("gb200-nvl72", {"site.electricity_price": "0.03 USD/kWh", "terms.rate": "0.05"}).metrics[SMALL["report"][0]]]
+    for factor, code in ((1 + 1e-10, 0), (1 + 1e-8, 2)):
+        manifest.write_text(json.dumps(said | {"arithmetic": ["numpy 1.0 (X)"], "figures": [said["figures"][0] * factor]}))
+        part.unlink(missing_ok=True)
+        done = cli("sweep", path, "-o", folder)
+        assert done.exit_code == code, done.stderr
+        assert part.exists() == (code == 0)
+        assert (f"made with numpy 1.0 (X) and with {arithmetic()}" if code == 0 else "with other figures by numpy 1.0 (X)") in done.stderr
+
+
+def test_a_worker_with_another_arithmetic_is_held_to_the_figures():
+    Witness(lambda: (1 + 1e-10, None), (1.0, None), "numpy 1.0 (X)").refuse_other_figures()
+    Witness(lambda: (2.0,), (1.0,), arithmetic()).refuse_other_figures()  # its own need no proof
+    for other in ((1 + 1e-8, None), (1.0, 0.0), (1.0,)):
+        with pytest.raises(DataError, match="computes other figures than numpy"):
+            Witness(lambda other=other: other, (1.0, None), "numpy 1.0 (X)").refuse_other_figures()
 
 
 LARGE = SMALL | {

@@ -1,0 +1,95 @@
+"""Each claim computed anew, and the verdict."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tco.catalog import Catalogue
+from tco.chain.inputs import plain_inputs
+from tco.foundation.errors import DataError
+from tco.foundation.expression import evaluate, in_unit
+from tco.foundation.files import place_in
+from tco.foundation.values import as_number
+from tco.studies.claims.ledger import NOT_DERIVABLE, NOT_SHOWN, Claim, read_ledger
+from tco.studies.claims.questions import Context, Underived
+
+FIGURE = re.compile(r"\{([^{}|]+?) *\| *([^{}|]*?) *\| *([1-9])\}")
+
+
+class Finding(NamedTuple):
+    """A claim with what the catalogue gives for it."""
+
+    claim: Claim
+    computed: float | None  # in the claim's unit
+    verdict: str
+    rests_on: list[str]  # paths of the inputs
+    reason: str = ""  # why nothing was computed
+
+    @property
+    def note(self) -> str:
+        """Return the ledger's note, with why nothing was computed."""
+        return " ".join(filter(None, (self.claim.note, self.reason and f"Not now: {self.reason}.")))
+
+    @property
+    def as_expected(self) -> bool:
+        """Say whether the verdict is the one the ledger expects."""
+        return self.verdict == self.claim.verdict
+
+
+def check_claims(catalogue: Catalogue, settings: Mapping[str, str]) -> tuple[list[Finding], list[str]]:
+    """Return the finding of every claim, and notes on settings no claim rests on; an unknown path raises `DataError`."""
+    inputs = plain_inputs(catalogue, settings)
+    values = inputs.values(as_number)
+    inputs.unused(values)  # what is wrong with a setting is no fault of a row's
+    ledger = read_ledger(catalogue)
+    found = [finding(claim, Context(catalogue, settings, ledger, claim)) for claim in ledger.values()]
+    used = {path for one in found for path in one.rests_on}
+    return found, [f"{path} is set, but no claim rests on it" for path in values.given if path not in used]
+
+
+def finding(claim: Claim, context: Context) -> Finding:
+    """Return what the catalogue gives for one claim; one without a formula, a feasible plan or a finite value cannot be derived."""
+    note = FIGURE.sub(lambda found: figure(found, claim, context), claim.note)
+    if "{" in note:
+        raise DataError(f"{claim.where}: note: {note[note.index('{') :][:40]!r} is no figure, expected {{FORMULA | UNIT | DIGITS}}")
+    claim = claim._replace(note=note)
+    if not claim.formula:
+        return Finding(claim, None, NOT_DERIVABLE, [])
+    try:
+        computed = in_unit(context.computed(claim.id), claim.formula_unit, place_in(claim.where, claim.formula))
+    except Underived as reason:
+        return Finding(claim, None, NOT_DERIVABLE, context.rests_on, str(reason))
+    except ZeroDivisionError:
+        computed = math.inf
+    if not math.isfinite(computed):
+        return Finding(claim, None, NOT_DERIVABLE, context.rests_on, "a divisor is zero")
+    return Finding(claim, computed, verdict(claim, computed), context.rests_on)
+
+
+def figure(found: re.Match[str], claim: Claim, asked: Context) -> str:
+    """Return a figure of a note, such as `{C017 | % | 3}`, to so many digits; the claim does not rest on what it reads."""
+    context = Context(asked.catalogue, asked.settings, asked.ledger, claim)
+    formula, unit_text, digits = found.groups()
+    place = place_in(claim.where, formula)
+    try:
+        number = in_unit(evaluate(formula, context, place), unit_text, place)
+    except (Underived, ZeroDivisionError):
+        return "none"
+    rounded, _, power = f"{number:.{int(digits) - 1}e}".partition("e")
+    return f"{float(f'{rounded}e{power}'):,.{max(int(digits) - 1 - int(power), 0)}f}" if power else "none"
+
+
+def verdict(claim: Claim, computed: float) -> str:
+    """Return whether a computed value bears a claim out, within the exactness the source states it with.
+
+    A bound that lies within the error of the model is shown by neither side of it. What rests on nothing but the claim is arithmetic.
+    """
+    excess = computed / claim.claimed - 1
+    slack = claim.tolerance + 1e-12
+    if claim.error and claim.relation != "equal" and abs(excess) <= claim.error:
+        return NOT_SHOWN
+    holds = {"equal": abs(excess) <= slack, "at-most": excess <= slack, "at-least": excess >= -slack}[claim.relation]
+    return claim.holding if holds else claim.failing

@@ -1,0 +1,320 @@
+"""What the formula of a claim may ask: inputs, trees, fabrics, scenarios, the claim's own premises, and other claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatch
+from math import prod
+from typing import Any, TypeVar
+
+from tco.catalog import Catalogue
+from tco.catalog.rows import attributes
+from tco.catalog.systems import System, known_systems
+from tco.chain.connections import links_of_system
+from tco.chain.inputs import HEADLINE_SYSTEM, Inputs, load_scenario, system_inputs
+from tco.chain.metrics import METRICS
+from tco.chain.scenario import run
+from tco.chain.workloads import WORKLOADS, server_of
+from tco.economics.rebates import intrinsic_value, warrant_discount
+from tco.fabric.algorithms import OPERATIONS, doubling_size
+from tco.fabric.scopes import fabric_scopes, ring_neighbours
+from tco.fabric.scopes import lanes as lanes_of
+from tco.fabric.scopes import number as number_of
+from tco.fabric.slices import lanes_rate
+from tco.fabric.topology import build
+from tco.foundation.errors import DataError, unknown
+from tco.foundation.expression import Amount, amount, evaluate, offered
+from tco.foundation.files import place_in
+from tco.foundation.formula import REGISTRY
+from tco.foundation.trace import recording, walk
+from tco.foundation.values import Values, as_number, as_traced
+from tco.hardware.bill import bill_of_materials
+from tco.hardware.chip import device_capacity, pin_bandwidth, stack_capacity, systolic_peak
+from tco.hardware.clos import clos_endpoints, edge_bandwidth, network_planes, reach_of, switch_radix
+from tco.models.architecture import load_model
+from tco.performance.chip.formats import computed_on
+from tco.performance.chip.memory import cache_bytes
+from tco.performance.chip.roofline import block_scaled_size, machine_balance
+from tco.performance.serving.expert_places import PLACES, decode_rate_with_experts
+from tco.performance.serving.phases import cached_numbers
+from tco.performance.serving.requests import request_of
+from tco.studies.claims.ledger import Claim
+
+Found = TypeVar("Found")
+CALLED = (  # formulas of the program that a row may call, in their units
+    *(systolic_peak, stack_capacity, pin_bandwidth, device_capacity, block_scaled_size, machine_balance, lanes_rate),
+    *(switch_radix, clos_endpoints, edge_bandwidth, network_planes, intrinsic_value, warrant_discount),
+)
+FORMULAS = {one.__name__: offered(REGISTRY[one.__name__]) for one in CALLED}
+SCOPE = {"injection": "byte/s", "all_to_all": "byte/s", "hops_mean": "", "hops_worst": "", "chips": ""}  # figures of a scope, and their units
+TORUS: dict[str, Callable[[list[float]], float]] = {
+    "dimensions": len,
+    "longest": max,
+    "places": prod,
+    "neighbours": lambda sizes: sum(map(ring_neighbours, sizes)),
+}
+POOLS = {"prefill": "input_tokens_per_s_per_chip", "decode": "output_tokens_per_s_per_chip"}
+
+
+class Underived(Exception):  # noqa: N818 - no error: an answer
+    """Why the catalogue, as it is set, gives nothing for a claim."""
+
+
+class Context:
+    """The catalogue as one claim sees it; remembers every input the claim rests on."""
+
+    def __init__(self, catalogue: Catalogue, settings: Mapping[str, str], ledger: Mapping[str, Claim], claim: Claim) -> None:
+        self.catalogue = catalogue
+        self.settings = settings
+        self.ledger = ledger
+        self.claim = claim  # whose formula is read
+        self.functions = FORMULAS | {name: getattr(self, name) for name in QUESTIONS}
+        self._worlds: dict[str, tuple[Inputs, Values]] = {}
+        self._walked: set[str] = set()
+        self._open: list[str] = []
+
+    def world(self, system: str) -> tuple[Inputs, Values]:
+        """Return a system, in a variant where its name says so, and the inputs as it sets them."""
+        if system not in self._worlds:
+            inputs = system_inputs(self.catalogue, system, self.settings, {})
+            self._worlds[system] = inputs, inputs.values(as_number)
+        return self._worlds[system]
+
+    def walked(self, scenario: str, settings: Mapping[str, str], walk: Callable[..., Found], *given: str) -> Found:
+        """Return what walking a scenario gives, once for all claims that ask; what the user sets goes before the claim's settings."""
+        own, settings = settings.keys() - self.settings.keys(), {**settings, **self.settings}
+
+        def make() -> tuple[Found | Underived, set[str]]:
+            inputs = Inputs(self.catalogue, load_scenario(self.catalogue, scenario), dict(settings), {})
+            values = inputs.values(as_number)
+            for path in own & inputs.given.keys():
+                if not inputs.is_known(path):
+                    raise unknown("input path", path, inputs.known_paths())
+            try:
+                return walk(inputs, values, *given), set(values.inputs)
+            except Underived as reason:
+                return reason, set(values.inputs)
+
+        found: Found | Underived
+        found, used = self.catalogue.once(("claims", scenario, walk, *given, *sorted(settings.items())), make)
+        self._walked |= used
+        if isinstance(found, Underived):
+            raise found
+        return found
+
+    @property
+    def rests_on(self) -> list[str]:
+        """The paths of all inputs used so far."""
+        return sorted(self._walked.union(*(values.inputs for _, values in self._worlds.values())))
+
+    # ---------------------------------------------------------------- names
+    def computed(self, claim: str) -> Amount:
+        """Return what the formula of a claim comes to."""
+        if claim in self._open or not self.ledger[claim].formula:
+            raise DataError(f"{claim} {'rests on itself' if claim in self._open else 'has no formula'}")
+        before, self.claim = self.claim, self.ledger[claim]
+        self._open.append(claim)
+        try:
+            return evaluate(self.claim.formula, self, place_in(self.claim.where, self.claim.formula))
+        finally:
+            self.claim = before
+            self._open.pop()
+
+    def named(self, name: str) -> Amount:
+        """Return a premise of the claim, an input by its path, or what the formula of another claim comes to."""
+        if name in self.claim.given:
+            premise = self.claim.given[name]
+            return amount(premise.value, premise.unit)
+        if name in self.ledger:
+            return self.computed(name)
+        if "." not in name:
+            raise unknown("name", name, [*self.claim.given, *self.ledger])
+        return self._input(self.world(HEADLINE_SYSTEM), name)
+
+    def text(self, name: str) -> str:
+        """Return a premise as it is written, or a name as it is."""
+        return self.claim.given[name].text if name in self.claim.given else name
+
+    def check(self, parameter: str, name: str) -> None:
+        """Refuse a name that a parameter of a question does not know."""
+        known = KNOWN[parameter](self) if parameter in KNOWN else [name]
+        if not any(fnmatch(one, name.partition("@")[0]) for one in known):
+            raise unknown(parameter, name, known)
+
+    def claimed(self, claim: str) -> Amount:
+        """Return the number another claim states, as it is published."""
+        return Amount(self.ledger[claim].claimed)
+
+    # ---------------------------------------------------------------- trees
+    def _input(self, asked: tuple[Inputs, Values], path: str) -> Amount:
+        inputs, values = asked
+        return amount(float(values[path]), inputs.unit_of(path))
+
+    def _system(self, system: str) -> System:
+        return self.world(system)[0].system
+
+    def chip(self, system: str, attribute: str) -> Amount:
+        """Return an attribute of a system's accelerator as the system runs it."""
+        asked = self.world(system)
+        return self._input(asked, f"parts.{asked[0].system.chip}.{attribute}")
+
+    def chips(self, system: str) -> Amount:
+        """Return the accelerators of one world."""
+        return Amount(self._system(system).chips)
+
+    def racks(self, system: str) -> Amount:
+        """Return the racks of one world."""
+        return Amount(self._system(system).racks)
+
+    def count(self, system: str, part: str) -> Amount:
+        """Return how many of a part, or of all whose names fit, stand in one world; none is 0."""
+        return Amount(float(sum(number for name, number in self._system(system).quantity.items() if fnmatch(name, part))))
+
+    def price(self, system: str, *part: str) -> Amount:
+        """Return what some parts of one world cost by its bill."""
+        return amount(sum(self.count(system, name).value * self.named(f"parts.{name}.price").value for name in part), "USD")
+
+    def power(self, system: str) -> Amount:
+        """Return the power of one world by its bill; traced, so that only what power rests on counts as used."""
+        inputs, values = self.world(system)
+        with recording() as trace:
+            node = bill_of_materials(inputs.system, inputs.values(as_traced(trace)), self.catalogue).power.node
+        for leaf in walk(node):
+            if leaf.is_leaf and leaf.path:
+                values.input(leaf.path)
+        return amount(float(node.value), "W")
+
+    # ---------------------------------------------------------------- fabrics and networks
+    def lanes(self, system: str, *medium: str) -> Amount:
+        """Return the lanes of a chip on some media; of a torus, of one link in a dimension."""
+        return Amount(sum(lanes_of(self._system(system), name) for name in medium))
+
+    def scope(self, system: str, extent: str, figure: str) -> Amount:
+        """Return what a rack or the world of a fabric gives."""
+        inputs, values = self.world(system)
+        found = next(one for one in fabric_scopes(inputs.system, values) if one.scope == extent)
+        return amount(float(getattr(found, figure)), SCOPE[figure])
+
+    def torus(self, system: str, shape: str) -> Amount:
+        """Return a figure of a torus, dimensions of one place left out."""
+        found = self._system(system)
+        sizes = [float(size) for size in found.fabric.get("dims", []) if size > 1]
+        if not sizes:
+            raise DataError(f"{found.where}: the fabric is no torus")
+        return Amount(float(TORUS[shape](sizes)))
+
+    def planes(self, system: str) -> Amount:
+        """Return the planes of a switched fabric."""
+        return Amount(number_of(self._system(system), "planes"))
+
+    def hops(self, system: str, rack: float, tray: float, position: float) -> Amount:
+        """Return the devices between the first chip of a world and another, on the shortest path."""
+        places, end = build(self._system(system)).distances(("chip", 0, 0, 0)), ("chip", int(rack), int(tray), int(position))
+        if end not in places:
+            raise DataError(f"{system} has no chip at rack {rack:g}, tray {tray:g}, position {position:g}")
+        return Amount(float(places[end] - 1))
+
+    def doubling_size(self, system: str, collective: str) -> Amount:
+        """Return the buffer of a rank with which a collective over one world takes twice its latency."""
+        inputs, values = self.world(system)
+        return amount(doubling_size(links_of_system(inputs, values), collective, inputs.system.chips), "byte")
+
+    def clos_reach(self, *radices: float) -> Amount:
+        """Return the endpoints of a non-blocking Clos whose tiers, the lowest first, have these radices."""
+        return Amount(reach_of(radices, 1.0))
+
+    # ---------------------------------------------------------------- models and formats
+    def experts(self, model: str, number: str) -> Amount:
+        """Return how many routed experts a sparse layer of a model has, or how many of them a token passes."""
+        for block in load_model(self.catalogue, model).blocks:
+            if block.feed_forward.experts:
+                return Amount(float(block.feed_forward.experts if number == "all" else block.feed_forward.active))
+        raise DataError(f"{model} has no routed experts")
+
+    def peak(self, system: str, precision: str) -> Amount:
+        """Return the peak at which a system's chip computes a format."""
+        inputs, values = self.world(system)
+        return self.chip(system, computed_on(values, inputs.system.chip, precision, "workload.precision").peak)
+
+    # ---------------------------------------------------------------- scenarios by their best plans
+    def metric(self, scenario: str, metric: str, **settings: str) -> Amount:
+        """Return a metric of a scenario."""
+        return self._rated(scenario, metric, self.walked(scenario, settings, metrics_of))
+
+    def rate(self, scenario: str, metric: str, **settings: str) -> Amount:
+        """Return a metric that what a scenario's chips do gives by itself, so that nothing of money and site counts as used."""
+        return self._rated(scenario, metric, self.walked(scenario, settings, worked).rates)
+
+    def pool(self, scenario: str, phase: str, **settings: str) -> Amount:
+        """Return the rate of a chip of the pool that prefills, or of the one that decodes."""
+        found = self.walked(scenario, settings, worked)
+        rate, share = self._rated(scenario, POOLS[phase], found.rates), getattr(found, "prefill_share", None)
+        if share is None:
+            raise DataError(f"{scenario} serves on one pool")
+        return rate._replace(value=float(rate.value / (share if phase == "prefill" else 1 - share)))
+
+    def _rated(self, scenario: str, metric: str, found: Mapping[str, Any]) -> Amount:
+        if found.get(metric) is None:
+            raise DataError(f"{scenario} has no {metric}")
+        return amount(float(found[metric]), METRICS[metric].unit)
+
+    def decode_with_experts(self, scenario: str, place: str, **settings: str) -> Amount:
+        """Return the decode rate of the best plan whose experts lie in one domain, or over the whole world."""
+        return amount(self.walked(scenario, settings, decoded, place), "token/s/chip")
+
+    def cached_per_token(self, scenario: str, **settings: str) -> Amount:
+        """Return the bytes that a sequence of a scenario's workload caches for each token."""
+        return amount(self.walked(scenario, settings, cached), "byte/token")
+
+
+def worked(inputs: Inputs, values: Values) -> Any:
+    """Return what a scenario's chips do by the best plans."""
+    found = WORKLOADS[inputs.kind](inputs, values, None)
+    if found.reason:
+        raise Underived(found.reason)
+    return found
+
+
+def metrics_of(inputs: Inputs, values: Values) -> dict[str, Any]:
+    """Return the metrics of a scenario by the best plans."""
+    chain = run(inputs, values)
+    if chain.serving.reason:
+        raise Underived(chain.serving.reason)
+    return chain.metrics
+
+
+def decoded(inputs: Inputs, values: Values, place: str) -> float:
+    """Return the decode rate of a scenario's workload with the experts in a place."""
+    rate, reason = decode_rate_with_experts(*server_of(inputs, values), request_of(values), values["workload.interactivity"], place)
+    if reason:
+        raise Underived(reason)
+    return rate
+
+
+def cached(inputs: Inputs, values: Values) -> float:
+    """Return the bytes a sequence of a workload caches for each token."""
+    machine, model = server_of(inputs, values)
+    return float(cache_bytes(1, 1, *cached_numbers(model, 1), machine.cache_size))
+
+
+QUESTIONS = (
+    *("claimed", "chip", "chips", "racks", "count", "price", "power"),
+    *("lanes", "scope", "torus", "planes", "hops", "doubling_size", "clos_reach", "experts", "peak"),
+    *("metric", "rate", "pool", "decode_with_experts", "cached_per_token"),
+)
+KNOWN: dict[str, Callable[[Context], Sequence[str]]] = {  # names a parameter of a question takes
+    "claim": lambda c: list(c.ledger),
+    "system": lambda c: known_systems(c.catalogue),
+    "scenario": lambda c: [*c.catalogue.scenarios, *known_systems(c.catalogue)],
+    "part": lambda c: list(c.catalogue.parts),
+    "attribute": lambda _: [name for group, name in attributes() if group == "parts"],
+    "model": lambda c: list(c.catalogue.models),
+    "metric": lambda _: list(METRICS),
+    "extent": lambda _: ("rack", "world"),
+    "figure": lambda _: list(SCOPE),
+    "shape": lambda _: list(TORUS),
+    "phase": lambda _: list(POOLS),
+    "place": lambda _: PLACES,
+    "collective": lambda _: OPERATIONS,
+    "number": lambda _: ("all", "active"),
+}

@@ -1,0 +1,156 @@
+"""Whoever keeps own values back writes the same bytes as someone with others at the same paths: every command, every form."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli import tco
+
+COLUMNS = "part,attribute,value,unit,low,high,as_of,kind,source,note,use\n"
+SOURCES = "id,title,url,date\nown-quote,SECRET{} of a friend,https://example.org/{},2025-11\n"
+# What two people have of their own. The second stops at what the DMA engines move, the third decides which parts stand in the rack.
+OWN = {
+    "price": lambda one: [("nitro-v6-400g", "price", ("12345.67", "9876.54")[one], "USD")],
+    "bandwidth": lambda one: [("trn3", "hbm_bandwidth", ("4.7", "4.4")[one], "TB/s")],
+    "parts": lambda one: [("scorpio-p-32", "price", ("180", "420")[one], "USD"), ("trn3", "tdp", ("870", "1130.5")[one], "W")],
+    "clock": lambda one: [("gb200-gpu", "clock", ("2.111", "1.7")[one], "GHz")],
+}
+PAIR = ("trn3-nl72x2", "gb200-nvl72")
+QUICK = [
+    ("price", "trn3-nl72x2"),
+    ("bom", "trn3-nl72x2"),
+    ("compare", *PAIR),
+    ("explain", "trn3-nl72x2", "tco_usd_per_chip_hour"),
+    ("perf", "gb200-nvl72"),
+    ("parts", "show", "nitro-v6-400g"),
+]
+ALL = [
+    *QUICK,
+    ("compare",),
+    ("compare", *PAIR, "--hall", "20 MW"),
+    ("price", "trn3-nl72x2", "--cash-flow"),
+    ("explain", "trn3-nl72x2", "usd_per_million_output_tokens", "--all"),
+    ("explain", "gb200-nvl72", "output_tokens_per_s_per_chip"),
+    ("perf", "trn3-nl72x2"),
+    ("perf", "train-gpt3-175b-a100x64"),
+    ("diff", *PAIR),
+    ("frontier", *PAIR),
+    ("sensitivity", "trn3-nl72x2"),
+    ("uncertainty", "trn3-nl72x2", "--baseline", "gb200-nvl72", "--samples", "200"),
+    ("solve", "trn3-nl72x2", "--vary", "site.electricity_price", "--until", "tco_usd_per_chip_hour=+10%"),
+    ("solve", "gb200-nvl72", "--vary", "parts.gb200-gpu.clock", "--until", "usd_per_peak_fp8_pflop_hour=+1e400%"),
+    ("solve", "trn3-nl72x2", "--vary", "parts.nitro-v6-400g.price", "--until", "capex_usd=+1%"),
+    ("fleet", "trn3-nl72x2:1 MW:2026-01", "gb200-nvl72:1 MW:2027-01"),
+    ("collective", "gb200-nvl72"),
+    ("kernel", "trn3", "--m", "4096", "--n", "4096", "--k", "4096"),
+    ("fabric", "trn3-nl72x2"),
+    ("network",),
+    ("inputs", "trn3-nl72x2"),
+    ("claims",),
+    *((shelf, verb) for shelf in ("parts", "systems", "sites", "sources", "rebates", "scenarios") for verb in ("list", "check")),
+    ("systems", "show", "trn3-nl72x2"),
+]
+FILES = [
+    ("export", *PAIR, "-o", "X.json"),
+    ("export", *PAIR, "-o", "X.csv"),
+    ("export", "trn3-nl72x2", "-o", "X/"),
+    ("export", "trn3-nl72x2", "-o", "X.xlsx"),
+    ("report", "trn3-nl72x2", "-o", "X.html"),
+    ("plot", "cost", "trn3-nl72x2", "-o", "X.svg"),
+    ("plot", "bom", "gb200-nvl72", "-o", "X.svg"),
+    ("baseline", "save", "main", "trn3-nl72x2"),
+    ("sweep", "switch-generations", "-o", "X"),
+]
+FORMS = ("table", "csv", "json", "md")
+
+
+def told(command, own, kind, one, monkeypatch, folder):
+    """Return all that a command tells one of two people of: how it ends, both streams, every file it writes."""
+    folder.mkdir(exist_ok=True)
+    rows = OWN[kind](one)
+    own.write(
+        "parts/mine.csv",
+        COLUMNS
+        + "".join(f"{part},{name},{value},{unit},{value},{value},2025-11,vendor,own-quote,SECRET{one},\n" for part, name, value, unit in rows),
+    )
+    own.write("sources.csv", SOURCES.format(one, one))
+    monkeypatch.chdir(folder)
+    done = tco(*command, "--data", own.folder, "--redact")
+    found = {"code": done.exit_code, "stdout": done.stdout, "stderr": done.stderr}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        found[path.relative_to(folder).as_posix()] = path.read_bytes()
+        path.unlink()
+    return found
+
+
+def same(command, own, kind, monkeypatch, tmp_path):
+    found = [told(command, own, kind, one, monkeypatch, tmp_path / "out") for one in (0, 1)]
+    assert found[0] == found[1]
+    words = b"".join(one if isinstance(one, bytes) else str(one).encode() for one in found[0].values())
+    assert b"SECRET" not in words
+    assert b"Traceback" not in words
+    for one in (0, 1):
+        for _, name, value, _ in OWN[kind](one):
+            assert name != "price" or value.encode() not in words
+    return found[0]
+
+
+@pytest.mark.parametrize("command", QUICK, ids=" ".join)
+def test_two_own_prices_are_told_in_the_same_bytes(own, monkeypatch, tmp_path, command):
+    kind = "clock" if "gb200-nvl72" in command[1:2] else "price"
+    assert same(command, own, kind, monkeypatch, tmp_path)["code"] == 0
+
+
+@pytest.mark.parametrize("command", FILES[:1] + FILES[2:3], ids=" ".join)
+def test_two_own_prices_are_written_in_the_same_bytes(own, monkeypatch, tmp_path, command):
+    found = same(command, own, "price", monkeypatch, tmp_path)
+    assert any(b"withheld" in content for content in found.values() if isinstance(content, bytes))
+
+
+def test_a_value_beyond_a_limit_is_told_as_one_below(own, monkeypatch, tmp_path):
+    """HBM of 4.7 TB/s feeds as much as one of 4.4 where other parts are the limit: that both show alike is nothing to show."""
+    same(("compare", *PAIR, "--format", "json"), own, "bandwidth", monkeypatch, tmp_path)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", OWN)
+@pytest.mark.parametrize("command", ALL, ids=" ".join)
+def test_every_command_and_form_tells_the_same_bytes(own, monkeypatch, tmp_path, command, kind, form):
+    same((*command, "--format", form), own, kind, monkeypatch, tmp_path)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", OWN)
+@pytest.mark.parametrize("command", FILES, ids=" ".join)
+def test_every_file_holds_the_same_bytes(own, monkeypatch, tmp_path, command, kind):
+    same(command, own, kind, monkeypatch, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("setting", "values"),
+    [
+        ("terms.rate={}", ("0.0876543", "0.0712")),
+        ("parts.nitro-v6-400g.price={} USD", ("12345.67", "9876.54")),
+        ("site.electricity_price={} USD/kWh", ("0.0512", "0.1777")),
+    ],
+)
+@pytest.mark.parametrize("command", [("price", "trn3-nl72x2"), ("compare", *PAIR)], ids=" ".join)
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_two_settings_are_told_in_the_same_bytes(command, setting, values, form):
+    one, other = (tco(*command, "--set", setting.format(value), "--redact", "--format", form) for value in values)
+    assert (one.exit_code, one.stdout, one.stderr) == (other.exit_code, other.stdout, other.stderr)
+    assert one.exit_code == 0
+    assert not any(value in one.stdout + one.stderr for value in values)
+
+
+def test_a_fault_tells_no_number(own, monkeypatch, tmp_path):
+    """Whatever goes wrong inside may hold a value in its words."""
+
+    def broken(*_, **__):
+        raise KeyError(2111000000.0)
+
+    monkeypatch.setattr("tco.cli.load.evaluate_all", broken)
+    done = tco("price", "trn3-nl72x2", "--set", "parts.trn3.tdp=1100 W", "--redact")
+    assert done.exit_code == 70
+    assert "2111" not in done.stderr

@@ -1,0 +1,96 @@
+"""The work of a training step against the closed form of its architecture, and where its stages and what they keep lie."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tco.performance.chip.flops import flops_per_token
+from tco.performance.training.plans import Plan, describe
+from tco.performance.training.step import evaluate_plan
+from tests.performance.training.jobs import job
+
+DEEPSEEK = {"workload__model": "deepseek-v3", "cluster__chips": "8", "workload__global_batch": "8"}
+
+
+def products(found, machine, plan):
+    """Operations of all products and attention for a token, on all the chips that share its layers."""
+    work = evaluate_plan(found, machine, plan)[3]
+    items = [item for item in (*work.items, *work.head) if item.bound == "product"]
+    parts = ((item.layers, part) for item in items for part in (item.forward_part, *item.backward_parts) if part)
+    return sum(float(layers) * float(part.flops) for layers, part in parts) * plan.tensor / float(work.tokens)
+
+
+@pytest.mark.parametrize("tensor", [1, 2, 8])
+@pytest.mark.parametrize("model", ["gpt3-175b", "llama-3.1-8b", "gpt-oss-120b"])
+def test_a_step_takes_the_work_of_its_tokens(model, tensor):
+    found, machine = job(workload__model=model, cluster__chips="8", workload__global_batch="8")
+    closed = float(flops_per_token(found.model, float(found.sequence), training=True))
+    assert products(found, machine, Plan(tensor, 1, 1, 8 // tensor, 1, 0, 1, 1, "1f1b")) == pytest.approx(closed, rel=5e-4)
+
+
+def test_a_predicted_token_takes_one_more_layer_a_projection_and_a_head():
+    """DeepSeek-V3 joins hidden state and embedding, 2 h x h, runs one layer more and the output head again (arxiv.org/abs/2412.19437, 2.2)."""
+    found, machine = job(**DEEPSEEK)
+    model = found.model
+    plan = Plan(1, 1, 1, 8, 1, 0, 1, 1, "1f1b")
+    bare = model._replace(prediction_layers=0)
+    last = bare.blocks[-1]
+    deeper = bare._replace(blocks=(*bare.blocks[:-1], last._replace(layers=last.layers + 1)))
+    without, with_layer = (products(replace(found, model=one), machine, plan) for one in (bare, deeper))
+    assert without == pytest.approx(float(flops_per_token(bare, float(found.sequence), training=True)), rel=5e-4)
+    expected = with_layer + 6 * (2 * model.hidden**2 + model.hidden * model.vocabulary)
+    assert products(found, machine, plan) == pytest.approx(expected, rel=1e-9)
+
+
+def test_latents_are_kept_for_the_way_back():
+    """Beside what heads read, each token of each layer keeps its latents of queries and of keys and values, two bytes a number."""
+    found, machine = job(**DEEPSEEK)
+    plan = Plan(1, 1, 1, 8, 1, 0, 1, 1, "1f1b", "none")
+
+    def held(width):
+        blocks = tuple(block._replace(attention=block.attention._replace(q_rank=width)) for block in found.model.blocks)
+        return float(evaluate_plan(replace(found, model=found.model._replace(blocks=blocks)), machine, plan)[0].memory["activations"])
+
+    layers = sum(block.layers for block in found.model.blocks)
+    assert held(2536) - held(1536) == pytest.approx(1000 * float(found.sequence) * 2 * layers, rel=0.02)
+
+
+def test_stages_inside_one_server_hand_over_at_its_links_whatever_stands_between_them():
+    """Two data-parallel copies of four stages fill a server of eight: neighbours are one or two chips apart, and in it either way."""
+    found, machine = job(cluster__chips="8", workload__global_batch="64")
+    beside, apart = (evaluate_plan(found, machine, Plan(1, 1, 4, 2, 1, order, 1, 1, "1f1b"))[1] for order in (1, 0))
+    assert float(beside.transfer) > 0
+    assert float(apart.transfer) == pytest.approx(float(beside.transfer), rel=1e-12)
+    found, machine = job(cluster__chips="16", workload__global_batch="64")
+    inside, across = (evaluate_plan(found, machine, Plan(1, 1, 4, 4, 1, order, 1, 1, "1f1b"))[1] for order in (1, 0))
+    assert float(across.transfer) > float(inside.transfer), "four copies between the stages put two of them in another server"
+
+
+def test_a_stage_holds_its_share_of_the_layers():
+    """No fewer than all over the stages, in equal parts of a stage, and none to spare for another part."""
+    found, _ = job(cluster__chips="64", workload__global_batch="64")
+    layers = found.model.layers
+    seen = set()
+    for pipeline, interleave in ((1, 1), (4, 1), (4, 3), (8, 2), (8, 3), (5, 2)):
+        held = describe(Plan(1, 1, pipeline, 1, 1, 0, 1, interleave, "interleaved"), found.model, 64)["layers_per_stage"]
+        assert held % interleave == 0
+        assert layers <= held * pipeline < layers + pipeline * interleave
+        seen.add(held)
+    assert len(seen) > 3
+
+
+def test_experts_keep_what_their_tokens_pass():
+    """Wider experts by 128 keep as much more of each token they take: two inputs and the product of the activation, two bytes each."""
+    found, machine = job(**DEEPSEEK)
+    plan = Plan(1, 1, 1, 8, 1, 0, 1, 1, "1f1b", "none")
+    sparse = [block for block in found.model.blocks if block.feed_forward.experts]
+
+    def held(more):
+        wider = {block: block._replace(feed_forward=block.feed_forward._replace(width=block.feed_forward.width + more)) for block in sparse}
+        blocks = tuple(wider.get(block, block) for block in found.model.blocks)
+        return float(evaluate_plan(replace(found, model=found.model._replace(blocks=blocks)), machine, plan)[0].memory["activations"])
+
+    taken = sum(block.layers * block.feed_forward.active for block in sparse)
+    assert held(128) - held(0) == pytest.approx(128 * taken * float(found.sequence) * 3 * 2, rel=0.02)

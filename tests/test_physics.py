@@ -1,0 +1,79 @@
+"""What can be: every metric of every study lies within its bounds, and no draw makes more tokens than its chips could compute or read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tco
+from tco.catalog import load_catalogue
+from tco.chain.inputs import load_scenario
+from tco.chain.metrics import METRICS, SHARES, is_possible
+from tco.foundation.errors import DataError
+from tco.models.architecture import load_model
+from tco.studies.asking import HEADLINE
+from tco.studies.uncertainty import counted, spread
+
+CATALOGUE = load_catalogue()
+TRAINING = sorted(
+    name for name in CATALOGUE.scenarios if load_scenario(CATALOGUE, name).settings.get("workload.kind") == "training" or "training" in name
+)
+CASES = [(name, {}) for name in (*HEADLINE, *TRAINING)] + [
+    ("gb200-nvl72", {"workload": "training"}),
+    ("h100-hgx8", {"workload": "llama-3.1-405b-training"}),
+]
+PEAKS = ("peak_bf16_flop_per_s", "peak_fp8_flop_per_s", "peak_fp4_flop_per_s")
+
+
+@pytest.mark.parametrize(("name", "settings"), CASES, ids=str)
+def test_every_draw_and_every_percentile_is_possible(name, settings):
+    found = tco.uncertainty(name, samples=60, seed=3, set=settings)
+    for metric, many in found.sample.metrics.items():
+        known = many[np.isfinite(many)]
+        assert all(is_possible(metric, one) for one in known), (metric, known.min(), known.max())
+        for figure, value in (spread(metric, many) or {}).items():
+            assert value is None or figure == "sd" or is_possible(metric, value), (metric, figure, value)
+    assert all(value is None or is_possible(metric, value) for metric, value in found.asked.result.metrics.items())
+
+
+@pytest.mark.parametrize("name", HEADLINE)
+def test_tokens_lie_below_the_roofline_of_their_draw(name):
+    """Each token takes two operations for each parameter it passes through, on a chip that runs at the highest of its peaks and no faster."""
+    found = tco.uncertainty(name, samples=200, seed=3).sample.metrics
+    model = load_model(CATALOGUE, "deepseek-v3")
+    tokens = found["output_tokens_per_s_per_chip"] + found["input_tokens_per_s_per_chip"]
+    peak = np.fmax.reduce([found[metric] for metric in PEAKS if metric in found])
+    made = np.isfinite(tokens)
+    assert made.any()
+    assert np.all(2 * model.active_parameters * tokens[made] < peak[made])
+
+
+def test_the_bounds_tell_what_can_be_from_what_cannot():
+    for metric in METRICS:
+        assert is_possible(metric, 0.5)
+        assert not is_possible(metric, -1e-9)
+        assert is_possible(metric, 1.01) == (metric not in SHARES)
+    assert is_possible("mfu", 0)
+    assert not is_possible("tco_usd_per_chip_hour", 0)
+
+
+def test_a_job_that_never_makes_progress_has_no_price_and_says_so():
+    never = {"workload": "training", "parts.gb200-gpu.failure_rate": "100 1/year"}
+    found = tco.evaluate("gb200-nvl72", never)
+    assert found.metrics["goodput"] == 0
+    assert found.metrics["tco_usd_per_chip_hour"] > 0
+    for metric in ("tco_usd_per_used_chip_hour", "train_usd_per_trillion_tokens"):
+        assert found.metrics[metric] is None
+    assert any("goodput is 0" in note for note in found.notes)
+    many = tco.evaluate_draws("gb200-nvl72", {"workload": "training", "parts.gb200-gpu.failure_rate": (np.array([0.05, 100]), "1/year")})
+    cost = many.metrics["train_usd_per_trillion_tokens"]
+    assert np.isfinite(cost).tolist() == [True, False]
+    assert counted("train_usd_per_trillion_tokens", cost)[1] == np.inf
+
+
+def test_arithmetic_without_an_end_is_an_error_and_leaves_the_callers_settings(monkeypatch):
+    before = np.geterr()
+    monkeypatch.setattr("tco.chain.scenario.chain_of", lambda *_: np.ones(1) / np.zeros(1))
+    with pytest.raises(DataError, match="no finite number"):
+        tco.evaluate("gb200-nvl72")
+    assert np.geterr() == before
