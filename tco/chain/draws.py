@@ -287,7 +287,7 @@ def run_lot(case: Case, lot: Lot, parts: list[Part], found: Draws, centre: Resul
 
 
 def pilots_of(case: Case, centre: Result) -> dict[str, Array]:
-    """Return draws that tell which plans can be the best: first the centre, then each input at its value or at an end of its range.
+    """Return draws that tell which plans can be the best: first centres, then each input at its value or at an end of its range.
 
     Which it is is a matter of the input's path, so that the plans found are the same whatever is drawn. An input without a range takes the
     ends of what is asked; one that decides how many of something there are stays as it is.
@@ -299,7 +299,9 @@ def pilots_of(case: Case, centre: Result) -> dict[str, Array]:
         low, high = (many.min(), many.max()) if given is None or given.low is None else (given.low, given.high)
         if not isinstance(held.get(path, True), bool):
             low = high = value
-        ends = np.array([low, value, value, high])[np.random.default_rng(crc32(path.encode())).integers(0, 4, PILOTS)]
-        ends[0] = value
-        found[path] = ends
+        ends = np.array([low, value, value, high])[np.random.default_rng(crc32(path.encode())).integers(0, 4, max(PILOTS, 3))]
+        ends[:3] = value
+        if given is None or given.low is None:
+            ends[1:3] = low, high
+        found[path] = ends[:PILOTS]
     return found

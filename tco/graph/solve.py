@@ -10,7 +10,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 Times = Callable[[Array, Any], Array]  # of numbers on the curves of some places; none: on all
 
-SOON = 1e-6  # share of the time allowed that is near enough
+SOON = 1e-9  # share of the time allowed that is near enough
 CLOSE = 1e-5  # share of a number: so near to one that takes longer, across a step, it is large enough
 STEPS = 5  # along a curve before it is asked whether it has a step of its own
 LEAST = 1e-2  # of the slope expected, that a secant may have

@@ -29,6 +29,7 @@ Array = np.ndarray[Any, Any]
 Names = Mapping[str, int]  # places of results by their names
 DECODE, PREFILL = 0, 1  # axes of plans
 STEP, LEAST = 1.2, 0.05  # by which a batch is enlarged to see how a step grows, and the least power of it
+CENTRES = 3  # pilot draws that lie at the centre of all ranges: what has none lies at its middle and at both ends
 NEAR = 0.1  # share by which a plan may lie below the best
 FIRST = 4  # plans, those that are the best most often, one of which a draw is given first
 EXACTLY = 1e-9  # share of a target that may be missed by rounding
@@ -230,23 +231,29 @@ def hinted(kernel: Kernel, names: Names, centre: Mapping[str, Array], plans: Ser
 
 
 def promising(kernel: Kernel, names: Names, pilots: Mapping[str, Array], plans: ServingPlan) -> dict[int, Array]:
-    """Return the rows of plans to choose among on each axis: the best of some pilot draws, and those near the best in the first."""
-    centre = {path: one[:1] for path, one in pilots.items()}
-    block = Block(kernel, names, centre, 1)
-    hints = hinted(kernel, names, centre, plans)
-    if hints is None:
-        needed, memory, rate = block["needed", "memory", "output_tokens_per_s_per_chip"]
-        rates = {DECODE: np.ravel(np.where(needed <= memory, rate, 0.0))}
-    else:
-        rate, time, held, memory, wait = block["prompts", "prompt", "prompts held", "memory", "longest wait"]
-        rates = {DECODE: hints.rate, PREFILL: np.ravel(np.where((time <= or_ever(wait)) & (held <= memory), rate, 0.0))}
-    count = len(next(iter(pilots.values())))
-    best = choose(Block(kernel, names, pilots, count), plans, hints).rows
+    """Return the rows of plans to choose among on each axis: the best of some pilot draws, and those near the best at a centre."""
+    kept: dict[int, Any] = {}
+    first: Hints | None = None
+    for at in range(CENTRES):
+        centre = {path: one[at : at + 1] for path, one in pilots.items()}
+        if at and all((one == pilots[path][0]).all() for path, one in centre.items()):
+            continue
+        block, hints = Block(kernel, names, centre, 1), hinted(kernel, names, centre, plans)
+        if hints is None:
+            needed, memory, rate = block["needed", "memory", "output_tokens_per_s_per_chip"]
+            rates = {DECODE: np.ravel(np.where(needed <= memory, rate, 0.0))}
+        else:
+            rate, time, held, memory, wait = block["prompts", "prompt", "prompts held", "memory", "longest wait"]
+            rates = {DECODE: hints.rate, PREFILL: np.ravel(np.where((time <= or_ever(wait)) & (held <= memory), rate, 0.0))}
+        first = first or hints
+        for axis, many in rates.items():
+            kept[axis] = kept.get(axis, False) | (many >= (1 - NEAR) * many.max())
+    best = choose(Block(kernel, names, pilots, len(next(iter(pilots.values())))), plans, first).rows
     found = {}
-    for axis, rate in rates.items():
-        wins = np.bincount(best[axis], minlength=len(rate))
-        kept = (wins > 0) | (rate >= (1 - NEAR) * rate.max())
-        found[axis] = np.array(sorted(np.flatnonzero(kept), key=lambda row: -wins[row]))
+    for axis, near in kept.items():
+        wins = np.bincount(best[axis], minlength=len(near))
+        some = np.flatnonzero(near | (wins > 0))
+        found[axis] = some[np.argsort(-wins[some], kind="stable")]
     return found
 
 
