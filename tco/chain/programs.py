@@ -152,10 +152,11 @@ class Lot:
         plans: ServingPlan = self.plans  # type: ignore[assignment]
         rows: dict[int, Array] = {}
         if pilots is not None:
-            if paths not in self.rows:
+            key = paths, hash(b"".join([one.tobytes() for one in pilots.values()]))
+            if key not in self.rows:
                 every = self.kernel(paths, {})
-                self.rows[paths] = draws.promising(every, placed(every, parts[0].names[0]), pilots, plans)
-            rows = self.rows[paths]
+                self.rows[key] = draws.promising(every, placed(every, parts[0].names[0]), pilots, plans)
+            rows = self.rows[key]
             plans = draws.of_rows(plans, rows)
         kernel = self.kernel(paths, rows)
         batch, meets = np.empty(count), np.empty(count, dtype=bool)
