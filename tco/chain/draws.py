@@ -295,13 +295,13 @@ def pilots_of(case: Case, centre: Result) -> dict[str, Array]:
     held, found = structure_in(centre).readings, {}
     for path, (many, _) in case.drawn.items():
         given = centre.inputs.get(path)
-        value = float(np.median(many)) if given is None else given.value
-        low, high = (many.min(), many.max()) if given is None or given.low is None else (given.low, given.high)
+        ranged = given is not None and given.low is not None and given.low < given.high  # type: ignore[operator]
+        value, low, high = (given.value, given.low, given.high) if ranged else (float(np.median(many)), many.min(), many.max())  # type: ignore[union-attr]
         if not isinstance(held.get(path, True), bool):
             low = high = value
         ends = np.array([low, value, value, high])[np.random.default_rng(crc32(path.encode())).integers(0, 4, max(PILOTS, 3))]
         ends[:3] = value
-        if given is None or given.low is None:
+        if not ranged:
             ends[1:3] = low, high
         found[path] = ends[:PILOTS]
     return found
