@@ -18,7 +18,7 @@ from tco.economics.perspective import BUILT_UP
 from tco.economics.rebates import Agreement, Rebate, in_force_for, load_agreement, rebate_of
 from tco.foundation.dates import period
 from tco.foundation.errors import DataError
-from tco.foundation.trace import plain, scope
+from tco.foundation.trace import paused, plain, scope
 from tco.foundation.values import Values
 from tco.hardware.bill import Bill, bill_of_materials
 from tco.hardware.network import Network, switch_part
@@ -78,7 +78,6 @@ def cheapest_switch(inputs: Inputs, values: Values, listed: str) -> str:
     catalogue, day = inputs.catalogue, period(inputs.date).last
     known = [switch_part(name.strip(), catalogue.parts) for name in listed.split(",")]
     sold = [part for part in known if min(row.begins for row in catalogue.part_rows[part, "price"]) <= day] or known
-    bill = None if inputs.system.bare else bill_of_materials(inputs.system, values, catalogue, inputs.dies)
 
     def cost(part: str) -> tuple[float, float]:
         inputs.texts["cluster.switch"] = part
@@ -89,7 +88,9 @@ def cheapest_switch(inputs: Inputs, values: Values, listed: str) -> str:
         hour = 0.0 if bill is None else cost_of(inputs, values, bill, network, rebates_of(inputs, values, bill)).per_chip_hour
         return float(np.mean(hour)), float(np.mean(network.price))
 
-    return min(sold, key=cost)
+    with paused():  # what is not bought leaves no trace
+        bill = None if inputs.system.bare else bill_of_materials(inputs.system, values, catalogue, inputs.dies)
+        return min(sold, key=cost)
 
 
 def notes_of_network(inputs: Inputs, cost: Cost, plan: Any) -> list[str]:

@@ -15,7 +15,7 @@ CLOSE = 1e-5  # share of a number: so near to one that takes longer, across a st
 STEPS = 5  # along a curve before it is asked whether it has a step of its own
 LEAST = 1e-2  # of the slope expected, that a secant may have
 ROUNDS = 60  # far more than it takes
-TOGETHER, TRIES = 2**11, 32  # numbers that are tried at once where few curves are left: a call costs more than they do
+TRIES = 4  # numbers that are tried at once across a step: as many whatever other curves are left, so that no curve rests on others
 
 
 def largest_within(times: Times, allowed: Array, low: Array, high: Array, first: Array, power: Array) -> tuple[Array, Array]:
@@ -107,14 +107,14 @@ def between(
             break
         if len(left) < len(places):
             places, near, far, off, off_far, aim, share = (one[left] for one in (places, near, far, off, off_far, aim, share))
-        tries, each = min(max(TOGETHER // len(places), 1), TRIES), np.arange(len(places))
-        even = np.broadcast_to(np.arange(1, tries)[:, None] / tries, (tries - 1, len(share)))
+        each = np.arange(len(places))
+        even = np.broadcast_to(np.arange(1, TRIES)[:, None] / TRIES, (TRIES - 1, len(share)))
         shares = np.sort(np.vstack([even, share]), axis=0)
         tried = near + shares * (far - near)
-        found = times(tried.ravel(), np.tile(places, tries)).reshape(tried.shape) / aim - 1
+        found = times(tried.ravel(), np.tile(places, TRIES)).reshape(tried.shape) / aim - 1
         all_points, offs = np.vstack([near, tried, far]), np.vstack([off, found, off_far])
         first = ((offs <= 0) != (offs[0] <= 0)).argmax(axis=0)  # beyond the time aimed at, seen from the nearest
-        last = first == tries + 1
+        last = first == TRIES + 1
         new, old, third = np.where(last, first - 1, first), np.where(last, first, first - 1), np.where(last, first - 2, first + 1)
         near, far, before = all_points[new, each], all_points[old, each], all_points[third, each]
         off, off_far, off_before = offs[new, each], offs[old, each], offs[third, each]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tco.chain.metrics import RATIOS
 from tco.foundation.arithmetic import arithmetic
 from tco.studies.ranges import Array
 from tco.studies.sweep.cases import Asked, Drawing, Found, cases_of
@@ -67,9 +66,7 @@ def rows_of(job: Job, some: Slice) -> Rows:
         same = job.baseline.name == source.name
         other = own if same else evaluated(job, asked_of(job.baseline, job.study.plan), fixed, axes, draws)
     sample = sample_of(own.draws, None if other is None else other.draws)
-    metrics = (
-        sample.metrics if sample.both is None else sample.metrics | {name: np.where(sample.both, sample.metrics[name], np.nan) for name in RATIOS}
-    )
+    metrics = sample.metrics
     columns: dict[str, Any] = {"scenario": source.name, **{path: shown(value) for path, value in fixed}, **axes, **own.inputs}
     columns |= {name: metrics[name] for name in job.study.report if name in metrics}
     kept = allowed(job, metrics, len(cases))

@@ -105,7 +105,7 @@ def test_draws_are_those_of_uncertainty(tmp_path):
     wanted = tco.uncertainty("trn3-nl72x2", "gb200-nvl72", samples=40, seed=3)
     mine = found[found["scenario"] == "trn3-nl72x2"].reset_index(drop=True)
     for name in study["report"]:
-        np.testing.assert_allclose(mine[name], wanted.to_frame()[name], rtol=1e-9)
+        np.testing.assert_allclose(mine[name], wanted.to_frame()[name].replace(np.inf, np.nan), rtol=1e-9)  # a win without end is null
     assert set(wanted.drawn) == set(found.columns[1:-2])
     one = mine["parts.trn3.wafer_price"]
     assert one.nunique() == 40
