@@ -73,11 +73,14 @@ CHEAPEST = "cheapest of "  # begins a list of switches, of which the one stands 
 def cheapest_switch(inputs: Inputs, values: Values, listed: str) -> str:
     """Return the switch of a list with which a chip-hour costs least, of those for sale at the scenario's date.
 
-    The network's price and its power both count, the price alone where hours are rented. Of many prices asked together their mean decides.
+    The network's price and its power both count, the price alone where hours are rented. Of many prices asked together their mean decides;
+    a chip alone has none, and takes the last of the list.
     """
     catalogue, day = inputs.catalogue, period(inputs.date).last
     known = [switch_part(name.strip(), catalogue.parts) for name in listed.split(",")]
     sold = [part for part in known if min(row.begins for row in catalogue.part_rows[part, "price"]) <= day] or known
+    if inputs.system.bare:
+        return sold[-1]
 
     def cost(part: str) -> tuple[float, float]:
         inputs.texts["cluster.switch"] = part
@@ -85,11 +88,11 @@ def cheapest_switch(inputs: Inputs, values: Values, listed: str) -> str:
             network = design_network(inputs, values)
         except DataError:  # too few ports for the cluster
             return math.inf, math.inf
-        hour = 0.0 if bill is None else cost_of(inputs, values, bill, network, rebates_of(inputs, values, bill)).per_chip_hour
+        hour = cost_of(inputs, values, bill, network, rebates_of(inputs, values, bill)).per_chip_hour
         return float(np.mean(hour)), float(np.mean(network.price))
 
     with paused():  # what is not bought leaves no trace
-        bill = None if inputs.system.bare else bill_of_materials(inputs.system, values, catalogue, inputs.dies)
+        bill = bill_of_materials(inputs.system, values, catalogue, inputs.dies)
         return min(sold, key=cost)
 
 

@@ -42,7 +42,7 @@ def test_an_input_that_a_scenario_does_not_rest_on_leaves_it_as_it_is():
     assert np.allclose(other, other[:, :1])
     assert (np.diff(own, axis=1) > 0).all()
     assert (np.diff(other, axis=0) > 0).all()
-    still = field_of(["gb200-nvl72", "trn3-nl72x2"], [GPU, "parts.connectx-7.price"], HOUR, steps=2)
+    still = field_of(["gb200-nvl72", "trn3-nl72x2"], [GPU, "parts.nvlink-cable.price"], HOUR, steps=2)
     assert (cells(still)[1] == evaluate("trn3-nl72x2").metrics[HOUR]).all()
 
 

@@ -261,8 +261,8 @@ def test_a_worker_with_another_arithmetic_is_held_to_the_figures():
 
 LARGE = SMALL | {
     "grid": {
-        "site.electricity_price": {"from": "0.03 USD/kWh", "to": "0.2 USD/kWh", "steps": 1000},
-        "terms.rate": {"from": 0.02, "to": 0.2, "steps": 1000},
+        "site.electricity_price": {"from": "0.03 USD/kWh", "to": "0.2 USD/kWh", "steps": 2000},
+        "terms.rate": {"from": 0.02, "to": 0.2, "steps": 2000},
     }
 }
 
@@ -291,7 +291,7 @@ def test_what_is_interrupted_or_killed_loses_no_partition(tmp_path):
     os.kill(process.pid, signal.SIGKILL)
     process.communicate(timeout=60)
     held = sorted(folder.glob("part-*"))
-    assert 1 < len(held) < 4
+    assert 1 < len(held) < 16
     assert all(pq.read_metadata(one).num_rows for one in held)
     tco.sweep(path, folder)
     tco.sweep(path, tmp_path / "whole")
