@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
 from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known_systems, load_system
+from tco.chain.practice import OWN, practised
 from tco.chain.settings import given_of, shape_of
-from tco.chain.texts import DOCUMENTS, OWN, TEXTS, Texts, texts_of
+from tco.chain.texts import DOCUMENTS, TEXTS, Texts, texts_of
 from tco.economics.perspective import FOLDER, Perspective, load_perspective, owner_of
 from tco.fabric.scopes import from_the_lanes
 from tco.foundation.dates import period
@@ -154,8 +155,6 @@ class Inputs(Texts):
         period(self.date, f"{stated.where if stated else scenario.documents['terms']}: terms.date")
         self.shared = self.catalogue.once(("dated", self.date), dict)
         if self.texts.get("workload.practice", OWN) != OWN:
-            from tco.chain.practice import practised  # most scenarios keep their chip's own
-
             self.found |= practised(self.catalogue, self.system.chip, self.text("workload.practice"))
         if self.structure is not None:
             self.readings = dict(self.structure.readings)

@@ -13,7 +13,7 @@ from tco.cli.options import Given, command, pairs
 if TYPE_CHECKING:
     from tco.chain.result import Result
     from tco.studies.asking import Asked
-    from tco.studies.sureness import Sureness
+    from tco.studies.verdict import Sureness
 
 
 def halls_of(results: Sequence[Result]) -> list[dict[str, float | None] | None]:

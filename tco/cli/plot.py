@@ -126,9 +126,10 @@ def frontier(
     """Draw what interactivity costs on each system."""
     from tco.outputs.figures.frontier import AGAINST, frontier_figure
     from tco.studies import asking
+    from tco.studies import frontier as study
     from tco.studies.sureness import sureness_of
 
-    found = asking.frontier(scenarios, prefill or (), given.settings, given.data)
+    found = study.frontier(scenarios, prefill or (), given.settings, given.data)
     metric = dict(zip(Against, AGAINST, strict=True))[against]
     ranges = []
     if not prefill:  # what is drawn are scenarios, and no pairs of them

@@ -104,9 +104,9 @@ def listed_parts(catalogue: Catalogue) -> list[dict[str, Any]]:
 
 def parts_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
     """Check parts, share prices and every document of values."""
-    from tco.catalog import schema
+    from tco.catalog import checks
 
-    findings = schema.check_parts(catalogue)
+    findings = checks.check_parts(catalogue)
     kinds = (
         ("site", "sites"),
         ("terms", "terms"),
@@ -117,7 +117,7 @@ def parts_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
         ("terms", "perspectives"),
     )
     for group, folder_name in kinds:
-        findings += schema.check_documents(catalogue, folder_name, group)
+        findings += checks.check_documents(catalogue, folder_name, group)
     return findings, {}
 
 
@@ -148,12 +148,12 @@ def system_items(catalogue: Catalogue) -> list[dict[str, Any]]:
 
 def systems_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
     """Check every system and variant, its prices included."""
-    from tco.catalog import schema
+    from tco.catalog import checks
     from tco.chain.bills import bill_of_system
     from tco.foundation.errors import TcoError
     from tco.hardware.wires import unstated
 
-    findings = schema.check_systems(catalogue)
+    findings = checks.check_systems(catalogue)
     for name in [] if findings else catalogue.ids("systems"):
         for key, options in system_variants(catalogue, name):
             try:
@@ -249,7 +249,7 @@ def scenario_items(catalogue: Catalogue) -> list[dict[str, Any]]:
 
 def scenarios_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any], Table, Table]:
     """Evaluate every scenario, and hold the figures of publications against what comes out."""
-    from tco.catalog import schema
+    from tco.catalog import checks
     from tco.chain.scenario import evaluate
     from tco.foundation.errors import TcoError
     from tco.outputs.published import published_document, published_tables
@@ -258,13 +258,13 @@ def scenarios_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any], Ta
     findings, publications = [], []
     for name, path in catalogue.scenarios.items():
         try:
-            findings += schema.check_scenario(path, catalogue.toml(path), catalogue.sources)
+            findings += checks.check_scenario(path, catalogue.toml(path), catalogue.sources)
             evaluate(name, catalogue=catalogue)
         except TcoError as error:
             findings.append(f"{name}: {error}")
     for name, path in catalogue.published.items():
         try:
-            wrong = schema.check_scenario(path, catalogue.toml(path), catalogue.sources)
+            wrong = checks.check_scenario(path, catalogue.toml(path), catalogue.sources)
             if not wrong:
                 publications.append(publication(catalogue, name))
                 wrong += publications[-1].findings()
@@ -302,9 +302,9 @@ def source_items(catalogue: Catalogue) -> list[dict[str, Any]]:
 
 def sources_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
     """Check the list of sources, and that every source a formula names is in it."""
-    from tco.catalog import schema
+    from tco.catalog import checks
 
-    return schema.check_sources(catalogue), {}
+    return checks.check_sources(catalogue), {}
 
 
 sources = add_shelf("sources", "source", source_items, sources_check)
@@ -335,10 +335,10 @@ def rebate_items(catalogue: Catalogue) -> list[dict[str, Any]]:
 
 def rebates_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
     """Check every agreement, and that the parts it covers exist."""
-    from tco.catalog import schema
+    from tco.catalog import checks
     from tco.economics.rebates import load_agreement
 
-    findings = schema.check_documents(catalogue, "rebates", "rebates")
+    findings = checks.check_documents(catalogue, "rebates", "rebates")
     for name in catalogue.ids("rebates"):
         lost = [part for part in load_agreement(catalogue, name).parts if part not in catalogue.parts]
         findings += [f"rebates/{name}.toml: covers the unknown part {part!r}" for part in lost]

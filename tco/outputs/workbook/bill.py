@@ -6,8 +6,7 @@ from typing import Any
 
 from tco.foundation.trace import Node
 from tco.hardware.bill import BillLine
-from tco.outputs.workbook.book import Book
-from tco.outputs.workbook.looks import number_format, page
+from tco.outputs.workbook.sheets import Book, number_format, page
 
 SHEET = "BOM"
 HEADS = (

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tco.outputs.workbook.book import Book
-from tco.outputs.workbook.looks import page
+from tco.outputs.workbook.sheets import Book, page
 
 SOURCES, READ_ME = "Sources", "Read me"
 
