@@ -41,7 +41,7 @@ def refuse_less_than_a_world(inputs: Inputs, values: Values) -> None:
     """Refuse a cluster of fewer chips than come together: those of a world, or of a block where optical switches join blocks."""
     system, chips = inputs.system, values.structure("cluster.chips")
     block = system.fabric.get("block")
-    least, what = (math.prod(block), "one block") if block else (system.chips, "one world")
+    least, what = (math.prod(block), "one block") if block else (system.chips, "one scale-up domain")
     if chips < least * (1 - 1e-9):
         where = values.input("cluster.chips").where
         raise DataError(f"{where}: cluster.chips is {chips:g}, but {what} of {system.id} has {least:g} chips; expected as many or more")
@@ -68,7 +68,7 @@ def network_design(system: System) -> str:
 
 
 def route_of(inputs: Inputs, values: Readable) -> Route:
-    """Return the way between scale-up worlds: with a leaf for each rank, only the chips of that rank share its tiers."""
+    """Return the way between scale-up domains: with a leaf for each rank, only the chips of that rank share its tiers."""
     design, chips = network_design(inputs.system), values.structure("cluster.chips")
     return Route(design, tiers_between(inputs, values, design, chips, inputs.system.chips), protocol(inputs.text("cluster.network")))
 

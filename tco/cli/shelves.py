@@ -22,7 +22,7 @@ Checker = Callable[["Catalogue"], tuple[Any, ...]]  # findings, what the documen
 
 def add_shelf(name: str, one: str, items: Lister, check: Checker) -> typer.Typer:
     """Register a group with `list` and `check`; `show` differs by kind and is added by the caller."""
-    group = typer.Typer(cls=Listing, no_args_is_help=True, help=f"What the catalogue knows of {name}.")
+    group = typer.Typer(cls=Listing, no_args_is_help=True, help=f"List, show and check {name}.")
     app.add_typer(group, name=name)
 
     def list_items(given: Given) -> None:
@@ -248,7 +248,7 @@ def scenario_items(catalogue: Catalogue) -> list[dict[str, Any]]:
 
 
 def scenarios_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any], Table, Table]:
-    """Evaluate every scenario, and hold the figures of publications against what comes out."""
+    """Evaluate every scenario, and compare the figures of publications with what comes out."""
     from tco.catalog import checks
     from tco.chain.scenario import evaluate
     from tco.foundation.errors import TcoError

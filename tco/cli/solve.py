@@ -38,9 +38,9 @@ def solve(
         ),
     ] = None,
     baseline: Annotated[
-        str | None, typer.Option("--baseline", metavar="SCENARIO", help="What a ratio is held against, gb200-nvl72 unless named.")
+        str | None, typer.Option("--baseline", metavar="SCENARIO", help="What a ratio is relative to, gb200-nvl72 unless named.")
     ] = None,
-    hold: Annotated[bool, typer.Option("--hold", help="Hold today's plan; it is chosen anew otherwise.")] = False,
+    hold: Annotated[bool, typer.Option("--hold", help="Hold today's plan; it is re-optimised otherwise.")] = False,
 ) -> None:
     """Find the value of an input at which a metric reaches a target: the break-even. Of two inputs, map who wins where."""
     from tco.cli.emit import Answer

@@ -26,7 +26,7 @@ INPUT = ("scenario", "path", "value", "unit", "low", "high", "as_of", "kind", "s
 TITLES = {
     "scenarios": "A row for each scenario: what it rests on, and every metric",
     "inputs": "Every input a scenario rests on, in the unit the formulas take",
-    "bill": "Bills of materials of one scale-up world, by leaves",
+    "bill": "Bills of materials of one scale-up domain, by leaves",
     "cost": "Cost lines, which sum to the cost of a chip-hour",
     "sources": "The sources that inputs, bills and costs name",
 }

@@ -82,7 +82,7 @@ class Project:
         self.chips, self.rate = result.metrics["chips"], values["terms.rate"]
         self.months = months(values[OPERATION])
         if after is not None and swap >= self.months:
-            raise DataError(f"--swap: month {swap} lies beyond the {self.months} months the world is run (terms.life)")
+            raise DataError(f"--swap: month {swap} lies beyond the {self.months} months the scale-up domain is run (terms.life)")
         self.time = np.arange(1.0, self.months + 1)
         self.tokens = self.by_variant("output_tokens_per_s_per_chip")
         self.lead, self.ramp = round(values["money.lead_time"]), values["money.ramp"]
