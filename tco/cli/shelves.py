@@ -279,7 +279,7 @@ scenarios = add_shelf("scenarios", "scenario", scenario_items, scenarios_check)
 
 @command(scenarios, name="show")
 def show_scenario(given: Given, scenario: Id) -> None:
-    """Show every input a scenario rests on, with its range and source."""
+    """Show every input a scenario depends on, with its range and source."""
     from tco.chain.scenario import evaluate
     from tco.cli.load import catalogue_for
     from tco.outputs.given import given_rows, given_table
@@ -312,7 +312,7 @@ sources = add_shelf("sources", "source", source_items, sources_check)
 
 @command(sources, name="show")
 def show_source(given: Given, source: Id) -> None:
-    """Show a source and every value that rests on it."""
+    """Show a source and every value based on it."""
     from tco.foundation.errors import unknown
 
     catalogue = load(given)

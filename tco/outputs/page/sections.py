@@ -224,7 +224,7 @@ def validation(material: Material) -> Iterator[Section]:
         kind = WORDS.get(row["kind"].rpartition("_")[2], row["kind"])
         shown.append((row["part"], kind, f"{int(row['n']):,}", *errors, "yes" if row["part"] in ours else ""))
     table = Table(
-        ("chip", "measured", "rows", "median error", "P90 error", "left out of the fit", "anchors this report"),
+        ("chip", "measured", "rows", "median error", "P90 error", "leave-one-chip-out", "anchors this report"),
         shown,
         "Errors by chip",
         align="llrrrrl",
