@@ -17,6 +17,15 @@ def result(name: str) -> Result:
     return evaluate(name, catalogue=CATALOGUE, trace=True)
 
 
+VENDORS = {"gb200-nvl72": {"nic": "400g"}, "mi450x-ualoe72": {"nic": "3x"}}  # the network a rack has by its vendor, not by its owner
+
+
+@cache
+def on_vendors_network(name: str) -> Result:
+    """Return a headline result on the network of its rack's vendor. Do not change it."""
+    return evaluate(name, catalogue=CATALOGUE, variant=VENDORS.get(name))
+
+
 def again(name: str, plan=None, **settings: str) -> Result:
     """Evaluate with settings, `__` standing for the dot of a path, on the plan of the headline unless another is given."""
     paths = {path.replace("__", "."): value for path, value in settings.items()}

@@ -10,7 +10,7 @@ from tco.catalog import load_catalogue
 from tco.chain import draws
 from tco.chain.draws import CELLS, evaluate_draws
 from tco.foundation.errors import DataError
-from tco.performance.serving.batches import largest_within
+from tco.graph.solve import largest_within
 
 CATALOGUE = load_catalogue()
 ROOM = {"site.rack_kw_max": "900 kW"}
@@ -79,12 +79,16 @@ def test_a_batch_that_is_solved_is_evaluated_as_any_other():
 
 @pytest.mark.parametrize("name", [TRN3, GB200])
 def test_a_chosen_plan_is_at_least_the_one_held_and_the_one_a_search_finds(name):
-    """A batch is solved where the search takes one from a grid, so only a plan far from the best at the centre could be better."""
-    _, drawn = draws_of(name, 8)
+    """A batch is solved where the search takes one from a grid, so only a plan far from the best at the centre could be better.
+
+    Draws hold the network's switch of the centre.
+    """
+    base, drawn = draws_of(name, 8)
+    switch = {"cluster.switch": base.texts["cluster.switch"]}
     held, free = (evaluate_draws(name, ROOM | drawn, hold=hold, catalogue=CATALOGUE) for hold in (True, False))
     assert np.all(free.metrics[TOKEN][held.meets] <= held.metrics[TOKEN][held.meets] * (1 + 2e-3))
     for place in range(8):
-        one = tco.evaluate(name, ROOM | one_of(drawn, place), catalogue=CATALOGUE)
+        one = tco.evaluate(name, ROOM | switch | one_of(drawn, place), catalogue=CATALOGUE)
         assert one.metrics["capex_usd"] == pytest.approx(free.metrics["capex_usd"][place], rel=1e-12)  # with its own switches
         assert bool(free.meets[place]) == (one.plan is not None)
         if one.plan is not None:
@@ -186,10 +190,14 @@ def test_the_largest_number_within_a_time():
     """A line, a curve and a stair, against what is known of them."""
     wanted = np.array([2.0, 5.0, 0.5, 100.0])
     low, high = np.ones(4), np.full(4, 64.0)
-    line = largest_within(lambda x, _: 1 + x / 8, wanted, low, high)
-    assert line == pytest.approx([8, 32, 1, 64], rel=1e-3)
-    assert np.all(1 + line[[0, 1]] / 8 <= wanted[[0, 1]])
-    curve = largest_within(lambda x, _: np.sqrt(1 + (x / 8) ** 2), wanted, low, high)
-    assert curve == pytest.approx([8 * np.sqrt(3), 8 * np.sqrt(24), 1, 64], rel=1e-3)
-    stair = largest_within(lambda x, _: 0.1 + np.ceil(x / 16), wanted, low, high)
-    assert stair == pytest.approx([16, 64, 1, 64], rel=2e-3)
+    middle = np.full(4, 9.0)
+
+    def largest(time):
+        found, its_time = largest_within(lambda x, _: time(x), wanted, low, high, middle, np.ones(4))
+        assert its_time == pytest.approx(time(found), rel=1e-12)
+        assert np.all((its_time <= wanted) | (found == low))
+        return found
+
+    assert largest(lambda x: 1 + x / 8) == pytest.approx([8, 32, 1, 64], rel=1e-5)
+    assert largest(lambda x: np.sqrt(1 + (x / 8) ** 2)) == pytest.approx([8 * np.sqrt(3), 8 * np.sqrt(24), 1, 64], rel=1e-5)
+    assert largest(lambda x: 0.1 + np.ceil(x / 16)) == pytest.approx([16, 64, 1, 64], rel=2e-5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import pyxirr
 
 from tco.chain.inputs import Scenario
 from tco.chain.scenario import evaluate
@@ -64,29 +65,37 @@ def test_the_limit_is_no_setting_without_effect():
 
 
 def test_a_liquid_cooled_rack_pays_a_sidecar_where_only_air_cools(catalogue):
-    """450 USD a kW over the racks' power, recovered over the life of the equipment, with its upkeep; the hall saves what liquid adds to one."""
+    """450 USD a kW over the racks' power, with its upkeep and the draw of its fans; the hall saves what liquid adds to one, and holds less."""
     plain, found = result(LIQUID), again(LIQUID, site__cooling="air")
     (line,) = (line for line in found.lines if line.path == "site/sidecar")
     assert line.usd == pytest.approx(found.bill.power / 1e3 * 450, rel=1e-12)
     assert (line.asset, line.kind) == ("cooling", "estimate")
     rate, life, hours = (plain.inputs[f"terms.{name}"].value for name in ("rate", "life", "maintenance"))
-    yearly = line.usd * rate / (1 - (1 + rate) ** -life)
+    yearly = -12 * pyxirr.pmt(rate / 12, 12 * life, line.usd)
     assert line.usd_per_chip_hour == pytest.approx(yearly / (144 * 8760), rel=1e-9)
     assert hourly(found, "upkeep/sidecar") == pytest.approx(line.usd * hours / (144 * 8760), rel=1e-12)
+    fans = 0.05 * found.bill.power / 144
+    assert found.metrics["it_power_w_per_chip"] == pytest.approx(plain.metrics["it_power_w_per_chip"] + fans, rel=1e-12)
     price, premium, backup = (plain.inputs[f"site.{name}"].value for name in ("usd_per_mw", "liquid_premium", "backup_usd_per_mw"))
-    air = (price - backup) / (price * (1 + premium) - backup)  # both racks hold their own batteries
+    air = (price - backup) / 0.85 / (price * (1 + premium) - backup)  # both racks hold their own batteries, and a sixth of the hall stays empty
+    more = found.metrics["it_power_w_per_chip"] / plain.metrics["it_power_w_per_chip"]
     for path in ("site/building", "site/building-upkeep"):
-        assert hourly(found, path) == pytest.approx(hourly(plain, path) * air, rel=1e-12)
-    added = hourly(found, "site/sidecar") + hourly(found, "upkeep/sidecar")
-    added -= (1 - air) * (hourly(plain, "site/building") + hourly(plain, "site/building-upkeep"))
-    assert found.metrics["tco_usd_per_chip_hour"] - plain.metrics["tco_usd_per_chip_hour"] == pytest.approx(added, rel=1e-9)
+        assert hourly(found, path) == pytest.approx(hourly(plain, path) * air * more, rel=1e-12)
+    assert hourly(found, "site/energy") == pytest.approx(hourly(plain, "site/energy") * more, rel=1e-12)
     assert found.metrics["capex_usd"] == plain.metrics["capex_usd"]
+
+
+@pytest.mark.parametrize("name", ["gb200-nvl72", "mi450x-ualoe72", LIQUID])
+def test_a_hall_of_air_is_no_bargain_for_a_liquid_cooled_rack(catalogue, name):
+    same = {"site.electricity_price": "0.09 USD/kWh", "site.rack_kw_max": "400 kW", "workload": "stated"}
+    air, liquid = (evaluate(name, {"site": site, **same}, catalogue=catalogue).metrics for site in ("us-air-hall", "us-liquid-hall"))
+    assert air["tco_usd_per_chip_hour"] >= liquid["tco_usd_per_chip_hour"]
 
 
 def test_the_sidecar_is_noted():
     (note,) = (note for note in again(LIQUID, site__cooling="air").notes if "sidecar" in note)
     assert note.startswith("us-hyperscale is cooled by air: each rack of trn3-nl72x2 takes a liquid-to-air sidecar, ")
-    assert note.endswith(" kW at 450 USD/kW")
+    assert note.endswith(" kW at 450 USD/kW, which draws 5% more and leaves 85% of the hall")
 
 
 def test_an_air_cooled_rack_asks_no_question():

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tco.chain.scenario import compare
-from tests.chain import HEADLINE, again
+from tests.chain import HEADLINE, again, result
 from tests.cli import tco
 
 ROOT = Path(__file__).parents[1]
@@ -75,4 +75,13 @@ def test_the_two_views_are_those_the_program_finds(name):
     assert row("rent a chip-hour, USD")[name] == (f"~{rent[hour]:.2f} ({low[hour]:.2f} to {high[hour]:.2f})" if ranged else f"{rent[hour]:.2f}")
     assert row("performance per cost, gross / net")[name] == (" / ".join(f"~{own[one]:.2f}" for one in RATIOS) if ranged else "1")
     each = [one["perf_per_tco_vs_baseline"] for one in (rent, high, low)]
-    assert row("performance per rent")[name] == ("~{:.2f} ({:.2f} to {:.2f})".format(*each) if ranged else "1")
+    rated = "circular" if each[0] is None else "~{:.2f} ({:.2f} to {:.2f})".format(*each)
+    assert row("performance per rent")[name] == (rated if ranged else "1")
+
+
+@pytest.mark.parametrize("name", HEADLINE)
+def test_how_direct_the_prices_are(name):
+    shares = result(name).shares["directness"]
+    text = (ROOT / "README.md").read_text()
+    cells = next(line for line in text[text.index("## How direct") :].splitlines() if line.startswith(f"| `{name}` |")).strip("|").split("|")[1:]
+    assert [cell.strip() for cell in cells] == [f"{share * 100:.0f} %" for share in shares.values()]

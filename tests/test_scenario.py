@@ -8,6 +8,7 @@ import pytest
 
 from tco.chain.metrics import METRICS
 from tco.chain.scenario import compare, evaluate
+from tco.foundation.provenance import DIRECTNESS
 from tco.foundation.trace import walk
 from tco.foundation.values import as_number
 from tests.chain import HEADLINE, again, inputs_of, result
@@ -53,9 +54,10 @@ def test_capital_lines_sum_to_the_capex(name):
 def test_shares_of_the_cost_are_a_whole(name):
     """What the hardware's price rests on, and what terms and site rest on, each by itself."""
     shares = result(name).shares
-    assert list(shares) == ["hardware", "terms"]
-    for kinds in shares.values():
-        assert list(kinds) == ["sourced", "estimate", "assumed"]
+    assert list(shares) == ["hardware", "terms", "directness"]
+    assert list(shares["directness"]) == list(DIRECTNESS)
+    for name_of, kinds in shares.items():
+        assert name_of == "directness" or list(kinds) == ["sourced", "estimate", "assumed"]
         assert close(sum(kinds.values()), 1)
 
 

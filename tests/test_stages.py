@@ -28,7 +28,7 @@ SETTINGS = {
     "terms.rate": ("8%", "12%"),
     "terms.owner": ("aws", "x"),
     "terms.date": ("2026-06", "2026-09"),
-    "terms.annuity": ("monthly",),
+    "terms.rate_building": ("6%",),
     "terms.availability": ("0.95",),
     "terms.repairs": ("0.5",),
     "system.price": ("3e6 USD",),

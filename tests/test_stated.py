@@ -42,11 +42,3 @@ def test_what_the_chips_cost_alone(catalogue):
 def test_no_plan_without_a_model(catalogue):
     with pytest.raises(DataError, match="runs no model"):
         evaluate(NAME, {"workload": "stated"}, {"tp": "8"}, catalogue=catalogue)
-
-
-def test_a_loan_paid_by_month():
-    yearly, monthly = again(NAME), again(NAME, terms__annuity="monthly")
-    ratio = monthly.metrics["tco_usd_per_chip_hour"] / yearly.metrics["tco_usd_per_chip_hour"]
-    assert 0.96 < ratio < 1
-    with pytest.raises(DataError, match="unknown annuity 'quarterly'"):
-        again(NAME, terms__annuity="quarterly")

@@ -7,13 +7,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tco.catalog.rows import ALTERNATIVE, COLUMNS, Attribute, Row, at_date, attribute, attributes, row_in_place, to_input, usual_value
+from tco.catalog.rows import ALTERNATIVE, COLUMNS, OPTIONAL, Attribute, Row, at_date, attribute, attributes, row_in_place, to_input, usual_value
 from tco.foundation.errors import DataError, UnavailableError, unknown
 from tco.foundation.files import data_directory, is_folder, read_csv, read_toml, refuse_odd_files, scenario_directory
 from tco.foundation.provenance import Input, making
 from tco.foundation.stand_ins import WITHHELD
 
 LONGEST_NAME = 200  # characters of an id
+BY_KIND = dict.fromkeys(("measured", "vendor", "filing"), "first-hand") | dict.fromkeys(("analyst", "press", "derived"), "second-hand")
 
 
 class Source(NamedTuple):
@@ -46,7 +47,7 @@ class Catalogue:
         for level, folder in enumerate(self.folders):
             own: dict[tuple[str, str], list[Row]] = {}
             for path in sorted((folder / folder_name).glob("*.csv")):
-                for line, cells in read_csv(path, (key, "attribute", *COLUMNS), optional=("use", "residual")):
+                for line, cells in read_csv(path, (key, "attribute", *COLUMNS), optional=("use", "residual", *OPTIONAL)):
                     row = Row(cells, f"{path}:{line}", level > 0)
                     if level:
                         row = self.own_row(row, group, cells[key], cells["attribute"], found)
@@ -63,6 +64,18 @@ class Catalogue:
     def share_rows(self) -> dict[tuple[str, str], list[Row]]:
         """Every row of the share prices."""
         return self._rows("shares", "company", "shares")
+
+    @cached_property
+    def grid_rows(self) -> dict[tuple[str, str], list[Row]]:
+        """Every row of the grids of regions, by year."""
+        return self._rows("grids", "region", "site")
+
+    def grid_carbon(self, region: str, date: str) -> Input:
+        """Return what the grid of a region emits at a date."""
+        rows = self.grid_rows.get((region, "grid_carbon"))
+        if rows is None:
+            raise unknown("grid", region, {name for name, _ in self.grid_rows}, "site.grid")
+        return self.chosen(rows, attribute("site", "grid_carbon", rows[0].where), "site.grid_carbon", date)
 
     @cached_property
     def vesting_rows(self) -> dict[tuple[str, str], list[Row]]:
@@ -115,6 +128,18 @@ class Catalogue:
         found = self.sources.get(source)
         return found.title if found else source
 
+    @cached_property
+    def directness(self) -> dict[str, str]:
+        """How direct each source is, of whatever rests on it and does not say so itself."""
+        path = data_directory() / "directness.csv"
+        return {row["source"]: row["directness"] for _, row in read_csv(path, ("source", "directness"))}
+
+    def with_directness(self, given: Input) -> Input:
+        """Return an input with how direct it is: as its row says, else as its source is; a source of one's own is what its kind says."""
+        if given.directness:
+            return given
+        return given._replace(directness=self.directness.get(given.source) or BY_KIND[given.kind])
+
     # ---------------------------------------------------------------- one value
     def chosen(self, rows: list[Row], wanted: Attribute, path: str, date: str) -> Input:
         """Return the input of the row that holds: the chosen one, or of a dated series the latest not after `date`."""
@@ -123,7 +148,7 @@ class Catalogue:
             raise DataError(f"{rows[0].where}: {path}: every row is an alternative, one must be chosen")
         if len(live) > 1 and (not wanted.dated or len({row.as_of for row in live}) < len(live)):
             raise DataError(f"{live[1].where}: {path} is given twice (also {live[0].where}); mark one {ALTERNATIVE!r} or date both")
-        return to_input(at_date(live, date), path, wanted)
+        return self.with_directness(to_input(at_date(live, date), path, wanted))
 
     def part_input(self, part: str, name: str, date: str) -> Input:
         """Return `parts.<part>.<name>` at a date; an unknown part or a missing value raises `DataError`."""
@@ -208,7 +233,11 @@ class Catalogue:
         """Return the values of a TOML document as inputs by path, read once."""
         path, document = self.document(folder_name, name, what)
         inputs: dict[str, Input] = self.once(
-            (path, prefix), lambda: values_of(document, prefix, path, self.is_overlay(path), self.in_place(folder_name, path))
+            (path, prefix),
+            lambda: {
+                key: self.with_directness(one)
+                for key, one in values_of(document, prefix, path, self.is_overlay(path), self.in_place(folder_name, path)).items()
+            },
         )
         return inputs
 
@@ -280,9 +309,9 @@ def values_of(
     for name, cells in document.items():
         if isinstance(cells, dict) and "value" in cells:
             place = f"{where}:{name}"
-            surplus = set(cells) - set(COLUMNS)
+            surplus = set(cells) - {*COLUMNS, *OPTIONAL}
             if surplus:
-                raise unknown("key", sorted(surplus)[0], COLUMNS, place)
+                raise unknown("key", sorted(surplus)[0], (*COLUMNS, *OPTIONAL), place)
             row = in_place(Row(cells, place, overlay), group, owner, name)
             found[f"{prefix}.{name}"] = to_input(row, f"{prefix}.{name}", attribute(group, name, place))
         elif (group, name) in attributes():

@@ -13,32 +13,43 @@ from tco.catalog.rows import ALTERNATIVE, Row, attribute, to_input
 from tco.catalog.schema import RowSchema, ScenarioSchema, SystemSchema, problems
 from tco.catalog.systems import load_system
 from tco.foundation.errors import DataError, TcoError
+from tco.foundation.provenance import DIRECTNESS
 
 
-def check_row(row: Row, path: str, group: str, name: str, sources: set[str]) -> Iterator[str]:
-    """Yield what is wrong with one row: its schema, its unit and bounds, and a source nobody lists."""
-    cells = {key: cell for key, cell in row.cells.items() if key not in ("part", "company", "agreement", "attribute")}
+def check_row(catalogue: Catalogue, row: Row, path: str, group: str, name: str) -> Iterator[str]:
+    """Yield what is wrong with one row: its schema, its unit and bounds, a source nobody lists or of which nobody says how direct it is."""
+    cells = {key: cell for key, cell in row.cells.items() if key not in ("part", "company", "agreement", "region", "attribute")}
     try:
         RowSchema.model_validate(cells)
-        to_input(row, path, attribute(group, name, row.where))
+        given = to_input(row, path, attribute(group, name, row.where))
+        if not given.directness and not row.overlay and given.source not in catalogue.directness:
+            yield f"{row.where}: of source {given.source!r} directness.csv does not say how direct it is"
     except ValidationError as error:
         yield from problems(row.where, error)
     except DataError as error:
         yield str(error)
     source = str(cells.get("source", ""))
-    if source and source not in sources:
+    if source and source not in catalogue.sources:
         yield f"{row.where}: source {source!r} is not in sources.csv"
 
 
 def check_parts(catalogue: Catalogue) -> list[str]:
     """Return everything wrong with the parts and the share prices."""
-    sources: set[str] = set(catalogue.sources)
-    found: list[str] = []
-    for group, table in (("parts", catalogue.part_rows), ("shares", catalogue.share_rows), ("rebates", catalogue.vesting_rows)):
+    found = [
+        f"directness.csv: {source}: {said!r} is not one of {', '.join(DIRECTNESS)}"
+        for source, said in catalogue.directness.items()
+        if said not in DIRECTNESS
+    ]
+    for group, table in (
+        ("parts", catalogue.part_rows),
+        ("shares", catalogue.share_rows),
+        ("rebates", catalogue.vesting_rows),
+        ("site", catalogue.grid_rows),
+    ):
         for (name, key), rows in table.items():
             path = f"{group}.{name}.{key}"
             for row in rows:
-                found += check_row(row, path, group, key, sources)
+                found += check_row(catalogue, row, path, group, key)
             live = [row for row in rows if row.cells.get("use", "") != ALTERNATIVE]
             try:
                 if not found:
@@ -50,7 +61,6 @@ def check_parts(catalogue: Catalogue) -> list[str]:
 
 def check_documents(catalogue: Catalogue, folder_name: str, group: str) -> list[str]:
     """Return everything wrong with sites, terms, workloads, clusters, performance priors or rebates."""
-    sources: set[str] = set(catalogue.sources)
     found: list[str] = []
     for name in catalogue.ids(folder_name):
         path, document = catalogue.document(folder_name, name, group)
@@ -61,7 +71,7 @@ def check_documents(catalogue: Catalogue, folder_name: str, group: str) -> list[
             found.append(str(error))
         for key, cells in document.items():
             if isinstance(cells, dict) and "value" in cells:
-                found += check_row(Row(cells, f"{path}:{key}", False), f"{prefix}.{key}", group, key, sources)
+                found += check_row(catalogue, Row(cells, f"{path}:{key}", False), f"{prefix}.{key}", group, key)
     return found
 
 
@@ -94,8 +104,7 @@ def check_scenario(path: Path, document: dict[str, Any], sources: Container[str]
         schema = ScenarioSchema.model_validate(document)
     except ValidationError as error:
         return list(problems(str(path), error))
-    figures = [*schema.published, *schema.cross_check]
-    return [f"{path}: source {figure.source!r} is not in sources.csv" for figure in figures if figure.source not in sources]
+    return [f"{path}: source {figure.source!r} is not in sources.csv" for figure in schema.published if figure.source not in sources]
 
 
 def check_sources(catalogue: Catalogue) -> list[str]:

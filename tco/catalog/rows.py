@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 from tco.foundation.dates import period
 from tco.foundation.errors import DataError, nearest, unknown
 from tco.foundation.files import data_directory, read_csv
-from tco.foundation.provenance import KINDS, Input, bounded
+from tco.foundation.provenance import DIRECTNESS, GUESSED, KINDS, Input, bounded
 from tco.foundation.stand_ins import stand_in
 from tco.foundation.units import convert
 
 COLUMNS = ("value", "unit", "low", "high", "as_of", "kind", "source", "note")
+OPTIONAL = ("directness",)  # columns a file may leave out: what a row does not say, its source says
 ALTERNATIVE = "alternative"  # in the column `use`: shown beside the chosen row, never used
 
 
@@ -106,8 +107,9 @@ def to_input(row: Row, path: str, wanted: Attribute) -> Input:
         raise error if str(error).startswith(where) else DataError(f"{where}: {path}: {error}") from None
     if row.as_of:
         period(row.as_of, f"{where}: {path}: as_of")
-    if kind in ("estimate", "assumed") and None in ends:
+    if kind in GUESSED and None in ends:
         raise DataError(f"{where}: {path}: an {kind} value needs low and high")
+    note = str(cells.get("note", ""))
     given = Input(
         path,
         amount,
@@ -117,12 +119,23 @@ def to_input(row: Row, path: str, wanted: Attribute) -> Input:
         row.as_of,
         kind,
         source,
-        str(cells.get("note", "")),
+        note,
         (value, text_unit),
         where,
         row.overlay,
+        own_directness(row, kind, note, path),
     )
     return bounded(given, wanted.minimum, wanted.maximum)
+
+
+def own_directness(row: Row, kind: str, note: str, path: str) -> str:
+    """Return how direct a row says it is, checked against its kind and its note; nothing where it leaves that to its source."""
+    said = str(row.cells.get("directness") or "")
+    if said and said not in DIRECTNESS:
+        raise DataError(f"{row.where}: {path}: directness {said!r} is not one of {', '.join(DIRECTNESS)}{nearest(said, DIRECTNESS)}")
+    if said in ("first-hand", "quoted") and (kind in GUESSED or "recalled" in note.lower()):
+        raise DataError(f"{row.where}: {path}: directness {said!r}, but its {'kind is ' + kind if kind in GUESSED else 'note says recalled'}")
+    return said or ("estimate" if kind in GUESSED else "recalled" if "recalled" in note.lower() else "")
 
 
 def at_date(rows: list[Row], when: str) -> Row:

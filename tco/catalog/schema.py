@@ -27,6 +27,7 @@ class RowSchema(BaseModel):
     source: str = Field(min_length=1)
     note: str = ""
     use: Literal["", "alternative"] = ""
+    directness: Literal["", "first-hand", "quoted", "second-hand", "analogy", "recalled", "estimate"] = ""
 
     @field_validator("low", "high", mode="before")
     @classmethod
@@ -95,6 +96,7 @@ class SystemSchema(BaseModel):
     alternatives: dict[str, dict[str, float]] = {}
     spares: dict[str, float] = {}
     variants: dict[str, VariantSchema] = {}
+    owners: dict[str, dict[str, str]] = {}
     fabric: dict[str, Any]
     network: dict[str, Any] = {}
 
@@ -128,10 +130,11 @@ class LibrarySchema(BaseModel):
 
 
 class FigureSchema(BaseModel):
-    """A figure of a publication in a scenario's file."""
+    """A figure of a publication in a scenario's file; one that must come out states a value, within a tenth at most."""
 
     model_config = ConfigDict(extra="forbid")
 
+    kind: Literal["arithmetic", "own-source", "independent", "power", "ratio"]
     metric: str
     value: float | None = None
     unit: str = ""
@@ -140,6 +143,7 @@ class FigureSchema(BaseModel):
     high: float | None = None
     source: str = Field(min_length=1)
     note: str = ""
+    reason: str = ""
     system: str = ""
     variant: dict[str, str] = {}
     set: dict[str, str] = {}
@@ -147,12 +151,12 @@ class FigureSchema(BaseModel):
     parts: list[str] = []
     over: str = ""
 
-
-class PublishedSchema(FigureSchema):
-    """A figure that must come out: what is stated, within a tenth at most."""
-
-    value: float
-    tolerance: float = Field(gt=0, le=0.10)
+    @model_validator(mode="after")
+    def strict(self) -> FigureSchema:
+        """What must come out does so within a tenth, and needs no reason for missing."""
+        if self.kind != "independent" and (self.value is None or self.tolerance is None or self.tolerance > 0.10 or self.reason):
+            raise ValueError(f"a figure of kind {self.kind} takes a value and a tolerance of at most 0.10, and no reason")
+        return self
 
 
 class ScenarioSchema(BaseModel):
@@ -170,9 +174,7 @@ class ScenarioSchema(BaseModel):
     rebates: list[str] | None = None
     variant: dict[str, str] = {}
     set: dict[str, str] = {}
-    published: list[PublishedSchema] = []
-    cross_check: list[FigureSchema] = []
-    at_least: int = 0
+    published: list[FigureSchema] = []
 
 
 def problems(where: str, error: ValidationError) -> Iterator[str]:

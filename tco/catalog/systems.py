@@ -25,6 +25,7 @@ SYSTEM_KEYS = {
     "network",
     "rebates",
     "alternatives",
+    "owners",
     "spares",
 }
 

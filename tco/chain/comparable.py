@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tco.economics.rent import CIRCULAR
 from tco.foundation.dates import period
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ def apart(result: Result, other: Result) -> str | None:
     for path in SAME:
         if meaning(result, path) != meaning(other, path):
             return f"its {path} is {words(result, path)}, that of {other.scenario} {words(other, path)}"
-    return None
+    circular = next((one for one in (result, other) if result is not other and any(CIRCULAR in line.sources for line in one.lines)), None)
+    return None if circular is None else f"the rent of {circular.scenario} follows from this program's own cost"
 
 
 def meaning(result: Result, path: str) -> Any:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from tco.catalog.systems import System
-from tco.chain.inputs import Inputs
 from tco.fabric.library import Library, family_library
 from tco.fabric.links import PROTOCOLS, Links, Route, Tier, links_of
 from tco.fabric.scopes import crossing_bandwidth, fabric_scopes, lane_bandwidth, port_bandwidth, shares_ports, torus_of, tray_of
@@ -17,6 +17,9 @@ from tco.hardware.clos import switch_radix, tiers_needed
 from tco.hardware.network import OPTICS, Network, Plan, scale_out_network, summed, switch_part
 from tco.hardware.nics import converged
 from tco.performance.chip.families import family_of
+
+if TYPE_CHECKING:
+    from tco.chain.inputs import Inputs
 
 
 def design_network(inputs: Inputs, values: Values) -> Network:

@@ -10,27 +10,30 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
 from tco.catalog import Catalogue, load_catalogue
 from tco.chain.inputs import Inputs, Scenario, load_scenario
 from tco.chain.metrics import METRICS
+from tco.chain.programs import ALL, Lot, Part, Programs, spread
 from tco.chain.result import Result
-from tco.chain.scenario import evaluate, run
+from tco.chain.scenario import evaluate
 from tco.chain.settings import given_of
 from tco.chain.structure import Structure
-from tco.chain.workloads import WORKLOADS, job_on, server_of, without_plan
+from tco.chain.workloads import job_on, server_of
 from tco.foundation.errors import DataError
 from tco.foundation.finite import finite
-from tco.foundation.provenance import Input
+from tco.foundation.provenance import making
 from tco.foundation.values import Values, as_number
 from tco.hardware.bill import offers
 
 Array = np.ndarray[Any, Any]
-PILOTS = 1024  # draws in which every plan is weighed; all others choose among those that are the best in one of them
+PILOTS = 256  # draws at values and ends of ranges in which every plan is weighed; all others choose among those that are the best in one of them
 LOOKED_AT = 3  # draws of a training job that no plan fits, whose own plans are searched
-CELLS = 2**15  # numbers of one array: more no longer fit the cache, with fewer the calls cost more than the numbers
+LAST = 16  # scenarios with settings whose programs are kept
+CELLS = 2**15  # draws that studies ask for together
 
 
 class Draws(NamedTuple):
@@ -48,7 +51,7 @@ class Group(NamedTuple):
 
     draws: Array  # their places
     structure: Structure
-    plans: Any = None  # of serving that of every draw, of training those to choose among; none: that of the structure
+    plans: Any = None  # to choose among: of training a list, of serving ALL; none: that of the structure
 
 
 @finite
@@ -70,10 +73,10 @@ def evaluate_draws(
     chosen = dict((variant or {}) if structure is None else structure.variant_of(found.system, variant))
     case = Case(catalogue, found, *parted(catalogue, found, set, chosen), chosen)
     if structure is not None:
-        return gathered(case, [Group(np.arange(case.count), structure)])
+        return gathered(case, [Group(np.arange(case.count), structure)], None)
     centre = case.answer({})
     groups = [Group(np.arange(case.count), structure_in(centre))] if hold else grouped(case, centre)
-    return gathered(case, groups)
+    return gathered(case, groups, None if hold else centre)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,23 @@ class Case:
         """Return some inputs as they are in one draw."""
         return {path: (float(self.drawn[path][0][draw]), self.drawn[path][1]) for path in paths}
 
-    def inputs(self, structure: Structure, draws: Array) -> Inputs:
+    def at_one_value(self, structure: Structure, paths: Iterable[str]) -> Inputs:
+        """Return the inputs of a structure, some of those that are drawn set to one of their values."""
+        some = {path: (float(self.drawn[path][0][0]), self.drawn[path][1]) for path in paths}
+        return Inputs(self.catalogue, self.scenario, self.fixed | some, self.variant, structure)
+
+    def refuse(self, structure: Structure) -> None:
+        """Refuse values that are out of bounds, or that no workload can be asked with."""
+        inputs = self.inputs(structure, slice(None))
+        values = inputs.values(as_number)
+        for path in self.drawn:
+            values.override(path, inputs.unit_of(path), values.given[path])
+        if inputs.kind == "serving":
+            server_of(inputs, values)
+        elif inputs.kind == "training":
+            job_on(inputs, values)
+
+    def inputs(self, structure: Structure, draws: Any) -> Inputs:
         """Return the inputs of some draws on a structure."""
         some = {path: (many[draws], unit) for path, (many, unit) in self.drawn.items()}
         return Inputs(self.catalogue, self.scenario, self.fixed | some, self.variant, structure)
@@ -143,8 +162,8 @@ def grouped(case: Case, centre: Result) -> list[Group]:
             sized[key] = structure_in(case.answer(settings, known) if settings else centre), plans
         own, plans = sized[key]
         own = own._replace(alternatives={**own.alternatives, **parts}, readings={**own.readings, **read})
-        found.append(Group(members, own, plans))
-    return served(case, centre, decided, found) if inputs.kind == "serving" else found
+        found.append(Group(members, own, ALL if inputs.kind == "serving" else plans))
+    return found
 
 
 def alike(decided: Mapping[str, Array], count: int) -> list[Array]:
@@ -217,106 +236,72 @@ def plans_of_missed(case: Case, group: Group, missed: Array) -> list[Any]:
     return [plan for plan in found if plan not in group.plans]
 
 
-def served(case: Case, centre: Result, decided: Mapping[str, Array], groups: list[Group]) -> list[Group]:
-    """Return groups with the plan of each draw; draws that differ in nothing that serving decides by are weighed together, whatever else they get."""
-    from tco.performance.serving.each import distinct, every_plan, put_together
-
-    inputs = Inputs(case.catalogue, case.scenario, case.fixed, case.variant)
-    values = inputs.values(as_number)
-    every = every_plan(*server_of(inputs, values), values)
-    structure_of = {int(draw): group.structure for group in groups for draw in group.draws}
-    pilots = np.zeros(case.count, dtype=bool)
-    pilots[np.linspace(0, case.count - 1, min(case.count, PILOTS)).astype(int)] = True
-    WORKLOADS[inputs.kind](inputs, values, centre.plan)
-    parts = alike({path: many for path, many in decided.items() if path in inputs.readings}, case.count)
-
-    def weighed(which: Array, plans: Any) -> list[tuple[Array, Any]]:
-        """Return the best of some plans for some of the draws."""
-        found = []
-        for part in parts:
-            members, size = part[which[part]], max(CELLS // rows_of(plans), 1)
-            for start in range(0, len(members), size):
-                piece = members[start : start + size]
-                found.append((piece, best_plans(case.inputs(structure_of[int(part[0])], piece), plans)))
-        return found
-
-    found = weighed(pilots, every)
-    if not pilots.all():
-        found += weighed(~pilots, distinct([plans for _, plans in found]))
-    return [group._replace(plans=put_together(found)) for group in groups]
+# ---------------------------------------------------------------- draws of a program
+def gathered(case: Case, groups: list[Group], centre: Result | None) -> Draws:
+    """Run the programs of groups of draws, and put them together in the order of the draws."""
+    case.refuse(groups[0].structure)
+    programs = programs_of(case)
+    batch: Array = np.full(case.count, np.nan)
+    found = Draws({}, np.zeros(case.count, dtype=bool), batch, [], np.zeros(case.count, dtype=int))
+    with programs.lock:
+        looked_at(case, programs, groups, found, centre)
+        missed = [(group, group.draws[~found.meets[group.draws]]) for group in groups]
+        further = [Group(draws, group.structure, more) for group, draws in missed if len(draws) and (more := plans_of_missed(case, group, draws))]
+        looked_at(case, programs, further, found, centre)
+    metrics = {name: found.metrics.get(name) for name in METRICS}
+    return found._replace(metrics=metrics, sequences=None if np.isnan(batch).all() else batch)
 
 
-def best_plans(inputs: Inputs, plans: Any) -> Any:
-    """Return the best of some plans for each draw."""
-    from tco.performance.serving.each import plan_of_each
-
-    rows = inputs.values(as_row)
-    return plan_of_each(*server_of(inputs, rows), rows, plans)
-
-
-def rows_of(plans: Any) -> int:
-    """Return how many plans are weighed at once."""
-    return max(len(plans.decode.chips), len(plans.prefill.chips))
+def programs_of(case: Case) -> Programs:
+    """Return the programs of a scenario with some settings; those that were asked for last are kept."""
+    kept: dict[str, Programs] = case.catalogue.once("programs", dict)
+    key = repr((case.scenario, sorted(case.fixed.items()), sorted(case.variant.items()), making.get()))
+    found = kept.pop(key) if key in kept else Programs()
+    kept[key] = found
+    for old in list(kept)[:-LAST]:
+        kept.pop(old, None)
+    return found
 
 
-# ---------------------------------------------------------------- arrays in pieces
-def gathered(case: Case, groups: list[Group]) -> Draws:
-    """Evaluate groups of draws piece by piece, and put them together in the order of the draws."""
-    metrics: dict[str, Array | None] = dict.fromkeys(METRICS)
-    meets, sequences = np.zeros(case.count, dtype=bool), np.full(case.count, np.nan)
-    structure_of = np.zeros(case.count, dtype=int)
-    every = list(groups)
-    for number, group in enumerate(every):  # which grows by draws that have to look further
-        structure_of[group.draws] = number
-        for start in range(0, len(group.draws), CELLS):
-            piece = group.draws[start : start + CELLS]
-            inputs = case.inputs(group.structure, piece)
-            values = inputs.values(as_number)
-            workload, meets[piece], sequences[piece] = WORK[inputs.kind](inputs, values, group._replace(draws=piece))
-            for name, value in run(inputs, values, None, workload).metrics.items():
-                if value is not None and name in metrics:
-                    found = metrics[name]
-                    if found is None:
-                        found = metrics[name] = np.full(case.count, np.nan)
-                    found[piece] = value
-        missed = group.draws[~meets[group.draws]]
-        if number < len(groups) and len(missed) and (further := plans_of_missed(case, group, missed)):
-            every.append(Group(missed, group.structure, further))
-    return Draws(metrics, meets, None if np.isnan(sequences).all() else sequences, [group.structure for group in every], structure_of)
+def looked_at(case: Case, programs: Programs, groups: list[Group], found: Draws, centre: Result | None) -> None:
+    """Run groups of draws, those whose plans are the same together."""
+    lots: dict[int, tuple[Lot, list[Part]]] = {}
+    for group in groups:
+        found.structure_of[group.draws] = len(found.structures)
+        found.structures.append(group.structure)
+        lot, names = programs.names(case.at_one_value, group.structure, frozenset(case.drawn), group.plans or None)
+        lots.setdefault(id(lot), (lot, []))[1].append(Part(group.draws, names, group.structure.plan))
+    for lot, parts in lots.values():
+        run_lot(case, lot, parts, found, centre)
 
 
-def serving_of_draws(inputs: Inputs, values: Values, group: Group) -> tuple[Any, Any, Any]:
-    """Return what draws serve, whether they meet the targets, and the sequences of each attention group."""
-    from tco.performance.serving.each import meets_targets, part_of, plan_held
-    from tco.performance.serving.result import evaluated
-
-    if group.plans is None and group.structure.plan is None:
-        return without_plan(inputs.kind, "the structure holds no plan"), False, np.nan
-    machine, model = server_of(inputs, values)
-    plan = plan_held(machine, model, values, group.structure.plan) if group.plans is None else part_of(group.plans, group.draws)
-    found = evaluated(machine, model, values, plan)
-    return found, meets_targets(machine, values, found), plan.decode.sequences
+def run_lot(case: Case, lot: Lot, parts: list[Part], found: Draws, centre: Result | None) -> None:
+    """Run a program in all draws of its parts."""
+    places = np.sort(np.concatenate([part.draws for part in parts]))
+    many = {path: one if len(places) == case.count else one[places] for path, (one, _) in case.drawn.items()}
+    own = [part._replace(draws=np.searchsorted(places, part.draws)) for part in parts]
+    pilots = None if lot.plans is None or centre is None else pilots_of(case, centre)
+    metrics, meets, batch = lot.run(many, own, len(places), pilots)
+    found.meets[places], found.sequences[places] = meets, batch  # type: ignore[index]
+    spread(found.metrics, {name: value for name, value in metrics.items() if name in METRICS}, places, case.count)  # type: ignore[arg-type]
 
 
-def training_of_draws(inputs: Inputs, values: Values, group: Group) -> tuple[Any, Any, Any]:
-    """Return what draws train, whether memory suffices, and nothing of attention groups."""
-    from tco.performance.training.each import train_each
+def pilots_of(case: Case, centre: Result) -> dict[str, Array]:
+    """Return draws that tell which plans can be the best: first centres, then each input at its value or at an end of its range.
 
-    plans = group.plans or [group.structure.plan]
-    if plans == [None]:
-        return without_plan(inputs.kind, "the structure holds no plan"), False, np.nan
-    job, reached, formats = job_on(inputs, values)
-    return *train_each(job, reached, formats, plans), np.nan
-
-
-def stated_of_draws(inputs: Inputs, values: Values, group: Group) -> tuple[Any, Any, Any]:
-    """Return the rates that a scenario states: there is no target they could miss."""
-    return WORKLOADS[inputs.kind](inputs, values, group.structure.plan), True, np.nan
-
-
-WORK = {"serving": serving_of_draws, "training": training_of_draws, "stated": stated_of_draws}
-
-
-def as_row(given: Input) -> Any:
-    """The reading of many values as a row, beside which plans are a column."""
-    return given.value.reshape(1, -1) if np.ndim(given.value) else given.value
+    Which it is is a matter of the input's path, so that the plans found are the same whatever is drawn. An input without a range takes the
+    ends of what is asked; one that decides how many of something there are stays as it is.
+    """
+    held, found = structure_in(centre).readings, {}
+    for path, (many, _) in case.drawn.items():
+        given = centre.inputs.get(path)
+        ranged = given is not None and given.low is not None and given.low < given.high  # type: ignore[operator]
+        value, low, high = (given.value, given.low, given.high) if ranged else (float(np.median(many)), many.min(), many.max())  # type: ignore[union-attr]
+        if not isinstance(held.get(path, True), bool):
+            low = high = value
+        ends = np.array([low, value, value, high])[np.random.default_rng(crc32(path.encode())).integers(0, 4, max(PILOTS, 3))]
+        ends[:3] = value
+        if not ranged:
+            ends[1:3] = low, high
+        found[path] = ends[:PILOTS]
+    return found

@@ -27,7 +27,7 @@ from tco.hardware.wires import refuse_bad_wires, refuse_unjoined
 if TYPE_CHECKING:
     from tco.chain.structure import Structure
 
-GROUPS = ("parts", "site", "terms", "money", "failures", "workload", "cluster", "rebates", "shares", "performance", "metrics", "system")
+GROUPS = ("parts", "site", "terms", "money", "failures", "carbon", "workload", "cluster", "rebates", "shares", "performance", "metrics", "system")
 DEFAULTS = {"serving": "workload", "training": "training"}  # what a kind of workload asks for unless its own file says otherwise
 HEADLINE_SYSTEM = "gb200-nvl72"
 HEADLINE_DOCUMENTS = {
@@ -36,8 +36,8 @@ HEADLINE_DOCUMENTS = {
     "workload": "deepseek-v3-8k-1k",
     "cluster": "tor-100g-16k",
 }
-FIGURES = ("published", "cross_check", "at_least")  # keys of a scenario that holds figures of publications, read by who asks for them
-SCENARIO_KEYS = {"title", "system", "site", "terms", "workload", "cluster", "rebates", "variant", "set", "note", *FIGURES}
+FIGURES = "published"  # of a scenario that holds figures of publications, read by who asks for them
+SCENARIO_KEYS = {"title", "system", "site", "terms", "workload", "cluster", "rebates", "variant", "set", "note", FIGURES}
 
 
 class Scenario(NamedTuple):
@@ -110,6 +110,9 @@ def variants_of(text: str, where: str) -> dict[str, str]:
     return found
 
 
+SWITCH = "cluster.switch"
+
+
 @dataclass(slots=True)
 class Inputs(Texts):
     """Resolves the paths of one scenario."""
@@ -151,9 +154,15 @@ class Inputs(Texts):
         self.perspective = load_perspective(self.catalogue, self.text("terms.perspective"))
         self.found = {**self.catalogue.document_inputs(FOLDER, self.perspective.id, "perspective", "terms"), **self.found}
         self.texts.setdefault("terms.owner", owner_of(self.perspective, self.system))
+        if owners := self.owners_variants():
+            variant = {**owners, **variant}
+            self.system = self.system_of(variant)
         stated = wanted.get("terms.date")
         period(self.date, f"{stated.where if stated else scenario.documents['terms']}: terms.date")
         self.shared = self.catalogue.once(("dated", self.date), dict)
+        if (region := self.texts.get("site.grid")) is not None:
+            self.texts_used["site.grid"] = region
+            self.found |= {"site.grid_carbon": self.catalogue.grid_carbon(region, self.date)}
         if self.texts.get("workload.practice", OWN) != OWN:
             self.found |= practised(self.catalogue, self.system.chip, self.text("workload.practice"))
         if self.structure is not None:
@@ -163,16 +172,29 @@ class Inputs(Texts):
             chip = f"parts.{scenario.system}"
             self.system = bare_system(self.catalogue, scenario.system, values.structure(f"{chip}.{DOMAIN}"), values.exists(f"{chip}.point_to_point"))
             refuse_unjoined(self.system, self.catalogue, values)
+            self.take_switch()
             self.take_formats(values, wanted)
             self.judged = set(values.inputs)
             return
         if self.system.alternatives:
             self.alternatives = self.cheapest(values) if self.structure is None else dict(self.structure.alternatives)
             self.system = load_system(self.catalogue, scenario.system, variant, self.alternatives)
-        self.take_formats(values, wanted)
         refuse_bad_wires(self.system, self.catalogue, values)
         refuse_unjoined(self.system, self.catalogue, values)
+        self.take_switch()
+        self.take_formats(values, wanted)
         self.judged = set(values.inputs)
+
+    def take_switch(self) -> None:
+        """Name the switch where the cluster asks for the cheapest of some: that of the structure, or the one with which a chip-hour costs least."""
+        from tco.chain.ownership import CHEAPEST, cheapest_switch
+
+        asked, listed = self.texts.get(SWITCH, ""), self.texts.get(SWITCH, "").removeprefix(CHEAPEST)
+        if listed != asked:
+            held = self.structure.texts.get(SWITCH) if self.structure is not None else None
+            readings, self.readings = self.readings, {}  # of those that are not bought nothing is decided
+            self.texts[SWITCH] = held or cheapest_switch(self, self.values(as_number), listed)
+            self.readings = readings
 
     def take_formats(self, values: Values, wanted: Mapping[str, Given]) -> None:
         """Take the formats that the chip computes itself where they are asked for, but for those that somebody sets.
@@ -195,6 +217,14 @@ class Inputs(Texts):
         if variant:
             raise DataError(f"{name} is a chip alone and has no variants; {', '.join(variant)} cannot be chosen")
         return bare_system(self.catalogue, name, 1, False)
+
+    def owners_variants(self) -> Mapping[str, str]:
+        """Return the variants of the system that its owner takes where nobody names others, such as his own network."""
+        if self.system.bare:
+            return {}
+        _, document = self.catalogue.document("systems", self.system.id, "system")
+        found: Mapping[str, str] = document.get("owners", {}).get(self.owner, {})
+        return found
 
     def chosen_documents(self) -> dict[str, str]:
         """Return the documents that settings name in place of the scenario's, as `workload=reasoning` does."""
@@ -284,7 +314,7 @@ class Inputs(Texts):
             self.found |= self.catalogue.document_inputs(group, name, group, f"{group}.{name}")
             if path in self.found:
                 return self.found[path]
-        if group in ("money", "failures"):
+        if group in ("money", "failures", "carbon"):
             self.found |= self.catalogue.document_inputs("defaults", group, group, group)
             if path in self.found:
                 return self.found[path]

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import TYPE_CHECKING, Any
 
-from tco.chain.inputs import Inputs
+import numpy as np
+
+from tco.chain.connections import design_network
 from tco.chain.placement import SIDECAR, needs_sidecar
 from tco.economics.cost import FLASH_CAPACITY, OBJECT_CAPACITY, REPAIRS, Cost, cost_of_world
+from tco.economics.flows import RATES
 from tco.economics.goodput import AVAILABILITY, RATE, Failing, failing, goodput
 from tco.economics.ownership import Holding
 from tco.economics.perspective import BUILT_UP
 from tco.economics.rebates import Agreement, Rebate, in_force_for, load_agreement, rebate_of
+from tco.foundation.dates import period
 from tco.foundation.errors import DataError
 from tco.foundation.trace import plain, scope
 from tco.foundation.values import Values
-from tco.hardware.bill import Bill
-from tco.hardware.network import Network
+from tco.hardware.bill import Bill, bill_of_materials
+from tco.hardware.network import Network, switch_part
 from tco.hardware.nics import network_parts
 
+if TYPE_CHECKING:
+    from tco.chain.inputs import Inputs
+
 LIQUID, BACKUP, DEMAND, PEAK = "site.liquid_premium", "site.backup_usd_per_mw", "site.demand_charge", "site.pue_peak"
+HOURS = 8760  # of a year
+MUCH = 0.2  # share of the price of IT from which a network that is not used is named
 BATTERY = "backup_time"  # what a part that holds the power of a rack states
 
 
@@ -29,9 +39,73 @@ def cost_of(inputs: Inputs, values: Values, bill: Bill, network: Network, rebate
     if inputs.perspective.rents:
         from tco.economics.rent import cost_of_rent  # most scenarios own what they run
 
-        return cost_of_rent(values, bill, network, system.chip, system.chips, left)
+        return cost_of_rent(values, bill, network, rent_path(inputs), system.chips, left)
     broken = found if inputs.states(REPAIRS, values) else []
     return cost_of_world(values, bill, network, rebates, system.chips, inputs.tenure, left, sidecar, holding_of(inputs, values), broken)
+
+
+def rent_path(inputs: Inputs) -> str:
+    """Return the rent that a renter of a scenario's chips pays."""
+    from tco.economics.rent import COMMITMENTS
+
+    return f"parts.{inputs.system.chip}.{COMMITMENTS[inputs.commitment]}"
+
+
+def notes_of_rent(inputs: Inputs, values: Values, bill: Bill) -> list[str]:
+    """Return notes on a rent: its range and date, that it is circular, and that it pays for the racks twice over."""
+    from tco.economics.rent import CIRCULAR
+
+    given = values.input(rent_path(inputs))
+    if inputs.shape:
+        return []
+    span = "" if given.low is None or given.high is None else f", {given.low:g} to {given.high:g}"
+    found = [f"{given.path} is {given.value:g} USD a chip-hour{span}, of {given.as_of}"] if given.as_of else []
+    if given.source == CIRCULAR:
+        found.append(f"{given.path} follows from this program's own cost: it is circular, and no ratio rests on it")
+    years, price = values["terms.life"], bill.price / inputs.system.chips
+    if given.value * HOURS * years > 2 * price:
+        paid = given.value * HOURS * years
+        found.append(f"{given.where}: {given.path}: {years:g} years of it are {paid:,.0f} USD, more than twice the {price:,.0f} of buying")
+    return found
+
+
+CHEAPEST = "cheapest of "  # begins a list of switches, of which the one stands with which a chip-hour costs least
+
+
+def cheapest_switch(inputs: Inputs, values: Values, listed: str) -> str:
+    """Return the switch of a list with which a chip-hour costs least, of those for sale at the scenario's date.
+
+    The network's price and its power both count, the price alone where hours are rented. Of many prices asked together their mean decides.
+    """
+    catalogue, day = inputs.catalogue, period(inputs.date).last
+    known = [switch_part(name.strip(), catalogue.parts) for name in listed.split(",")]
+    sold = [part for part in known if min(row.begins for row in catalogue.part_rows[part, "price"]) <= day] or known
+    bill = None if inputs.system.bare else bill_of_materials(inputs.system, values, catalogue, inputs.dies)
+
+    def cost(part: str) -> tuple[float, float]:
+        inputs.texts["cluster.switch"] = part
+        try:
+            network = design_network(inputs, values)
+        except DataError:  # too few ports for the cluster
+            return math.inf, math.inf
+        hour = 0.0 if bill is None else cost_of(inputs, values, bill, network, rebates_of(inputs, values, bill)).per_chip_hour
+        return float(np.mean(hour)), float(np.mean(network.price))
+
+    return min(sold, key=cost)
+
+
+def notes_of_network(inputs: Inputs, cost: Cost, plan: Any) -> list[str]:
+    """Return a note where serving keeps inside one world, and a fifth or more of what is bought is the network between worlds."""
+    if inputs.shape or inputs.kind != "serving" or plan is None or not float(cost.capex_per_chip):
+        return []
+    inside = max(float(plan.decode.chips), float(plan.prefill.chips)) <= inputs.system.chips
+    share = float(cost.network_per_chip) / float(cost.capex_per_chip)
+    if not inside or share < MUCH:
+        return []
+    chosen = "".join(f", here with nic={value}" for key, value in inputs.system.variant.items() if key == "nic")
+    return [
+        f"serving keeps inside one scale-up domain and uses none of the scale-out network, {cost.network_per_chip:,.0f} USD a chip ({share:.0%}){chosen}"
+    ]
 
 
 def failures_of(inputs: Inputs, values: Values) -> tuple[list[Failing], Any]:
@@ -56,7 +130,8 @@ def holding_of(inputs: Inputs, values: Values) -> Holding:
     backup, demand = battery and inputs.states(BACKUP, values), inputs.states(DEMAND, values)
     flash, objects = (inputs.states(path, values) for path in (FLASH_CAPACITY, OBJECT_CAPACITY))
     quoted = inputs.found[PEAK].value if PEAK in inputs.found else None
-    return Holding(design, network_parts(system), liquid, backup, demand, quoted, (flash, objects), inputs.annuity)
+    rates = frozenset(asset for asset, path in RATES.items() if inputs.states(path, values))
+    return Holding(design, network_parts(system), liquid, backup, demand, quoted, (flash, objects), rates)
 
 
 def agreements_of(inputs: Inputs) -> list[Agreement]:
@@ -69,7 +144,7 @@ def rebates_of(inputs: Inputs, values: Values, bill: Bill) -> list[Rebate]:
     agreements = in_force_for(agreements_of(inputs), inputs.owner, inputs.date)
     found = [rebate_of(one, bill.lines, inputs.system.chips, values) for one in agreements]
     for one in found if not inputs.shape else ():
-        back, paid = float(plain(one.value)), float(plain(one.spend))
+        back, paid = plain(one.value), plain(one.spend)
         if back > paid * (1 + 1e-9):
             terms = ", ".join(f"{path} {values.number(path):,.6g} {values.input(path).unit}".rstrip() for path in one.inputs)
             raise DataError(f"{one.path}: {back:,.0f} USD come back of {paid:,.0f} paid for the parts it covers, expected no more: {terms}")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tco.chain.inputs import Inputs
 from tco.foundation.dates import period
 from tco.foundation.errors import UnavailableError
 from tco.foundation.values import Values, as_number
 from tco.hardware.bill import Bill
+
+if TYPE_CHECKING:
+    from tco.chain.inputs import Inputs
 
 SITE_POWER = "site.power"  # what the grid gives a site that is to be filled
 SIDECAR = "cdu-sidecar"  # takes the heat of a liquid-cooled rack into the air of the hall
@@ -57,7 +59,11 @@ def place(inputs: Inputs, bill: Bill) -> list[str]:
     if not needs_sidecar(inputs):
         return notes
     price = float(np.mean(values.number(f"parts.{SIDECAR}.price_per_power")))
-    cooler = f"each rack of {system.id} takes a liquid-to-air sidecar, {rack / 1e3:.1f} kW at {price * 1e3:,.0f} USD/kW"
+    share, left = (float(np.mean(values.number(f"parts.{SIDECAR}.{name}"))) for name in ("power_share", "hall_share"))
+    cooler = (
+        f"each rack of {system.id} takes a liquid-to-air sidecar, {rack / 1e3:.1f} kW at {price * 1e3:,.0f} USD/kW, "
+        f"which draws {share:.0%} more and leaves {left:.0%} of the hall"
+    )
     return [*notes, f"{site} is cooled by air: {cooler}"]
 
 

@@ -27,7 +27,7 @@ from tco.chain.comparable import apart
 from tco.chain.connections import design_network, refuse_less_than_a_world
 from tco.chain.inputs import HEADLINE_SYSTEM, Inputs, Scenario, load_scenario
 from tco.chain.metrics import METRICS, is_possible
-from tco.chain.ownership import cost_of, notes_of, rebates_of, refuse_strangers
+from tco.chain.ownership import cost_of, notes_of, notes_of_network, notes_of_rent, rebates_of, refuse_strangers
 from tco.chain.placement import SITE_POWER, MisfitError, place
 from tco.chain.plans import plan_for
 from tco.chain.practice import relatives_of
@@ -35,7 +35,7 @@ from tco.chain.result import Origin, Result
 from tco.chain.stages import stage
 from tco.chain.structure import Structure, structure_of
 from tco.chain.workloads import WORKLOADS, unasked, without_plan
-from tco.economics.cost import Cost, shares_by_kind
+from tco.economics.cost import Cost, shares_by_directness, shares_by_kind
 from tco.economics.perspective import refuse_misfit
 from tco.economics.rebates import Rebate
 from tco.foundation.errors import DataError, UnavailableError
@@ -122,6 +122,8 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
     notes = [
         *inputs.notes,
         *notes_of(inputs),
+        *(notes_of_network(inputs, chain.cost, chain.serving.plan) if chain.cost else []),
+        *(notes_of_rent(inputs, values, chain.bill) if chain.bill and inputs.perspective.rents else []),
         *standing_notes,
         *(f"{path} is set, but nothing in this scenario rests on it" for path in inputs.unused(values)),
     ]
@@ -154,7 +156,9 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
         bill=chain.bill,
         rebates=chain.rebates,
         serving=chain.serving,
-        shares=shares_by_kind(chain.cost.lines) if chain.cost and not many else {},
+        shares=shares_by_kind(chain.cost.lines) | {"directness": shares_by_directness(chain.cost.lines, values.inputs)}
+        if chain.cost and not many
+        else {},
         bounds={phase: shares_of(result) for phase, result in report.phases.items()},
         inputs=values.inputs,
         texts=inputs.texts_used,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tco.catalog import Catalogue
 from tco.chain.practice import FAMILY, MATURE, OWN, attention_core_of
-from tco.economics.flows import ANNUITIES
+from tco.economics.rent import COMMITMENTS, COMMITTED
 from tco.foundation.errors import DataError, unknown
 from tco.hardware.silicon import USUAL_YIELD, YIELDS
 
@@ -21,9 +21,10 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "terms.date": "date",
     "terms.perspective": "perspective",
     "terms.owner": "owner",
-    "terms.annuity": "annuity",
     "terms.yield": "yield",
+    "terms.commitment": "commitment",
     "site.tenure": "tenure",
+    "site.grid": "grid",
     "site.cooling": "cooling",
     "site.ready": "ready",
     "workload.kind": "kind",
@@ -60,8 +61,8 @@ FOLLOWS = {  # texts that follow another where they are not given
 CORE = "workload.attention_core_format"
 IMPLIED = ("workload.attention_format", "workload.expert_format", CORE)  # texts that the model's checkpoint or the chip's engine may say
 USUAL = {  # texts that are taken so where nothing says otherwise
-    "terms.annuity": "yearly",
     "terms.yield": USUAL_YIELD,
+    "terms.commitment": COMMITTED,
     "workload.formats": "given",
     "cluster.network": "rdma",
     **dict.fromkeys(
@@ -140,20 +141,20 @@ class Texts:
         return tenure
 
     @property
-    def annuity(self) -> str:
-        """How often what repays a purchase is paid."""
-        annuity = self.text("terms.annuity")
-        if annuity not in ANNUITIES:
-            raise unknown("annuity", annuity, ANNUITIES, "terms.annuity")
-        return annuity
-
-    @property
     def dies(self) -> str:
         """The model of the yield of the dies that are built up from their wafer."""
         model = self.text("terms.yield")
         if model not in YIELDS:
             raise unknown("model of yield", model, YIELDS, "terms.yield")
         return model
+
+    @property
+    def commitment(self) -> str:
+        """What a renter commits himself to."""
+        commitment = self.text("terms.commitment")
+        if commitment not in COMMITMENTS:
+            raise unknown("commitment", commitment, COMMITMENTS, "terms.commitment")
+        return commitment
 
     @property
     def cooling(self) -> str:

@@ -42,7 +42,7 @@ def judge_site(catalogue: Catalogue, name: str) -> None:
 def judge_terms(catalogue: Catalogue, name: str) -> None:
     """Read the date, the perspective and how often is paid."""
     found = inputs_with(catalogue, "terms", name)
-    _ = found.annuity, found.dies
+    _ = found.dies, found.commitment
 
 
 def judge_workload(catalogue: Catalogue, name: str) -> None:
@@ -57,10 +57,12 @@ def judge_workload(catalogue: Catalogue, name: str) -> None:
 def judge_cluster(catalogue: Catalogue, name: str) -> None:
     """Read the switch and the rate of its ports."""
     from tco.chain.connections import port_rate
+    from tco.chain.ownership import CHEAPEST
     from tco.hardware.network import switch_part
 
     inputs = inputs_with(catalogue, "cluster", name)
-    switch_part(inputs.text("cluster.switch"), list(catalogue.parts))
+    for switch in inputs.text("cluster.switch").removeprefix(CHEAPEST).split(","):
+        switch_part(switch.strip(), list(catalogue.parts))
     port_rate(inputs.text("cluster.port"), "cluster.port")
 
 
@@ -72,7 +74,7 @@ def judge_perspective(catalogue: Catalogue, name: str) -> None:
 
 
 KINDS = (
-    Kind("sites", "site", "site", ("name", "base", "tenure", "cooling"), judge_site),
+    Kind("sites", "site", "site", ("name", "base", "tenure", "cooling", "grid"), judge_site),
     Kind("terms", "set of terms", "terms", ("name", "perspective", "date"), judge_terms),
     Kind("workloads", "workload", "workload", ("name", "kind", "model", "precision"), judge_workload),
     Kind("clusters", "cluster", "cluster", ("name", "switch", "port"), judge_cluster),

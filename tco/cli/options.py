@@ -80,7 +80,7 @@ SHARED: dict[str, tuple[Any, Any]] = {
             bool,
             typer.Option(
                 "--hold/--replan",
-                help="Hold plan and structure as they are at the point; left out: each draw chooses its own.",
+                help="Hold plan and structure as they are at the point; left out: each draw, or value of an input, chooses its own.",
                 rich_help_panel=WHAT_IF,
             ),
         ],

@@ -20,8 +20,8 @@ Lister = Callable[["Catalogue"], list[dict[str, Any]]]
 Checker = Callable[["Catalogue"], tuple[Any, ...]]  # findings, what the document adds, and tables below the findings
 
 
-def add_shelf(name: str, one: str, items: Lister, check: Checker) -> typer.Typer:
-    """Register a group with `list` and `check`; `show` differs by kind and is added by the caller."""
+def add_shelf(name: str, one: str, items: Lister, check: Checker | None = None) -> typer.Typer:
+    """Register a group with `list` and `check`; `show` differs by kind and is added by the caller, as is a `check` that takes options."""
     group = typer.Typer(cls=Listing, no_args_is_help=True, help=f"List, show and check {name}.")
     app.add_typer(group, name=name)
 
@@ -35,21 +35,28 @@ def add_shelf(name: str, one: str, items: Lister, check: Checker) -> typer.Typer
     list_items.__doc__ = f"List all {name}."
     command(group, name="list")(list_items)
 
-    def check_items(given: Given) -> None:
-        catalogue = load(given, checked=False)
-        findings, extra, *tables = check(catalogue)
-        title = f"{name}: {len(findings)} findings" if findings else f"{name}: all in order"
-        rows = [[finding] for finding in findings]
-        content = {"ok": not findings, "findings": findings, **extra}
-        header = ["finding"] if rows else []
-        shown = [listed(header, rows, title), *tables]
-        send(given, f"{name}-check", catalogue, content, header, rows, title, *shown)
-        if findings:
-            raise typer.Exit(1)
+    if check is not None:
+        checked = check
 
-    check_items.__doc__ = f"Check every {one} against its schema, its units, its bounds and its sources."
-    command(group, name="check")(check_items)
+        def check_items(given: Given) -> None:
+            report_findings(given, name, checked)
+
+        check_items.__doc__ = f"Check every {one} against its schema, its units, its bounds and its sources."
+        command(group, name="check")(check_items)
     return group
+
+
+def report_findings(given: Given, name: str, check: Checker) -> None:
+    """Print what a check found, and exit with 1 where that is anything."""
+    catalogue = load(given, checked=False)
+    findings, extra, *tables = check(catalogue)
+    title = f"{name}: {len(findings)} findings" if findings else f"{name}: all in order"
+    rows = [[finding] for finding in findings]
+    content = {"ok": not findings, "findings": findings, **extra}
+    header = ["finding"] if rows else []
+    send(given, f"{name}-check", catalogue, content, header, rows, title, listed(header, rows, title), *tables)
+    if findings:
+        raise typer.Exit(1)
 
 
 def load(given: Given, checked: bool = True) -> Catalogue:
@@ -133,7 +140,7 @@ def show_part(given: Given, part: Id) -> None:
     catalogue = load(given)
     if part not in catalogue.parts:
         raise unknown("part", part, catalogue.parts)
-    rows = [part_cells(part, name, row) for name, row in rows_of_part(catalogue, part)]
+    rows = [part_cells(catalogue, part, name, row) for name, row in rows_of_part(catalogue, part)]
     content = {"part": part, "rows": [dict(zip(PART_HEADER, row, strict=True)) for row in rows]}
     send(given, "parts-show", catalogue, content, PART_HEADER, rows, part, part_table(catalogue, part))
 
@@ -247,8 +254,8 @@ def scenario_items(catalogue: Catalogue) -> list[dict[str, Any]]:
     return [{"id": s.name, "title": s.title, "system": s.system, **s.documents} for s in found]
 
 
-def scenarios_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any], Table, Table]:
-    """Evaluate every scenario, and compare the figures of publications with what comes out."""
+def scenarios_check(catalogue: Catalogue, kind: str | None) -> tuple[Any, ...]:
+    """Compare the figures of publications, all or those of one kind, with what comes out; with all of them evaluate every scenario too."""
     from tco.catalog import checks
     from tco.chain.scenario import evaluate
     from tco.foundation.errors import TcoError
@@ -256,7 +263,7 @@ def scenarios_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any], Ta
     from tco.studies.published import publication
 
     findings, publications = [], []
-    for name, path in catalogue.scenarios.items():
+    for name, path in catalogue.scenarios.items() if kind is None else ():
         try:
             findings += checks.check_scenario(path, catalogue.toml(path), catalogue.sources)
             evaluate(name, catalogue=catalogue)
@@ -266,7 +273,7 @@ def scenarios_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any], Ta
         try:
             wrong = checks.check_scenario(path, catalogue.toml(path), catalogue.sources)
             if not wrong:
-                publications.append(publication(catalogue, name))
+                publications.append(publication(catalogue, name, kind))
                 wrong += publications[-1].findings()
             findings += wrong
         except TcoError as error:
@@ -274,7 +281,24 @@ def scenarios_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any], Ta
     return findings, published_document(publications), *published_tables(publications)
 
 
-scenarios = add_shelf("scenarios", "scenario", scenario_items, scenarios_check)
+scenarios = add_shelf("scenarios", "scenario", scenario_items)
+
+
+@command(scenarios, name="check")
+def check_scenarios(
+    given: Given,
+    kind: Annotated[
+        str | None,
+        typer.Option("--kind", metavar="KIND", help="Only published figures of this kind: independent, own-source, arithmetic, power or ratio."),
+    ] = None,
+) -> None:
+    """Check every scenario against its schema, its units, its bounds and its sources, and every published figure against what comes out."""
+    from tco.foundation.errors import UsageError
+    from tco.studies.published import KINDS
+
+    if kind is not None and kind not in KINDS:
+        raise UsageError(f"--kind {kind}: expected one of {', '.join(KINDS)}")
+    report_findings(given, "scenarios", lambda catalogue: scenarios_check(catalogue, kind))
 
 
 @command(scenarios, name="show")

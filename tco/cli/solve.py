@@ -10,7 +10,7 @@ from tco.cli import app
 from tco.cli.options import Given, command
 
 
-@command(app, "set", "variant")
+@command(app, "set", "hold", "variant")
 def solve(
     given: Given,
     scenario: Annotated[str, typer.Argument(help="A scenario's name or file.")],
@@ -40,7 +40,6 @@ def solve(
     baseline: Annotated[
         str | None, typer.Option("--baseline", metavar="SCENARIO", help="What a ratio is relative to, gb200-nvl72 unless named.")
     ] = None,
-    hold: Annotated[bool, typer.Option("--hold", help="Hold today's plan; it is re-optimised otherwise.")] = False,
 ) -> None:
     """Find the value of an input at which a metric reaches a target: the break-even. Of two inputs, map who wins where."""
     from tco.cli.emit import Answer
@@ -51,7 +50,7 @@ def solve(
             raise UsageError(f"{option} is given {len(some)} times and --vary {len(vary)}, expected one for each or none")
     ends = [(start[at] if start else None, end[at] if end else None) for at in range(len(vary))]
     if len(vary) > 1:
-        if baseline or hold:
+        if baseline or given.texts["hold"]:
             raise UsageError("--baseline and --hold go with one --vary: a map compares scenarios, each with its own best plan")
         mapped(scenario, vary, until, ends, given)
         return
@@ -60,7 +59,7 @@ def solve(
     from tco.outputs.solutions import HEADER, solution_document, solution_rows, solution_table
     from tco.studies.solve import solve as asked
 
-    found = asked(scenario, vary[0], until, ends[0], given.data, given.settings, given.variant, baseline=baseline, hold=hold)
+    found = asked(scenario, vary[0], until, ends[0], given.data, given.settings, given.variant, baseline=baseline, hold=given.texts["hold"])
     given.emit(
         Answer(
             lambda: document("solve", catalogue_for(scenario, given.data), solution_document(found)),

@@ -6,13 +6,19 @@ from typing import Any
 
 from tco.foundation.formula import formula
 from tco.foundation.units import (
+    Byte,
     Chip,
     Gram,
+    GramPerByte,
+    GramPerChip,
     GramPerChipHour,
+    GramPerSquareMillimetre,
+    GramPerWatt,
     GramPerWattHour,
     HourPerYear,
     Pure,
     SecondPerHour,
+    SquareMillimetre,
     TokenPerMillion,
     TokenPerSecondPerChip,
     WattPerChip,
@@ -26,10 +32,30 @@ def grid_carbon(it_power: WattPerChip, load_factor: Pure, pue: Pure, intensity: 
     return it_power * load_factor * pue * intensity
 
 
+@formula(unit="mm^2", source="tco-model")
+def logic_area(die_area: SquareMillimetre, dies: Pure) -> Any:
+    """Area of the logic dies of a package: A = a n."""
+    return die_area * dies
+
+
+@formula(unit="g", source="tco-model")
+def carbon_of_chip(area: SquareMillimetre, logic: GramPerSquareMillimetre, capacity: Byte, memory: GramPerByte, board: Gram) -> Any:
+    """Gas emitted to make a chip on its board: m = A f_logic + C f_memory + b."""
+    return area * logic + capacity * memory + board
+
+
+@formula(unit="g/chip", source="tco-model")
+def carbon_per_power(it_power: WattPerChip, factor: GramPerWatt) -> Any:
+    """Gas emitted to make what stands around a chip, by its power: m = P f."""
+    return it_power * factor
+
+
 @formula(unit="g/chip/h", source="tco-model")
-def embodied_carbon(made: Gram, life: Year, one_chip: Chip = 1, hours_per_year: HourPerYear = 8760) -> Any:
-    """Gas emitted to make a chip with its share of the rack, over the hours of its life: g = m / (n x 8,760 h)."""
-    return made / (one_chip * life * hours_per_year)
+def embodied_carbon(
+    made: Gram, rack: GramPerChip, life: Year, building: GramPerChip, life_building: Year, one_chip: Chip = 1, hours_per_year: HourPerYear = 8760
+) -> Any:
+    """Gas of making a chip, its share of the rack and of the building, over the hours each serves: g = ((m + m_r) / n + m_b / n_b) / 8,760 h."""
+    return ((made / one_chip + rack) / life + building / life_building) / hours_per_year
 
 
 @formula(unit="g/Mtoken", source="tco-model")

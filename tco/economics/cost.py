@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,9 +15,12 @@ from tco.economics.rebates import Rebate
 from tco.economics.reliability import yearly_repairs
 from tco.economics.site import (
     building_price,
+    crowded_rate,
+    crowded_rent,
     liquid_building_rate,
     rate_without_backup,
     rented_power,
+    sidecar_power,
     sidecar_price,
     yearly_demand,
     yearly_energy,
@@ -26,7 +29,7 @@ from tco.economics.site import (
 )
 from tco.economics.storage import stored_price, world_bytes, yearly_stored
 from tco.foundation.formula import formula, total
-from tco.foundation.provenance import SOURCED, worst
+from tco.foundation.provenance import DIRECTNESS, SOURCED, Input, least_direct, worst
 from tco.foundation.trace import scope
 from tco.foundation.units import USD, Chip, Pure, USDPerChipHour, Watt
 from tco.foundation.values import Values
@@ -150,8 +153,8 @@ class Cost(NamedTuple):
 class Ledger:
     """Collects the cost lines of one world."""
 
-    def __init__(self, values: Values, chips: float, annuity: str = "yearly") -> None:
-        self.terms = Terms(values, annuity)
+    def __init__(self, values: Values, chips: float, own_rates: Container[str] = ()) -> None:
+        self.terms = Terms(values, own_rates)
         self.chips = chips
         self.lines: list[CostLine] = []
 
@@ -200,7 +203,7 @@ def cost_of_world(
     what else of owner and racks decides which lines there are; `broken` is what fails and the owner buys anew.
     """
     with scope("cost"):
-        ledger = Ledger(values, chips, holding.annuity)
+        ledger = Ledger(values, chips, holding.own_rates)
         in_racks = add_servers(ledger, values, bill, holding.network)
         in_common = []
         for part in network.lines:
@@ -212,12 +215,15 @@ def cost_of_world(
         storage = add_storage(ledger, values, bill, chips, holding.tiers)
         capex = total("capex", [bill.price, network_price, storage, *add_surcharges(ledger, values, bill, network_price, storage)])
         network_power = world_power_share(network.power, chips, values["cluster.chips"])
-        it_power = total("it_power", [bill.power, network_power])
+        drawn = [bill.power, network_power]
+        if sidecar is not None:
+            drawn.append(sidecar_power(bill.power, values[f"parts.{sidecar}.power_share"]))
+        it_power = total("it_power", drawn)
         if holding.design is not None:
             names = [f"parts.{holding.design}.{name}" for name in ("design_cost", "software_cost", "design_volume")]
             ledger.priced("design", "design", design_share(chips, *(values[name] for name in names)), *names)
 
-        energy = add_site(ledger, values, it_power, tenure, holding)
+        energy = add_site(ledger, values, it_power, tenure, holding, sidecar)
         if sidecar is not None:
             path = f"parts.{sidecar}.price_per_power"
             cooler = sidecar_price(bill.power, values[path])
@@ -329,8 +335,9 @@ def per_chip(share: Callable[..., Any], name: str, whole: Any, chips: float) -> 
         return share(whole, chips)
 
 
-def add_site(ledger: Ledger, values: Values, it_power: Any, tenure: str, holding: Holding) -> Any:
+def add_site(ledger: Ledger, values: Values, it_power: Any, tenure: str, holding: Holding, sidecar: str | None) -> Any:
     """Add building or rent, energy and staff; return the energy per chip-hour."""
+    crowded = f"parts.{sidecar}.hall_share"
     if tenure == "own":
         paths, rate = ["site.usd_per_mw"], values["site.usd_per_mw"]
         if holding.liquid_premium:
@@ -339,14 +346,22 @@ def add_site(ledger: Ledger, values: Values, it_power: Any, tenure: str, holding
         if holding.backup_in_racks:
             paths.append("site.backup_usd_per_mw")
             rate = rate_without_backup(rate, values[paths[-1]])
+        if sidecar is not None:
+            paths.append(crowded)
+            rate = crowded_rate(rate, values[crowded])
         building = building_price(it_power, rate)
         ledger.priced("site/building", "building", building, *paths)
         ledger.yearly("site/building-upkeep", "upkeep", yearly_upkeep, building, "site.maintenance")
         ledger.yearly("site/staff", "staff", yearly_staff, it_power, "site.staff")
     else:
+        paths = ["site.colo_usd_per_kw_month"]
         with scope("site/colocation"):
             let = it_power if holding.quoted_peak is None else rented_power(it_power, values["site.pue_peak"], holding.quoted_peak)
-        ledger.yearly("site/colocation", "building", yearly_rent, let, "site.colo_usd_per_kw_month")
+            rent = values[paths[0]]
+            if sidecar is not None:
+                paths.append(crowded)
+                rent = crowded_rent(rent, values[crowded])
+        ledger.yearly("site/colocation", "building", lambda power, *_: yearly_rent(power, rent), let, *paths)
     if holding.demand_charge:
         ledger.yearly("site/demand", "energy", yearly_demand, it_power, "site.pue_peak", "site.demand_charge")
     return ledger.yearly("site/energy", "energy", yearly_energy, it_power, "site.load_factor", "site.pue", "site.electricity_price")
@@ -364,6 +379,21 @@ def shares_by_kind(lines: list[CostLine]) -> dict[str, dict[str, float]]:
         elif flow.asset != "rebate":
             terms.append((flow.kind, hourly))
     return {"hardware": shares_of_amounts(hardware), "terms": shares_of_amounts(terms)}
+
+
+def shares_by_directness(lines: list[CostLine], inputs: Mapping[str, Input]) -> dict[str, float]:
+    """Return how direct the sources of the hardware's price are, as shares of it: a line is as direct as the least direct input of its price."""
+    sums = dict.fromkeys(DIRECTNESS, 0.0)
+    for line in lines:
+        if line.asset in HARDWARE:
+            sums[directness_of(line, inputs)] += float(line.flow.amount)
+    whole = sum(sums.values())
+    return {name: value / whole for name, value in sums.items()} if whole else {}
+
+
+def directness_of(line: CostLine, inputs: Mapping[str, Input]) -> str:
+    """Return how direct the least direct input of a line is."""
+    return least_direct(inputs[path].directness for path in line.flow.inputs)
 
 
 def shares_of_amounts(amounts: list[tuple[str, Any]]) -> dict[str, float]:

@@ -64,9 +64,9 @@ def payment(yearly: USDPerYear, interval: Month, months_per_year: MonthPerYear =
 
 
 @formula(unit="USD", source="nrel-atb")
-def discounted(amount: USD, rate: Pure, time: Month, period: Month = 12) -> Any:
-    """Worth at month 0 of an amount paid some months later: C / (1+r)^(t/12)."""
-    return amount / (1 + rate) ** (time / period)
+def discounted(amount: USD, rate: Pure, time: Month, interval: Month = 1, year: Month = 12) -> Any:
+    """Worth at month 0 of an amount paid some months later, with interest every month at a yearly rate as loans quote it: C / (1 + r/12)^t."""
+    return amount / (1 + rate * (interval / year)) ** (time / interval)
 
 
 @formula(unit="USD/year", source="tco-model")

@@ -7,8 +7,7 @@ and annuity cannot disagree about what is paid.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import cached_property
+from collections.abc import Container, Iterable
 from typing import Any, NamedTuple
 
 from tco.economics.finance import (
@@ -31,8 +30,9 @@ from tco.foundation.values import Values
 OPERATION = "terms.life"  # how long a world is run, and what recurs is paid
 LIVES = {"network": "terms.life_network", "building": "terms.life_building"}  # classes of assets with a life of their own
 SOLD = ("servers", "storage")  # classes of which a residual is left at the end of their life
-MONTHLY = 1  # months between the payments of what recurs
-ANNUITIES = {"yearly": 12, "monthly": MONTHLY}  # months between the payments that repay a purchase
+RATE = "terms.rate"
+RATES = {"network": "terms.rate_network", "building": "terms.rate_building"}  # classes that may be financed at a rate of their own
+MONTHLY = 1  # months between payments: of what recurs, and of what repays a purchase with interest
 
 
 class Flow(NamedTuple):
@@ -67,11 +67,12 @@ class Payment(NamedTuple):
 class Terms:
     """What a class of assets has in common: its life, its residual, and the yearly charge on a dollar of its price, computed once."""
 
-    def __init__(self, values: Values, annuity: str = "yearly") -> None:
+    def __init__(self, values: Values, own_rates: Container[str] = ()) -> None:
         self.values = values
-        self.interval = ANNUITIES[annuity]
-        self.recoveries: dict[str, Any] = {}  # by the path of the life
-        self.resold: dict[str, Any] = {}  # charges on what leaves a residual, by the path of the life
+        self.own_rates = own_rates  # classes whose rate is stated apart
+        self.rates: dict[str, tuple[Any, Any]] = {}  # of a month, with its length in years, by the path of the yearly rate
+        self.recoveries: dict[tuple[str, str], Any] = {}  # by the paths of rate and life
+        self.resold: dict[tuple[str, str], Any] = {}  # charges on what leaves a residual, by the same
         self.charges: dict[str, Any] = {}  # by class
         self.known: dict[str, tuple[Any, Any]] = {}  # life and residual of a class
 
@@ -84,32 +85,24 @@ class Terms:
         return self.values["terms.residual"] if asset in SOLD else 0.0
 
     def paths(self, asset: str) -> tuple[str, str]:
-        """Return the inputs that the yearly charge of a class of assets rests on."""
-        return "terms.rate", LIVES.get(asset, OPERATION)
+        """Return the inputs that the yearly charge of a class of assets rests on: its rate and its life."""
+        return RATES[asset] if asset in self.own_rates else RATE, LIVES.get(asset, OPERATION)
+
+    def monthly(self, rate: str) -> tuple[Any, Any]:
+        """Return the interest of a month at a yearly rate, as loans quote it, and the length of a month in years."""
+        if rate not in self.rates:
+            with scope("recovery", *([] if rate == RATE else [named(rate)])):
+                self.rates[rate] = rate_of_period(self.values[rate], MONTHLY), period_in_years(MONTHLY)
+        return self.rates[rate]
 
     def recovery(self, asset: str) -> Any:
-        """Return what a year costs for each dollar of a price of which nothing is left: once for all classes of one life."""
-        life = LIVES.get(asset, OPERATION)
-        if life not in self.recoveries:
+        """Return what a year costs for each dollar of a price of which nothing is left: once for all classes of one rate and life."""
+        rate, life = paths = self.paths(asset)
+        if paths not in self.recoveries:
+            interest, month = self.monthly(rate)
             with scope("recovery", named(life)):
-                self.recoveries[life] = capital_recovery_factor(self.rate, self.values[life], *self.period)
-        return self.recoveries[life]
-
-    @cached_property
-    def rate(self) -> Any:
-        """The interest of one period of the annuity."""
-        if not self.period:
-            return self.values["terms.rate"]
-        with scope("recovery"):
-            return rate_of_period(self.values["terms.rate"], self.interval)
-
-    @cached_property
-    def period(self) -> tuple[Any, ...]:
-        """The length of a period of the annuity in years; nothing where it is the year that formulas take unless told otherwise."""
-        if self.interval == ANNUITIES["yearly"]:
-            return ()
-        with scope("recovery"):
-            return (period_in_years(self.interval),)
+                self.recoveries[paths] = capital_recovery_factor(interest, self.values[life], month)
+        return self.recoveries[paths]
 
     def charge(self, asset: str) -> Any:
         """Return what a year costs for each dollar of price of a class of assets."""
@@ -118,14 +111,14 @@ class Terms:
         return self.charges[asset]
 
     def less_resale(self, asset: str) -> Any:
-        """Return what a year costs for each dollar of a price of which a residual is left: once for all classes of one life."""
-        life = LIVES.get(asset, OPERATION)
-        if life not in self.resold:
-            recovery = self.recovery(asset)
+        """Return what a year costs for each dollar of a price of which a residual is left: once for all classes of one rate and life."""
+        rate, life = paths = self.paths(asset)
+        if paths not in self.resold:
+            recovery, (interest, month) = self.recovery(asset), self.monthly(rate)
             with scope("charge", named(life)):
-                share = recoverable_share(self.residual(asset), self.rate, self.values[life], *self.period)
-                self.resold[life] = capital_charge(recovery, share)
-        return self.resold[life]
+                share = recoverable_share(self.residual(asset), interest, self.values[life], month)
+                self.resold[paths] = capital_charge(recovery, share)
+        return self.resold[paths]
 
     def purchase(
         self, path: str, asset: str, price: Any, kind: str, sources: tuple[str, ...], inputs: tuple[str, ...], overlay: bool = False

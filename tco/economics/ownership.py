@@ -36,4 +36,4 @@ class Holding(NamedTuple):
     demand_charge: bool = False  # the site's utility charges for its highest draw apart from its energy
     quoted_peak: float | None = None  # the peak PUE of the hall whose rent the site states
     tiers: tuple[bool, bool] = (False, False)  # whether the cluster states its flash, and its objects
-    annuity: str = "yearly"  # how often what repays a purchase is paid
+    own_rates: frozenset[str] = frozenset()  # classes of assets whose rate is stated apart

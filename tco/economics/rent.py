@@ -19,11 +19,16 @@ def yearly_chip_rent(chips: Chip, rent: USDPerChipHour, hours_per_year: HourPerY
     return chips * rent * hours_per_year
 
 
-def cost_of_rent(values: Values, bill: Bill, network: Network, chip: str, chips: float, goodput: Any) -> Cost:
-    """Return the cost of a world to a renter; racks and network draw their power all the same, and the rent pays for it."""
+COMMITTED = "committed"
+COMMITMENTS = {COMMITTED: "rent", "on-demand": "rent_on_demand", "spot": "rent_spot"}  # of a renter, and what a chip's rent is called for it
+CIRCULAR = "tco-circular"  # source of a rent that follows from this program's own cost: nothing is to be held against it
+
+
+def cost_of_rent(values: Values, bill: Bill, network: Network, rent: str, chips: float, goodput: Any) -> Cost:
+    """Return the cost of a world to a renter at a chip's rent; racks and network draw their power all the same, and the rent pays for it."""
     with scope("cost"):
         ledger = Ledger(values, chips)
-        hour = ledger.yearly("rent", "rent", yearly_chip_rent, chips, f"parts.{chip}.rent")
+        hour = ledger.yearly("rent", "rent", yearly_chip_rent, chips, rent)
         network_power = world_power_share(network.power, chips, values["cluster.chips"])
         it_power = total("it_power", [bill.power, network_power])
         power = per_chip(power_per_chip, "it_power", it_power, chips)

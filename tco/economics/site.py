@@ -41,8 +41,26 @@ def rate_without_backup(price_per_power: USDPerWatt, backup: USDPerWatt) -> Any:
 
 @formula(unit="USD", source="tco-model")
 def sidecar_price(rack_power: Watt, price_per_power: USDPerWatt) -> Any:
-    """Liquid-to-air coolers for liquid-cooled racks where only air cools: C = P x price per watt; their fans count in the PUE."""
+    """Liquid-to-air coolers for liquid-cooled racks where only air cools: C = P x price per watt."""
     return rack_power * price_per_power
+
+
+@formula(unit="W", source="tco-model")
+def sidecar_power(rack_power: Watt, power_share: Pure) -> Any:
+    """What their fans and pumps draw, beside the racks they serve: P = P_racks x share."""
+    return rack_power * power_share
+
+
+@formula(unit="USD/W", source="tco-model")
+def crowded_rate(price_per_power: USDPerWatt, hall_share: Pure) -> Any:
+    """Price of a hall per IT power where only a share of what it was built for can stand in it: p / share."""
+    return price_per_power / hall_share
+
+
+@formula(unit="USD/W/month", source="tco-model")
+def crowded_rent(rent: USDPerWattMonth, hall_share: Pure) -> Any:
+    """Rent of a hall per IT power where only a share of what it was built for can stand in it: p / share."""
+    return rent / hall_share
 
 
 @formula(unit="USD/year", source="tco-model")

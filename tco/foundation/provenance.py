@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
@@ -11,6 +12,9 @@ from tco.foundation.errors import DataError
 # From the firmest to the weakest; a line carries the worst kind it rests on.
 KINDS = ("measured", "vendor", "filing", "analyst", "press", "derived", "estimate", "assumed")
 RANK = {kind: place for place, kind in enumerate(KINDS)}
+# How near a number stands to whoever makes, sells, files or measured the thing it is said of, the nearest first.
+DIRECTNESS = ("first-hand", "quoted", "second-hand", "analogy", "recalled", "estimate")
+GUESSED = ("estimate", "assumed")  # kinds that are a belief of ours
 SOURCED = frozenset(("measured", "vendor", "filing", "analyst", "press", "derived"))
 
 SETTING = "--set"  # where a setting stands that no file holds
@@ -24,6 +28,11 @@ making: ContextVar[Any] = ContextVar("making", default=None)
 def worst(kinds: list[str]) -> str:
     """Return the weakest of several kinds; nothing at all counts as derived."""
     return max(kinds, key=RANK.__getitem__, default="derived")
+
+
+def least_direct(found: Iterable[str]) -> str:
+    """Return the least direct of several; what rests on nothing is an estimate."""
+    return max(found, key=DIRECTNESS.index, default="estimate")
 
 
 class Input(NamedTuple):
@@ -44,6 +53,7 @@ class Input(NamedTuple):
     shown: tuple[float, str] | None = None  # value and unit as the catalogue or the user writes them
     where: str = ""  # file:line or file:key
     overlay: bool = False  # a person's own number
+    directness: str = "estimate"  # one of DIRECTNESS
 
 
 class Given(NamedTuple):

@@ -60,26 +60,6 @@ class Readable(dict[str, Any]):
         return None if isinstance(value, float | int) and not value else value
 
 
-class Subset(Readable):
-    """What other values hold of some of the things they were asked for together."""
-
-    def __init__(self, whole: Readable, part: Callable[[Any], Any]) -> None:
-        super().__init__()
-        self.whole, self.part = whole, part
-
-    def __missing__(self, path: str) -> Any:
-        value = self[path] = self.part(self.whole[path])
-        return value
-
-    def structure(self, path: str) -> float:
-        """Return an input as a plain number, which all share."""
-        return self.whole.structure(path)
-
-    def exists(self, path: str) -> bool:
-        """Say whether an input is above zero, which all share."""
-        return self.whole.exists(path)
-
-
 class Reads(NamedTuple):
     """What a calculation read of values: every input in the order it was met, and the paths it only asked whether they are set."""
 

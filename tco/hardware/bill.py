@@ -14,7 +14,7 @@ from tco.catalog import Catalogue
 from tco.catalog.systems import Leaf, System
 from tco.foundation.errors import DataError
 from tco.foundation.formula import formula, total
-from tco.foundation.provenance import worst
+from tco.foundation.provenance import least_direct, worst
 from tco.foundation.trace import scope
 from tco.foundation.units import USD, Pure, Watt
 from tco.foundation.values import Values
@@ -60,6 +60,7 @@ class BillLine:
     included_in: str | None = None
     overlay: bool = False
     inputs: tuple[str, ...] = ()  # paths its unit price rests on
+    directness: str = ""  # the least direct of them
 
 
 class Bill(NamedTuple):
@@ -172,17 +173,11 @@ def bill_of_materials(system: System, values: Values, catalogue: Catalogue, dies
 
 def bill_line(values: Values, leaf: Leaf, price: Any, extended: Any, power: Any, paths: tuple[str, ...], holder: str | None) -> BillLine:
     """Return the line of a leaf with the worst kind and all sources of the inputs its price rests on."""
-    kind, sources, overlay = rests_on(values, paths)
-    return BillLine(leaf.path, leaf.part, leaf.quantity, price, extended, power, kind, sources or ("included",), holder, overlay, paths)
-
-
-def rests_on(values: Values, paths: tuple[str, ...]) -> tuple[str, tuple[str, ...], bool]:
-    """Return the worst kind of some inputs, all their sources, and whether one is a person's own number."""
-    if len(paths) == 1:
-        only = values.input(paths[0])
-        return only.kind, (only.source,), only.overlay
     inputs = [values.input(path) for path in paths]
-    return worst([one.kind for one in inputs]), tuple(dict.fromkeys(one.source for one in inputs)), any(one.overlay for one in inputs)
+    kind, sources = worst([one.kind for one in inputs]), tuple(dict.fromkeys(one.source for one in inputs))
+    near = least_direct(one.directness for one in inputs) if paths else ""
+    overlay = any(one.overlay for one in inputs)
+    return BillLine(leaf.path, leaf.part, leaf.quantity, price, extended, power, kind, sources or ("included",), holder, overlay, paths, near)
 
 
 def assembly_line(values: Values, leaf: Leaf, lines: list[BillLine], chip: str) -> BillLine:

@@ -12,12 +12,23 @@ from tco.hardware.bill import Bill, BillLine
 from tco.outputs.document import number
 from tco.outputs.table import Table, significant
 
-HEADER = ("path", "part", "quantity", "unit_price_usd", "extended_usd", "power_w", "kind", "source", "included_in")
+HEADER = ("path", "part", "quantity", "unit_price_usd", "extended_usd", "power_w", "kind", "directness", "source", "included_in")
 
 
 def bill_cells(line: BillLine) -> list[Any]:
     """Return the raw cells of a line."""
-    return [line.path, line.part, line.quantity, line.unit_price, line.extended, line.power, line.kind, ";".join(line.sources), line.included_in]
+    return [
+        line.path,
+        line.part,
+        line.quantity,
+        line.unit_price,
+        line.extended,
+        line.power,
+        line.kind,
+        line.directness,
+        ";".join(line.sources),
+        line.included_in,
+    ]
 
 
 def bill_table(system: System, bill: Bill, rebates: Sequence[Rebate], date: str) -> Table:
@@ -28,8 +39,8 @@ def bill_table(system: System, bill: Bill, rebates: Sequence[Rebate], date: str)
         price = "included" if line.included_in else significant(line.unit_price)
         extended = "" if line.included_in else ("" if line.kind in SOURCED else "~") + significant(line.extended)
         kind = "" if line.included_in else line.kind + (" (own)" if line.overlay else "")
-        rows.append(("  " * depth + line.part, significant(line.quantity, 6), price, extended, significant(line.power), kind))
-    rows.append(("WHOLE WORLD", "", "", significant(bill.price, 5), significant(bill.power, 5), ""))
+        rows.append(("  " * depth + line.part, significant(line.quantity, 6), price, extended, significant(line.power), kind, line.directness))
+    rows.append(("WHOLE WORLD", "", "", significant(bill.price, 5), significant(bill.power, 5), "", ""))
     chips = system.chips
     below = [
         f"{significant(float(bill.price) / chips, 5)} USD and {significant(float(bill.power) / chips)} W a chip "
@@ -40,7 +51,7 @@ def bill_table(system: System, bill: Bill, rebates: Sequence[Rebate], date: str)
         part = float(rebate.value) / float(rebate.spend) if float(rebate.spend) else 0.0
         below.append(f"Rebate {rebate.supplier}: {significant(rebate.value)} USD, {part * 100:.3g} % of {significant(rebate.spend)}. {rebate.note}")
     above = [f"{system.owner_pays} | prices of {date} | {variants(system)}".rstrip(" |")]
-    return Table(("part", "quantity", "unit USD", "USD", "W", "kind"), rows, system.name, above, below, "lrrrrl")
+    return Table(("part", "quantity", "unit USD", "USD", "W", "kind", "how direct"), rows, system.name, above, below, "lrrrrll")
 
 
 def variants(system: System) -> str:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from tco.chain.result import Result
-from tco.economics.cost import CostLine
+from tco.economics.cost import CostLine, directness_of
 from tco.foundation.provenance import SOURCED
 from tco.outputs.comparison import bill_dates, kinds_in_words, missing_notes, premise
 from tco.outputs.document import number
 from tco.outputs.table import Table, significant
 
-HEADER = ("path", "asset", "usd", "usd_per_chip_hour", "kind", "sources")
+HEADER = ("path", "asset", "usd", "usd_per_chip_hour", "kind", "directness", "sources")
 
 
 def cost_table(result: Result) -> Table:
@@ -35,6 +35,7 @@ def cost_table(result: Result) -> Table:
         f"USD of one scale-up domain of {result.metrics['chips']:g} chips.",
         f"Sourced/estimated/assumed: hardware price {kinds_in_words(result, 'hardware')}, terms and site {kinds_in_words(result, 'terms')}. "
         "~ based on an estimate or an assumption.",
+        f"How direct the sources of the hardware price are: {directness_in_words(result)}.",
     ]
     return Table(("", "USD", "USD/chip-hour", "%", "kind", "source"), rows, result.title, [premise(result)], below, "lrrrll")
 
@@ -47,6 +48,12 @@ def sums(lines: Sequence[CostLine], whole: float, digits: int = 4) -> tuple[str,
     return (significant(sum(bought)) if bought else ""), mark + significant(hourly, digits), f"{hourly / whole * 100:.1f}" if whole else ""
 
 
+def directness_in_words(result: Result) -> str:
+    """Return how direct the sources of the hardware's price are, in per cent of it; first-hand is always named."""
+    shares = result.shares.get("directness", {})
+    return ", ".join(f"{name} {share * 100:.0f} %" for name, share in shares.items() if share >= 0.005 or name == "first-hand") or "nothing is bought"
+
+
 def cost_rows(result: Result) -> list[list[Any]]:
     """Return the CSV rows."""
     return [
@@ -56,6 +63,7 @@ def cost_rows(result: Result) -> list[list[Any]]:
             line.usd,
             line.usd_per_chip_hour,
             line.kind,
+            directness_of(line, result.inputs),
             ";".join(line.sources),
         ]
         for line in result.lines
@@ -71,6 +79,7 @@ def cost_document(result: Result) -> dict[str, Any]:
             "usd": number(line.usd),
             "usd_per_chip_hour": number(line.usd_per_chip_hour),
             "kind": line.kind,
+            "directness": directness_of(line, result.inputs),
             "sources": list(line.sources),
             "own": line.overlay,
         }
@@ -81,7 +90,8 @@ def cost_document(result: Result) -> dict[str, Any]:
         "system": result.system,
         "lines": lines,
         "metrics": {name: number(value) for name, value in result.metrics.items()},
-        "shares": result.shares,
+        "shares": {name: result.shares[name] for name in ("hardware", "terms") if name in result.shares},
+        "directness": result.shares.get("directness", {}),
         "bill_dates": bill_dates(result),
         "notes": [*missing_notes(result), *result.notes, *result.ages.notes],
     }

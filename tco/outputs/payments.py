@@ -31,6 +31,8 @@ def payment_document(money: Money) -> dict[str, Any]:
         "break_even_usd_per_used_chip_hour": money.break_even_hour,
         "break_even_usd_per_million_output_tokens": money.break_even_tokens,
         "break_even_utilisation": money.break_even_utilisation,
+        "market_rent_usd_per_chip_hour": money.market_rent,
+        "renting_costs_as_much_by_month": money.turns,
         "delay_usd_per_rack_month": money.delay_cost,
         "working_capital_usd": money.tied_up,
         "carrying_usd": money.carrying,
@@ -75,6 +77,10 @@ def lines_below(result: Result, money: Money) -> Iterator[str]:
         yield f"Net present value {significant(money.npv)} USD, {back}; internal rate of return {rate}{lent}."
     if money.break_even_utilisation is not None:
         yield f"At the rent stated, owning pays from a utilisation of {money.break_even_utilisation * 100:.0f} %."
+    if money.market_rent is not None:
+        when = "never within its life" if money.turns is None else f"by month {money.turns}"
+        rent = significant(money.market_rent)
+        yield f"Rented at {rent} USD a chip-hour, committed, the chips would have cost as much as owning them has {when}, without interest."
     if money.delay_cost is not None:
         yield f"A month's delay costs {significant(money.delay_cost)} USD a rack."
     if money.carrying > 0:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tco.catalog import Catalogue
-from tco.catalog.rows import ALTERNATIVE, Row
+from tco.catalog.rows import ALTERNATIVE, Row, attribute, to_input
 from tco.catalog.systems import System, load_system
 from tco.economics.rebates import Agreement, Worth
 from tco.models.architecture import Architecture
@@ -17,7 +17,7 @@ from tco.outputs.table import Table, significant
 if TYPE_CHECKING:
     from tco.chain.figures import Figures
 
-PART_HEADER = ("part", "attribute", "value", "unit", "low", "high", "as_of", "kind", "source", "use", "note")
+PART_HEADER = ("part", "attribute", "value", "unit", "low", "high", "as_of", "kind", "directness", "source", "use", "note")
 
 
 def rows_of_part(catalogue: Catalogue, part: str) -> list[tuple[str, Row]]:
@@ -25,12 +25,13 @@ def rows_of_part(catalogue: Catalogue, part: str) -> list[tuple[str, Row]]:
     return [(name, row) for (owner, name), rows in catalogue.part_rows.items() if owner == part for row in rows]
 
 
-def part_cells(part: str, name: str, row: Row) -> list[Any]:
-    """Return the raw cells of a row."""
+def part_cells(catalogue: Catalogue, part: str, name: str, row: Row) -> list[Any]:
+    """Return the raw cells of a row, with how direct it is."""
     cells = row.cells
+    near = catalogue.with_directness(to_input(row, f"parts.{part}.{name}", attribute("parts", name, row.where))).directness
     numbers = [float(cells[key]) if cells.get(key, "") != "" else None for key in ("value", "low", "high")]
     use = cells.get("use", "") or ("own" if row.overlay else "")
-    return [part, name, numbers[0], cells["unit"], numbers[1], numbers[2], cells["as_of"], cells["kind"], cells["source"], use, cells["note"]]
+    return [part, name, numbers[0], cells["unit"], numbers[1], numbers[2], cells["as_of"], cells["kind"], near, cells["source"], use, cells["note"]]
 
 
 def part_table(catalogue: Catalogue, part: str) -> Table:
@@ -38,18 +39,18 @@ def part_table(catalogue: Catalogue, part: str) -> Table:
     rows: list[Sequence[str]] = []
     notes, sources = [], dict[str, None]()
     for name, row in rows_of_part(catalogue, part):
-        cells = part_cells(part, name, row)
+        cells = part_cells(catalogue, part, name, row)
         low, high = significant(cells[4]), significant(cells[5])
         span = f"{low} to {high}" if low or high else ""
-        label = f"({name})" if cells[9] == ALTERNATIVE else name
+        label = f"({name})" if cells[10] == ALTERNATIVE else name
         value = significant(cells[2], 6)
-        rows.append((label, value, cells[3], span, cells[6], cells[7] + (" (own)" if row.overlay else ""), cells[8]))
-        notes += [f"{f'{label} {value} {cells[3]}'.rstrip()}: {cells[10]}"] if cells[10] else []
-        sources[cells[8]] = None
+        rows.append((label, value, cells[3], span, cells[6], cells[7] + (" (own)" if row.overlay else ""), cells[8], cells[9]))
+        notes += [f"{f'{label} {value} {cells[3]}'.rstrip()}: {cells[11]}"] if cells[11] else []
+        sources[cells[9]] = None
     held = [f"stands in: {', '.join(systems_with(catalogue, part)) or 'no system'}"]
     cited = [f"{source}: {cited_as(catalogue, source)}" for source in sorted(sources)]
     below = ["Rows in brackets are alternatives: shown, not used.", *(["Notes:", *notes] if notes else []), "Sources:", *cited]
-    return Table(("attribute", "value", "unit", "low to high", "as of", "kind", "source"), rows, part, held, below, "lrlllll")
+    return Table(("attribute", "value", "unit", "low to high", "as of", "kind", "how direct", "source"), rows, part, held, below, "lrllllll")
 
 
 def systems_with(catalogue: Catalogue, part: str) -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tco.chain.placement import SITE_POWER, worlds_in_a_rack
+from tco.chain.placement import SIDECAR, SITE_POWER, worlds_in_a_rack
 from tco.economics.income import rent_income, token_income
 from tco.economics.site import building_price, sellable_power, worlds_in_power, yearly_margin
 
@@ -28,11 +28,13 @@ def hall_of(result: Result) -> dict[str, float | None] | None:
     inputs, metrics = result.inputs, result.metrics
     power, chips = inputs[SITE_POWER].value, float(metrics["chips"] or 0)
     world = float(metrics["it_power_w_per_chip"] or 0) * chips
-    worlds = float(worlds_in_power(sellable_power(power, inputs["site.pue_peak"].value), world))
+    crowded = inputs.get(f"parts.{SIDECAR}.hall_share")
+    share = 1.0 if crowded is None else crowded.value
+    worlds = float(worlds_in_power(sellable_power(power, inputs["site.pue_peak"].value) * share, world))
     racks = float(metrics["racks"] or 0)
     together = worlds_in_a_rack(inputs["site.rack_kw_max"].value, float(result.bill.power), racks) or 1 / racks
     rate = metrics["output_tokens_per_s_per_chip"]
-    price = building_price(world, inputs["site.usd_per_mw"].value) if "site.usd_per_mw" in inputs else None
+    price = building_price(world, inputs["site.usd_per_mw"].value) / share if "site.usd_per_mw" in inputs else None
     return {
         "site_power_w": power,
         "worlds": worlds,

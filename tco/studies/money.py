@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tco.catalog.systems import load_system
 from tco.economics.finance import capital_recovery_factor, discounted, payment, period_in_years, rate_of_period, resale, yearly_capital
-from tco.economics.flows import LIVES, MONTHLY, OPERATION, SOLD, Flow, Payment
+from tco.economics.flows import MONTHLY, OPERATION, RATES, SOLD, Flow, Payment, Terms
 from tco.economics.income import (
     break_even_utilisation,
     charged_share,
@@ -26,6 +27,7 @@ from tco.economics.income import (
     straight_line_book,
     token_income,
 )
+from tco.economics.rent import CIRCULAR, COMMITMENTS, COMMITTED
 from tco.foundation.errors import DataError
 from tco.foundation.values import Values
 from tco.studies.swap import bought
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 ORDERED = ("servers", "storage", "network")  # classes of assets on which a deposit is asked
 INCOME, DEBT = "income", "finance/debt"  # lines that no flow of the cost has
+YEAR = 12  # months
 LOWEST, HIGHEST = -0.99, 1e4  # yearly rates of return beyond which nobody asks
 EXACT = 1e-10  # to which a rate of return is found
 
@@ -63,23 +66,36 @@ class Money(NamedTuple):
     tied_up: float  # paid before the first month of operation
     carrying: float  # interest on it until then
     books: list[Book]
+    market_rent: float | None  # of one of its chips, committed, at the scenario's date; none where nobody states one, or it is circular
+    turns: int | None  # the month by which that rent would have cost as much as owning has
     notes: list[str]
 
 
 def money_of(result: Result, catalogue: Catalogue, after: Result | None = None, swap: int = 0) -> Money:
     """Return the money of a result by month; from a month of operation on it may run as another variant of its system."""
     defaults = catalogue.document_inputs("defaults", "money", "money", "money")
-    return Project(result, Values(lambda path: result.inputs.get(path) or defaults[path]), after, swap).money()
+    values = Values(lambda path: result.inputs.get(path) or defaults[path])
+    return Project(result, values, market_rent(result, catalogue), after, swap).money()
+
+
+def market_rent(result: Result, catalogue: Catalogue) -> float | None:
+    """Return what a chip of a result is let for at its date, committed; None where no rent is known but one that follows from its own cost."""
+    chip = load_system(catalogue, result.system).chip
+    if not catalogue.has_part_value(chip, COMMITMENTS[COMMITTED]):
+        return None
+    given = catalogue.part_input(chip, COMMITMENTS[COMMITTED], result.texts["terms.date"])
+    return None if given.source == CIRCULAR else given.value
 
 
 class Project:
     """One world that is bought, run for the life of its equipment, and let or sold by the hour or the token."""
 
-    def __init__(self, result: Result, values: Values, after: Result | None = None, swap: int = 0) -> None:
-        self.result, self.values = result, values
+    def __init__(self, result: Result, values: Values, rent: float | None = None, after: Result | None = None, swap: int = 0) -> None:
+        self.result, self.values, self.market_rent = result, values, rent
         self.after, self.swap = after, swap
         self.flows = [line.flow for line in result.lines]
         self.chips, self.rate = result.metrics["chips"], values["terms.rate"]
+        self.terms = Terms(values, [asset for asset, path in RATES.items() if path in result.inputs])
         self.months = months(values[OPERATION])
         if after is not None and swap >= self.months:
             raise DataError(f"--swap: month {swap} lies beyond the {self.months} months the scale-up domain is run (terms.life)")
@@ -117,7 +133,23 @@ class Project:
         ordered = sorted([*costs, *income, *loan], key=lambda one: one.month)
         ahead = [one._replace(month=one.month - self.lead) for one in costs if one.month <= self.lead]
         tied = float(sum(one.usd for one in ahead))
-        return Money(ordered, npv, irr, equity, back, hour, tokens, utilisation, delay, tied, worth(ahead, self.rate) - tied, books, notes)
+        return Money(
+            ordered,
+            npv,
+            irr,
+            equity,
+            back,
+            hour,
+            tokens,
+            utilisation,
+            delay,
+            tied,
+            worth(ahead, self.rate) - tied,
+            books,
+            self.market_rent,
+            self.turns(costs),
+            notes,
+        )
 
     # ---------------------------------------------------------------- what goes out
     def costs(self, lead: int) -> Iterator[Payment]:
@@ -152,8 +184,9 @@ class Project:
             if flow.asset in SOLD:
                 yield Payment(lead + month, resale(flow.amount, flow.residual), flow.path)
         if month > self.months:
-            whole = capital_recovery_factor(self.rate, self.values[LIVES.get(flow.asset, OPERATION)])
-            rest = capital_recovery_factor(self.rate, period_in_years(month - self.months))
+            interest, each = self.terms.monthly(self.terms.paths(flow.asset)[0])
+            rest = capital_recovery_factor(interest, period_in_years(month - self.months), each)
+            whole = self.terms.recovery(flow.asset)
             yield Payment(lead + self.months, -left_over(flow.amount, whole, rest), flow.path)
 
     def loan(self, costs: Iterable[Payment]) -> Iterator[Payment]:
@@ -206,6 +239,16 @@ class Project:
         hour = -whole / worth(self.income(self.lead, 1.0, 0.0), self.rate)
         return hour, None if self.tokens is None else -whole / worth(self.income(self.lead, 0.0, 1.0), self.rate)
 
+    def turns(self, costs: list[Payment]) -> int | None:
+        """Return the first month by which renting the chips would have cost what owning them has, without interest; None if none does."""
+        if self.market_rent is None:
+            return None
+        hours = np.arange(1.0, self.months + 1)
+        rented = rent_income(self.market_rent, self.chips, hours)
+        owned = np.array([sum(one.usd for one in costs if one.month - self.lead <= month) for month in hours])
+        months = np.flatnonzero(rented >= owned)
+        return int(months[0]) + 1 if months.size else None
+
     def books(self) -> Iterator[Book]:
         """Yield the book value of servers, storage and network at the end of each year, by both usual ways."""
         price = sum(float(flow.amount) for flow in self.flows if flow.asset in ORDERED)
@@ -236,11 +279,12 @@ def worth(payments: Sequence[Payment], rate: Any) -> float:
 
 
 def rate_of_return(payments: Sequence[Payment]) -> float | None:
-    """Return the yearly rate at which payments are worth nothing; None where what goes out never comes back, or nothing goes out."""
+    """Return the growth of a year at which payments are worth nothing; None where what goes out never comes back, or nothing goes out."""
     time, paid = by_month(payments)
 
-    def owed(rate: float) -> float:
-        return float(discounted(paid, rate, time).sum())
+    def owed(growth: float) -> float:
+        quoted = YEAR * ((1 + growth) ** (1 / YEAR) - 1)
+        return float(discounted(paid, quoted, time).sum())
 
     low, high = LOWEST, HIGHEST
     if not paid.size or owed(low) >= 0 or owed(high) <= 0:

@@ -1,8 +1,10 @@
 """Figures that others have published, asked of the same chain that answers everything else.
 
-A file of `scenarios/published/` is a scenario on the terms its source states, with rows of two kinds. A `[[published]]` figure must come
-out within its tolerance. A `[[cross_check]]` holds what this model knows by itself against a figure or a range of others, who may differ:
-`at_least` says how many of a file's must hold. A row may change `system` and `set`tings, so that one file is one set of terms.
+A file of `scenarios/published/` is a scenario on the terms its source states, with a row for each figure. Its `kind` says what it tests:
+`arithmetic` sets the prices that the source states, `own-source` reproduces a figure that rows here are made of, `power` is one of watts,
+`ratio` one of two prices here, which no level of prices moves, and `independent` holds what the catalogue knows by itself against a price
+of others. All but the last must come out; an independent figure may miss, and then says why. A row may change `system` and `set`tings,
+so that one file is one set of terms.
 """
 
 from __future__ import annotations
@@ -22,25 +24,44 @@ if TYPE_CHECKING:
     from tco.chain.result import Result
     from tco.economics.cost import CostLine
 
-KINDS = ("published", "cross_check")
-KEYS = ("metric", "value", "unit", "tolerance", "low", "high", "source", "note", "system", "variant", "set", "lines", "parts", "over")
+INDEPENDENT = "independent"
+KINDS = ("arithmetic", "own-source", INDEPENDENT, "power", "ratio")
+KEYS = (
+    "kind",
+    "metric",
+    "value",
+    "unit",
+    "tolerance",
+    "low",
+    "high",
+    "source",
+    "note",
+    "reason",
+    "system",
+    "variant",
+    "set",
+    "lines",
+    "parts",
+    "over",
+)
 
 
 class Figure(NamedTuple):
     """One figure of others and what comes out here, in the unit of the publication."""
 
-    kind: str  # published or cross_check
+    kind: str  # one of KINDS
     scenario: str
     system: str
     metric: str
     unit: str
-    published: float | None  # a range has none
-    tolerance: float | None
+    published: float  # of a range its middle
+    tolerance: float | None  # a range has none
     low: float
     high: float
     computed: float | None
     source: str
     note: str
+    reason: str  # why it misses, where it does
 
     @property
     def ok(self) -> bool:
@@ -49,20 +70,19 @@ class Figure(NamedTuple):
 
 
 class Publication(NamedTuple):
-    """The figures of one file, and how many of its cross-checks must hold."""
+    """The figures of one file."""
 
     name: str
     figures: list[Figure]
-    at_least: int
 
     def findings(self) -> Iterator[str]:
-        """Yield what does not come out."""
+        """Yield what does not come out and should, or misses without a reason."""
         for one in self.figures:
-            if one.kind == "published" and not one.ok:
-                yield f"{self.name}: {one.metric} of {one.system} is {one.computed}, published {one.published:g} within {one.tolerance or 0:.0%}"
-        checks = [one.ok for one in self.figures if one.kind == "cross_check"]
-        if sum(checks) < self.at_least:
-            yield f"{self.name}: {sum(checks)} of {len(checks)} cross-checks hold, at least {self.at_least} are wanted"
+            if one.ok or (one.kind == INDEPENDENT and one.reason):
+                continue
+            stated = f"{one.low:g} to {one.high:g}" if one.tolerance is None else f"{one.published:g} within {one.tolerance:.0%}"
+            mute = ", and no reason is given" if one.kind == INDEPENDENT else ""
+            yield f"{self.name}: {one.metric} of {one.system} is {one.computed}, published {stated}{mute}"
 
 
 # ---------------------------------------------------------------- what may be asked
@@ -152,20 +172,22 @@ def chosen_lines(result: Result, paths: Sequence[str] | None, where: str) -> lis
 
 
 # ---------------------------------------------------------------- a file
-def publication(catalogue: Catalogue, name: str) -> Publication:
-    """Return every figure of one file, computed."""
+def publication(catalogue: Catalogue, name: str, kind: str | None = None) -> Publication:
+    """Return the figures of one file, computed: all, or those of one kind."""
     path = catalogue.published[name]
     document, scenario = catalogue.toml(path), load_scenario(catalogue, f"published/{name}")
     asked: dict[str, Result] = {}  # results of one system and settings, kept for the rows that follow
     figures = []
-    for kind in KINDS:
-        for position, row in enumerate(document.get(kind, []), start=1):
-            where = f"{path}:{kind} {position}"
-            for key in row:
-                if key not in KEYS:
-                    raise unknown("key", key, KEYS, where)
-            figures.append(figure(kind, row, where, lambda one: result_of(catalogue, scenario, one, asked)))
-    return Publication(name, figures, int(document.get("at_least", 0)))
+    for position, row in enumerate(document.get("published", []), start=1):
+        where = f"{path}:published {position}"
+        for key in row:
+            if key not in KEYS:
+                raise unknown("key", key, KEYS, where)
+        if row.get("kind") not in KINDS:
+            raise unknown("kind of figure", str(row.get("kind")), KINDS, where)
+        if kind in (None, row["kind"]):
+            figures.append(figure(row, where, lambda one: result_of(catalogue, scenario, one, asked)))
+    return Publication(name, figures)
 
 
 def result_of(catalogue: Catalogue, scenario: Scenario, row: dict[str, Any], asked: dict[str, Result]) -> Result:
@@ -181,7 +203,7 @@ def result_of(catalogue: Catalogue, scenario: Scenario, row: dict[str, Any], ask
     return asked[key]
 
 
-def figure(kind: str, row: dict[str, Any], where: str, result: Callable[[dict[str, Any]], Result]) -> Figure:
+def figure(row: dict[str, Any], where: str, result: Callable[[dict[str, Any]], Result]) -> Figure:
     """Return one figure, computed; `over` names the system that the row's is divided by."""
     found = result(row)
     value, native = measured(found, row, where)
@@ -193,10 +215,9 @@ def figure(kind: str, row: dict[str, Any], where: str, result: Callable[[dict[st
     low, high = range_of(row, where)
     if named := [*row.get("lines", ()), *row.get("parts", ())]:
         metric = f"{metric} of {', '.join(named)}"
-    stated = row.get("value")
-    return Figure(
-        kind, found.scenario, found.system, metric, unit, stated, row.get("tolerance"), low, high, computed, row["source"], row.get("note", "")
-    )
+    stated = row.get("value", (low + high) / 2)
+    said = (row["source"], row.get("note", ""), row.get("reason", ""))
+    return Figure(row["kind"], found.scenario, found.system, metric, unit, stated, row.get("tolerance"), low, high, computed, *said)
 
 
 def range_of(row: dict[str, Any], where: str) -> tuple[float, float]:

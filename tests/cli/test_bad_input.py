@@ -29,7 +29,7 @@ USAGE = [  # the command line is wrong: 2
     (["solve", NAME, "--vary", "site.pue"], "--until"),
     (["solve", NAME, "--vary", "site.pue", "--until", "capex_usd"], "expected METRIC=VALUE"),
     (["solve", NAME, "--vary", "site.pue", "--until", "it_power_w_per_chip=1", "--from", "1.5", "--to", "1.2"], "reversed"),
-    (["sensitivity", NAME, "--sobol", "--samples", "1000"], "power of two"),
+    (["sensitivity", NAME, "--hold", "--sobol", "--samples", "1000"], "power of two"),
 ]
 DATA = [  # the data is wrong: 3
     (["price", "trn3-nl72x"], "did you mean 'trn3-nl72x2'"),

@@ -37,14 +37,26 @@ def rows(path):
         return list(csv.DictReader(stream))
 
 
+def exact(path):
+    """A CSV file as a frame with the very numbers that stand in it; pandas' own parser may round their last digit."""
+    return pd.read_csv(path, dtype=str).apply(lambda column: column.map(number_of))
+
+
+def number_of(text):
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 def test_all_forms_agree_with_compare(folder):
     expected = {row["scenario"]: row["metrics"] for row in document("compare", *PAIR, "--set", "site.pue=1.2")["rows"]}
     as_json = {row["scenario"]: row["metrics"] for row in json.loads((folder / "a.json").read_text(encoding="utf-8"))["rows"]}
     assert as_json == expected
     frames = {
-        "csv": pd.read_csv(folder / "a.csv", float_precision="round_trip"),
+        "csv": exact(folder / "a.csv"),
         "parquet": pd.read_parquet(folder / "a.parquet"),
-        "package": pd.read_csv(folder / "package/scenarios.csv", float_precision="round_trip"),
+        "package": exact(folder / "package/scenarios.csv"),
     }
     for frame in frames.values():
         for _, row in frame.iterrows():

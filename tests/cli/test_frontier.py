@@ -89,7 +89,10 @@ def test_ranges():
     for row in found["frontiers"]:
         for point in row["points"]:
             range_ = point["range"]["usd_per_million_output_tokens"]
-            assert range_["p10"] < range_["p50"] < range_["p90"]
+            ends = [end for end in (range_["p10"], range_["p50"], range_["p90"]) if end is not None]  # a miss lies beyond the worse end
+            assert ends
+            assert ends == sorted(ends)
+            assert (len(ends) == 3) or point["share_of_draws_that_meet_the_target"] < 0.9
             assert 0 < point["share_of_draws_that_meet_the_target"] <= 1
     shares = [by["share_of_draws_in_which_it_is_beaten"] for design in found["pareto"]["designs"] if (by := design["beaten_by"])]
     assert 0 <= min(shares) < 0.5 < max(shares) <= 1

@@ -27,7 +27,7 @@ COMMANDS = [
     ("price", "trn3-nl72x2", "--cash-flow"),
     ("explain", "trn3-nl72x2", "capex_usd_per_chip", "--all"),
     ("explain", "trn3-nl72x2", "usd_per_million_output_tokens"),
-    ("compare", "trn3-nl72x2", "gb200-nvl72"),
+    ("compare", "trn3-nl72x2", "gb200-nvl72", "--no-range"),
     ("perf", "trn3-nl72x2"),
     ("diff", "trn3-nl72x2", "gb200-nvl72"),
     ("parts", "show", "nitro-v6-400g"),
@@ -128,7 +128,9 @@ def test_an_error_that_other_values_do_not_end_in_is_withheld():
     assert "98" not in kept.stderr
 
 
-@pytest.mark.parametrize("command", [("price", "gb200-nvl72"), ("explain", "gb200-nvl72", "tco_usd_per_chip_hour"), ("compare",)], ids=" ".join)
+@pytest.mark.parametrize(
+    "command", [("price", "gb200-nvl72"), ("explain", "gb200-nvl72", "tco_usd_per_chip_hour"), ("compare", "--no-range")], ids=" ".join
+)
 def test_a_setting_is_an_own_value(command):
     done = tco(*command, "--set", f"terms.rate={RATE}", "--redact", "--format", "json")
     assert done.exit_code == 0, done.stderr
@@ -188,7 +190,7 @@ def test_what_drives_a_metric_is_told_alike_whatever_the_own_value_is(own):
     for tdp in (TDP, 1.07 * TDP):
         own.write("parts/mine.csv", COLUMNS + f"trn3,tdp,{tdp},W,{0.9 * tdp},{1.1 * tdp},2025-11,vendor,own-quote,{NOTE},\n")
         own.write("sources.csv", "id,title,url,date\nown-quote,SECRETNOTE from a friend,,2025-11\n")
-        arguments = ("sensitivity", "trn3-nl72x2", "--metric", "tco_usd_per_chip_hour", "--data", own.folder, "--redact")
+        arguments = ("sensitivity", "trn3-nl72x2", "--metric", "tco_usd_per_chip_hour", "--hold", "--data", own.folder, "--redact")
         document = json.loads(tco(*arguments, "--format", "json").stdout)
         found.append({row.pop("path"): row for row in document["inputs"]})
         assert document["metric_value"] is None

@@ -19,13 +19,14 @@ PAIR = ("trn3-nl72x2", "gb200-nvl72")
 QUICK = [
     ("price", "trn3-nl72x2"),
     ("bom", "trn3-nl72x2"),
-    ("compare", *PAIR),
+    ("compare", *PAIR, "--no-range"),
     ("explain", "trn3-nl72x2", "tco_usd_per_chip_hour"),
     ("perf", "gb200-nvl72"),
     ("parts", "show", "nitro-v6-400g"),
 ]
 ALL = [
     *QUICK,
+    ("compare", *PAIR),
     ("compare",),
     ("compare", *PAIR, "--hall", "20 MW"),
     ("price", "trn3-nl72x2", "--cash-flow"),
@@ -109,7 +110,7 @@ def test_two_own_prices_are_written_in_the_same_bytes(own, monkeypatch, tmp_path
 
 def test_a_value_beyond_a_limit_is_told_as_one_below(own, monkeypatch, tmp_path):
     """HBM of 4.7 TB/s feeds as much as one of 4.4 where other parts are the limit: that both show alike is nothing to show."""
-    same(("compare", *PAIR, "--format", "json"), own, "bandwidth", monkeypatch, tmp_path)
+    same(("compare", *PAIR, "--no-range", "--format", "json"), own, "bandwidth", monkeypatch, tmp_path)
 
 
 @pytest.mark.thorough
@@ -135,7 +136,7 @@ def test_every_file_holds_the_same_bytes(own, monkeypatch, tmp_path, command, ki
         ("site.electricity_price={} USD/kWh", ("0.0512", "0.1777")),
     ],
 )
-@pytest.mark.parametrize("command", [("price", "trn3-nl72x2"), ("compare", *PAIR)], ids=" ".join)
+@pytest.mark.parametrize("command", [("price", "trn3-nl72x2"), ("compare", *PAIR, "--no-range")], ids=" ".join)
 @pytest.mark.parametrize("form", ["table", "json"])
 def test_two_settings_are_told_in_the_same_bytes(command, setting, values, form):
     one, other = (tco(*command, "--set", setting.format(value), "--redact", "--format", form) for value in values)

@@ -52,7 +52,7 @@ def test_a_baseline_takes_saved_results(kept, monkeypatch, tmp_path):
     path.write_text(json.dumps(state))
     (drift,) = document("baseline", "check", "main", code=1)["drift"]
     assert drift["metric"] == "tco_usd_per_used_chip_hour"
-    assert drift["why"] == ["formula used_chip_hour changed"]
+    assert drift["why"] == ["program changed: formula used_chip_hour is another"]
 
 
 @pytest.mark.parametrize(

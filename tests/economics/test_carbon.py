@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tco.chain.scenario import evaluate
+from tco.foundation.errors import DataError
 from tests.cli import tco
 
 GRID, MADE, TOKENS = "grid_co2e_g_per_chip_hour", "embodied_co2e_g_per_chip_hour", "co2e_g_per_million_output_tokens"
@@ -18,7 +19,9 @@ def found(catalogue, name="gb200-nvl72", **settings):
 def test_by_hand(catalogue):
     metrics = found(catalogue)
     assert metrics[GRID] == pytest.approx(metrics["it_power_w_per_chip"] * 0.8 * 1.15 * 0.350)
-    assert metrics[MADE] == pytest.approx(450e3 / (5 * 8760))
+    chip = 16 * 5e3 + 192 * 0.8e3 + 59e3  # cm2 of logic, GB of HBM, the board
+    power = metrics["it_power_w_per_chip"]
+    assert metrics[MADE] == pytest.approx(((chip + 120 * power) / 5 + 600 * power / 20) / 8760)
     used = metrics["goodput"] * 0.8 * 3.6e6
     assert metrics[TOKENS] == pytest.approx((metrics[GRID] + metrics[MADE]) / used * 1e6)
 
@@ -29,13 +32,35 @@ def test_a_cleaner_grid_a_longer_life_and_a_better_site_emit_less(catalogue):
         assert found(catalogue, **{path: value})[TOKENS] < base[TOKENS]
     dear = found(catalogue, site__grid_carbon="413 kg/MWh")
     assert dear["tco_usd_per_chip_hour"] == base["tco_usd_per_chip_hour"]  # no price is put on it
-    assert found(catalogue, site="us-ohio")[GRID] == pytest.approx(base[GRID] * 413.4 / 350)
+    assert found(catalogue, site="us-ohio")[GRID] == pytest.approx(base[GRID] * 323.05 / 350)
+
+
+def test_a_grid_has_a_figure_for_each_year(catalogue):
+    """Iowa by Google: 460 in 2022, 430 in 2023, 413 in 2024."""
+    grids = [catalogue.grid_carbon("us-central1", date).value * 1e3 for date in ("2022", "2023-06", "2025-12")]
+    assert grids == pytest.approx([460, 430, 412.72])
+    with pytest.raises(DataError, match="unknown grid 'us-central9'; did you mean 'us-central"):
+        found(catalogue, site__grid="us-central9")
+
+
+def test_nvidias_footprints_come_out(catalogue):
+    """164 kg a GPU of an HGX H100 and 284 of an HGX B200, each with its share of the board, and nothing around it."""
+    for name, kilograms in (("h100-hgx8", 164), ("b200-hgx8", 284)):
+        bare = found(catalogue, name, carbon__rack="0 kg/W", carbon__building="0 kg/W")[MADE]
+        assert bare * 5 * 8760 / 1e3 == pytest.approx(kilograms, rel=0.01)
+
+
+def test_more_silicon_and_memory_emit_more_and_a_contract_is_no_life(catalogue):
+    base = found(catalogue, "trn3-nl72x2")[MADE]
+    assert found(catalogue, "trn3-nl72x2", parts__trn3__die_area="816 mm^2")[MADE] > base
+    assert found(catalogue, "trn3-nl72x2", parts__trn3__hbm_capacity="288 GB")[MADE] > base
+    assert found(catalogue, "trn3-nl72x2", terms__perspective="renter")[MADE] == pytest.approx(base, rel=0.01)
 
 
 def test_what_nobody_states_is_left_out(catalogue, own):
     assert found(catalogue, "tpuv7-cube64")[MADE] is None
     assert found(catalogue, "tpuv7-cube64")[TOKENS] is None
-    assert found(catalogue, "tpuv7-cube64", **{"parts__tpu-v7__embodied_carbon": "400 kg"})[TOKENS] > 0
+    assert found(catalogue, "tpuv7-cube64", **{"parts__tpu-v7__logic_area": "1400 mm^2"})[TOKENS] > 0
     text = own.catalogue().find("sites", "us-hyperscale", "site").read_text(encoding="utf-8")
     own.write("sites/us-hyperscale.toml", text[: text.index("[grid_carbon]")])
     assert found(own.catalogue())[GRID] is None

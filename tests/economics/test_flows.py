@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tco.chain.scenario import evaluate
-from tco.economics.finance import capital_recovery_factor
 from tco.economics.flows import Flow, Terms, cash_flow, chip_hour, payments, present_value, yearly_charge
 from tco.foundation.provenance import Input
 from tco.foundation.values import Values
@@ -32,10 +31,10 @@ def bought(of: Terms, asset: str, price: float) -> Flow:
 # ---------------------------------------------------------------- purchases
 @given(st.sampled_from(ASSETS), RATES, YEARS, st.floats(0, 0.9), st.floats(-1e9, 1e9).filter(lambda price: abs(price) > 1))
 def test_what_is_paid_is_worth_the_annuity(asset, rate, life, residual, price):
-    """Sum of the discounted flows = present value of the yearly charges over the life."""
+    """Sum of the discounted flows = present value of the charges, month by month, over the life."""
     of = terms(rate, life, residual)
     flow = bought(of, asset, price)
-    annuity = -pyxirr.pv(rate, life, yearly_charge(flow, of))
+    annuity = -pyxirr.pv(rate / 12, 12 * life, yearly_charge(flow, of) / 12)
     assert present_value(payments(flow), rate) == pytest.approx(annuity, rel=1e-9)
 
 
@@ -47,7 +46,7 @@ def test_the_cash_of_a_purchase_is_a_spreadsheets(asset, rate, life, residual):
         assert one.month % 12 == 0
         by_year[one.month // 12] += one.usd
     assert by_year[0] == 1e6
-    assert present_value(payments(bought(of, asset, 1e6)), rate) == pytest.approx(pyxirr.npv(rate, by_year), rel=1e-9)
+    assert present_value(payments(bought(of, asset, 1e6)), rate) == pytest.approx(pyxirr.npv((1 + rate / 12) ** 12 - 1, by_year), rel=1e-9)
 
 
 def test_each_class_has_its_own_life_and_residual():
@@ -55,7 +54,7 @@ def test_each_class_has_its_own_life_and_residual():
     months = {asset: [one.month for one in payments(bought(of, asset, 1.0))] for asset in ASSETS}
     assert months == {"servers": [0, 60], "storage": [0, 60], "network": [0], "cooling": [0], "building": [0], "rebate": [0]}
     for asset, life in (("network", 7), ("building", 20), ("cooling", 5), ("rebate", 5)):
-        assert of.charge(asset) == capital_recovery_factor(0.09, life)
+        assert of.charge(asset) == pytest.approx(-12 * pyxirr.pmt(0.09 / 12, 12 * life, 1.0), rel=1e-12)
     assert of.charge("servers") < of.charge("cooling")
     assert of.charge("servers") is of.charge("storage")  # once for a class
 
@@ -70,10 +69,18 @@ def test_a_rebate_comes_in():
 @given(st.sampled_from(ASSETS), RATES, YEARS, st.floats(0, 0.9))
 def test_a_monthly_annuity_is_a_spreadsheets(asset, rate, life, residual):
     """Twelve payments a year at a twelfth of the rate, as loans are quoted."""
-    of = Terms(terms(rate, life, residual).values, "monthly")
+    of = terms(rate, life, residual)
     left = -residual if asset in ("servers", "storage") else 0.0
     assert yearly_charge(bought(of, asset, 1.0), of) == pytest.approx(-12 * pyxirr.pmt(rate / 12, 12 * life, 1.0, left), rel=1e-8)
-    assert of.charge(asset) < terms(rate, life, residual).charge(asset)  # what is repaid earlier bears less interest
+
+
+def test_a_class_may_be_financed_at_a_rate_of_its_own():
+    stated = terms(0.09, 5, life_building=20, rate_building=0.0658)
+    of, alike = Terms(stated.values, {"building"}), stated
+    assert of.charge("building") == pytest.approx(-12 * pyxirr.pmt(0.0658 / 12, 240, 1.0), rel=1e-12)
+    assert alike.charge("building") == pytest.approx(-12 * pyxirr.pmt(0.09 / 12, 240, 1.0), rel=1e-12)
+    assert of.charge("network") == alike.charge("network")
+    assert of.paths("building") == ("terms.rate_building", "terms.life_building")
 
 
 # ---------------------------------------------------------------- what recurs
@@ -84,10 +91,10 @@ def test_what_recurs_is_worth_what_a_spreadsheet_says(rate, life, interval):
     paid = payments(flow)
     assert [one.month for one in paid] == list(range(interval, 12 * life + 1, interval))
     assert sum(one.usd for one in paid) == pytest.approx(1200.0 * life)
-    each = (1 + rate) ** (interval / 12) - 1
+    each = (1 + rate / 12) ** interval - 1
     assert present_value(paid, rate) == pytest.approx(-pyxirr.pv(each, len(paid), 100.0 * interval), rel=1e-9)
-    if interval == 12:  # as the annuity counts it: at the end of the year
-        assert present_value(paid, rate) == pytest.approx(-pyxirr.pv(rate, life, yearly_charge(flow, of)), rel=1e-9)
+    if interval == 1:  # as what repays a purchase is paid
+        assert present_value(paid, rate) == pytest.approx(-pyxirr.pv(rate / 12, 12 * life, yearly_charge(flow, of) / 12), rel=1e-9)
 
 
 # ---------------------------------------------------------------- a whole scenario

@@ -18,6 +18,7 @@ from tests.cli import document
 from tests.hardware.test_wires import changed, every_variant
 
 GBIT = 1e9 / 8
+VENDOR = {"nic": "400g"}  # of GB200, whoever owns it
 
 
 def bandwidth(catalogue, name, attribute="scale_out_bandwidth", settings=None, **variant):
@@ -36,7 +37,9 @@ def bandwidth(catalogue, name, attribute="scale_out_bandwidth", settings=None, *
         ("gb200-nvl72", {}, 400),
         ("gb300-nvl72", {}, 800),
         ("gb300-nvl72", {"nic": "cx7"}, 400),
-        ("mi450x-ualoe72", {}, 2400),
+        ("gb300-nvl72", {"nic": "cx8"}, 800),
+        ("mi450x-ualoe72", {}, 400),
+        ("mi450x-ualoe72", {"nic": "3x"}, 2400),
         ("trn1-16", {}, 50),
         ("trn1-16", {"nic": "100g"}, 100),
         ("trn2-nl16", {}, 800),
@@ -63,7 +66,10 @@ def test_the_trees_agree_with_what_is_published_of_their_chips(catalogue):
             if cards_of(system, network) is not None:
                 rows = catalogue.part_rows[system.chip, attribute]
                 stated = [to_input(row, name, attribute_of("parts", attribute, name)).value for row in rows]
-                assert bandwidth(catalogue, name, attribute) in [pytest.approx(value, rel=1e-12) for value in stated], (name, attribute)
+                assert bandwidth(catalogue, name, attribute, **system.variant) in [pytest.approx(value, rel=1e-12) for value in stated], (
+                    name,
+                    attribute,
+                )
 
 
 def test_no_system_sets_a_rate_beside_its_cards(catalogue):
@@ -74,20 +80,20 @@ def test_no_system_sets_a_rate_beside_its_cards(catalogue):
 
 # ---------------------------------------------------------------- what moves with them
 def test_faster_cards_in_a_tray_move_network_and_tokens(own):
-    before = bandwidth(own.catalogue(), "gb200-nvl72")
+    before = bandwidth(own.catalogue(), "gb200-nvl72", **VENDOR)
     _, catalogue = changed(own, "gb200-nvl72", ("connectx-7 = 4", "connectx-8 = 4"), ('nic = "connectx-7"', 'nic = "connectx-8"'))
-    assert bandwidth(catalogue, "gb200-nvl72") == 2 * before
-    cost = [evaluate("gb200-nvl72", catalogue=one).metrics["network_usd_per_chip"] for one in (own.catalogue(), catalogue)]
+    assert bandwidth(catalogue, "gb200-nvl72", **VENDOR) == 2 * before
+    cost = [evaluate("gb200-nvl72", catalogue=one, variant=VENDOR).metrics["network_usd_per_chip"] for one in (own.catalogue(), catalogue)]
     assert cost[0] == cost[1]  # both read the changed file
-    assert cost[1] > evaluate("gb200-nvl72").metrics["network_usd_per_chip"]
+    assert cost[1] > evaluate("gb200-nvl72", variant=VENDOR).metrics["network_usd_per_chip"]
 
 
 def test_the_rate_of_a_port_is_an_input_and_the_bandwidth_wins(catalogue):
     port = {"parts.connectx-7.port_bandwidth": "200 Gb/s"}
-    found = evaluate("gb200-nvl72", port, catalogue=catalogue)
+    found = evaluate("gb200-nvl72", port, catalogue=catalogue, variant=VENDOR)
     assert found.metrics["scale_out_byte_per_s"] == 200 * GBIT
     assert not any("nothing in this scenario rests on it" in note for note in found.notes)
-    both = evaluate("gb200-nvl72", port | {"parts.gb200-gpu.scale_out_bandwidth": "100 GB/s"}, catalogue=catalogue)
+    both = evaluate("gb200-nvl72", port | {"parts.gb200-gpu.scale_out_bandwidth": "100 GB/s"}, catalogue=catalogue, variant=VENDOR)
     assert both.metrics["scale_out_byte_per_s"] == 100e9
     assert "parts.connectx-7.port_bandwidth is set, but nothing in this scenario rests on it" in both.notes
 
@@ -96,8 +102,9 @@ def test_the_front_end_follows_its_card(catalogue):
     assert bandwidth(catalogue, "gb200-nvl72", "frontend_bandwidth") == 100 * GBIT
     assert bandwidth(catalogue, "h100-hgx8", "frontend_bandwidth") == 50 * GBIT
     assert bandwidth(catalogue, "trn2-nl16", "frontend_bandwidth") == 11.25 * GBIT
-    slower = evaluate("gb200-nvl72", {"parts.bluefield-3.port_bandwidth": "200 Gb/s"}, catalogue=catalogue).metrics["network_usd_per_chip"]
-    assert slower < evaluate("gb200-nvl72", catalogue=catalogue).metrics["network_usd_per_chip"]
+    slow = {"parts.bluefield-3.port_bandwidth": "200 Gb/s"}
+    slower, usual = (evaluate("gb200-nvl72", one, catalogue=catalogue, variant=VENDOR).metrics["network_usd_per_chip"] for one in (slow, {}))
+    assert slower < usual
 
 
 def test_a_chip_alone_has_what_it_states(catalogue):
@@ -122,7 +129,7 @@ def test_every_reading_is_the_same(catalogue):
 
 
 def test_explain_opens_the_card():
-    shown = document("explain", "gb200-nvl72", "network_usd_per_chip")
+    shown = document("explain", "gb200-nvl72@nic=400g", "network_usd_per_chip")
     todo, found = [shown["tree"]], set()
     while todo:
         node = todo.pop()
@@ -160,12 +167,12 @@ def test_a_card_that_cannot_be_is_refused(own, change, message):
 
 
 def test_a_network_nobody_knows_is_refused(own):
-    path, catalogue = changed(own, "gb200-nvl72", ("scale_out = {", "scale_up = {"))
+    path, catalogue = changed(own, "gb200-nvl72", ('scale_out = { nic = "connectx-7"', 'scale_up = { nic = "connectx-7"'))
     refused(path, catalogue, "unknown key 'network.scale_up'; did you mean 'network.scale_out'?")
 
 
 def refused(path, catalogue, message):
     with pytest.raises(DataError) as caught:
-        system_inputs(catalogue, "gb200-nvl72", {}, {})
+        system_inputs(catalogue, "gb200-nvl72", {}, VENDOR)
     assert str(caught.value).startswith(f"{path}: ")
     assert message in str(caught.value)

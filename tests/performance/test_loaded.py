@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import tco
-from tco.performance.serving.each import plan_of_each
 from tco.performance.serving.loaded import under_load
 from tco.performance.serving.plans import PrefillPlan, ServingPlan, decoding, plan_axes
 from tests.performance.servers import server
@@ -52,11 +51,10 @@ def test_of_plans_under_load_the_best_in_time_is_taken():
         in_time = found.rates["ttft_s"] <= soon and found.rates["tokens_per_s_per_user"] >= speed
         if found.fits and in_time:
             rates[plan] = float(found.rates["output_tokens_per_s_per_chip"])
-    columns = PrefillPlan(*(np.array([[value] for value in axis]) for axis in zip(*kept, strict=True)))
-    chosen = plan_of_each(machine, model, machine.values, ServingPlan(decoding(columns, 1.0), columns)).prefill
     best = max(rates, key=rates.__getitem__)
     assert len(rates) > 3
-    assert rates[PrefillPlan(*(float(np.ravel(axis)[0]) for axis in chosen))] == pytest.approx(rates[best], rel=1e-9)
+    chosen = tco.evaluate_draws("gb200-nvl72", {"workload.concurrency": "512", "workload.ttft": "2 s", "terms.rate": np.array([0.1, 0.2])})
+    assert chosen.metrics["output_tokens_per_s_per_chip"] == pytest.approx(rates[best], rel=1e-9)
 
 
 def test_the_widest_layer_says_how_far_attention_splits():

@@ -10,7 +10,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tco.chain.scenario import evaluate
-from tco.economics.finance import capital_recovery_factor
 from tco.economics.flows import Payment
 from tco.studies.money import DEBT, INCOME, money_of, payback, rate_of_return, worth
 from tests.cli import document, tco
@@ -27,6 +26,7 @@ DEAL = {
     "money.debt_share": "0.6",
     "money.debt_rate": "0.11",
 }
+GROWTH = (1 + 0.09 / 12) ** 12 - 1  # what 9 % a year, charged every month, come to in a year
 AMOUNTS = st.lists(st.floats(-1e6, 1e6).filter(lambda usd: abs(usd) > 1), min_size=2, max_size=80)
 
 
@@ -62,7 +62,7 @@ def test_a_rate_of_return_is_a_spreadsheets(income, share):
 @given(AMOUNTS, st.floats(0, 0.5))
 def test_what_payments_are_worth_is_a_spreadsheets(amounts, rate):
     by_month = [Payment(month, usd, "x") for month, usd in enumerate(amounts)]
-    expected = pyxirr.npv((1 + rate) ** (1 / 12) - 1, amounts)
+    expected = pyxirr.npv(rate / 12, amounts)
     assert worth(by_month, rate) == pytest.approx(expected, rel=1e-9, abs=1e-6)
 
 
@@ -88,8 +88,7 @@ def test_what_is_paid_is_worth_what_is_charged(lives, catalogue):
     rate, years = 0.09, 5
     capital = sum(line.usd_per_chip_hour for line in result.lines if not line.flow.recurs) * 8760 * 72
     recurring = sum(line.flow.amount for line in result.lines if line.flow.recurs)
-    monthly = (1 + rate) ** (1 / 12) - 1
-    expected = capital / capital_recovery_factor(rate, years) - pyxirr.pv(monthly, 12 * years, recurring / 12)
+    expected = -pyxirr.pv(rate / 12, 12 * years, (capital + recurring) / 12)
     assert worth(found.payments, rate) == pytest.approx(expected, rel=1e-9)
 
 
@@ -99,21 +98,21 @@ def test_an_hour_at_the_break_even_gains_nothing(catalogue):
         _, even = money(catalogue, {**settings, "money.rent": f"{hour!r} USD/chip/h"})
         paid = sum(abs(one.usd) for one in even.payments)
         assert even.npv == pytest.approx(0, abs=1e-9 * paid)
-        assert even.irr == pytest.approx(0.09, abs=1e-6)
+        assert even.irr == pytest.approx(GROWTH, abs=1e-6)
 
 
 def test_a_token_at_the_break_even_gains_nothing(catalogue):
     rate = {"workload.output_rate": "1000 token/s/chip", "money.price_fall": "0.3"}
     price = money(catalogue, rate)[1].break_even_tokens
     _, even = money(catalogue, {**rate, "money.token_price": f"{price!r} USD/Mtoken"})
-    assert even.irr == pytest.approx(0.09, abs=1e-6)
+    assert even.irr == pytest.approx(GROWTH, abs=1e-6)
     assert money(catalogue)[1].break_even_tokens is None  # nobody states how many there are
 
 
 def test_owning_pays_from_the_break_even_utilisation(catalogue):
     found = money(catalogue, {"money.rent": "3.3 USD/chip/h"})[1].break_even_utilisation
     _, even = money(catalogue, {"money.rent": "3.3 USD/chip/h", "terms.utilisation": repr(found)})
-    assert even.irr == pytest.approx(0.09, abs=1e-6)
+    assert even.irr == pytest.approx(GROWTH, abs=1e-6)
 
 
 def test_a_months_delay_is_the_difference_of_a_month(catalogue):
@@ -192,7 +191,7 @@ def test_what_is_paid_before_the_first_revenue_bears_interest(catalogue):
             early[one.month] += one.usd
     assert found.tied_up == pytest.approx(sum(early.values()))
     assert found.tied_up == pytest.approx(sum(line.usd for line in result.lines if line.usd is not None))
-    assert found.carrying == pytest.approx(sum(usd * (1.09 ** ((4 - month) / 12) - 1) for month, usd in early.items()))
+    assert found.carrying == pytest.approx(sum(usd * ((1 + 0.09 / 12) ** (4 - month) - 1) for month, usd in early.items()))
     assert money(catalogue)[1].carrying == 0
 
 

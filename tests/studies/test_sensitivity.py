@@ -18,6 +18,7 @@ from tco.outputs.sensitivities import GROUPS, HEADER, sensitivity_document, sens
 from tco.studies.asking import HEADLINE, evaluate_each
 from tco.studies.beliefs import P95
 from tco.studies.drawable import drawable
+from tco.studies.drawing import DRAWS
 from tco.studies.drivers import CENTRE
 from tco.studies.knowing import first_order, narrowing
 from tco.studies.moving import valued
@@ -152,7 +153,9 @@ def nested(name, metric, path, places=200, draws=60):
 def test_what_knowing_an_input_narrows_is_what_nested_draws_say(name, metric, count):
     found = asked(name, metric)
     for one in sorted(found.swings, key=lambda one: -found.narrows(one))[:count]:
-        assert found.narrows(one) == pytest.approx(nested(name, metric, one.given.path), abs=0.02), one.given.path
+        share = found.share(one)
+        error = np.sqrt(share * (1 - share) / DRAWS)  # of 1 - sqrt(1 - R^2), whose share R^2 is fitted to so many draws
+        assert found.narrows(one) == pytest.approx(nested(name, metric, one.given.path), abs=3 * error), one.given.path
         assert found.narrows(one) > 0.1
 
 
@@ -211,7 +214,7 @@ LAWS = {
     "a power law": lambda at: 0.6 * np.exp(0.25 * at["a"] - 0.2 * at["b"] + 0.15 * at["c"] + 0.12 * at["d"] + 0.02 * at["e"] + 0.4 * at["f"]),
     "from above": lambda at: 1.7 * np.exp(0.25 * at["a"] - 0.2 * at["b"] + 0.15 * at["c"] + 0.12 * at["d"] + 0.02 * at["e"]),
     "inputs that strengthen each other": lambda at: 0.6 * np.exp(0.1 * at["a"] + 0.1 * at["b"] + 0.08 * at["a"] * at["b"] + 0.13 * at["c"]),
-    "a target that both together miss": lambda at: np.where(at["a"] - at["b"] > 3, np.nan, 0.6 * np.exp(0.25 * at["a"] - 0.25 * at["b"])),
+    "a target that both together miss": lambda at: np.where(at["a"] + at["b"] > 3, np.nan, 0.6 * np.exp(0.25 * at["a"] - 0.25 * at["b"])),
     "none": lambda at: 0.1 * np.exp(0.1 * at["a"] + 0.1 * at["b"]),
 }
 

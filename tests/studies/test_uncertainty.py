@@ -184,13 +184,15 @@ def test_two_seeds_agree_within_their_errors():
 
 
 def test_percentiles_are_those_of_numbers_in_order():
-    """Of 0 to 100 each percentile is its own number; of two draws it lies so far between them; one alone has none."""
-    many = spread(np.random.default_rng(1).permutation(101).astype(float))
+    """Of 0 to 100 each percentile is its own number; of two draws it lies so far between them; what has no value lies beyond the worse end."""
+    many = spread("tco_usd_per_chip_hour", np.random.default_rng(1).permutation(101).astype(float))
     assert {name: many[name] for name in ("p5", "p10", "p50", "p90", "p95")} == {"p5": 5, "p10": 10, "p50": 50, "p90": 90, "p95": 95}
-    two = spread(np.array([3.0, np.nan, 1.0]))
+    two = spread("tco_usd_per_chip_hour", np.array([3.0, 1.0]))
     assert (two["p5"], two["p50"], two["p90"]) == pytest.approx((1.1, 2, 2.8), rel=1e-12)
     assert (two["mean"], two["sd"]) == pytest.approx((2, np.sqrt(2)), rel=1e-12)
-    assert spread(np.array([np.nan, 1.0])) is None
+    three = spread("tco_usd_per_chip_hour", np.array([3.0, np.nan, 1.0]))
+    assert (three["p5"], three["p50"], three["p90"], three["mean"]) == (pytest.approx(1.2, rel=1e-12), 3, None, None)
+    assert spread("tco_usd_per_chip_hour", np.array([np.nan, 1.0])) is None
 
 
 def test_the_errors_are_those_of_normal_draws():
@@ -256,10 +258,13 @@ def test_a_plan_that_each_draw_chooses_meets_the_target_where_the_one_held_does_
     assert np.all(free.metrics[COST][held.meets] <= held.metrics[COST][held.meets] * (1 + 2e-3))
 
 
+SIZED = {"cluster.switch": "25.6T", "cluster.oversubscription": "1"}
+
+
 def test_the_size_of_the_cluster_is_drawn_unless_the_plan_is_held():
     """Another size has other tiers, and so other prices: the same draws cost more chips' networks in three steps."""
-    held, free = (tco.uncertainty(GB200, samples=100, hold=hold) for hold in (True, False))
-    assert held.held == ["cluster.chips", "cluster.oversubscription"]
+    held, free = (tco.uncertainty(GB200, samples=100, hold=hold, set=SIZED) for hold in (True, False))
+    assert held.held == ["cluster.chips"]
     assert not held.drawn.keys() & {*held.held}
     assert not free.held
     moved = free.sample.metrics["network_usd_per_chip"] / held.sample.metrics["network_usd_per_chip"]

@@ -27,6 +27,7 @@ class ServingResult:
     links: Links | None = None  # that the plans lie on
     reason: str = ""
     fits: Any = None  # whether the plan of every row fits memory, where rows are asked for
+    needed: Any = None  # memory that engines need with one sequence a group, where requests in flight are given
     notes: list[str] = field(default_factory=list)
 
     @property

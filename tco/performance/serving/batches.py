@@ -1,9 +1,7 @@
 """The batch of a decode plan, solved for the target: the most sequences an attention group may decode at the speed asked for.
 
 Plans are discrete, the sequences of a group are not: where the target binds it is met, where memory binds the memory is full. A search
-tries batches of a grid, and solves the plans that could still be the best between the last one that meets the target and the next. Among
-many values asked together each has a batch of its own between one and the largest of the grid; a plan that fails the target with a
-single sequence decodes that one.
+tries batches of a grid, and solves the plans that could still be the best between the last one that meets the target and the next.
 """
 
 from __future__ import annotations
@@ -13,18 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.foundation.known import Known
-from tco.foundation.values import Readable, Subset
 from tco.models.architecture import Architecture
 from tco.performance.chip.machine import Machine
-from tco.performance.serving.closed_loop import sequences_held
-from tco.performance.serving.phases import PassResult, decode, decode_memory
-from tco.performance.serving.plans import SEQUENCES, DecodePlan, attention_chips
+from tco.performance.serving.phases import PassResult, decode
+from tco.performance.serving.plans import DecodePlan, attention_chips
 from tco.performance.serving.requests import Request
 
 SOON, CLOSE = 1e-4, 1e-3  # near enough: to the time asked for, or to a larger batch that takes longer
 ROUNDS = 40  # far more than it takes
-SHRINKS = 0.75  # values are looked at without the settled ones once no more than this share is left
 SLOWEST = 1e-9  # tokens a second that stand for a target of none
 
 MOST = 8  # plans of a search that are solved, those first that could gain most
@@ -104,76 +98,6 @@ def solved(
 def even_share(quick: Any, slow: Any, wanted: Any) -> Any:
     """Return how far from the quick to the slow the wanted time lies, time rising evenly between them."""
     return np.clip(np.divide(wanted - quick, slow - quick, out=np.zeros_like(quick), where=slow > quick), 0.0, 1.0)
-
-
-def with_batch(machine: Machine, model: Architecture, plan: DecodePlan, request: Request, values: Readable) -> DecodePlan:
-    """Return a plan with the largest batch that fits and decodes no slower than asked for; plans are columns, values rows or both."""
-    wanted = time_allowed(values)
-    empty, one = (decode_memory(machine, model, plan._replace(sequences=size), request) for size in (0.0, 1.0))
-    most = np.minimum(np.maximum(sequences_held(machine.memory, empty, one - empty), 1.0), float(SEQUENCES[-1]))
-    steps, least = Steps(machine, model, plan, request), np.ones_like(most)
-    if np.ndim(plan.sequences) > 1:  # many plans, of which none comes with a batch of its own
-        return plan._replace(sequences=largest_within(steps.times, wanted, least, most))
-    return plan._replace(sequences=largest_within(steps.times, wanted, *bracket(steps, wanted, plan.sequences, least, most)))
-
-
-def bracket(steps: Steps, wanted: Any, near: Any, least: Any, most: Any) -> tuple[Any, Any, Bracket]:
-    """Return between which batches to look, and their times: the one near which most are expected, and the least or the most."""
-    near = np.minimum(np.maximum(near, least), most)
-    time = steps.times(near, None)
-    slow = time > wanted
-    beyond = steps.times(np.where(slow, least, most), None)
-    known = Bracket(np.where(slow, beyond, time), np.where(slow, time, beyond))
-    return np.where(slow, least, near), np.where(slow, near, most), known
-
-
-def time_allowed(values: Readable) -> Any:
-    """Return the time a token may take at the speed asked for."""
-    return 1 / np.maximum(values["workload.interactivity"], SLOWEST)
-
-
-class Steps:
-    """Decode steps of a plan at any batches, of those values that are still looked at."""
-
-    def __init__(self, machine: Machine, model: Architecture, plan: DecodePlan, request: Request) -> None:
-        self.whole = self.left = (machine, plan._replace(sequences=1.0), request)
-        self.model = model
-        self.places: Array | None = None  # of the values that are left; none: all
-
-    def times(self, sequences: Any, wanted: Array | None) -> Any:
-        """Return the time of a token at some batches for the values that are wanted; the others' are not to be looked at."""
-        if wanted is None or not wanted.ndim:
-            return self.of(sequences)
-        kept = wanted.shape[-1] if self.places is None else len(self.places)
-        if np.count_nonzero(wanted) <= SHRINKS * kept:
-            self.places = np.flatnonzero(wanted)
-            self.left = part_of(self.whole, self.places)
-        if self.places is None:
-            return self.of(sequences)
-        found = np.zeros(sequences.shape)
-        found[..., self.places] = self.of(sequences[..., self.places])
-        return found
-
-    def of(self, sequences: Any) -> Any:
-        """Return the time of a token at some batches of the values that are left."""
-        machine, plan, request = self.left
-        return decode(machine, self.model, plan._replace(sequences=sequences), request).per_token
-
-
-def part_of(value: Any, places: Array) -> Any:
-    """Return what holds of some of many values: arrays and whatever holds them, what all share as it is."""
-    if isinstance(value, np.ndarray):
-        return value[..., places] if value.ndim and value.shape[-1] > 1 else value
-    if isinstance(value, Readable):
-        return Subset(value, lambda one: part_of(one, places))
-    if isinstance(value, Known):
-        return Known()
-    if isinstance(value, dict):
-        return {name: part_of(one, places) for name, one in value.items()}
-    if isinstance(value, tuple):
-        parts = [part_of(one, places) for one in value]
-        return type(value)._make(parts) if hasattr(value, "_make") else tuple(parts)
-    return value
 
 
 def largest_within(

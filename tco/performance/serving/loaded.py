@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.foundation.formula import total
+from tco.foundation.formula import greatest, total
 from tco.foundation.trace import plain, scope
 from tco.foundation.values import Readable
 from tco.models.architecture import Architecture
@@ -86,8 +86,8 @@ def under_load(machine: Machine, model: Architecture, engines: ServingPlan, requ
         "tpot_s": per_token,
     }
     held = phases.prefill_memory(machine, model, before, request)
-    needed = np.maximum(plain(empty) + plain(one), plain(held))
-    return Loaded(rates, decode, prefill, share, running, needed, needed <= plain(machine.memory))
+    needed = greatest("memory_needed", [total("with_one_sequence", [empty, one]), held])
+    return Loaded(rates, decode, prefill, share, running, needed, plain(needed) <= plain(machine.memory))
 
 
 def plan_under_load(engines: ServingPlan, made: Loaded) -> ServingPlan:

@@ -72,7 +72,7 @@ def evaluated(machine: Machine, model: Architecture, values: Readable, plan: Ser
         from tco.performance.serving.loaded import under_load  # pools in balance start without it
 
         made = under_load(machine, model, plan, request, values)
-        found = ServingResult(plan, made.rates, made.prefill_share, made.decode, made.prefill, {}, machine.links, fits=made.fits)
+        found = ServingResult(plan, made.rates, made.prefill_share, made.decode, made.prefill, {}, machine.links, fits=made.fits, needed=made.needed)
     else:
         decode, prefill = phases.decode(machine, model, plan.decode, request), phases.prefill(machine, model, plan.prefill, request)
         found = pooled(machine, plan, request, decode, prefill, {})

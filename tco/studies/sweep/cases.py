@@ -176,7 +176,7 @@ def on_structure(asked: Asked, fixed: Fixed, axes: Many, drawn: Drawing | None, 
     if drawn is not None:
         ranges = {path: one for path, one in ranges_of(result).items() if path in drawn.paths and path not in settings}
         thrown = settings_of(ranges, {path: drawn.dice.places(one)[drawn.places[group]] for path, one in ranges.items()})
-        if asked.plan != "near":  # what decides structure stays as it is where that is held: a plan is one of so many chips
+        if asked.plan == "held":  # what decides structure stays as it is where that is held: a plan is one of so many chips
             thrown = {path: (np.full(len(group), ranges[path].value) if ranges[path].steps else many, unit) for path, (many, unit) in thrown.items()}
         settings |= thrown
         inputs = {path: many for path, (many, _) in thrown.items()}
@@ -188,8 +188,7 @@ def on_structure(asked: Asked, fixed: Fixed, axes: Many, drawn: Drawing | None, 
         made = {name: spread_over(metrics.get(name), len(group)) for name in METRICS}
         meets = np.full(len(group), result.plan is not None or is_stated(result))
     else:
-        near = asked.plan == "near" and result.plan is not None
-        structure = None if near else result.structure
+        structure = result.structure if asked.plan == "held" else None
         many = evaluate_draws(asked.scenario, settings, structure=structure, catalogue=asked.catalogue)
         made, meets = many.metrics, many.meets & np.ones(len(group), dtype=bool)
     if not answer.fits:

@@ -1,0 +1,261 @@
+"""Scenarios as programs: a structure is traced once with all its plans, then run for any number of draws.
+
+Structures that draws of one scenario get share a program: what they have in common stands there once, and is computed once for all draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.chain.inputs import Inputs
+from tco.chain.scenario import run
+from tco.chain.stages import exactly
+from tco.chain.structure import Structure
+from tco.chain.workloads import WORKLOADS, job_on, server_of, without_plan
+from tco.foundation.provenance import Input
+from tco.foundation.trace import Node, Traced, recording, scope
+from tco.foundation.values import as_number, as_traced
+from tco.graph.kernel import BATCH_PATH, Kernel
+from tco.graph.program import Program
+from tco.graph.run import apart, evaluated, taken
+from tco.performance.serving.plans import ServingPlan
+
+Array = np.ndarray[Any, Any]
+ALL = "all"  # plans of serving to choose among
+PAIRS = 2**17  # of a plan and a draw that are looked at together: what is known of them fills the memory
+METRIC = "metric "  # before the names of metrics among the results of a program
+
+
+def traced(inputs: Inputs, plan: Any) -> tuple[dict[str, Node], set[str]]:
+    """Return the results of a scenario on a plan, or on plans as columns: its metrics, and what tells whether targets are met.
+
+    Beside them stand the paths that would cut off what they rest on now if they were set.
+    """
+    with recording() as trace:
+        values = inputs.values(as_traced(trace))
+        beside: dict[str, Any] = {}
+        if inputs.kind == "stated":
+            workload = WORKLOADS["stated"](inputs, values, plan)
+        elif plan is None:
+            workload, beside = without_plan(inputs.kind, "the structure holds no plan"), {"no plan": 1.0}
+        elif inputs.kind == "serving":
+            from tco.performance.serving import draws
+
+            with scope("serving"):
+                if plan.engines is None:
+                    batch = trace.leaf("batch", 1.0, "", "structure", "derived", BATCH_PATH)
+                    batch.node.given = Input(BATCH_PATH, 1.0, "")
+                    plan = plan._replace(decode=plan.decode._replace(sequences=batch))
+                workload, beside = draws.traced(*server_of(inputs, values), values, plan)
+        else:
+            from tco.performance.training.result import train
+
+            with scope("training"):
+                job, reached, formats = job_on(inputs, values)
+                workload = train(job, reached, formats, plan)
+                beside = {"step": workload.rates["step_s"], "held": workload.held, "memory": reached.memory}
+        metrics = run(inputs, values, None, workload).metrics
+    named = {f"{METRIC}{name}": value for name, value in metrics.items()} | beside
+    found = {name: value.node if isinstance(value, Traced) else constant(name, value) for name, value in named.items() if value is not None}
+    return found, (values.looked | values.derived_units.keys()) - values.inputs.keys()
+
+
+def constant(name: str, value: Any) -> Node:
+    """Return a result that rests on no input."""
+    return Node(name, value, "", "structure")
+
+
+def every_plan(inputs: Inputs) -> ServingPlan:
+    """Return all plans of a serving workload: those that decode in rows, those that read prompts in columns, the same ones under a load."""
+    from tco.performance.serving import plans, search
+    from tco.performance.serving.requests import request_of
+
+    values = inputs.values(as_number)
+    machine, model = server_of(inputs, values)
+    request = request_of(values)
+    if request.offline or values.exists("workload.concurrency"):
+        axes = plans.filling(plans.plan_axes(model, machine.links, 0), machine.links)
+        return ServingPlan(plans.decoding(axes, 1.0), axes, plans.engines_of_world(machine.links, axes.chips))
+    reading = plans.plan_axes(model, machine.links, request.prompt)
+    beside = plans.PrefillPlan(*(axis.reshape(1, -1) for axis in reading))
+    return ServingPlan(plans.decoding(search.decode_axes(machine, model, request), 1.0), beside)
+
+
+class Part(NamedTuple):
+    """Draws of one structure, with the places of its results in a program: one set of them for each plan of training."""
+
+    draws: Array
+    names: list[dict[str, int]]
+    plan: Any  # that the structure holds
+
+
+class Lot:
+    """The program of structures that have the same plans: one that is held, or all that a draw may choose."""
+
+    def __init__(self, plans: ServingPlan | None) -> None:
+        self.plans = plans  # of serving
+        self.program = Program()
+        self.kernels: dict[Any, Kernel] = {}
+        self.rows: dict[Any, dict[int, Array]] = {}  # of the plans that are chosen among, by what is drawn
+        self.begin: dict[Any, Any] = {}
+
+    def kernel(self, drawn: frozenset[str], rows: Mapping[int, Array]) -> Kernel:
+        """Return the kernel of some drawn inputs and some rows of plans, with whatever has come to the program."""
+        key = drawn, *((axis, one.tobytes()) for axis, one in rows.items())
+        if key not in self.kernels:
+            self.kernels[key] = Kernel(self.program, (*drawn, BATCH_PATH), {}, rows)
+        self.kernels[key].grow()
+        return self.kernels[key]
+
+    def hints(self, kernel: Kernel, names: Mapping[str, int], plans: ServingPlan) -> Any:
+        """Return what is known of plans at the centre, where every input has the value it was traced with."""
+        from tco.performance.serving.draws import hinted
+
+        key = id(kernel), names.get("token")
+        if key not in self.begin:
+            centre = {path: np.array([self.program.leaves[self.program.inputs[path][0]]]) for path in kernel.inputs if path != BATCH_PATH}
+            self.begin[key] = hinted(kernel, names, centre, plans)
+        return self.begin[key]
+
+    def run(self, drawn: Mapping[str, Array], parts: list[Part], count: int, pilots: Mapping[str, Array] | None) -> tuple[dict[str, Array], Any, Any]:
+        """Return the metrics of all draws, whether they meet the targets, and the sequences of an attention group."""
+        paths, first = frozenset(drawn), parts[0].names[0]
+        if self.plans is not None:
+            return self.serve(paths, drawn, parts, count, pilots)
+        kernel = self.kernel(paths, {})
+        values = kernel.values(drawn)
+        if "step" not in first:  # rates that are stated have no target they could miss
+            meets: Any = "no plan" not in first
+            return self.metrics(kernel, [(part.names[0], part.draws) for part in parts], values, count), meets, np.nan
+        meets, asked = np.zeros(count, dtype=bool), []
+        for part in parts:
+            own = {place: value[part.draws] if np.ndim(value) else value for place, value in values.items()}
+            wanted = [kernel.made[names[name]] for name in ("step", "held", "memory") for names in part.names]
+            made = np.stack([np.broadcast_to(one, len(part.draws)) for one in evaluated(kernel, wanted, own, len(part.draws))])
+            step, held, memory = made.reshape(3, len(part.names), -1)
+            fits = held <= memory
+            plan = np.where(fits.any(axis=0), np.where(fits, step, np.inf).argmin(axis=0), held.argmin(axis=0))
+            meets[part.draws] = fits.any(axis=0)
+            asked += [(part.names[one], part.draws[plan == one]) for one in np.unique(plan)]
+        return self.metrics(kernel, asked, values, count), meets, np.nan
+
+    def serve(
+        self, paths: frozenset[str], drawn: Mapping[str, Array], parts: list[Part], count: int, pilots: Mapping[str, Array] | None
+    ) -> tuple[dict[str, Array], Any, Any]:
+        """Return the same of serving: plan and batch of each draw first, then what rests on them."""
+        from tco.performance.serving import draws
+
+        plans: ServingPlan = self.plans  # type: ignore[assignment]
+        rows: dict[int, Array] = {}
+        if pilots is not None:
+            key = paths, hash(b"".join([one.tobytes() for one in pilots.values()]))
+            if key not in self.rows:
+                every = self.kernel(paths, {})
+                self.rows[key] = draws.promising(every, placed(every, parts[0].names[0]), pilots, plans)
+            rows = self.rows[key]
+            plans = draws.of_rows(plans, rows)
+        kernel = self.kernel(paths, rows)
+        batch, meets = np.empty(count), np.empty(count, dtype=bool)
+        alike: dict[Any, list[Part]] = {}  # whose plans are chosen together
+        for part in parts:
+            own = tuple(kernel.made[place] for name, place in part.names[0].items() if not name.startswith(METRIC))
+            alike.setdefault(own, []).append(part)
+        metrics: dict[str, Array] = {}
+        size = max(PAIRS // len(draws.chips_of(plans)), 1)
+        for some in alike.values():
+            together = np.arange(count) if len(alike) == 1 else np.sort(np.concatenate([part.draws for part in some]))
+            names = placed(kernel, some[0].names[0])
+            begin = self.hints(kernel, names, plans)
+            for start in range(0, len(together), size):
+                which = together[start : start + size]
+                many = drawn if len(which) == count else {path: one[which] for path, one in drawn.items()}
+                block = draws.Block(kernel, names, many, len(which))
+                found = draws.choose(block, plans, begin)
+                meets[which], batch[which] = found.meets, some[0].plan.decode.sequences if begin is None and pilots is None else found.batch
+                asked = [(part.names[0], within(which, part.draws)) for part in some]
+                spread(metrics, self.metrics(kernel, [one for one in asked if len(one[1])], block.values, len(which), found), which, count)
+        return metrics, meets, batch
+
+    def metrics(
+        self, kernel: Kernel, asked: list[tuple[dict[str, int], Array]], values: Mapping[int, Any], count: int, chosen: Any = None
+    ) -> dict[str, Array]:
+        """Return the metrics of some draws each, nan in others, from what is known of all, on the plans and the batch that were chosen."""
+        wanted = [{name.removeprefix(METRIC): kernel.made[place] for name, place in names.items() if name.startswith(METRIC)} for names, _ in asked]
+        if chosen is not None:
+            batch = {kernel.inputs[BATCH_PATH]: chosen.batch} if BATCH_PATH in kernel.inputs else {}
+            given = [*values, *batch]
+            rests = {place for own in wanted for place in kernel.schedule([*own.values()], given).leaves} - batch.keys()
+            values = taken(kernel, values, rests, (chosen.rows, None)) | batch
+        made = apart(kernel, [([*own.values()], draws) for own, (_, draws) in zip(wanted, asked, strict=True)], values, count)
+        found: dict[str, Array] = {}
+        for own, (_, draws), many in zip(wanted, asked, made, strict=True):
+            spread(found, dict(zip(own, many, strict=True)), draws, count)
+        return found
+
+
+def within(which: Array, draws: Array) -> Array:
+    """Return the places among some draws, which are in order, of others that are among them."""
+    some = draws[(draws >= which[0]) & (draws <= which[-1])]
+    found: Array = np.searchsorted(which, some)
+    return found
+
+
+def spread(whole: dict[str, Array], part: Mapping[str, Any], draws: Array, count: int) -> None:
+    """Take in the numbers of some draws, of those that had none so far."""
+    for name, one in part.items():
+        if len(draws) == count:
+            whole[name] = one if np.shape(one) == (count,) else np.full(count, one)
+        else:
+            whole.setdefault(name, np.full(count, np.nan))[draws] = one
+
+
+def placed(kernel: Kernel, names: Mapping[str, int]) -> dict[str, int]:
+    """Return the places of results in a kernel."""
+    return {name: kernel.made[place] for name, place in names.items()}
+
+
+class Programs:
+    """The programs of one scenario with some settings."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()  # a program grows by what is asked of it
+        self.lots: dict[Any, Lot] = {}  # by plans
+        self.sizes: dict[Any, tuple[Structure, Any]] = {}  # structures, and plans to choose among, by what decides another size
+        self.known: dict[Any, tuple[Lot, list[dict[str, int]], set[str]]] = {}  # by structure
+
+    def names(
+        self, inputs: Callable[[Structure, Iterable[str]], Inputs], structure: Structure, drawn: frozenset[str], plans: Any
+    ) -> tuple[Lot, list[dict[str, int]]]:
+        """Return the program of a structure, with the places of its results; `inputs` gives those of a structure, some drawn ones at one value."""
+        key: tuple[Any, ...] = decided(structure, plans)
+        if key not in self.known:
+            self.known[key] = self.trace(inputs(structure, ()), structure, plans)
+        if others := drawn & self.known[key][2]:
+            key = *key, others
+            if key not in self.known:
+                self.known[key] = self.trace(inputs(structure, others), structure, plans)
+        return self.known[key][:2]
+
+    def trace(self, inputs: Inputs, structure: Structure, plans: Any) -> tuple[Lot, list[dict[str, int]], set[str]]:
+        """Trace a structure on the plan it holds, or on those to choose among."""
+        each: list[Any] = [without_batch(structure.plan)] if plans is None else [every_plan(inputs)] if plans is ALL else plans
+        lot = self.lots.setdefault(exactly(tuple(each)), Lot(each[0] if isinstance(each[0], ServingPlan) else None))
+        made = [traced(inputs, plan) for plan in each]
+        return lot, [lot.program.add(nodes) for nodes, _ in made], set().union(*(cut for _, cut in made))
+
+
+def decided(structure: Structure, plans: Any) -> tuple[Any, ...]:
+    """Return what tells a structure, and plans to choose among, from others of its scenario."""
+    plan = without_batch(structure.plan) if plans is None else plans if plans is ALL else tuple(plans)
+    return tuple(sorted(structure.alternatives.items())), tuple(sorted(structure.readings.items())), exactly(plan)
+
+
+def without_batch(plan: Any) -> Any:
+    """Return a plan as others that differ from it in a batch that is solved for have it too."""
+    if isinstance(plan, ServingPlan) and plan.engines is None:
+        return plan._replace(decode=plan.decode._replace(sequences=1.0))
+    return plan

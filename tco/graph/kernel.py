@@ -1,0 +1,320 @@
+"""The arithmetic of a program for some inputs that vary, all others being the numbers they are.
+
+Formulas are taken apart into single operations of numpy: what rests on numbers alone is computed when the kernel is made, equal operations
+are one, powers become products and roots, and a product or a sum takes first what varies least. Each operation is known by the axes it
+varies on: the draws, the batch that is solved for, and those of plans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.foundation.equation import Symbol, expression
+from tco.foundation.formula import Formula, normal_form
+from tco.graph.program import Program, Row
+
+Array = np.ndarray[Any, Any]
+
+BATCH_PATH = "plan.batch"  # the input that a speed is solved for
+DRAW, BATCH = 1, 2  # axes an operation may vary on; beyond them a bit for each axis of plans
+PLANS = 4
+
+GATHERED = {"total": "+", "least": "min", "greatest": "max"}
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "**": np.power,
+    "max": np.maximum,
+    "min": np.minimum,
+    "neg": np.negative,
+    "sqrt": np.sqrt,
+    "exp": np.exp,
+    "expm1": np.expm1,
+    "log1p": np.log1p,
+    "log": np.log,
+    "log2": np.log2,
+    "ceil": np.ceil,
+    "floor": np.floor,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "select": np.where,
+}
+NEUTRAL = {"+": 0.0, "-": 0.0, "*": 1.0, "/": 1.0, "**": 1.0}  # changes nothing on the right, and where sides may change on the left
+EITHER_WAY = frozenset(("+", "*", "max", "min"))
+CONDITIONS = frozenset(("<", "<=", ">", ">="))
+POWERS: dict[float, str] = {2.0: "square", 4.0: "square square", 0.5: "root", 0.25: "root root"}
+
+
+class Recipe(NamedTuple):
+    """The operations of a formula: operands below zero are its parameters, from the last one on, others its operations before, or numbers."""
+
+    operations: tuple[tuple[str, tuple[Any, ...]], ...]
+    result: Any
+
+
+@cache
+def recipe(formula: Formula) -> Recipe:
+    """Return the operations of a formula."""
+    names = {name: place - len(formula.parameters) for place, name in enumerate(formula.parameters)}
+    found: list[tuple[str, tuple[Any, ...]]] = []
+    met: dict[int, int] = {}
+
+    def place(value: Any) -> Any:
+        if not isinstance(value, Symbol):
+            return float(value)
+        if value.operation == "name":
+            return names[value.arguments[0]]
+        if value.operation == "normal_cdf":
+            return place(normal_form(value.arguments[0]))
+        if id(value) not in met:
+            taken = tuple(place(one) for one in value.arguments)
+            met[id(value)] = len(found)
+            found.append((value.operation, taken))
+            kept.append(value)  # an id is its own only while it lives
+        return met[id(value)]
+
+    kept: list[Symbol] = []
+    result = place(expression(formula))
+    return Recipe(tuple(found), result)
+
+
+class Kernel:
+    """Operations in order, each once: `taken` are the places of what it takes, `varies` the axes it varies on, `numbers` what is known already."""
+
+    def __init__(self, program: Program, varying: Iterable[str], fixed: Mapping[str, float], plans: Mapping[int, Any]) -> None:
+        self.operation: list[str] = []
+        self.taken: list[tuple[int, ...]] = []
+        self.varies: list[int] = []
+        self.numbers: dict[int, Any] = {}
+        self.inputs: dict[str, int] = {}
+        self.met: dict[Any, int] = {}
+        self.schedules: dict[Any, Schedule] = {}
+        self.program, self.varying, self.fixed, self.plans = program, frozenset(varying), fixed, plans
+        self.made: list[int] = []  # place of each step of the program
+        self.grow()
+
+    def grow(self) -> None:
+        """Take in the steps that the program has got since."""
+        leaves: dict[int, int] = {}
+        for path, places in self.program.inputs.items():
+            for place in places:
+                if path in self.varying:
+                    leaves[place] = self.input(path)
+                elif path in self.fixed:
+                    leaves[place] = self.number(self.fixed[path])
+        made = self.made
+        for place in range(len(made), len(self.program.steps)):
+            step = self.program.steps[place]
+            if step is None:
+                made.append(leaves[place] if place in leaves else self.leaf(self.program.leaves[place]))
+            elif isinstance(step.function, Formula):
+                made.append(self.call(step.function, [made[one] for one in step.taken]))
+            else:
+                made.append(self.gather(GATHERED[step.function], [made[one] for one in step.taken]))
+
+    # ---------------------------------------------------------------- making
+    def input(self, path: str) -> int:
+        """Return the place of an input that varies."""
+        if path not in self.inputs:
+            self.inputs[path] = self.add(path, (), BATCH if path == BATCH_PATH else DRAW)
+        return self.inputs[path]
+
+    def leaf(self, number: float | Row) -> int:
+        """Return the place of a number of the structure, or of those of the plans that are asked for."""
+        if not isinstance(number, Row):
+            return self.number(number)
+        some = number.numbers[self.plans.get(number.axis, slice(None))]
+        return self.number(some, PLANS << number.axis)
+
+    def number(self, value: Any, varies: int = 0) -> int:
+        """Return the place of a number, or of a row of numbers along an axis of plans: one number where they are all the same."""
+        if isinstance(value, np.ndarray) and value.ndim and (value == value[0]).all():
+            value, varies = float(value[0]), 0
+        key = ("number", varies, value.tobytes() if varies else float(value))
+        if key not in self.met:
+            self.met[key] = place = self.add("number", (), varies)
+            self.numbers[place] = value if varies else float(value)
+        return self.met[key]
+
+    def add(self, operation: str, taken: tuple[int, ...], varies: int) -> int:
+        """Return the place of a new operation."""
+        self.operation.append(operation)
+        self.taken.append(taken)
+        self.varies.append(varies)
+        return len(self.operation) - 1
+
+    def call(self, formula: Formula, taken: Sequence[int]) -> int:
+        """Return the place of what a formula gives."""
+        numbers = self.numbers
+        if all(one in numbers for one in taken):
+            axes = {self.varies[one] for one in taken} - {0}
+            if len(axes) < 2:
+                found = formula.function(*[numbers[one] for one in taken])
+                return self.number(found, axes.pop() if axes else 0)
+        made: list[int] = []
+        operations, result = recipe(formula)
+        for operation, operands in operations:
+            places = []
+            for one in operands:
+                if type(one) is float:
+                    places.append(self.number(one))
+                else:
+                    places.append(taken[one] if one < 0 else made[one])
+            made.append(self.put(operation, *places))
+        return self.number(result) if type(result) is float else taken[result] if result < 0 else made[result]
+
+    def gather(self, operation: str, terms: Sequence[int]) -> int:
+        """Return the place of a sum, a least or a greatest; those that vary least are taken first."""
+        terms = sorted(terms, key=lambda one: (self.varies[one].bit_count(), self.varies[one]))
+        found = terms[0]
+        for one in terms[1:]:
+            found = self.put(operation, found, one)
+        return found
+
+    def put(self, operation: str, *taken: int) -> int:
+        """Return the place of an operation: computed at once of numbers, and without what changes nothing."""
+        numbers, varies = self.numbers, 0
+        for one in taken:
+            varies |= self.varies[one]
+        if all(one in numbers for one in taken) and varies & (varies - 1) == 0:
+            with np.errstate(all="ignore"):
+                return self.number(OPERATIONS[operation](*[numbers[one] for one in taken]), varies)
+        if (same := self.simpler(operation, taken)) is not None:
+            return same
+        if (apart := self.apart(operation, taken, varies)) is not None:
+            return apart
+        if operation in EITHER_WAY and taken[0] > taken[1]:
+            taken = taken[1], taken[0]
+        key = (operation, taken)
+        if key not in self.met:
+            self.met[key] = self.add(operation, taken, varies)
+        return self.met[key]
+
+    def plain(self, place: int) -> float | None:
+        """Return the one number that stands in a place; none where it varies."""
+        return self.numbers.get(place) if not self.varies[place] else None
+
+    def simpler(self, operation: str, taken: tuple[int, ...]) -> int | None:
+        """Return the place of what an operation comes to that is none, or a quicker one; none where it stays."""
+        one, other = taken[0], taken[-1]
+        first, last = self.plain(one), self.plain(other)
+        if operation == "select":
+            return None if first is None else taken[1] if first else taken[2]
+        if last is not None and last == NEUTRAL.get(operation):
+            return one
+        if operation in EITHER_WAY and first is not None and first == NEUTRAL.get(operation):
+            return other
+        if operation in ("*", "/") and first == 0:
+            return one
+        if operation == "*" and last == 0:
+            return other
+        if operation == "/" and last is not None:
+            return self.put("*", one, self.number(1 / last))
+        if operation == "**" and last in POWERS:
+            for how in POWERS[last].split():
+                one = self.put("*", one, one) if how == "square" else self.put("sqrt", one)
+            return one
+        return one if operation in ("max", "min") and one == other else None
+
+    def apart(self, operation: str, taken: tuple[int, ...], varies: int) -> int | None:
+        """Return the place of a product or a sum whose terms that vary less are taken by themselves; none where none does.
+
+        (x c) d is x (c d) and x / d is x (1 / d): what varies most is touched once.
+        """
+        if operation == "/" and self.varies[taken[1]] != varies:
+            return self.put("*", taken[0], self.put("/", self.number(1.0), taken[1]))
+        if operation not in ("*", "+"):
+            return None
+        for one, other in (taken, taken[::-1]):
+            if self.operation[one] == operation and self.varies[one] == varies != self.varies[other]:
+                for most, least in (self.taken[one], self.taken[one][::-1]):
+                    if self.varies[least] | self.varies[other] != varies:
+                        return self.put(operation, most, self.put(operation, least, other))
+        return None
+
+    # ---------------------------------------------------------------- running
+    def axis(self, place: int) -> int:
+        """Return the axis of plans that a place varies on."""
+        return (self.varies[place] // PLANS).bit_length() - 1
+
+    def values(self, drawn: Mapping[str, Any]) -> dict[int, Any]:
+        """Return the numbers that are known, and those of inputs that vary: draws on the last axis, plans on the one before."""
+        known = {place: value[:, None] if self.varies[place] else value for place, value in self.numbers.items()}
+        return known | {self.inputs[path]: value for path, value in drawn.items() if path in self.inputs}
+
+    def before(self, axes: int, wanted: Iterable[int]) -> list[int]:
+        """Return the places that do not vary on some axes, and that what does rests on directly, or that are wanted themselves."""
+        found, seen, stack = set[int](), set[int](), list(wanted)
+        while stack:
+            place = stack.pop()
+            if place in seen:
+                continue
+            seen.add(place)
+            if not self.varies[place] & axes:
+                found.add(place)
+            else:
+                stack.extend(self.taken[place])
+        return sorted(found - self.numbers.keys())
+
+    def schedule(self, wanted: Sequence[int], given: Iterable[int]) -> Schedule:
+        """Return the operations that lead from what is given to what is wanted."""
+        key = (tuple(wanted), frozenset(given))
+        if key not in self.schedules:
+            self.schedules[key] = Schedule(self, *key)
+        return self.schedules[key]
+
+
+class Schedule:
+    """Operations that lead from what is given to what is wanted; the result of the last one that takes an array stands in its memory."""
+
+    def __init__(self, kernel: Kernel, wanted: Sequence[int], given: frozenset[int]) -> None:
+        last: dict[int, int] = {}
+        order: list[int] = []
+        needed, stack = set[int](), list(wanted)
+        while stack:
+            place = stack.pop()
+            if place not in needed:
+                needed.add(place)
+                if place not in given and place not in kernel.numbers:
+                    stack.extend(kernel.taken[place])
+        order = sorted(place for place in needed if place not in given and place not in kernel.numbers)
+        for place in order:
+            for one in kernel.taken[place]:
+                last[one] = place
+        own, kept = set(order), set(wanted)
+        self.wanted = wanted
+        self.leaves = sorted(needed - own)
+        self.lines: list[tuple[Any, int, tuple[int, ...], int | None, tuple[int, ...]]] = []
+        for place in order:
+            taken = kernel.taken[place]
+            free = [one for one in dict.fromkeys(taken) if last[one] == place and one in own and one not in kept]
+            operation = kernel.operation[place]
+            alike = [one for one in free if kernel.varies[one] == kernel.varies[place] and kernel.operation[one] not in CONDITIONS]
+            into = alike[0] if alike and operation not in CONDITIONS and operation != "select" else None
+            self.lines.append((OPERATIONS[operation], place, taken, into, tuple(free)))
+        self.size = len(kernel.operation)
+
+    def run(self, values: Mapping[int, Any]) -> list[Any]:
+        """Return what stands in the places that are wanted."""
+        found: list[Any] = [None] * self.size
+        for place in self.leaves:
+            found[place] = values[place]
+        for function, place, taken, into, free in self.lines:
+            if len(taken) == 2:
+                one, other = taken
+                found[place] = function(found[one], found[other]) if into is None else function(found[one], found[other], out=found[into])
+            elif len(taken) == 1:
+                found[place] = function(found[taken[0]]) if into is None else function(found[taken[0]], out=found[into])
+            else:
+                found[place] = function(found[taken[0]], found[taken[1]], found[taken[2]])
+            for one in free:
+                found[one] = None
+        return [found[place] for place in self.wanted]

@@ -1,0 +1,272 @@
+"""What draws of a serving workload come to on the plans of a program: the batch of each, and where plans are chosen, the best of each.
+
+A program of pools in balance has all plans on an axis of their own, those that decode on the first and those that read prompts on the
+second, and takes the batch as an input. A plan that decodes is better than another if at the other's rate it still is in time: so the best
+one of a draw is found by asking every plan once at the batch it would need, and solving the few that could be better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.foundation.values import Readable
+from tco.graph.kernel import BATCH, BATCH_PATH, Kernel
+from tco.graph.run import evaluated, taken
+from tco.graph.solve import largest_within
+from tco.models.architecture import Architecture
+from tco.performance.chip.machine import Machine
+from tco.performance.serving import phases
+from tco.performance.serving import result as served
+from tco.performance.serving.answer import ServingResult
+from tco.performance.serving.batches import SLOWEST
+from tco.performance.serving.plans import SEQUENCES, ServingPlan, attention_chips
+from tco.performance.serving.requests import request_of
+
+Array = np.ndarray[Any, Any]
+Names = Mapping[str, int]  # places of results by their names
+DECODE, PREFILL = 0, 1  # axes of plans
+STEP, LEAST = 1.2, 0.05  # by which a batch is enlarged to see how a step grows, and the least power of it
+CENTRES = 3  # pilot draws that lie at the centre of all ranges: what has none lies at its middle and at both ends
+NEAR = 0.1  # share by which a plan may lie below the best
+FIRST = 4  # plans, those that are the best most often, one of which a draw is given first
+EXACTLY = 1e-9  # share of a target that may be missed by rounding
+
+
+class Chosen(NamedTuple):
+    """What draws come to: the places of their plans, the sequences of an attention group, and whether targets are met."""
+
+    rows: dict[int, Any]
+    batch: Any
+    meets: Any
+
+
+def traced(machine: Machine, model: Architecture, values: Readable, plans: ServingPlan) -> tuple[ServingResult, dict[str, Any]]:
+    """Return a serving workload on plans, and beside its rates what a choice among them rests on."""
+    found = served.evaluated(machine, model, values, plans)
+    targets = {"interactivity": values["workload.interactivity"], "longest wait": values["workload.ttft"], "memory": machine.memory}
+    if plans.engines is not None:
+        targets["offline"] = values["workload.offline"]
+        names = {name: found.rates[name] for name in ("output_tokens_per_s_per_chip", "tokens_per_s_per_user", "ttft_s", "tpot_s")}
+        return found, targets | names | {"needed": found.needed}
+    request, decode, prefill = request_of(values), found.decode, found.prefill
+    return found, targets | {
+        "token": decode.per_token,  # type: ignore[union-attr]
+        "held": decode.memory,  # type: ignore[union-attr]
+        "prompt": phases.reading_time(prefill.time, prefill.per_prompt),  # type: ignore[union-attr]
+        "prompts": phases.prefill_rate(request.prompt, attention_chips(plans.prefill), prefill.per_prompt),  # type: ignore[union-attr]
+        "prompts held": prefill.memory,  # type: ignore[union-attr]
+    }
+
+
+class Block:
+    """Draws of a kernel's inputs."""
+
+    def __init__(self, kernel: Kernel, names: Names, drawn: Mapping[str, Array], count: int) -> None:
+        self.kernel, self.names, self.count = kernel, names, count
+        self.values = kernel.values(drawn)
+
+    def keep(self, *wanted: int) -> None:
+        """Compute what stands in some places in every draw, for what comes after."""
+        missing = [place for place in dict.fromkeys(wanted) if place not in self.values]
+        self.values.update(zip(missing, evaluated(self.kernel, missing, self.values, self.count), strict=True))
+
+    def __getitem__(self, names: tuple[str, ...]) -> list[Any]:
+        """Return results that do not rest on a batch."""
+        places = [self.names[name] for name in names]
+        self.keep(*places)
+        return [self.values[place] for place in places]
+
+
+class Curve:
+    """A result as a function of the batch: of every plan in every draw, or of pairs of a plan and a draw."""
+
+    def __init__(self, block: Block, name: str, pairs: tuple[Any, Any] | None = None) -> None:
+        kernel = self.kernel = block.kernel
+        self.place, self.batch = block.names[name], kernel.inputs[BATCH_PATH]
+        before = [one for one in kernel.before(BATCH, [self.place]) if one != self.batch]
+        block.keep(*before)
+        rests = [one for one in kernel.schedule([self.place], [*block.values, self.batch]).leaves if one != self.batch]
+        self.values = taken(kernel, block.values, rests, pairs)
+        self.count = block.count if pairs is None or pairs[1] is None else len(pairs[1])
+
+    def __call__(self, batch: Array, places: Array | None = None) -> Array:
+        """Return the result at a batch for each of the pairs, or for those in some places alone."""
+        (found,) = evaluated(self.kernel, [self.place], self.values, self.count, places, {self.batch: batch})
+        return np.broadcast_to(found, batch.shape)
+
+
+class Hints(NamedTuple):
+    """What is known of plans that decode at the centre: the batch in time, the power of it by which a step grows, and the rate."""
+
+    batch: Array
+    power: Array
+    rate: Array
+
+
+def chips_of(plans: ServingPlan) -> Array:
+    """Return the chips that share the attention of a sequence, of every plan that decodes."""
+    return np.ravel(attention_chips(plans.decode)) * 1.0
+
+
+def choose(block: Block, plans: ServingPlan, hints: Hints | None) -> Chosen:
+    """Return the best of some plans in every draw, with the batch that meets the target; of one plan, that one."""
+    if hints is None:
+        return under_load(block)
+    rows, batch, quick = decoding(block, chips_of(plans), hints)
+    ready, soon = reading(block)
+    return Chosen({DECODE: rows, PREFILL: ready}, batch, quick & soon)
+
+
+def under_load(block: Block) -> Chosen:
+    """Return the choice of engines with some requests in flight, whose batch follows from them."""
+    score, slow, user, first, needed = block["output_tokens_per_s_per_chip", "tpot_s", "tokens_per_s_per_user", "ttft_s", "needed"]
+    memory, interactivity, wait, offline = block["memory", "interactivity", "longest wait", "offline"]
+    meets = (offline > 0) | ((user * (1 + EXACTLY) >= interactivity) & (first <= or_ever(wait)))  # nobody waits for what runs offline
+    rows, meets = best_of(score, slow, meets, needed <= memory, block.count)
+    return Chosen({DECODE: rows}, np.full(block.count, np.nan), meets)
+
+
+def reading(block: Block) -> tuple[Array, Array]:
+    """Return the plan that reads prompts in every draw, and whether it reads one in time."""
+    rate, time, held, memory, wait = block["prompts", "prompt", "prompts held", "memory", "longest wait"]
+    return best_of(rate, time, time <= or_ever(wait), held <= memory, block.count)
+
+
+def or_ever(wait: Any) -> Any:
+    """Return the longest time to the first token; zero asks for none."""
+    return np.where(wait > 0, wait, np.inf)
+
+
+def time_allowed(block: Block) -> Array:
+    """Return the time a token may take in every draw."""
+    (speed,) = block[("interactivity",)]
+    found: Array = np.broadcast_to(1 / np.maximum(speed, SLOWEST) * (1 + EXACTLY), block.count)
+    return found
+
+
+def best_of(score: Any, time: Any, meets: Any, fits: Any, count: int) -> tuple[Array, Array]:
+    """Return the plan with the best score in each draw, of those that fit and meet the target, else the quickest that fits; and if it meets it."""
+    rows = max(np.shape(one)[0] if np.ndim(one) == 2 else 1 for one in (score, time, meets, fits))
+    score, time, meets, fits = (np.broadcast_to(one, (rows, count)) for one in (score, time, meets, fits))
+    chosen = np.where(fits & meets, score, np.where(fits, -time, -np.inf)).argmax(axis=0)
+    return chosen, (fits & meets)[chosen, np.arange(count)]
+
+
+def room(block: Block, plans: int) -> Array:
+    """Return the sequences that memory holds beside the weights, of every plan in every draw."""
+    held, none, (memory,) = Curve(block, "held"), np.zeros((plans, block.count)), block[("memory",)]
+    empty = held(none)
+    found: Array = np.maximum(memory - empty, 0) / (held(none + 1) - empty)
+    return found
+
+
+def decoding(block: Block, chips: Array, hints: Hints) -> tuple[Array, Array, Array]:
+    """Return the plan that decodes in every draw, its batch, and whether it gives each user the speed asked for.
+
+    A plan that is late with the batch that would make it as good as another is not solved. Where none meets the target the
+    quickest plan that fits decodes a single sequence.
+    """
+    count, plans, every = block.count, len(chips), np.arange(block.count)
+    allowed = time_allowed(block)
+    held = room(block, plans)
+    fits, most = held >= 1, np.minimum(np.maximum(held, 1.0), float(SEQUENCES[-1]))
+    rows, batch, rate = np.zeros(count, dtype=int), np.ones(count), np.zeros(count)
+
+    def solve(some: Array, which: Array, first: Array) -> None:
+        """Give some plans to some draws, each with the largest batch in time, where that is better than what they have."""
+        token, limit, most_of = Curve(block, "token", (some, None if which is every else which)), allowed[which], most[some, which]
+        found, time = largest_within(token, limit, np.ones(len(which)), most_of, first, hints.power[some])
+        gained = np.where(fits[some, which] & (time <= limit), found / chips[some] / time, 0.0)
+        better = np.flatnonzero(gained > rate[which])
+        better = better[np.argsort(gained[better], kind="stable")]  # of several plans of a draw the best comes last, and stays
+        mine = which[better]
+        rows[mine], batch[mine], rate[mine] = some[better], found[better], gained[better]
+
+    def expected(some: Any, tried: Array, time: Array, which: Any) -> Array:
+        """Return the batch that is expected to be just in time, from the time of another."""
+        batch: Array = np.clip(tried * (1 + (allowed[which] / time - 1) / hints.power[some]), 1.0, most[some, which])
+        return batch
+
+    if plans == 1:
+        solve(rows, every, np.minimum(hints.batch[rows], most[0]))
+        return rows, batch, rate > 0
+    some, which = (one.ravel() for one in np.broadcast_arrays(np.arange(min(FIRST, plans))[:, None], every[None]))
+    tried = np.minimum(hints.batch[some], most[some, which])
+    hoped = np.zeros((plans, count))
+    hoped[some, which] = expected(some, tried, Curve(block, "token", (some, which))(tried), which)
+    first = np.where(fits, hoped / chips[:, None], 0.0).argmax(axis=0)
+    solve(first, every, hoped[first, every])
+    left = fits.copy()
+    left[first, every] = False
+    some, which = np.nonzero(left)
+    needed = np.clip(rate[which] * chips[some] * allowed[which], 1.0, most[some, which])
+    time = Curve(block, "token", (some, which))(needed)
+    could = np.flatnonzero((time <= allowed[which]) & ((needed < most[some, which]) | (needed / chips[some] / time > rate[which])))
+    if len(could):
+        some, which = some[could], which[could]
+        solve(some, which, expected(some, needed[could], time[could], which))
+    missed = np.flatnonzero(rate == 0)
+    if len(missed):
+        some, which = (one.ravel() for one in np.broadcast_arrays(np.arange(plans)[:, None], missed[None]))
+        time = Curve(block, "token", (some, which))(np.ones(len(some))).reshape(plans, -1)
+        rows[missed] = np.where(fits[:, missed], time, np.inf).argmin(axis=0)
+    return rows, batch, rate > 0
+
+
+def hinted(kernel: Kernel, names: Names, centre: Mapping[str, Array], plans: ServingPlan) -> Hints | None:
+    """Return what is known of plans from the one draw of the centre; nothing where no batch is solved for."""
+    if "needed" in names:
+        return None
+    chips = chips_of(plans)
+    block, count = Block(kernel, names, centre, 1), len(chips)
+    allowed = np.broadcast_to(time_allowed(block), count)
+    held = room(block, count)[:, 0]
+    token = Curve(block, "token", (np.arange(count), np.zeros(count, dtype=int)))
+    batch, time = largest_within(token, allowed, np.ones(count), np.clip(held, 1.0, float(SEQUENCES[-1])), np.full(count, 16.0), np.full(count, 0.5))
+    power = np.clip(np.log(token(batch * STEP) / time) / np.log(STEP), LEAST, 1.0)
+    return Hints(batch, power, np.where((held >= 1) & (time <= allowed), batch / chips / time, 0.0))
+
+
+def promising(kernel: Kernel, names: Names, pilots: Mapping[str, Array], plans: ServingPlan) -> dict[int, Array]:
+    """Return the rows of plans to choose among on each axis: the best of some pilot draws, and those near the best at a centre."""
+    kept: dict[int, Any] = {}
+    first: Hints | None = None
+    for at in range(CENTRES):
+        centre = {path: one[at : at + 1] for path, one in pilots.items()}
+        if at and all((one == pilots[path][0]).all() for path, one in centre.items()):
+            continue
+        block, hints = Block(kernel, names, centre, 1), hinted(kernel, names, centre, plans)
+        if hints is None:
+            needed, memory, rate = block["needed", "memory", "output_tokens_per_s_per_chip"]
+            rates = {DECODE: np.ravel(np.where(needed <= memory, rate, 0.0))}
+        else:
+            rate, time, held, memory, wait = block["prompts", "prompt", "prompts held", "memory", "longest wait"]
+            rates = {DECODE: hints.rate, PREFILL: np.ravel(np.where((time <= or_ever(wait)) & (held <= memory), rate, 0.0))}
+        first = first or hints
+        for axis, many in rates.items():
+            kept[axis] = kept.get(axis, False) | (many >= (1 - NEAR) * many.max())
+    best = choose(Block(kernel, names, pilots, len(next(iter(pilots.values())))), plans, first).rows
+    found = {}
+    for axis, near in kept.items():
+        wins = np.bincount(best[axis], minlength=len(near))
+        some = np.flatnonzero(near | (wins > 0))
+        found[axis] = some[np.argsort(-wins[some], kind="stable")]
+    return found
+
+
+def of_rows(plans: ServingPlan, rows: Mapping[int, Array]) -> ServingPlan:
+    """Return some of the plans on each axis."""
+
+    def some(part: Any, axis: int) -> Any:
+        chosen = rows[axis]
+        return part._make(np.take(one, chosen, axis=axis) if np.ndim(one) and np.shape(one)[axis] > 1 else one for one in part)
+
+    if not rows:
+        return plans
+    decode = some(plans.decode, DECODE)
+    if PREFILL in rows:
+        return plans._replace(decode=decode, prefill=some(plans.prefill, PREFILL))
+    return plans._replace(decode=decode, prefill=some(plans.prefill, DECODE), engines=np.take(plans.engines, rows[DECODE], axis=0))
