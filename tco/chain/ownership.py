@@ -103,9 +103,8 @@ def notes_of_network(inputs: Inputs, cost: Cost, plan: Any) -> list[str]:
     if not inside or share < MUCH:
         return []
     chosen = "".join(f", here with nic={value}" for key, value in inputs.system.variant.items() if key == "nic")
-    return [
-        f"serving keeps inside one scale-up domain and uses none of the scale-out network, {cost.network_per_chip:,.0f} USD a chip ({share:.0%}){chosen}"
-    ]
+    bought = f"{cost.network_per_chip:,.0f} USD a chip ({share:.0%})"
+    return [f"serving keeps inside one scale-up domain and uses none of the scale-out network, {bought}{chosen}"]
 
 
 def failures_of(inputs: Inputs, values: Values) -> tuple[list[Failing], Any]:
