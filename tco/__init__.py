@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from tco.chain.result import Result
     from tco.chain.saved import load_result
     from tco.chain.scenario import evaluate
-    from tco.studies.asking import compare, diff, frontier
+    from tco.studies.asking import compare, diff
+    from tco.studies.frontier import frontier
     from tco.studies.maps import map_of
     from tco.studies.sensitivity import sensitivity
     from tco.studies.solve import solve
@@ -45,7 +46,7 @@ _HOMES = {
     "evaluate_draws": "tco.chain.draws",
     "compare": "tco.studies.asking",
     "diff": "tco.studies.asking",
-    "frontier": "tco.studies.asking",
+    "frontier": "tco.studies.frontier",
     "map_of": "tco.studies.maps",
     "sensitivity": "tco.studies.sensitivity",
     "solve": "tco.studies.solve",

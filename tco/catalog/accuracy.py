@@ -82,7 +82,7 @@ def standing(catalogue: Catalogue, kind: str, chip: str, relatives: Collection[s
         return Standing(rows, None, None, f"{none}; anchored on {rows:,} of {', '.join(anchors)}", anchors=anchors)
     rows, median = int(found["n"]), float(found["median_ape"])
     apart = float(found["left_out"]) if found["left_out"] else None  # too few rows to say
-    rest = "" if apart is None else f", left out {apart * 100:.0f} %"
+    rest = "" if apart is None else f", leave-one-chip-out {apart * 100:.0f} %"
     return Standing(rows, median, apart, f"validated on {rows:,} {WORDS[kind]} of {chip}, median error {median * 100:.0f} %{rest}")
 
 

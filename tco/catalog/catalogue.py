@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tco.catalog.rows import ALTERNATIVE, COLUMNS, OPTIONAL, Attribute, Row, at_date, attribute, attributes, to_input
+from tco.catalog.rows import ALTERNATIVE, COLUMNS, OPTIONAL, Attribute, Row, at_date, attribute, attributes, row_in_place, to_input, usual_value
 from tco.foundation.errors import DataError, UnavailableError, unknown
 from tco.foundation.files import data_directory, is_folder, read_csv, read_toml, refuse_odd_files, scenario_directory
 from tco.foundation.provenance import Input, making
@@ -257,9 +257,10 @@ class Catalogue:
         """Return a person's own row as it is, or what stands in its place where an answer is to keep it back."""
         if not making.get():
             return row
-        from tco.catalog.own import row_in_place
-
-        return row_in_place(self, row, f"{group}.{name}.{key}" if name else f"{group}.{key}", shipped.get((name, key), []), shipped)
+        path, wanted = f"{group}.{name}.{key}" if name else f"{group}.{key}", attribute(group, key, row.where)
+        return row_in_place(
+            row, path, wanted, shipped.get((name, key), []), lambda: self.once(("usual", group, key), lambda: usual_value(shipped, wanted))
+        )
 
     @cached_property
     def scenarios(self) -> dict[str, Path]:

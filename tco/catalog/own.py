@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 
 from tco.catalog.catalogue import Catalogue
 from tco.catalog.rows import Row, attribute, to_input
 from tco.foundation.errors import DataError, nearest
 from tco.foundation.provenance import Input
-from tco.foundation.stand_ins import stand_in
-from tco.foundation.units import convert
 
 NAMED = 3  # rows that a note names
 LOOKED = 100  # rows that are held against the names of all parts, for the nearest
@@ -36,32 +34,6 @@ def check_own_rows(catalogue: Catalogue) -> None:
             faults.append(str(error))
     if faults:
         raise DataError(faults[0] + (f" (and {len(faults) - 1} more rows)" if len(faults) > 1 else ""))
-
-
-def row_in_place(catalogue: Catalogue, row: Row, path: str, like: Sequence[Row], shipped: Mapping[tuple[str, str], Sequence[Row]]) -> Row:
-    """Return what stands in the place of a person's own row; `like` are the shipped rows of its path, if any.
-
-    What is wrong with one that cannot be read may tell of its value: only where it stands is said.
-    """
-    group, key = path.partition(".")[0], path.rpartition(".")[2]
-    wanted = attribute(group, key, row.where)
-
-    def usual() -> float | None:
-        values = sorted(to_input(one, path, wanted).value for (_, name), rows in shipped.items() if name == key for one in rows)
-        return values[len(values) // 2] if values else None
-
-    try:
-        given = to_input(row, path, wanted)
-    except DataError:
-        raise DataError(f"{row.where}: {path}: cannot be read; what is wrong is told without --redact") from None
-    middle = to_input(like[-1], path, wanted).value if like else catalogue.once(("usual", group, key), usual)
-    after = stand_in(given, middle, wanted.minimum, wanted.maximum)
-    unit = after.shown[1] if after.shown else wanted.unit
-    ends = {
-        name: "" if end is None else repr(convert(end, wanted.unit, unit))
-        for name, end in (("value", after.value), ("low", after.low), ("high", after.high))
-    }
-    return row._replace(cells=row.cells | ends | {"note": after.note})
 
 
 def own_note(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import cache
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from tco.foundation.dates import period
 from tco.foundation.errors import DataError, nearest, unknown
 from tco.foundation.files import data_directory, read_csv
 from tco.foundation.provenance import DIRECTNESS, GUESSED, KINDS, Input, bounded
+from tco.foundation.stand_ins import stand_in
 from tco.foundation.units import convert
 
 COLUMNS = ("value", "unit", "low", "high", "as_of", "kind", "source", "note")
@@ -147,3 +149,28 @@ def at_date(rows: list[Row], when: str) -> Row:
     limit = period(when).last
     before = [row for row in ordered if row.begins <= limit]
     return before[-1] if before else ordered[0]
+
+
+def usual_value(shipped: Mapping[tuple[str, str], Sequence[Row]], wanted: Attribute) -> float | None:
+    """Return the middle of the shipped values of an attribute, if there are any."""
+    values = sorted(to_input(one, wanted.name, wanted).value for (_, name), rows in shipped.items() if name == wanted.name for one in rows)
+    return values[len(values) // 2] if values else None
+
+
+def row_in_place(row: Row, path: str, wanted: Attribute, like: Sequence[Row], usual: Callable[[], float | None]) -> Row:
+    """Return what stands in the place of a person's own row; `like` are the shipped rows of its path, and where there are none `usual` counts.
+
+    What is wrong with one that cannot be read may tell of its value: only where it stands is said.
+    """
+    try:
+        given = to_input(row, path, wanted)
+    except DataError:
+        raise DataError(f"{row.where}: {path}: cannot be read; what is wrong is told without --redact") from None
+    middle = to_input(like[-1], path, wanted).value if like else usual()
+    after = stand_in(given, middle, wanted.minimum, wanted.maximum)
+    unit = after.shown[1] if after.shown else wanted.unit
+    ends = {
+        name: "" if end is None else repr(convert(end, wanted.unit, unit))
+        for name, end in (("value", after.value), ("low", after.low), ("high", after.high))
+    }
+    return row._replace(cells=row.cells | ends | {"note": after.note})

@@ -74,7 +74,7 @@ class System:
 
     @property
     def chips(self) -> float:
-        """Accelerators of one scale-up world."""
+        """Accelerators of one scale-up domain."""
         return self.quantity[self.chip]
 
 
@@ -181,9 +181,9 @@ def read_system(catalogue: Catalogue, name: str, variant: Mapping[str, str], par
 
 
 def racks_of(racks: Any, where: str) -> float:
-    """Return how many racks a world takes in a variant, such as a third where three share one."""
+    """Return how many racks a scale-up domain takes in a variant, such as a third where three share one."""
     if not is_count(racks) or not racks:
-        raise DataError(f"{where}: racks is {racks!r}, expected how many racks a world takes")
+        raise DataError(f"{where}: racks is {racks!r}, expected how many racks a scale-up domain takes")
     return float(racks)
 
 

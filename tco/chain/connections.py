@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from tco.catalog.systems import System
-from tco.chain.inputs import Inputs
 from tco.fabric.library import Library, family_library
 from tco.fabric.links import PROTOCOLS, Links, Route, Tier, links_of
 from tco.fabric.scopes import crossing_bandwidth, fabric_scopes, lane_bandwidth, port_bandwidth, shares_ports, torus_of, tray_of
@@ -17,6 +17,9 @@ from tco.hardware.clos import switch_radix, tiers_needed
 from tco.hardware.network import OPTICS, Network, Plan, scale_out_network, summed, switch_part
 from tco.hardware.nics import converged
 from tco.performance.chip.families import family_of
+
+if TYPE_CHECKING:
+    from tco.chain.inputs import Inputs
 
 
 def design_network(inputs: Inputs, values: Values) -> Network:
@@ -41,7 +44,7 @@ def refuse_less_than_a_world(inputs: Inputs, values: Values) -> None:
     """Refuse a cluster of fewer chips than come together: those of a world, or of a block where optical switches join blocks."""
     system, chips = inputs.system, values.structure("cluster.chips")
     block = system.fabric.get("block")
-    least, what = (math.prod(block), "one block") if block else (system.chips, "one world")
+    least, what = (math.prod(block), "one block") if block else (system.chips, "one scale-up domain")
     if chips < least * (1 - 1e-9):
         where = values.input("cluster.chips").where
         raise DataError(f"{where}: cluster.chips is {chips:g}, but {what} of {system.id} has {least:g} chips; expected as many or more")
@@ -68,7 +71,7 @@ def network_design(system: System) -> str:
 
 
 def route_of(inputs: Inputs, values: Readable) -> Route:
-    """Return the way between scale-up worlds: with a leaf for each rank, only the chips of that rank share its tiers."""
+    """Return the way between scale-up domains: with a leaf for each rank, only the chips of that rank share its tiers."""
     design, chips = network_design(inputs.system), values.structure("cluster.chips")
     return Route(design, tiers_between(inputs, values, design, chips, inputs.system.chips), protocol(inputs.text("cluster.network")))
 

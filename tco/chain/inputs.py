@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
 from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known_systems, load_system
+from tco.chain.practice import OWN, practised
 from tco.chain.settings import given_of, shape_of
-from tco.chain.texts import DOCUMENTS, OWN, TEXTS, Texts, texts_of
+from tco.chain.texts import DOCUMENTS, TEXTS, Texts, texts_of
 from tco.economics.perspective import FOLDER, Perspective, load_perspective, owner_of
 from tco.fabric.scopes import from_the_lanes
 from tco.foundation.dates import period
@@ -163,8 +164,6 @@ class Inputs(Texts):
             self.texts_used["site.grid"] = region
             self.found |= {"site.grid_carbon": self.catalogue.grid_carbon(region, self.date)}
         if self.texts.get("workload.practice", OWN) != OWN:
-            from tco.chain.practice import practised  # most scenarios keep their chip's own
-
             self.found |= practised(self.catalogue, self.system.chip, self.text("workload.practice"))
         if self.structure is not None:
             self.readings = dict(self.structure.readings)

@@ -32,9 +32,9 @@ class Metric(NamedTuple):
 
 
 METRICS: dict[str, Metric] = {
-    "chips": Metric("chip", "chips in one scale-up world"),
-    "racks": Metric("rack", "racks of one scale-up world"),
-    "capex_usd": Metric("USD", "IT price of one world, rebates apart"),
+    "chips": Metric("chip", "chips in one scale-up domain"),
+    "racks": Metric("rack", "racks of one scale-up domain"),
+    "capex_usd": Metric("USD", "IT price of one scale-up domain, rebates apart"),
     "capex_usd_per_chip": Metric("USD/chip", "IT price per chip, rebates apart"),
     "rebate_usd_per_chip": Metric("USD/chip", "supplier rebates per chip"),
     "network_usd_per_chip": Metric(
@@ -46,7 +46,7 @@ METRICS: dict[str, Metric] = {
     "energy_usd_per_chip_hour": Metric("USD/chip/h", "energy per chip-hour"),
     "tco_gross_usd_per_chip_hour": Metric("USD/chip/h", "cost per chip-hour before rebates"),
     "tco_usd_per_chip_hour": Metric("USD/chip/h", "cost per installed chip and calendar hour"),
-    "tco_usd_per_used_chip_hour": Metric("USD/chip/h", "cost per used chip-hour"),
+    "tco_usd_per_used_chip_hour": Metric("USD/chip/h", "cost per utilised chip-hour"),
     "peak_bf16_flop_per_s": Metric("FLOP/s", "dense BF16 peak per chip"),
     "peak_fp8_flop_per_s": Metric("FLOP/s", "dense FP8 peak per chip"),
     "peak_fp4_flop_per_s": Metric("FLOP/s", "dense FP4 peak per chip"),
@@ -65,7 +65,7 @@ METRICS: dict[str, Metric] = {
     "mfu": Metric("", "model FLOPs utilisation"),
     "train_tokens_per_s": Metric("token/s", "tokens a second of the training job"),
     "exposed_communication": Metric("", "share of a training step that waits for links"),
-    "pipeline_bubble": Metric("", "share of a training step that pipeline stages idle"),
+    "pipeline_bubble": Metric("", "pipeline bubble, share of a training step"),
     "host_floor": Metric("", "share of a training step that waits for the host's launches"),
     "usd_per_million_output_tokens": Metric("USD/Mtoken", "whole cost per million output tokens"),
     "usd_per_million_input_tokens": Metric("USD/Mtoken", "prefill's cost per million input tokens"),
@@ -133,7 +133,7 @@ def usd_per_million(
     seconds_per_hour: SecondPerHour = 3600,
     tokens_per_million: TokenPerMillion = 1e6,
 ) -> Any:
-    """Cost of a million tokens: share x cost of a used chip-hour / (3,600 x tokens per second and chip) x 1e6."""
+    """Cost of a million tokens: share x cost of a utilised chip-hour / (3,600 x tokens per second and chip) x 1e6."""
     return share * used_hour / (rate * seconds_per_hour) * tokens_per_million
 
 
@@ -146,7 +146,7 @@ def usd_per_trillion(
     seconds_per_hour: SecondPerHour = 3600,
     tokens_per_trillion: TokenPerTrillion = 1e12,
 ) -> Any:
-    """Cost of training on a trillion tokens: cost of a used chip-hour x chips / (3,600 x tokens a second) x 1e12."""
+    """Cost of training on a trillion tokens: cost of a utilised chip-hour x chips / (3,600 x tokens a second) x 1e12."""
     return used_hour * chips * one_chip / (rate * seconds_per_hour) * tokens_per_trillion
 
 
@@ -188,7 +188,7 @@ def perf_per_tco(baseline: USDPerMillionTokens, own: USDPerMillionTokens) -> Any
 
 @formula(unit="USD/chip/h", source="tco-contract")
 def hour_of_both_pools(decode: USDPerChipHour, prefill: USDPerChipHour, prefill_share: Pure) -> Any:
-    """Cost of a used chip-hour of two pools that may be different systems: c = (1 - s) c_decode + s c_prefill."""
+    """Cost of a utilised chip-hour of two pools that may be different systems: c = (1 - s) c_decode + s c_prefill."""
     return (1 - prefill_share) * decode + prefill_share * prefill
 
 

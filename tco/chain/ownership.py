@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tco.chain.connections import design_network
-from tco.chain.inputs import Inputs
 from tco.chain.placement import SIDECAR, needs_sidecar
 from tco.economics.cost import FLASH_CAPACITY, OBJECT_CAPACITY, REPAIRS, Cost, cost_of_world
 from tco.economics.flows import RATES
@@ -23,6 +22,9 @@ from tco.foundation.values import Values
 from tco.hardware.bill import Bill, bill_of_materials
 from tco.hardware.network import Network, switch_part
 from tco.hardware.nics import network_parts
+
+if TYPE_CHECKING:
+    from tco.chain.inputs import Inputs
 
 LIQUID, BACKUP, DEMAND, PEAK = "site.liquid_premium", "site.backup_usd_per_mw", "site.demand_charge", "site.pue_peak"
 HOURS = 8760  # of a year
@@ -105,7 +107,8 @@ def notes_of_network(inputs: Inputs, cost: Cost, plan: Any) -> list[str]:
     if not inside or share < MUCH:
         return []
     chosen = "".join(f", here with nic={value}" for key, value in inputs.system.variant.items() if key == "nic")
-    return [f"serving keeps inside one world and uses none of the scale-out network, {cost.network_per_chip:,.0f} USD a chip ({share:.0%}){chosen}"]
+    bought = f"{cost.network_per_chip:,.0f} USD a chip ({share:.0%})"
+    return [f"serving keeps inside one scale-up domain and uses none of the scale-out network, {bought}{chosen}"]
 
 
 def failures_of(inputs: Inputs, values: Values) -> tuple[list[Failing], Any]:

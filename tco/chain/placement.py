@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tco.chain.inputs import Inputs
 from tco.foundation.dates import period
 from tco.foundation.errors import UnavailableError
 from tco.foundation.values import Values, as_number
 from tco.hardware.bill import Bill
+
+if TYPE_CHECKING:
+    from tco.chain.inputs import Inputs
 
 SITE_POWER = "site.power"  # what the grid gives a site that is to be filled
 SIDECAR = "cdu-sidecar"  # takes the heat of a liquid-cooled rack into the air of the hall

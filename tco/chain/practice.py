@@ -6,7 +6,6 @@ import re
 from typing import Any
 
 from tco.catalog import Catalogue
-from tco.chain.texts import OWN
 from tco.fabric.library import Library, library_of
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.provenance import Input
@@ -16,6 +15,7 @@ from tco.performance.chip.families import chips_of, family_of
 
 MATURE = "mature"  # software that has had its time
 FAMILY = "family"  # the engine of the chip's family
+OWN = "own"  # the practice of the chip's own family
 MONTHS = 12  # of a year
 DAYS = 30  # of a month
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tco.catalog import Catalogue
+from tco.chain.practice import FAMILY, MATURE, OWN, attention_core_of
 from tco.economics.rent import COMMITMENTS, COMMITTED
 from tco.foundation.errors import DataError, unknown
 from tco.hardware.silicon import USUAL_YIELD, YIELDS
@@ -57,7 +58,6 @@ FOLLOWS = {  # texts that follow another where they are not given
     "workload.expert_format": "workload.precision",
     "workload.cache_format": "workload.precision",
 }
-OWN = "own"
 CORE = "workload.attention_core_format"
 IMPLIED = ("workload.attention_format", "workload.expert_format", CORE)  # texts that the model's checkpoint or the chip's engine may say
 USUAL = {  # texts that are taken so where nothing says otherwise
@@ -72,8 +72,8 @@ USUAL = {  # texts that are taken so where nothing says otherwise
         ),
         "native",  # as the software has it by its date
     ),
-    "workload.engine": "family",  # the engine of the chip's family
-    "workload.software": "mature",
+    "workload.engine": FAMILY,
+    "workload.software": MATURE,
     "workload.practice": OWN,  # of the chip's own family
 }
 
@@ -107,7 +107,6 @@ class Texts:
     def implied(self) -> dict[str, str]:
         """Return the formats that the model is published in whatever precision is asked, and that in which engines run attention on the chip."""
         from tco.chain.formats import published  # workloads that train serve in none
-        from tco.chain.practice import attention_core_of
 
         model, chip = self.text("workload.model"), self.system.chip
         found: dict[str, str] = self.catalogue.once(

@@ -31,7 +31,7 @@ FORMATS_OF = {"serving": ("attention_format", "precision", "expert_format", "att
 
 
 def serving_of(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
-    """Serve the scenario's workload on engines that lie in a scale-up world or span several."""
+    """Serve the scenario's workload on engines that lie in a scale-up domain or span several."""
     from tco.performance.serving.result import serve  # who asks what chips cost starts without the engine
 
     return serve(*server_of(inputs, values), values, plan)

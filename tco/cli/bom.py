@@ -15,7 +15,7 @@ def bom(
     given: Given,
     system: Annotated[str, typer.Argument(help="A system's id; `tco systems list` shows them.")],
 ) -> None:
-    """Show the bill of materials of one scale-up world."""
+    """Show the bill of materials of one scale-up domain."""
     from tco.chain.bills import bill_of_system
     from tco.cli.emit import Answer
     from tco.cli.load import catalogue_for

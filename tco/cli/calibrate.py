@@ -17,14 +17,14 @@ def calibrate(
     files: Annotated[list[Path], typer.Argument(metavar="FILE.csv...", help="Measured kernels, collectives, training or serving.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where the fitted rows go, such as data/calibration/serving.csv.")],
     accuracy: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Also write the errors of the fit and of what was left out, as data/accuracy holds them.")
+        Path | None, typer.Option(metavar="FOLDER", help="Also write the errors of the fit and of leave-one-out refits, as data/accuracy holds them.")
     ] = None,
     fit_name: Annotated[
         str | None, typer.Option("--fit", metavar="NAME", help="Take what may move from fits/NAME.csv; left out: from that of each kind.")
     ] = None,
     date: Annotated[str, typer.Option(help="Date the rows carry: year and month.")] = "2026-11",
 ) -> None:
-    """Fit the shared parameters of practice to measurements, and judge them on what was left out."""
+    """Fit the shared parameters of practice to measurements, and judge them by leave-one-out."""
     from tco.chain.inputs import plain_inputs
     from tco.cli.load import catalogue_for
     from tco.foundation.files import write_atomically

@@ -27,7 +27,7 @@ def claims(
     given: Given,
     verdict: Annotated[Verdict | None, typer.Option(help="Only claims of this verdict.")] = None,
 ) -> None:
-    """Hold what published sources claim against parts and formulas; exit 1 if a verdict is not the one the ledger expects."""
+    """Check what published sources claim against parts and formulas; exit 1 if a verdict is not the one the ledger expects."""
     from tco.cli.emit import Answer
     from tco.cli.load import catalogue_for
     from tco.outputs.claims import HEADER, claim_cells, claims_document, claims_table

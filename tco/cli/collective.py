@@ -19,7 +19,7 @@ def collective(
     ] = "all-reduce",
     size: Annotated[str, typer.Option(help="The whole buffer, as nccl-tests counts it: 64KiB, 1MiB, 1GB.")] = "1MiB",
     largest: Annotated[str | None, typer.Option("--to", help="Also every doubling up to this size, each by its best algorithm.")] = None,
-    ranks: Annotated[int | None, typer.Option(min=2, help="Chips that take part; left out: one scale-up world.")] = None,
+    ranks: Annotated[int | None, typer.Option(min=2, help="Chips that take part; left out: one scale-up domain.")] = None,
     per_domain: Annotated[
         int | None, typer.Option(min=1, help="Chips of each scale-up domain that take part; left out: as many as it holds.")
     ] = None,

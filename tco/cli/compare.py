@@ -13,7 +13,7 @@ from tco.cli.options import Given, command, pairs
 if TYPE_CHECKING:
     from tco.chain.result import Result
     from tco.studies.asking import Asked
-    from tco.studies.sureness import Sureness
+    from tco.studies.verdict import Sureness
 
 
 def halls_of(results: Sequence[Result]) -> list[dict[str, float | None] | None]:
@@ -40,7 +40,7 @@ def ranges_of(asked: Sequence[Asked], baseline: str, wanted: bool, hold: bool) -
 def compare(
     given: Given,
     scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; left out: the four headline racks.")] = None,
-    baseline: Annotated[str | None, typer.Option(metavar="NAME", help="The scenario the others are held against.")] = None,
+    baseline: Annotated[str | None, typer.Option(metavar="NAME", help="The scenario the others are compared with.")] = None,
     hall: Annotated[str | None, typer.Option(metavar="POWER", help="Fill a site with each system, such as '20 MW' from the grid.")] = None,
     practice: Annotated[
         str | None, typer.Option(metavar="FAMILY", help="Put all chips under the practice of one family, such as nvidia; left out: each its own.")

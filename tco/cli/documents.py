@@ -105,10 +105,10 @@ def add_kind(kind: Kind) -> None:
         return found
 
     def check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
-        from tco.catalog import schema
+        from tco.catalog import checks
         from tco.foundation.errors import TcoError
 
-        findings = schema.check_documents(catalogue, kind.folder, kind.group)
+        findings = checks.check_documents(catalogue, kind.folder, kind.group)
         for name in [] if findings else catalogue.ids(kind.folder):
             try:
                 kind.judge(catalogue, name)

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from tco.foundation.streams import put, tell
 from tco.outputs.document import to_json
-from tco.outputs.table import Table, to_csv, to_markdown, to_text
+from tco.outputs.table import Table, to_csv, to_markdown
+from tco.outputs.terminal import to_text
 
 
 class Answer(NamedTuple):

@@ -40,7 +40,7 @@ def export(
         typer.Option("--output", "-o", metavar="FILE", help="Where to: FILE.xlsx, .csv, .json or .parquet, or FOLDER/ for a data package."),
     ],
     scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; left out: the four headline racks.")] = None,
-    baseline: Annotated[str | None, typer.Option(metavar="NAME", help="The scenario the others are held against.")] = None,
+    baseline: Annotated[str | None, typer.Option(metavar="NAME", help="The scenario the others are compared with.")] = None,
 ) -> None:
     """Write scenarios side by side to a workbook whose formulas recalculate, or as tables for other programs."""
     from tco.cli.load import HEADLINE, evaluate_all

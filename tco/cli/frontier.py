@@ -29,9 +29,9 @@ def frontier(
     from tco.cli.load import catalogue_for
     from tco.outputs.document import document
     from tco.outputs.frontiers import frontier_document, frontier_header, frontier_rows, frontier_tables, unsure_words
-    from tco.studies import asking
+    from tco.studies import frontier as study
 
-    found = asking.frontier(scenarios, prefill or (), given.settings, given.data, ranges, given.texts["hold"])
+    found = study.frontier(scenarios, prefill or (), given.settings, given.data, ranges, given.texts["hold"])
     catalogue = catalogue_for(scenarios[-1], given.data)
     notes = [f"{one.decode.result.scenario}: {note}" for one in found for note in (*filter(None, [unsure_words(one)]), *one.decode.result.notes)]
     if not pareto:

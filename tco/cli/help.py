@@ -7,9 +7,9 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup
 
 HEADINGS = {  # heading -> the commands under it
-    "Ask": ("compare", "price", "perf", "frontier", "bom", "fabric", "network", "collective", "kernel", "fleet"),
+    "Analyse": ("compare", "price", "perf", "frontier", "bom", "fabric", "network", "collective", "kernel", "fleet"),
     "Explain": ("explain", "diff", "uncertainty", "sensitivity", "solve", "sweep", "metrics", "inputs", "help"),
-    "Hand on": ("report", "plot", "export"),
+    "Export": ("report", "plot", "export"),
     "Check": ("baseline", "claims", "validate", "calibrate", "measure"),
     "Data": ("init", "scenarios", "systems", "parts", "models", "sites", "terms", "workloads", "clusters", "perspectives", "rebates", "sources"),
 }

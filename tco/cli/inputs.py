@@ -16,7 +16,7 @@ def inputs(
     scenario: Annotated[str, typer.Argument(help="A scenario's name or file, or a system's id.")],
     words: Annotated[list[str] | None, typer.Argument(metavar="[WORD]...", help="Show inputs alone whose path has all of these words.")] = None,
 ) -> None:
-    """List what a scenario rests on, by the paths that --set takes: value, range, kind and source."""
+    """List what a scenario depends on, by the paths that --set takes: value, range, kind and source."""
     from tco.cli.emit import Answer
     from tco.cli.load import evaluate_all
     from tco.foundation.errors import DataError

@@ -42,7 +42,7 @@ def kernel(
     cores: Annotated[float | None, side("Cores of the chip that a product has to itself; left out: all.")] = None,
     library: Annotated[str | None, typer.Option(help="Time it as this library's layer runs it, with its casts; left out: the bare kernel.")] = None,
 ) -> None:
-    """Time a product, attention or a pass over memory on one chip, and show the bound that binds."""
+    """Time a GEMM, attention or an elementwise kernel on one chip, and show the bound that binds."""
     from tco.chain.inputs import plain_inputs
     from tco.cli.emit import Answer
     from tco.cli.load import catalogue_for

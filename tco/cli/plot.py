@@ -34,7 +34,7 @@ def known_ending(output: Path) -> Path:
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", callback=known_ending, help="Where to: FILE.svg or FILE.png.")]
 Width = Annotated[int, typer.Option(metavar="PIXELS", min=320, max=2000, help="How wide it is laid out: 360 for a phone or a column of print.")]
 Scenario = Annotated[str, typer.Argument(help="A scenario's name or file.")]
-Baseline = Annotated[str | None, typer.Option("--baseline", metavar="SCENARIO", help="What a ratio is held against.")]
+Baseline = Annotated[str | None, typer.Option("--baseline", metavar="SCENARIO", help="What a ratio is relative to.")]
 
 
 class Against(StrEnum):
@@ -126,9 +126,10 @@ def frontier(
     """Draw what interactivity costs on each system."""
     from tco.outputs.figures.frontier import AGAINST, frontier_figure
     from tco.studies import asking
+    from tco.studies import frontier as study
     from tco.studies.sureness import sureness_of
 
-    found = asking.frontier(scenarios, prefill or (), given.settings, given.data)
+    found = study.frontier(scenarios, prefill or (), given.settings, given.data)
     metric = dict(zip(Against, AGAINST, strict=True))[against]
     ranges = []
     if not prefill:  # what is drawn are scenarios, and no pairs of them
@@ -186,7 +187,7 @@ def drawn_map(
     steps: Annotated[int, typer.Option(metavar="N", min=2, max=65, help="How many values each input has.")] = 13,
     width: Width = WIDE,
 ) -> None:
-    """Draw who wins where: two inputs moved together, the plan chosen anew in every cell."""
+    """Draw who wins where: two inputs moved together, the plan re-optimised in every cell."""
     from tco.cli.load import HEADLINE
     from tco.outputs.figures.maps import map_figure
     from tco.studies.fields import field_of

@@ -19,7 +19,7 @@ def report(
     given: Given,
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Where to: FILE.html.")],
     scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; none: the four headline racks.")] = None,
-    baseline: Annotated[str | None, typer.Option(metavar="NAME", help="The scenario the others are held against.")] = None,
+    baseline: Annotated[str | None, typer.Option(metavar="NAME", help="The scenario the others are compared with.")] = None,
 ) -> None:
     """Write one page that stands alone: the verdict, figures, sources, and a what-if that recalculates as inputs move."""
     from tco.cli.export import refuse_namesakes

@@ -18,7 +18,7 @@ def sensitivity(
         "usd_per_million_output_tokens"
     ),
     baseline: Annotated[
-        str | None, typer.Option("--baseline", metavar="SCENARIO", help="What a ratio is held against, gb200-nvl72 unless named.")
+        str | None, typer.Option("--baseline", metavar="SCENARIO", help="What a ratio is relative to, gb200-nvl72 unless named.")
     ] = None,
     sobol: Annotated[
         bool, typer.Option("--sobol", help="Add Sobol indices: shares of the variance with all inputs drawn together, the plan held (--hold).")

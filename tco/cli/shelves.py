@@ -22,7 +22,7 @@ Checker = Callable[["Catalogue"], tuple[Any, ...]]  # findings, what the documen
 
 def add_shelf(name: str, one: str, items: Lister, check: Checker | None = None) -> typer.Typer:
     """Register a group with `list` and `check`; `show` differs by kind and is added by the caller, as is a `check` that takes options."""
-    group = typer.Typer(cls=Listing, no_args_is_help=True, help=f"What the catalogue knows of {name}.")
+    group = typer.Typer(cls=Listing, no_args_is_help=True, help=f"List, show and check {name}.")
     app.add_typer(group, name=name)
 
     def list_items(given: Given) -> None:
@@ -111,9 +111,9 @@ def listed_parts(catalogue: Catalogue) -> list[dict[str, Any]]:
 
 def parts_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
     """Check parts, share prices and every document of values."""
-    from tco.catalog import schema
+    from tco.catalog import checks
 
-    findings = schema.check_parts(catalogue)
+    findings = checks.check_parts(catalogue)
     kinds = (
         ("site", "sites"),
         ("terms", "terms"),
@@ -124,7 +124,7 @@ def parts_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
         ("terms", "perspectives"),
     )
     for group, folder_name in kinds:
-        findings += schema.check_documents(catalogue, folder_name, group)
+        findings += checks.check_documents(catalogue, folder_name, group)
     return findings, {}
 
 
@@ -155,12 +155,12 @@ def system_items(catalogue: Catalogue) -> list[dict[str, Any]]:
 
 def systems_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
     """Check every system and variant, its prices included."""
-    from tco.catalog import schema
+    from tco.catalog import checks
     from tco.chain.bills import bill_of_system
     from tco.foundation.errors import TcoError
     from tco.hardware.wires import unstated
 
-    findings = schema.check_systems(catalogue)
+    findings = checks.check_systems(catalogue)
     for name in [] if findings else catalogue.ids("systems"):
         for key, options in system_variants(catalogue, name):
             try:
@@ -255,8 +255,8 @@ def scenario_items(catalogue: Catalogue) -> list[dict[str, Any]]:
 
 
 def scenarios_check(catalogue: Catalogue, kind: str | None) -> tuple[Any, ...]:
-    """Hold the figures of publications, all or those of one kind, against what comes out; with all of them evaluate every scenario too."""
-    from tco.catalog import schema
+    """Compare the figures of publications, all or those of one kind, with what comes out; with all of them evaluate every scenario too."""
+    from tco.catalog import checks
     from tco.chain.scenario import evaluate
     from tco.foundation.errors import TcoError
     from tco.outputs.published import published_document, published_tables
@@ -265,13 +265,13 @@ def scenarios_check(catalogue: Catalogue, kind: str | None) -> tuple[Any, ...]:
     findings, publications = [], []
     for name, path in catalogue.scenarios.items() if kind is None else ():
         try:
-            findings += schema.check_scenario(path, catalogue.toml(path), catalogue.sources)
+            findings += checks.check_scenario(path, catalogue.toml(path), catalogue.sources)
             evaluate(name, catalogue=catalogue)
         except TcoError as error:
             findings.append(f"{name}: {error}")
     for name, path in catalogue.published.items():
         try:
-            wrong = schema.check_scenario(path, catalogue.toml(path), catalogue.sources)
+            wrong = checks.check_scenario(path, catalogue.toml(path), catalogue.sources)
             if not wrong:
                 publications.append(publication(catalogue, name, kind))
                 wrong += publications[-1].findings()
@@ -303,7 +303,7 @@ def check_scenarios(
 
 @command(scenarios, name="show")
 def show_scenario(given: Given, scenario: Id) -> None:
-    """Show every input a scenario rests on, with its range and source."""
+    """Show every input a scenario depends on, with its range and source."""
     from tco.chain.scenario import evaluate
     from tco.cli.load import catalogue_for
     from tco.outputs.given import given_rows, given_table
@@ -326,9 +326,9 @@ def source_items(catalogue: Catalogue) -> list[dict[str, Any]]:
 
 def sources_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
     """Check the list of sources, and that every source a formula names is in it."""
-    from tco.catalog import schema
+    from tco.catalog import checks
 
-    return schema.check_sources(catalogue), {}
+    return checks.check_sources(catalogue), {}
 
 
 sources = add_shelf("sources", "source", source_items, sources_check)
@@ -336,7 +336,7 @@ sources = add_shelf("sources", "source", source_items, sources_check)
 
 @command(sources, name="show")
 def show_source(given: Given, source: Id) -> None:
-    """Show a source and every value that rests on it."""
+    """Show a source and every value based on it."""
     from tco.foundation.errors import unknown
 
     catalogue = load(given)
@@ -359,10 +359,10 @@ def rebate_items(catalogue: Catalogue) -> list[dict[str, Any]]:
 
 def rebates_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
     """Check every agreement, and that the parts it covers exist."""
-    from tco.catalog import schema
+    from tco.catalog import checks
     from tco.economics.rebates import load_agreement
 
-    findings = schema.check_documents(catalogue, "rebates", "rebates")
+    findings = checks.check_documents(catalogue, "rebates", "rebates")
     for name in catalogue.ids("rebates"):
         lost = [part for part in load_agreement(catalogue, name).parts if part not in catalogue.parts]
         findings += [f"rebates/{name}.toml: covers the unknown part {part!r}" for part in lost]

@@ -38,7 +38,7 @@ def solve(
         ),
     ] = None,
     baseline: Annotated[
-        str | None, typer.Option("--baseline", metavar="SCENARIO", help="What a ratio is held against, gb200-nvl72 unless named.")
+        str | None, typer.Option("--baseline", metavar="SCENARIO", help="What a ratio is relative to, gb200-nvl72 unless named.")
     ] = None,
 ) -> None:
     """Find the value of an input at which a metric reaches a target: the break-even. Of two inputs, map who wins where."""

@@ -22,7 +22,7 @@ def sweep(
     cluster: Annotated[str | None, typer.Option(metavar="ADDRESS", help="The workers of a Dask scheduler, tcp://HOST:8786.")] = None,
     max_cases: Annotated[int, typer.Option(metavar="N", help="Refuse a study of more cases.")] = 100_000_000,
 ) -> None:
-    """Run a study over many cases, grids, ranges and draws, and write them as Parquet; what is killed goes on where it stopped.
+    """Run a study over many cases, grids, ranges and draws, and write them as Parquet; resumes after interruption.
 
     The figures that its answer states are held against the cases: exit 1 names those that are no longer today's. With --set, or data of your
     own, the question is another, and none is held.

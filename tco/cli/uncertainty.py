@@ -15,7 +15,7 @@ from tco.cli.options import Given, command
 def uncertainty(
     given: Given,
     scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help="Name or file of a scenario, or a system on the headline's terms.")],
-    baseline: Annotated[str | None, typer.Option(metavar="NAME", help="The scenario it is held against, on common draws.")] = None,
+    baseline: Annotated[str | None, typer.Option(metavar="NAME", help="The scenario it is compared with, on common draws.")] = None,
     samples: Annotated[int, typer.Option(metavar="N", help="How many draws.")] = 10_000,
     seed: Annotated[int, typer.Option(metavar="S", help="Other seeds give other draws, the same seed the same.")] = 0,
     workers: Annotated[

@@ -25,14 +25,14 @@ def validate(
     alias: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="What names in the rows mean: name,part or name,model.")] = None,
     rows: Annotated[bool, typer.Option("--rows", help="Also give every row: in JSON as rows, in CSV instead of the scores.")] = False,
     envelopes: Annotated[
-        bool, typer.Option("--envelopes", help="Hold the best plan against the published runs of each chip, model, formats and lengths instead.")
+        bool, typer.Option("--envelopes", help="Compare the best plan with the published runs of each chip, model, formats and lengths instead.")
     ] = False,
     back_test: Annotated[
-        bool, typer.Option("--back-test", help="Hold the rows against the P10 to P90 each chip would have been given had nobody measured it.")
+        bool, typer.Option("--back-test", help="Compare the rows with the P10 to P90 each chip would have been given had nobody measured it.")
     ] = False,
     report: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Also write KIND.csv, KIND.md and a scatter KIND.png there.")] = None,
 ) -> None:
-    """Hold predictions against measurements, each row predicted from its own stated configuration."""
+    """Compare predictions with measurements, each row predicted from its own stated configuration."""
     from tco.chain.inputs import plain_inputs
     from tco.cli.emit import Answer
     from tco.cli.load import catalogue_for

@@ -1,4 +1,4 @@
-"""The cost of one scale-up world as a list of lines, down to dollars per chip-hour."""
+"""The cost of one scale-up domain as a list of lines, down to dollars per chip-hour."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class Cost(NamedTuple):
     utilisation: Any
 
     def used(self, per_chip_hour: Any) -> Any:
-        """Return the cost of a used chip-hour for a cost per calendar hour; none of many values where nothing makes progress."""
+        """Return the cost of a utilised chip-hour for a cost per calendar hour; none of many values where nothing makes progress."""
         goodput = np.where(self.goodput > 0, self.goodput, np.nan) if isinstance(self.goodput, np.ndarray) else self.goodput
         return used_chip_hour(per_chip_hour, goodput, self.utilisation)
 

@@ -64,7 +64,7 @@ class BillLine:
 
 
 class Bill(NamedTuple):
-    """All lines of one scale-up world, with their sums."""
+    """All lines of one scale-up domain, with their sums."""
 
     lines: list[BillLine]
     price: Any

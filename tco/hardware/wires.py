@@ -40,11 +40,11 @@ def refuse_bad_wires(system: System, catalogue: Catalogue, values: Values) -> No
 
 
 def refuse_unjoined(system: System, catalogue: Catalogue, values: Values) -> None:
-    """Raise `DataError` for a scale-up world of several chips without bandwidth between them."""
+    """Raise `DataError` for a scale-up domain of several chips without bandwidth between them."""
     rate = f"parts.{system.chip}.scale_up_bandwidth"
     stated = values.has(rate) or catalogue.has_part_value(system.chip, "scale_up_bandwidth")
     if system.chips > 1 and stated and somewhere(values[rate] <= 0):
-        raise DataError(f"{rate} is 0, and nothing else joins the {system.chips:g} chips of {system.id} to a scale-up world")
+        raise DataError(f"{rate} is 0, and nothing else joins the {system.chips:g} chips of {system.id} to a scale-up domain")
 
 
 def unstated(system: System, catalogue: Catalogue) -> Iterator[str]:

@@ -45,7 +45,7 @@ def bill_table(system: System, bill: Bill, rebates: Sequence[Rebate], date: str)
     below = [
         f"{significant(float(bill.price) / chips, 5)} USD and {significant(float(bill.power) / chips)} W a chip "
         f"({chips:g} chips, {system.racks:g} racks). "
-        "~ rests on an estimate or an assumption."
+        "~ based on an estimate or an assumption."
     ]
     for rebate in rebates:
         part = float(rebate.value) / float(rebate.spend) if float(rebate.spend) else 0.0

@@ -24,7 +24,7 @@ ANSWER, COST, SPEED, REST = GROUPS
 SITE = "the site filled"
 DIGITS = 3  # of an estimate; more than the chain is right to says nothing
 LEGEND = (
-    "~ before a number, or before a row for all of its numbers: it rests on an estimate, an assumption or a prior; "
+    "~ before a number, or before a row for all of its numbers: it is based on an estimate, an assumption or a prior; "
     "prior: no measurement of this kind is public of this chip or of those it shares its practice with."
 )
 # What a filled site comes to: key -> (label, unit shown, size of that unit in the key's own)
@@ -57,7 +57,7 @@ def comparison_table(
     groups[REST] += [
         (of, *(kinds_in_words(one, name) for one in results)) for name, of in (("hardware", "hardware price"), ("terms", "terms and site"))
     ]
-    groups[REST] += [*own_row(results), *map(tuple, formats_rows(results)), ("performance anchored on", *(one.standing.short for one in results))]
+    groups[REST] += [*own_row(results), *map(tuple, formats_rows(results)), ("performance validated on", *(one.standing.short for one in results))]
     ordered = {ANSWER: groups[ANSWER], COST: groups[COST], SPEED: groups[SPEED], SITE: hall_rows(halls), REST: groups[REST]}
     rows = [row for title, some in ordered.items() if some for row in ((title.upper(), *("" for _ in results)), *some)]
     below = [f"{LEGEND} Shares: sourced/estimated/assumed. Baseline: {baseline}."]

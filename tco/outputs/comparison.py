@@ -22,12 +22,12 @@ GROUPS: dict[str, dict[str, tuple[str, str, float]]] = {
         "usd_per_million_output_tokens": ("cost of a million output tokens", "USD", 1),
         "usd_per_million_tokens": ("cost of a million tokens, all", "USD", 1),
         "train_usd_per_trillion_tokens": ("cost of a trillion training tokens", "million USD", 1e6),
-        "tco_usd_per_used_chip_hour": ("cost of a used chip-hour", "USD", 1),
+        "tco_usd_per_used_chip_hour": ("cost of a utilised chip-hour", "USD", 1),
         "tco_usd_per_chip_hour": ("cost of a chip-hour", "USD", 1),
         "tco_gross_usd_per_chip_hour": ("cost of a chip-hour, gross", "USD", 1),
         "usd_per_peak_fp8_pflop_hour": ("cost of an FP8 PFLOP/s-hour", "USD", 1),
         "capex_usd_per_chip": ("IT price a chip", "USD", 1),
-        "network_usd_per_chip": ("of it network", "USD", 1),
+        "network_usd_per_chip": ("of which network", "USD", 1),
         "rebate_usd_per_chip": ("rebates a chip", "USD", 1),
     },
     "speed": {
@@ -36,18 +36,18 @@ GROUPS: dict[str, dict[str, tuple[str, str, float]]] = {
         "tokens_per_s_per_facility_mw": ("tokens/s a site MW", "", 1),
         "step_s": ("training step", "s", 1),
         "mfu": ("model FLOPs utilisation", "%", 0.01),
-        "exposed_communication": ("of a step links waited for", "%", 0.01),
-        "pipeline_bubble": ("of a step stages idle", "%", 0.01),
+        "exposed_communication": ("exposed communication, of a step", "%", 0.01),
+        "pipeline_bubble": ("pipeline bubble, of a step", "%", 0.01),
     },
-    "what they rest on": {
-        "chips": ("chips in one world", "", 1),
+    "hardware and assumptions": {
+        "chips": ("chips in the scale-up domain", "", 1),
         "it_power_w_per_chip": ("IT power a chip", "W", 1),
         "grid_co2e_g_per_chip_hour": ("grid CO2e a chip-hour", "g", 1),
         "embodied_co2e_g_per_chip_hour": ("embodied CO2e a chip-hour", "g", 1),
         "peak_fp8_flop_per_s": ("dense FP8 peak", "PFLOP/s", 1e15),
         "hbm_bytes": ("HBM", "GB", 1e9),
         "hbm_byte_per_s": ("HBM bandwidth", "TB/s", 1e12),
-        "scale_up_byte_per_s": ("scale-up each way", "GB/s", 1e9),
+        "scale_up_byte_per_s": ("scale-up bandwidth, per direction", "GB/s", 1e9),
     },
 }
 SHOWN = [(metric, *how) for group in GROUPS.values() for metric, how in group.items()]

@@ -31,10 +31,10 @@ def cost_table(result: Result) -> Table:
     mark = "~" if hourly.startswith("~") else ""
     gross, used = result.metrics["tco_gross_usd_per_chip_hour"], result.metrics["tco_usd_per_used_chip_hour"]
     below = [
-        f"Before rebates {mark}{significant(gross)}; a used chip-hour costs {mark}{significant(used)}. "
-        f"USD of one world of {result.metrics['chips']:g} chips.",
+        f"Before rebates {mark}{significant(gross)}; a utilised chip-hour costs {mark}{significant(used)}. "
+        f"USD of one scale-up domain of {result.metrics['chips']:g} chips.",
         f"Sourced/estimated/assumed: hardware price {kinds_in_words(result, 'hardware')}, terms and site {kinds_in_words(result, 'terms')}. "
-        "~ rests on an estimate or an assumption.",
+        "~ based on an estimate or an assumption.",
         f"How direct the sources of the hardware price are: {directness_in_words(result)}.",
     ]
     return Table(("", "USD", "USD/chip-hour", "%", "kind", "source"), rows, result.title, [premise(result)], below, "lrrrll")

@@ -170,7 +170,7 @@ def frontier_table(frontier: Frontier) -> Table:
     ]
     if not frontier.bands:
         return Table(COLUMNS, rows, title_of(frontier), above, below, "rrrrrll")
-    below.append(" ".join(DRAWN).format(plan="of the point held" if frontier.hold else "chosen anew in each"))
+    below.append(" ".join(DRAWN).format(plan="of the point held" if frontier.hold else "re-optimised in each"))
     return Table(WITH_BANDS, rows, title_of(frontier), above, below, "rrrrrll")
 
 

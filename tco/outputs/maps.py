@@ -70,5 +70,5 @@ def map_table(found: Map) -> Table:
     below = [] if (found.best != NOBODY).all() else [f"{NONE} no scenario meets the target of its workload."]
     if len(winners := {name for name, share in found.leaders.items() if share}) == 1 and not below:
         below.append(f"{next(iter(winners))} is best everywhere: no border lies within these values.")
-    below.append("Plans, batches and structure are chosen anew at every point; --format csv has every value.")
+    below.append("Plans, batches and structure are re-optimised at every point; --format csv has every value.")
     return Table(("", *(significant(float(x), DIGITS) for x in found.x.values)), rows, title, [legend], below)

@@ -25,7 +25,7 @@ def network_table(title: str, network: Network, facts: Sequence[str], chips: flo
         mark = "" if line.kind in SOURCED else "~"
         rows.append((line.name, line.part, significant(line.quantity, 7), mark + significant(line.price), significant(line.power), line.kind))
     rows.append(("WHOLE NETWORK", "", "", significant(network.price, 5), significant(network.power, 5), ""))
-    below = [f"{significant(float(network.price) / chips)} USD and {significant(float(network.power) / chips)} W a chip. ~ rests on an estimate."]
+    below = [f"{significant(float(network.price) / chips)} USD and {significant(float(network.power) / chips)} W a chip. ~ based on an estimate."]
     return Table(("line", "part", "quantity", "USD", "W", "kind"), rows, title, list(facts), below, "llrrrl")
 
 

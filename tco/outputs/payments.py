@@ -64,11 +64,12 @@ def payment_table(result: Result, money: Money) -> Table:
 def lines_below(result: Result, money: Money) -> Iterator[str]:
     """Yield what follows from the payments, a line each."""
     yield (
-        f"USD of one world of {result.metrics['chips']:g} chips, not discounted. What comes in is negative: rebates, resale, income, loans; "
+        f"USD of one scale-up domain of {result.metrics['chips']:g} chips, not discounted. "
+        "What comes in is negative: rebates, resale, income, loans; "
         "what outlives the operation comes in at its end for what keeps its yearly charge."
     )
     tokens = "" if money.break_even_tokens is None else f", or {significant(money.break_even_tokens)} a million output tokens"
-    yield f"Paid back with interest at {significant(money.break_even_hour)} USD a used chip-hour{tokens}."
+    yield f"Paid back with interest at {significant(money.break_even_hour)} USD a utilised chip-hour{tokens}."
     if money.npv is not None:
         back = "never paid back" if money.payback is None else f"paid back by month {money.payback}"
         rate, equity = ("none" if one is None else f"{one * 100:.1f} %" for one in (money.irr, money.equity_irr))

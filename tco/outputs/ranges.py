@@ -9,7 +9,7 @@ from tco.chain.metrics import METRICS, MORE_IS_BETTER, RATIOS
 from tco.outputs.table import significant
 
 if TYPE_CHECKING:
-    from tco.studies.sureness import Driver, Sureness
+    from tco.studies.verdict import Driver, Sureness
 
 RATIO, TRAINING_COST = "perf_per_tco_vs_baseline", "train_usd_per_trillion_tokens"
 MILLION = 1e6
@@ -24,11 +24,11 @@ def range_rows(found: Sequence[Sureness]) -> list[tuple[str, ...]]:
         if any(cell != "-" for cell in cells):
             rows.append((label, *cells))
     if any(one.error is not None for one in found):
-        rows.append(("chance to be better", *(chance(one) for one in found)))
+        rows.append(("P(better than baseline)", *(chance(one) for one in found)))
     if any(one.ties for one in found):
         rows.append(("ties: both miss the target", *(percent(one.ties) for one in found)))
     if any(one.meets is not None for one in found):
-        rows.append(("draws on target", *(percent(one.meets) for one in found)))
+        rows.append(("meets the target, share of draws", *(percent(one.meets) for one in found)))
     return rows
 
 
@@ -64,7 +64,7 @@ def percent(share: float | None) -> str:
 def range_lines(names: Sequence[str], found: Sequence[Sureness]) -> list[str]:
     """Return what drives each answer and what would flip it, and how the ranges were found."""
     driven = [(name, of.drivers) for name, of in zip(names, found, strict=bool(found)) if of.drivers]
-    lines = [f"{name} is moved most by {'; '.join(map(driver_words, drivers))}." for name, drivers in driven]
+    lines = [f"Top drivers of {name}: {'; '.join(map(driver_words, drivers))}." for name, drivers in driven]
     return [*lines, *drawn_words(found)]
 
 
@@ -73,14 +73,14 @@ def drawn_words(found: Sequence[Sureness]) -> list[str]:
     drawn = [of for of in found if of.draws]
     if not drawn:
         return []
-    plan = "the plan of the point held" if drawn[0].hold else "the plan chosen anew in each"
+    plan = "the plan of the point held" if drawn[0].hold else "the plan re-optimised in each"
     lost = "a missed target counts as zero, as a win where only the baseline misses; where both do it is a tie and not counted"
     return [f"Ranges: {drawn[0].draws} draws of every input within its low and high, {plan}; {lost}. ±: of sampling."]
 
 
 def driver_words(one: Driver) -> str:
     """Return an input with its swing and where it flips the order, in the unit the catalogue writes it in."""
-    flips = "does not flip" if one.flips_at is None else f"flips {turn_words(one.flips_at, one.value, one.unit, one.shown)}"
+    flips = "no flip in range" if one.flips_at is None else f"flips {turn_words(one.flips_at, one.value, one.unit, one.shown)}"
     swing = "decides who meets the target" if one.swing is None else f"{one.swing:+.2f}"
     return f"{one.path} ({swing}, {flips})"
 

@@ -24,9 +24,9 @@ UNITS = {  # of the columns that are numbers and no metrics
 }
 INPUT = ("scenario", "path", "value", "unit", "low", "high", "as_of", "kind", "source", "own")
 TITLES = {
-    "scenarios": "A row for each scenario: what it rests on, and every metric",
-    "inputs": "Every input a scenario rests on, in the unit the formulas take",
-    "bill": "Bills of materials of one scale-up world, by leaves",
+    "scenarios": "A row for each scenario: what it depends on, and every metric",
+    "inputs": "Every input a scenario depends on, in the unit the formulas take",
+    "bill": "Bills of materials of one scale-up domain, by leaves",
     "cost": "Cost lines, which sum to the cost of a chip-hour",
     "sources": "The sources that inputs, bills and costs name",
 }

@@ -107,7 +107,7 @@ def pair_end(found: Sensitivity, path: str, at: float) -> tuple[str, float, str]
 
 def plan_words(found: Sensitivity) -> str:
     """Say how plans were found."""
-    return "held" if found.hold else "chosen anew"
+    return "held" if found.hold else "re-optimised"
 
 
 def sensitivity_notes(found: Sensitivity) -> list[str]:
@@ -154,7 +154,7 @@ def remarks(found: Sensitivity, moving: int) -> list[str]:
         lines += [f"Squares of the swings by {group}: {', '.join(shares)}."] if shares else []
     if found.worth:
         named = [f"{one.given.path} ({narrowing(found, one)})" for one in found.worth]
-        lines.append(f"Worth finding out, being estimates or assumptions (~): {', '.join(named)}.")
+        lines.append(f"Highest value of information, of estimates and assumptions (~): {', '.join(named)}.")
     lines += flip_lines(found)
     if not all(one.meets_low and one.meets_high for one in found.swings if one.swing != 0):
         lines.append(f"{MISSED} the workload's targets are not met there.")

@@ -73,7 +73,7 @@ def system_table(catalogue: Catalogue, system: System, notes: Sequence[str] = ()
         f"variants in force: {' '.join(f'{k}={v}' for k, v in system.variant.items()) or 'none'}",
         f"source: {catalogue.source_title(system.source)}",
     ]
-    return Table(("part", "in the whole world"), rows, system.name, above, [note for note in (system.note, *notes) if note])
+    return Table(("part", "in the scale-up domain"), rows, system.name, above, [note for note in (system.note, *notes) if note])
 
 
 def figures_table(system: System, figures: Figures) -> Table:

@@ -76,7 +76,7 @@ def solution_table(found: Solution) -> Table:
     unit = METRICS[found.metric].unit
     title = f"{found.scenario}: {found.path} at which {found.metric} {target_words(found)}"
     ends = [f"{shown(found, value, 3)} {unit_words(found)}".rstrip() for value, _ in (found.points[0], found.points[-1])]
-    above = [f"looked for from {ends[0]} to {ends[1]}, the plan {found.plan}"]
+    above = [f"search range {ends[0]} to {ends[1]}, plan {found.plan}"]
     rows = [["today", shown(found, found.today.value), "", significant(found.centre, 6)]]
     step = "the month it is reached" if found.today.stepwise else "a step over the target"
     for one in found.breaks:

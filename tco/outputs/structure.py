@@ -30,7 +30,7 @@ def structure_text(structure: Structure | None) -> list[str]:
         parts.append(f"a network of {counted(network['tiers'], 'tier')} ({', '.join(network['parts'])})")
     formats = list(dict.fromkeys(structure.choices.get("formats", {}).values()))
     parts += [*formats, *filter(None, [structure.choices.get("collectives", {}).get("library")])]
-    return [f"Held as inputs move: the plan, {', '.join(parts)}; decided by {counted(len(structure.readings), 'input')}, which the JSON names."]
+    return [f"Fixed: the plan, {', '.join(parts)}; decided by {counted(len(structure.readings), 'input')}, listed with --format json."]
 
 
 def counted(number: int, noun: str) -> str:

@@ -1,4 +1,4 @@
-"""Tables: one neutral form, printed for a terminal, as Markdown, or as CSV with raw numbers."""
+"""Tables: one neutral form, as Markdown, or as CSV with raw numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from tco.foundation.streams import plain
 
 FORMULA_STARTS = ("=", "+", "-", "@")  # a spreadsheet would run a text that begins like this
-GAP = "   "  # between columns
 
 
 class Table(NamedTuple):
@@ -49,29 +48,6 @@ def significant(value: Any, digits: int = 4) -> str:
     if abs(rounded) >= 1000:
         return f"{rounded:,.6f}".rstrip("0").rstrip(".")
     return f"{rounded:.12f}".rstrip("0").rstrip(".")
-
-
-def to_text(table: Table, width: int | None) -> str:
-    """Return the table for a terminal of some width, or unbroken where `width` is None (a pipe)."""
-    if width is not None:
-        from tco.outputs.terminal import drawn  # a library that folds takes long to read in, and a pipe needs none of it
-
-        return drawn(table, width)
-    lines = [plain(line) for line in (*([table.title] if table.title else []), *table.above)]
-    if table.columns:
-        grid = [[plain(cell) for cell in row] for row in (table.columns, *table.rows)]
-        widths = [max(len(row[column]) for row in grid if not is_heading(row)) for column in range(len(table.columns))]
-        lines += [laid_out(row, widths, table) for row in grid]
-        lines.insert(len(lines) - len(table.rows), "─" * (sum(widths) + len(GAP) * (len(widths) - 1)))
-    lines += [plain(line) for line in table.below]
-    return "\n".join(line.rstrip() for line in lines) + "\n"
-
-
-def laid_out(row: Sequence[str], widths: Sequence[int], table: Table) -> str:
-    """Return the cells of a row beside each other."""
-    return GAP.join(
-        cell.ljust(room) if table.side(at) == "left" else cell.rjust(room) for at, (cell, room) in enumerate(zip(row, widths, strict=True))
-    )
 
 
 def unmarked(text: str) -> str:

@@ -1,4 +1,7 @@
-"""Tables for a terminal: folded to its width between words, never cut; columns that find no room beside the others stand below them."""
+"""Tables as text: unbroken for a pipe, for a terminal folded to its width.
+
+Lines are folded between words, never cut; columns that find no room beside the others stand below them.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,32 @@ from collections.abc import Iterator, Sequence
 from tco.foundation.streams import plain
 from tco.outputs.table import Table, is_heading
 
-GAP = 2  # blanks between columns
+GAP, PIPED = 2, 3  # blanks between columns on a terminal and in a pipe
 WHOLE = 13  # characters up to which a number or a range stays on one line
 LONG = 12  # characters from which a word is a path or an id, and may end a line inside
 WORDS = re.compile(r" +|[^ ]+")
 INSIDE = re.compile(r"(?<=[^\W\d_][/-])(?=.)|(?<=\w[/-])(?=[^\W\d_])|(?<=,)(?=[^\W\d])")
+
+
+def to_text(table: Table, width: int | None) -> str:
+    """Return the table for a terminal of some width, or unbroken where `width` is None (a pipe)."""
+    if width is not None:
+        return drawn(table, width)
+    lines = [plain(line) for line in (*([table.title] if table.title else []), *table.above)]
+    if table.columns:
+        grid = [[plain(cell) for cell in row] for row in (table.columns, *table.rows)]
+        widths = [max(len(row[column]) for row in grid if not is_heading(row)) for column in range(len(table.columns))]
+        lines += [laid_out(row, widths, table) for row in grid]
+        lines.insert(len(lines) - len(table.rows), "─" * (sum(widths) + PIPED * (len(widths) - 1)))
+    lines += [plain(line) for line in table.below]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def laid_out(row: Sequence[str], widths: Sequence[int], table: Table) -> str:
+    """Return the cells of a row beside each other."""
+    return (" " * PIPED).join(
+        cell.ljust(room) if table.side(at) == "left" else cell.rjust(room) for at, (cell, room) in enumerate(zip(row, widths, strict=True))
+    )
 
 
 def drawn(table: Table, width: int) -> str:

@@ -84,7 +84,7 @@ def notes(found: Uncertainty) -> list[str]:
     """Return what a reader of the figures should know."""
     said = list(missing_notes(found.asked.result)) if found.baseline is None else []
     if found.baseline is None:
-        said.append("no baseline is named: --baseline gives the chance to beat it")
+        said.append("no baseline is named: --baseline gives P(better than baseline)")
     elif found.sample.better is None:
         said.append(f"{found.baseline.name} and {found.asked.name} have no draw in which either has a cost of tokens to hold against the other's")
     if found.held:
@@ -121,13 +121,13 @@ def chances(found: Uncertainty) -> list[str]:
     if found.baseline is not None and sample.better is not None:
         said.append((sample.both, f"meet it here and on {found.baseline.name}"))
         said.append((sample.ties, "meet it on neither: a tie, which counts for none of the two"))
-        said.append((sample.better, "of the others cost less a token here: the chance to be better, a miss counted as lost"))
+        said.append((sample.better, "of the others cost less a token here: P(better than baseline), a miss counted as lost"))
     return [f"{percent(which)} {words}." for which, words in said]
 
 
 def plan_words(found: Uncertainty) -> str:
     """Say how plans were found."""
-    return "that of the point, held" if found.hold else "chosen anew in each draw"
+    return "that of the point, held" if found.hold else "re-optimised in each draw"
 
 
 def percent(which: Any) -> str:

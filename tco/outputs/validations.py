@@ -30,7 +30,9 @@ def validation_tables(name: str, kind: str, card: dict[str, Any]) -> list[Table]
     columns = ("", "rows", "median %", "mean %", "P90 %", "bias %", "rank corr.")
     rows = [score_cells("all scored rows", card, "scored")]
     rows += [
-        score_cells(f"left out: {what}", {"mean_ape": None, "bias": None, **found}) for what, found in card["left_out"].items() if what != "nothing"
+        score_cells(f"leave-one-{what}-out", {"mean_ape": None, "bias": None, **found})
+        for what, found in card["left_out"].items()
+        if what != "nothing"
     ]
     inside = {"n": card["curves"]["n"], "median_ape": None, "mean_ape": None, "bias": None, **card["curves"]}
     rows += [score_cells("inside one curve (curves)", inside)] if inside["n"] else []

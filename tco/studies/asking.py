@@ -1,4 +1,4 @@
-"""The questions users and commands ask: scenarios side by side, what differs between two, what interactivity costs.
+"""The questions users and commands ask: scenarios side by side, and what differs between two.
 
 Wherever a scenario is named it may be a name, a file, a system, a result, or the file of a saved result.
 """
@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tco.catalog import Catalogue
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.files import data_directory
-from tco.foundation.finite import finite
 
 if TYPE_CHECKING:
     from tco.chain.result import Result
     from tco.studies.difference import Cause, Move
-    from tco.studies.frontier import Frontier
 
 HEADLINE = ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72")
 SAVED = ".json"  # the ending of a saved result
@@ -229,36 +227,3 @@ def state_at(name: str | Path | Result, data: Path | None, settings: Mapping[str
             raise DataError(f"{wrong}: its schema is {document['schema']!r}")
     _, (result,) = evaluate_all([name], data, settings or {})
     return state_of(result)
-
-
-@finite
-def frontier(
-    scenarios: Sequence[str],
-    prefill: Sequence[str] = (),
-    set: Mapping[str, str] | None = None,  # noqa: A002
-    data: Path | None = None,
-    ranges: bool = False,
-    hold: bool = False,
-) -> list[Frontier]:
-    """Return what interactivity costs on every system, or on every pair of pools with systems that `prefill`.
-
-    With `ranges` every input is drawn within its range at each point of a system's frontier, on the best plan of each draw, or with `hold` on
-    the point's own.
-
-    >>> (found,) = frontier(["gb200-nvl72"])
-    >>> found.chosen.tokens_per_s_per_user >= 50
-    True
-    """
-    from tco.studies.frontier import frontiers_of
-
-    if ranges and prefill:
-        raise UsageError("a range goes without systems that prefill: what is drawn are scenarios, and no pairs of them")
-    shared = catalogue_for(None, data)
-    decoding, prefilling = ([(name, catalogue_for(name, data) if isfile(name) else shared) for name in part] for part in (scenarios, prefill))
-    found = frontiers_of(decoding, prefilling, dict(set or {}))
-    if ranges:
-        from tco.studies.bands import add_bands  # draws are not what most ask for
-
-        for one in found:
-            add_bands(one, hold)
-    return found

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tco.chain.draws import CELLS, Draws
 from tco.studies.drawable import Drawable, drawable_of
 from tco.studies.drawing import DRAWS, SEED, range_of
-from tco.studies.frontier import Frontier
 from tco.studies.moving import valued
 from tco.studies.ranges import Array, Dice, settings_of
+
+if TYPE_CHECKING:
+    from tco.studies.frontier import Frontier
 
 BANDED = ("usd_per_million_output_tokens", "usd_per_million_tokens", "output_tokens_per_s_per_chip", "tokens_per_s_per_facility_mw")
 ASKED = "workload.interactivity"

@@ -17,8 +17,8 @@ from tco.studies.drawable import drawable, why_undrawable
 from tco.studies.drivers import drivers_of, on_both
 from tco.studies.moving import Moved, moved, valued
 from tco.studies.ranges import Array, Dice
-from tco.studies.sureness import Driver, Lead, Sureness
 from tco.studies.uncertainty import COST, error_of_share, ratios, sample_of, share, spread, why_endless
+from tco.studies.verdict import Driver, Lead, Sureness
 
 if TYPE_CHECKING:
     from tco.chain.result import Result

@@ -8,7 +8,7 @@ import numpy as np
 
 from tco.studies.beliefs import P95, STEPS
 from tco.studies.ranges import Array, Range
-from tco.studies.sureness import Driver
+from tco.studies.verdict import Driver
 
 CENTRE = 1  # of the places at which an input is looked at, P5, its value and P95: that of its value
 NAMED = 3  # inputs an answer names

@@ -89,7 +89,7 @@ def of_wave(one: Asked) -> dict[str, float | None]:
     """Return what one wave comes to: its halls, and what they cost in a year."""
     hall = hall_of(one.result)
     if hall is None or not hall["chips"]:
-        raise DataError(f"{one.name}: {one.result.inputs[SITE_POWER].value / 1e6:g} MW carry no world of {one.result.system}")
+        raise DataError(f"{one.name}: {one.result.inputs[SITE_POWER].value / 1e6:g} MW carry no scale-up domain of {one.result.system}")
     cost = one.result.metrics["tco_usd_per_chip_hour"]
     return {name: hall[name] for name in SUMMED} | {"cost_usd_per_year": None if cost is None else float(chips_cost(cost, hall["chips"]))}
 

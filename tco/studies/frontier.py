@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from os.path import isfile  # unlike a path's method it says no to a name that no file can have
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tco.catalog import Catalogue
 from tco.chain import metrics as joined
+from tco.foundation.errors import UsageError
+from tco.foundation.finite import finite
 from tco.performance.bounds import time_by_bound
 from tco.performance.chip.memory import cache_bytes
 from tco.performance.serving import disaggregation as apart
@@ -22,6 +26,7 @@ from tco.performance.serving.phases import PassResult
 from tco.performance.serving.plans import SEQUENCES, DecodePlan, PrefillPlan, ServingPlan, attention_chips, borders_crossed, decoding, plan_axes
 from tco.performance.serving.requests import request_of
 from tco.performance.serving.search import pass_at, shortfall
+from tco.studies.asking import catalogue_for
 from tco.studies.pools import Pool, pool_of
 
 if TYPE_CHECKING:
@@ -255,4 +260,35 @@ def frontiers_of(
             if other != name:
                 found.append(frontier_of(pool, pool_of(its_catalogue, other, settings, pool.scenario), True))
     mark_cheapest(found)
+    return found
+
+
+@finite
+def frontier(
+    scenarios: Sequence[str],
+    prefill: Sequence[str] = (),
+    set: Mapping[str, str] | None = None,  # noqa: A002
+    data: Path | None = None,
+    ranges: bool = False,
+    hold: bool = False,
+) -> list[Frontier]:
+    """Return what interactivity costs on every system, or on every pair of pools with systems that `prefill`.
+
+    With `ranges` every input is drawn within its range at each point of a system's frontier, on the best plan of each draw, or with `hold` on
+    the point's own.
+
+    >>> (found,) = frontier(["gb200-nvl72"])
+    >>> found.chosen.tokens_per_s_per_user >= 50
+    True
+    """
+    if ranges and prefill:
+        raise UsageError("a range goes without systems that prefill: what is drawn are scenarios, and no pairs of them")
+    shared = catalogue_for(None, data)
+    decoding, prefilling = ([(name, catalogue_for(name, data) if isfile(name) else shared) for name in part] for part in (scenarios, prefill))
+    found = frontiers_of(decoding, prefilling, dict(set or {}))
+    if ranges:
+        from tco.studies.bands import add_bands  # draws are not what most ask for
+
+        for one in found:
+            add_bands(one, hold)
     return found

@@ -98,7 +98,7 @@ class Project:
         self.terms = Terms(values, [asset for asset, path in RATES.items() if path in result.inputs])
         self.months = months(values[OPERATION])
         if after is not None and swap >= self.months:
-            raise DataError(f"--swap: month {swap} lies beyond the {self.months} months the world is run (terms.life)")
+            raise DataError(f"--swap: month {swap} lies beyond the {self.months} months the scale-up domain is run (terms.life)")
         self.time = np.arange(1.0, self.months + 1)
         self.tokens = self.by_variant("output_tokens_per_s_per_chip")
         self.lead, self.ramp = round(values["money.lead_time"]), values["money.ramp"]

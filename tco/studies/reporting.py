@@ -20,7 +20,8 @@ from tco.studies.frontier import Frontier, frontier_of, mark_cheapest
 from tco.studies.plans import decides
 from tco.studies.pools import pool_of
 from tco.studies.sensitivity import Sensitivity, sensitivity
-from tco.studies.sureness import Sureness, sureness_of
+from tco.studies.sureness import sureness_of
+from tco.studies.verdict import Sureness
 
 T = TypeVar("T")
 RATIO = "perf_per_tco_vs_baseline"

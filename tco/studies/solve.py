@@ -174,7 +174,7 @@ def found(asked: Asked, grid: list[float]) -> Solution:
         centre=asked.centre,
         breaks=breaks,
         points=points,
-        plan="chosen anew" if searched else "held",
+        plan="re-optimised" if searched else "held",
         reason="" if breaks else no_crossing(asked, known),
         notes=notes_of(asked, grid, known, breaks),
     )

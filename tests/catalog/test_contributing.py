@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tco.catalog import schema
+from tco.catalog import checks
 from tco.chain.bills import bill_of_system
 from tco.chain.inputs import system_inputs
 from tco.fabric.scopes import fabric_scopes
@@ -55,8 +55,8 @@ def test_its_fabric_is_a_star(example):
 
 def test_it_passes_the_checks(example):
     catalogue = example.catalogue()
-    assert schema.check_systems(catalogue) == []
-    assert schema.check_parts(catalogue) == []
+    assert checks.check_systems(catalogue) == []
+    assert checks.check_parts(catalogue) == []
 
 
 def test_it_passes_on_the_command_line(example):
@@ -70,7 +70,7 @@ def test_the_example_of_a_part(own):
     (rows,) = blocks("Add a part")
     own.write("parts/mine.csv", rows.replace("some-article", "tco-model"))
     catalogue = own.catalogue()
-    assert schema.check_parts(catalogue) == []
+    assert checks.check_parts(catalogue) == []
     assert {name: catalogue.part_input("my-nic-800g", name, "2026-06").value for name in catalogue.parts["my-nic-800g"]} == {
         "price": 1500,
         "power": 38,

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from tco.catalog import schema
+from tco.catalog import checks
 from tco.catalog.rows import attributes
 from tco.catalog.systems import load_system
 from tco.foundation.files import data_directory, read_csv
@@ -26,27 +26,27 @@ DOCUMENTS = [  # group of the values, folder
 
 
 def test_parts_and_shares(catalogue):
-    assert schema.check_parts(catalogue) == []
+    assert checks.check_parts(catalogue) == []
 
 
 @pytest.mark.parametrize(("group", "folder"), DOCUMENTS)
 def test_documents(catalogue, group, folder):
     assert catalogue.ids(folder)
-    assert schema.check_documents(catalogue, folder, group) == []
+    assert checks.check_documents(catalogue, folder, group) == []
 
 
 def test_systems(catalogue):
     assert len(catalogue.ids("systems")) >= 4
-    assert schema.check_systems(catalogue) == []
+    assert checks.check_systems(catalogue) == []
 
 
 def test_scenarios(catalogue):
     assert len(catalogue.scenarios) >= 4
-    assert [finding for path in catalogue.scenarios.values() for finding in schema.check_scenario(path, catalogue.toml(path))] == []
+    assert [finding for path in catalogue.scenarios.values() for finding in checks.check_scenario(path, catalogue.toml(path))] == []
 
 
 def test_sources(catalogue):
-    assert schema.check_sources(catalogue) == []
+    assert checks.check_sources(catalogue) == []
     assert [source.id for source in catalogue.sources.values() if not re.fullmatch(r"|\d{4}(-\d{2}(-\d{2})?)?", source.date)] == []
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tco.catalog import schema
+from tco.catalog import checks
 from tco.catalog.systems import expand, load_system
 from tco.foundation.errors import DataError
 from tco.foundation.files import read_toml
@@ -200,7 +200,7 @@ def test_a_variant_of_an_assembly_that_is_not_there(own):
 )
 def test_the_check_finds_what_the_schema_forbids(own, old, new, finding):
     path, _ = tiny(own, old, new)
-    (found,) = schema.check_systems(own.catalogue())
+    (found,) = checks.check_systems(own.catalogue())
     assert found.startswith(f"{path}: {finding}")
 
 

@@ -47,10 +47,10 @@ def test_compare_has_its_verdict_and_its_premises_first_and_every_row_labelled()
         "~ million output tokens, USD",
         "~ chip-hour, USD",
     ]
-    order += ["SPEED", "~ output tokens/s a chip", "WHAT THEY REST ON", "dense FP8 peak, PFLOP/s"]
+    order += ["SPEED", "~ output tokens/s a chip", "HARDWARE AND ASSUMPTIONS", "dense FP8 peak, PFLOP/s"]
     places = [next(at for at, text in enumerate(labels) if text.startswith(label[:34])) for label in order]
     assert places == sorted(places)
-    (anchored,) = (line for line in lines if line.startswith("performance anchored on"))
+    (anchored,) = (line for line in lines if line.startswith("performance validated on"))
     assert "33 rows of trn2" in anchored
     assert "159 rows, 8 %" in anchored
     assert "Performance: each family's own practice, software mature." in lines

@@ -130,8 +130,11 @@ def test_rows_of_a_chip_are_told_from_those_of_its_relatives():
     ("words", "message"),
     [
         (("collective", "h100-hgx8", "--ranks", "99999999999999999999"), "the cluster has 16,384 chips (cluster.chips); expected 2 to 16384"),
-        (("price", "trn3-nl72x2", "--set", "cluster.chips=1"), "cluster.chips is 1, but one world of trn3-nl72x2 has 144 chips; expected as many"),
-        (("price", "gb200-nvl72", "--set", "cluster.chips=71"), "one world of gb200-nvl72 has 72 chips"),
+        (
+            ("price", "trn3-nl72x2", "--set", "cluster.chips=1"),
+            "cluster.chips is 1, but one scale-up domain of trn3-nl72x2 has 144 chips; expected as many",
+        ),
+        (("price", "gb200-nvl72", "--set", "cluster.chips=71"), "one scale-up domain of gb200-nvl72 has 72 chips"),
     ],
 )
 def test_what_no_cluster_holds_is_refused(words, message):

@@ -128,10 +128,9 @@ def test_an_error_that_other_values_do_not_end_in_is_withheld():
     assert "98" not in kept.stderr
 
 
-TOLD = [("price", "gb200-nvl72"), ("explain", "gb200-nvl72", "tco_usd_per_chip_hour"), ("compare", "--no-range")]
-
-
-@pytest.mark.parametrize("command", TOLD, ids=" ".join)
+@pytest.mark.parametrize(
+    "command", [("price", "gb200-nvl72"), ("explain", "gb200-nvl72", "tco_usd_per_chip_hour"), ("compare", "--no-range")], ids=" ".join
+)
 def test_a_setting_is_an_own_value(command):
     done = tco(*command, "--set", f"terms.rate={RATE}", "--redact", "--format", "json")
     assert done.exit_code == 0, done.stderr

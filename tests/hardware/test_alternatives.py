@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tco.catalog import schema
+from tco.catalog import checks
 from tco.catalog.systems import load_system
 from tco.chain.bills import bill_of_system
 from tco.foundation.errors import DataError
@@ -108,5 +108,5 @@ def test_a_place_joins_what_already_stands_there(own):
 
 def test_the_schema_knows_them(own):
     changed(own, NAME, ("scorpio-p-32 = 8, scorpio-p-64 = 4,", 'scorpio-p-32 = "8", scorpio-p-64 = "four",'))
-    found = schema.check_systems(own.catalogue())
+    found = checks.check_systems(own.catalogue())
     assert any("alternatives.tray-switch.scorpio-p-64" in finding for finding in found)

@@ -108,7 +108,7 @@ def test_a_place_is_named_in_bold_where_it_begins(sheet):
 
 def test_the_bill_sums_each_system_to_the_price_and_power_of_its_world():
     content = cells(book(), BILL)
-    totals = [row for row, values in by_rows(book(), BILL).items() if values.get("A") == "whole world"]
+    totals = [row for row, values in by_rows(book(), BILL).items() if values.get("A") == "whole scale-up domain"]
     assert len(totals) == len(NAMES)
     for row, name in zip(totals, NAMES, strict=True):
         title = next(one for one in range(row, 0, -1) if str(by_rows(book(), BILL).get(one, {}).get("A", "")).startswith(f"{name}: "))

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tco.outputs.document import number, to_json
-from tco.outputs.table import Table, csv_cell, significant, to_csv, to_markdown, to_text
+from tco.outputs.table import Table, csv_cell, significant, to_csv, to_markdown
+from tco.outputs.terminal import to_text
 
 TABLE = Table(("part", "USD"), [("a|b", "1,234"), ("[bold]", "~5")], "Title [x]", ["above"], ["below"], "lr")
 

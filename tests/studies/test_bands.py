@@ -11,12 +11,11 @@ import pytest
 from tco.chain.draws import evaluate_draws
 from tco.foundation.errors import UsageError
 from tco.performance.serving.plans import ServingPlan
-from tco.studies import asking
 from tco.studies.bands import ASKED, BANDED, DRAWS, add_bands, evaluated, repeated
 from tco.studies.designs import AXES, designs_of
 from tco.studies.drawable import drawable_of
 from tco.studies.drawing import SEED
-from tco.studies.frontier import Frontier, frontier_of
+from tco.studies.frontier import Frontier, frontier, frontier_of
 from tco.studies.pools import pool_of
 from tco.studies.ranges import Dice, ranges_of, settings_of
 from tests.cli import document
@@ -104,4 +103,4 @@ def test_the_share_of_draws_in_which_a_design_is_beaten():
 
 def test_pairs_of_pools_are_not_drawn():
     with pytest.raises(UsageError, match="no pairs of them"):
-        asking.frontier([GB200], [TRN3], ranges=True)
+        frontier([GB200], [TRN3], ranges=True)

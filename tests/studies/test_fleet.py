@@ -50,7 +50,7 @@ def test_who_states_no_rate_has_no_tokens():
         ("trn3-nl32x3:1 MW", 3, "did you mean 'trn3-nl32x2'"),
         ("trn3-nl32x2:1 MWh", 3, "expected 'W'"),
         ("trn3-nl32x2:1 MW:soon", 3, "'soon' is no date"),
-        ("trn3-nl32x2:3 kW", 3, "carry no world of trn3-nl32x2"),
+        ("trn3-nl32x2:3 kW", 3, "carry no scale-up domain of trn3-nl32x2"),
         ("trn3-nl32x2:-3 kW", 3, "fills nothing"),
     ],
 )

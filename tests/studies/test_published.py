@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tco.catalog import load_catalogue, schema
+from tco.catalog import checks, load_catalogue
 from tco.catalog.rows import ALTERNATIVE
 from tco.foundation.errors import DataError
 from tco.studies.published import figure, publication
@@ -33,7 +33,7 @@ def test_what_was_published_comes_out(name):
 @pytest.mark.parametrize("name", FOUND)
 def test_a_file_is_in_order(name):
     path = CATALOGUE.published[name]
-    assert schema.check_scenario(path, CATALOGUE.toml(path), CATALOGUE.sources) == []
+    assert checks.check_scenario(path, CATALOGUE.toml(path), CATALOGUE.sources) == []
 
 
 def test_the_worked_examples_are_among_them():

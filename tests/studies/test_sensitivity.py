@@ -357,7 +357,7 @@ def test_the_document_has_ranges_in_the_units_of_the_catalogue():
     assert (price["low"], price["high"], price["unit"]) == (pytest.approx(0.066), pytest.approx(0.098), "USD/kWh")
     assert price["swing"] == pytest.approx(price["metric_high"] - price["metric_low"])
     assert len(found["worth_finding_out"]) == 3
-    assert found["plan"] == "chosen anew"
+    assert found["plan"] == "re-optimised"
 
 
 def test_the_table_shows_bars_to_the_side_the_metric_goes():

@@ -68,7 +68,7 @@ def test_a_plan_is_chosen_anew_and_a_target_within_a_step_is_reached_with_it():
     first, target = found["reached"][0], found["target"]
     reached = at(TRN3, found, TOKEN)
     assert reached == pytest.approx(first["metric"], rel=1e-12)
-    assert found["plan"] == "chosen anew"
+    assert found["plan"] == "re-optimised"
     if first["step"]:
         assert first["metric_before"] < target < reached
         nearer = first["value"] * (1 + 1e-12)

@@ -9,8 +9,8 @@ import tco
 from tco.outputs.verdicts import verdict_document, verdict_words
 from tco.studies.asking import HEADLINE, compared, evaluate_each
 from tco.studies.drawing import DRAWS, SEED
-from tco.studies.sureness import Lead, sureness_of
-from tco.studies.verdict import Verdict, verdict_of
+from tco.studies.sureness import sureness_of
+from tco.studies.verdict import Lead, Verdict, verdict_of
 from tests.cli import document
 from tests.cli import tco as command
 

@@ -15,7 +15,7 @@ from tco.outputs.table import significant
 
 BAR, ROW = 26.0, 58.0  # pixels: of a bar, and from one to the next with its name above
 REBATE = "rebate"
-ESTIMATED = "~ rests on an estimate or an assumption."
+ESTIMATED = "~ based on an estimate or an assumption."
 
 
 def cost_figure(results: Sequence[Result], width: float = WIDE) -> str:

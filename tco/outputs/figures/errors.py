@@ -22,7 +22,7 @@ def errors_figure(rows: Sequence[Mapping[str, str]], width: float = WIDE) -> str
     drawing.paragraph(
         "Absolute error of published measurements, each predicted from its own stated configuration; the line ends at the 90th percentile"
     )
-    drawing.legend([(MEDIAN, "median"), (APART, "median with the chip left out of the fit")], ("circle",))
+    drawing.legend([(MEDIAN, "median"), (APART, "median, leave-one-chip-out")], ("circle",))
     names = max(width_of(f"{row['part']} {int(row['n']):,}", SMALL) for row in rows) + 10
     ends = [float(row[name]) * 100 for row in rows for name in ("p90_ape", "left_out") if row[name]]
     scale = Linear.rounded([0.0, *ends], drawing.left + names, drawing.right - 16)
@@ -59,7 +59,7 @@ def draw_kind(drawing: Drawing, scale: Linear, rows: Sequence[Mapping[str, str]]
         if ninth is not None:
             drawing.line((scale.at(0), y), (scale.at(ninth), y), "axis")
         if apart is not None:
-            drawing.mark((scale.at(apart), y), 4.5, APART, f"{tip}, {apart:.1f} % left out")
+            drawing.mark((scale.at(apart), y), 4.5, APART, f"{tip}, {apart:.1f} % leave-one-chip-out")
         if median is not None:
             drawing.mark((scale.at(median), y), 4, MEDIAN, tip)
         drawing.bottom += ROW

@@ -38,7 +38,7 @@ def fabric_figure(found: Sequence[tuple[str, Sequence[Scope]]], width: float = W
         for name, one in rows
     )
     drawing = Drawing("Scale-up fabrics", f"GB/s of a chip and direction, and hops: {said}.", width)
-    drawing.paragraph("Left: GB/s of a chip, each way, when all send to all, of what it puts in. Right: intermediate devices between two chips.")
+    drawing.paragraph("Left: GB/s of a chip, per direction, when all send to all, of what it puts in. Right: intermediate devices between two chips.")
     drawing.legend(
         [(INJECTION, "injection"), (ALL, "all-to-all"), ("dot-2", "hops, mean"), ("hollow", "hops, worst")], ("square", "square", "circle", "circle")
     )

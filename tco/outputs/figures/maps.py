@@ -60,7 +60,7 @@ def drawn(field: Field, width: float, named: bool) -> str:
     label = METRICS[field.metric].label
     drawing = Drawing("Who wins where", f"Share of the map in which each is best by {label}: {said or 'none has a value anywhere'}.", width)
     drawing.paragraph(
-        f"Best by {label}, the plan chosen anew in every cell; pale where the next is within {CLOSE * 100:.0f} %, empty where none has an answer"
+        f"Best by {label}, the plan re-optimised in every cell; pale where the next is within {CLOSE * 100:.0f} %, empty where none has an answer"
     )
     if not named:
         drawing.legend([(f"fill-{series(at)}", names[at]) for at in winners])

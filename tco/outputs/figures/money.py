@@ -32,7 +32,7 @@ def money_figure(result: Result, money: Money, width: float = WIDE) -> str:
     last = so_far[-1] if so_far else 0.0
     said = f"{significant(last, 3)} million USD paid in the end, less what comes in"
     drawing = Drawing(f"The money of {result.title}, month by month", f"{said}; in month 0 {significant(months.get(0, 0.0), 3)}.", width)
-    drawing.paragraph(f"Million USD of one world of {result.metrics['chips']:g} chips, not discounted; {premise(result)}")
+    drawing.paragraph(f"Million USD of one scale-up domain of {result.metrics['chips']:g} chips, not discounted; {premise(result)}")
     entries = {OUT: "paid in a year", IN: "comes in", "rule": "paid so far, less what has come in"}
     shown = [look for look in entries if look != IN or any(below for _, below in years)]
     drawing.legend([(look, entries[look]) for look in shown], ["square"] * (len(shown) - 1) + ["line"])
@@ -76,4 +76,4 @@ def lines_of(result: Result, money: Money) -> list[str]:
         said.append(f"everything is paid back in month {money.payback}")
     if not any(one.line == INCOME for one in money.payments):
         said.append("nothing is let or sold here")
-    return ["; ".join(said) + ".", "~ rests on an estimate, an assumption or a prior."]
+    return ["; ".join(said) + ".", "~ based on an estimate, an assumption or a prior."]

@@ -21,7 +21,7 @@ def page_of(material: Material, made_by: Sequence[str], compared_by: Sequence[st
     said = [title_of(results), *premises([result for result in results if result.bill])]
     if formats_rows(results):
         said.append("Number formats differ between the scenarios.")
-    said.append("~ rests on an estimate, an assumption or a prior.")
+    said.append("~ based on an estimate, an assumption or a prior.")
     notes = [f"{result.scenario}: {note}" for result in results for note in (*result.notes, *result.ages.notes)]
     unsure = [f"{result.scenario}: no range, {one.reason}" for result, one in zip(results, material.sure, strict=True) if one.reason]
     return Page(

@@ -122,7 +122,7 @@ def winners(material: Material) -> Iterator[Section]:
         cells = [(f"{significant(y, 3)} {field.y.unit}".rstrip(), *map(costly, row)) for y, row in zip(field.y.values, rows, strict=True)]
         heads = (field.y.path, *(f"{significant(x, 3)} {field.x.unit}".rstrip() for x in field.x.values))
         tables.append(Table(heads, cells, f"{name}: USD a million output tokens; across: {field.x.path}", align="r"))
-    words = ["The two inputs that decide the closest contest, moved together within their ranges, the best plan chosen anew in every cell."]
+    words = ["The two inputs that decide the closest contest, moved together within their ranges, the plan re-optimised in every cell."]
     yield Section("map", "Who wins where", words, drawings.winners(material), folded=tables)
 
 
@@ -135,7 +135,7 @@ def fabric(material: Material) -> Iterator[Section]:
     """Yield hops and bandwidth of each scale-up fabric."""
     tables = [fabric_table(one.system, one.scopes) for one in material.fabrics]
     if tables:
-        words = ["How far two chips of one scale-up world lie apart, and what passes between them."]
+        words = ["How far two chips of one scale-up domain lie apart, and what passes between them."]
         yield Section("fabric", "Hops and bandwidth", words, drawings.fabrics(material), folded=tables)
 
 
@@ -161,10 +161,10 @@ def bill(material: Material) -> Iterator[Section]:
         rest = sum(float(line.extended) for line in lines[LARGEST:])
         if rest:
             shown.append((f"{len(lines) - LARGEST} more", "", "", significant(rest), f"{rest / whole * 100:.1f} %", ""))
-        shown.append(("whole world", "", "", significant(result.bill.price), "100 %", ""))
+        shown.append(("whole scale-up domain", "", "", significant(result.bill.price), "100 %", ""))
         tables.append(Table(("part", "quantity", "unit USD", "USD", "share", "kind"), shown, f"{result.title}: bill of materials", align="lrrrrl"))
     if tables:
-        words = ["Every part of one whole scale-up world, as large as its price."]
+        words = ["Every part of one whole scale-up domain, as large as its price."]
         yield Section("bom", "What it is made of", words, drawings.bills(material), folded=tables)
 
 
@@ -224,7 +224,7 @@ def validation(material: Material) -> Iterator[Section]:
         kind = WORDS.get(row["kind"].rpartition("_")[2], row["kind"])
         shown.append((row["part"], kind, f"{int(row['n']):,}", *errors, "yes" if row["part"] in ours else ""))
     table = Table(
-        ("chip", "measured", "rows", "median error", "P90 error", "left out of the fit", "anchors this report"),
+        ("chip", "measured", "rows", "median error", "P90 error", "leave-one-chip-out", "anchors this report"),
         shown,
         "Errors by chip",
         align="llrrrrl",

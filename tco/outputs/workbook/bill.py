@@ -6,8 +6,7 @@ from typing import Any
 
 from tco.foundation.trace import Node
 from tco.hardware.bill import BillLine
-from tco.outputs.workbook.book import Book
-from tco.outputs.workbook.looks import number_format, page
+from tco.outputs.workbook.sheets import Book, number_format, page
 
 SHEET = "BOM"
 HEADS = (
@@ -41,7 +40,7 @@ def write(book: Book) -> None:
     """Write the bill of every scenario, one below the other."""
     book.text(SHEET, 0, 0, "Bill of materials", "title")
     book.text(
-        SHEET, 1, 0, "Of one whole scale-up world. Quantities follow from the system's tree and are fixed; prices follow the inputs.", "subtitle"
+        SHEET, 1, 0, "Of one whole scale-up domain. Quantities follow from the system's tree and are fixed; prices follow the inputs.", "subtitle"
     )
     for column, (head, width) in enumerate(HEADS):
         book.text(SHEET, TOP, column, head, "head" if QUANTITY <= column <= POWER else "head-text")
@@ -55,7 +54,7 @@ def write(book: Book) -> None:
         last = top + len(lines) + 1
         if result.bill and lines:
             for column in range(POWER):
-                book.text(SHEET, last, column, "" if column else "whole world", "total")
+                book.text(SHEET, last, column, "" if column else "whole scale-up domain", "total")
             for column, value, unit in ((PRICE, result.bill.price, "USD"), (POWER, result.bill.power, "W")):
                 letter = "ABCDEF"[column]
                 formula = f"=SUM({letter}{top + 2}:{letter}{last})"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tco.outputs.workbook.book import Book
-from tco.outputs.workbook.looks import page
+from tco.outputs.workbook.sheets import Book, page
 
 SOURCES, READ_ME = "Sources", "Read me"
 
@@ -46,14 +45,14 @@ def write_read_me(book: Book) -> None:
         ("Summary", "Scenarios side by side, the stack of costs, and every metric under its name."),
         (
             "Inputs",
-            "Every number a figure rests on: change a coloured cell. Yellow is shipped, orange your own. Formulas use the name of its base value.",
+            "Every number a figure depends on: change a coloured cell. Yellow is shipped, orange your own. Formulas use the name of its base value.",
         ),
-        ("BOM", "The parts of one scale-up world: quantity, unit price, price, power."),
+        ("BOM", "The parts of one scale-up domain: quantity, unit price, price, power."),
         ("Cost", "Every step from parts to dollars a chip-hour. One row is one equation; a column is a scenario."),
         ("Performance", "Every step from operators to tokens a second, on the plan that is held."),
         (
             "Structure",
-            "What is decided before anything is computed: plan, choices, counts. Locked, since changing it needs the program, which searches anew.",
+            "What is decided before anything is computed: plan, choices, counts. Locked, since changing it needs the program, which searches again.",
         ),
         ("Sources", "Where the numbers come from."),
         ("", ""),

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from tco.foundation.trace import STRUCTURE
 from tco.outputs.explanation import STRUCTURE_TITLE, node_equation
-from tco.outputs.workbook.book import Book
 from tco.outputs.workbook.cells import Row
-from tco.outputs.workbook.looks import number_format, page
+from tco.outputs.workbook.sheets import Book, number_format, page
 
 TOP = 2  # rows above the head
 VALUES = 3  # first column of values, after place, name and unit

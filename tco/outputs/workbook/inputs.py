@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from tco.foundation.units import convert
 from tco.outputs.cells import decides, own_unit, place_of
-from tco.outputs.workbook.book import Book
 from tco.outputs.workbook.cells import Leaf
-from tco.outputs.workbook.looks import number_format, page
+from tco.outputs.workbook.sheets import Book, number_format, page
 
 SHEET = "Inputs"
 HEADS = (

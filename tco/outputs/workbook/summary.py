@@ -9,9 +9,8 @@ from tco.foundation.formula import REGISTRY
 from tco.outputs.cells import GROSS, GROSS_HOUR, HOUR, RATIOS, TOKENS
 from tco.outputs.comparison import SHOWN, premises, title_of
 from tco.outputs.workbook import excel
-from tco.outputs.workbook.book import Book
 from tco.outputs.workbook.cells import SPLIT
-from tco.outputs.workbook.looks import number_format, page
+from tco.outputs.workbook.sheets import Book, number_format, page
 
 SHEET = "Summary"
 VALUES = 2  # first column of values, after label and unit

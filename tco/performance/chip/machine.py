@@ -128,7 +128,7 @@ class Stored(NamedTuple):
 def machine(chip: str, links: Links, values: Readable, family: str, stored: Stored, traits: Traits, engine: str, months: Any = None) -> Machine:
     """Return what a chip on some links reaches with weights in some formats, under an engine.
 
-    `months` is how long after the chip's release its software was written; None stands for software that has grown up.
+    `months` is how long after the chip's release its software was written; None stands for mature software.
     """
     prior, part, own, shared = f"performance.{family}", f"parts.{chip}", f"performance.{engine}", f"performance.{SHARED}"
     dense = computed_on(values, chip, stored.dense, "workload.precision")  # first: the others follow it where nobody gives them

@@ -90,7 +90,7 @@ def passed_numbers(width: Pure, passes: Pure, layers: Pure) -> Any:
 
 @formula(unit="s", source="tco-calibration")
 def wait_beyond(time: Second, wait: Second, beyond: Pure) -> Any:
-    """A collective whose ranks reach beyond their scale-up world (1, else 0), where they also wait for the network: t + b w."""
+    """A collective whose ranks reach beyond their scale-up domain (1, else 0), where they also wait for the network: t + b w."""
     return time + beyond * wait
 
 

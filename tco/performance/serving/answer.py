@@ -34,7 +34,7 @@ class ServingResult:
     def path(self) -> str:
         """Which way through the engine the answer took: the closed loop that measured points go through, or its limit."""
         if self.plan is not None and self.plan.engines is None:
-            return "two pools in balance, the limit of the closed loop without queueing"
+            return "disaggregated, steady state, no queueing"
         return "the closed loop of requests in flight"
 
     @property

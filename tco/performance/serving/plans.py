@@ -1,7 +1,7 @@
 """The plans of a serving engine: how its chips divide into attention groups, experts and pipeline stages, and what crosses racks.
 
 An attention group of tensor x context parallel chips holds some sequences; groups stand side by side in a pipeline stage, whose
-experts are spread over all of its chips. Where a stage spans several domains of a scale-up world, one axis lies across their border.
+experts are spread over all of its chips. Where a stage spans several domains of a scale-up domain, one axis lies across their border.
 """
 
 from __future__ import annotations

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import logging
+import warnings
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, partial
+from importlib import import_module
+from itertools import islice
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 from tco.foundation.arithmetic import agree, arithmetic
-from tco.foundation.errors import DataError, UsageError
+from tco.foundation.errors import DataError, TcoError, UsageError
 from tco.studies.sweep.ground import Ground
 
 TRIM, MMAP = (-1, 2**28), (-3, 2**25)  # options of mallopt with bytes: what may lie free, and what is asked of the system by itself
+PATIENCE = 10.0  # seconds a scheduler has to answer
+ARRIVAL = 60.0  # seconds the first worker has to come
+AHEAD = 3  # pieces handed out for each thread: enough that none waits, few enough that none is forgotten
 Make = Callable[[int], Any]
 Figures = tuple[float | None, ...]
 
@@ -61,8 +69,6 @@ def done_by(
     if workers is None and cluster is None:
         keep_memory()
         return (Piece(number, make(number), arithmetic()) for number in numbers)
-    from tco.studies.sweep.cluster import made_on
-
     return made_on(workers, cluster, ground(), Witness(ask, ask(), arithmetic()), make, numbers)
 
 
@@ -86,3 +92,105 @@ def keep_memory() -> None:
         library = ctypes.CDLL(None)
         for option, size in (TRIM, MMAP):
             library.mallopt(option, size)
+
+
+# ---------------------------------------------------------------- workers of Dask
+def made_on(workers: int | None, cluster: str | None, ground: Ground, witness: Witness, make: Make, numbers: Iterable[int]) -> Iterator[Piece]:
+    """Yield pieces as workers make them."""
+    with connected(workers, cluster) as client:
+        refuse_strangers(client, ground)
+        yield from handed_out(client, partial(on_ground, ground, witness, make), iter(numbers))
+
+
+def library() -> Any:
+    """Return `distributed`, whose functions say nothing of their types."""
+    try:
+        return import_module("distributed")
+    except ImportError:
+        raise UsageError("workers need dask: pip install 'tco[cluster]'") from None
+
+
+@contextlib.contextmanager
+def connected(workers: int | None, cluster: str | None) -> Iterator[Any]:
+    """Give a client of a scheduler, or of workers of this machine that end with it."""
+    distributed = library()
+    for name in ("distributed", "distributed.worker", "distributed.scheduler", "distributed.nanny", "distributed.client", "tornado.application"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    with contextlib.ExitStack() as held, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of other versions of libraries: what counts is told by hash
+        if cluster is None:
+            own = distributed.LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=None,
+                memory_limit=None,
+                silence_logs=logging.CRITICAL,
+            )
+            address = held.enter_context(own)
+        else:
+            address = cluster
+            refuse_unspoken(distributed, cluster)
+        try:
+            client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise UsageError(
+                f"--cluster {cluster}: no scheduler answers ({error or type(error).__name__}); expected tcp://HOST:8786 or tls://HOST:8786"
+            ) from None
+        held.enter_context(client)
+        try:
+            client.wait_for_workers(1, timeout=ARRIVAL)
+        except TimeoutError:
+            raise UsageError(f"--cluster {cluster}: no worker came within {ARRIVAL:.0f} seconds") from None
+        yield client
+
+
+def refuse_unspoken(distributed: Any, address: str) -> None:
+    """Refuse an address that Dask does not speak to; what TLS needs is read from its own configuration."""
+    scheme, colons, _ = address.partition("://")
+    known = sorted(import_module("distributed.comm.registry").backends)
+    if colons and scheme not in known:
+        raise UsageError(f"--cluster {address}: no scheduler answers to the scheme {scheme!r}; expected one of {', '.join(known)}")
+    if scheme == "tls" and distributed.Security().get_connection_args("client").get("ssl_context") is None:
+        wanted = ", ".join(f"DASK_DISTRIBUTED__COMM__TLS__{one}" for one in ("CA_FILE", "CLIENT__CERT", "CLIENT__KEY"))
+        raise UsageError(f"--cluster {address}: needs certificates in Dask's configuration: {wanted}")
+
+
+def refuse_strangers(client: Any, ground: Ground) -> None:
+    """Refuse workers that run another program or see other data, by name."""
+    for address, found in sorted(client.run(ground.standing, on_error="return").items()):
+        why = f"cannot run this program ({type(found).__name__}: {found})" if isinstance(found, BaseException) else ground.why_stranger(found)
+        if why is not None:
+            raise DataError(f"the worker {address} {why}; install the same on all")
+
+
+def handed_out(client: Any, make: Make, numbers: Iterator[int]) -> Iterator[Piece]:
+    """Hand out pieces, a few ahead of those made; one whose worker is lost goes to another."""
+    run = uuid4().hex[:8]
+
+    def ask(number: int) -> Any:
+        return client.submit(make, number, key=f"tco-{run}-{number}", pure=False)
+
+    threads = max(sum(client.nthreads().values()), 1)
+    waiting = library().as_completed([ask(number) for number in islice(numbers, AHEAD * threads)], loop=client.loop)
+    try:
+        for future in waiting:
+            yield made(future)
+            for number in islice(numbers, 1):
+                waiting.add(ask(number))
+    finally:
+        client.cancel(list(waiting.futures), force=True)
+
+
+def made(future: Any) -> Any:
+    """Return what a worker has made."""
+    try:
+        return future.result()
+    except TcoError:
+        raise
+    except library().KilledWorker as error:
+        raise UsageError(f"workers died again and again over one piece of the work ({error})") from None
+    except Exception as error:
+        if type(error).__name__ in ("CancelledError", "FutureCancelledError", "CommClosedError"):
+            raise UsageError("the scheduler is lost") from None
+        raise

@@ -3,7 +3,7 @@
 Runs of one chip, model, set of formats and lengths form an envelope: at each speed a user gets, the most that any run at that speed
 or a higher one makes. A configuration that was run several times counts once, by its newest run. Two predictions are held against it:
 the envelope of the same runs as they are predicted (`sweeps`), and the search of `tco perf CHIP` among all plans: pools in balance,
-software that has grown up, no tokens predicted ahead.
+mature software, no tokens predicted ahead.
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ from tco.outputs.figures.tornado import SHOWN, tornado_figure
 from tco.outputs.performance import operator_rows
 from tco.studies import asking
 from tco.studies.fields import Axis, Field
+from tco.studies.frontier import frontier
 from tco.studies.money import money_of
 from tco.studies.sensitivity import sensitivity
 from tco.studies.uncertainty import uncertainty
@@ -54,7 +55,7 @@ def training():
 
 @cache
 def frontiers():
-    return asking.frontier(asking.HEADLINE)
+    return frontier(asking.HEADLINE)
 
 
 @cache
@@ -258,8 +259,8 @@ def test_every_point_of_every_frontier_is_drawn(metric):
 
 def test_every_system_of_a_frontier_has_its_name():
     for width in (NARROW, WIDE):
-        for frontier in frontiers():
-            assert frontier.decode.result.title in texts(svg_of("frontier of usd_per_million_output_tokens", width))
+        for one in frontiers():
+            assert one.decode.result.title in texts(svg_of("frontier of usd_per_million_output_tokens", width))
 
 
 def test_what_a_plan_may_come_to_stands_beside_the_frontiers():
@@ -286,7 +287,7 @@ def test_systems_of_one_name_are_told_apart_by_their_scenarios():
 
 
 def test_a_frontier_without_a_point_says_why():
-    (none,) = asking.frontier(["trn3-nl72x2"], set={"workload.ttft": "0.001 s"})
+    (none,) = frontier(["trn3-nl72x2"], set={"workload.ttft": "0.001 s"})
     assert not none.points
     svg = frontier_figure([*frontiers()[:1], none])
     assert none.reason in " ".join(texts(svg))

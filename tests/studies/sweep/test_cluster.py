@@ -182,7 +182,7 @@ def test_a_worker_of_this_machine_makes_the_same(tmp_path):
 
 
 def test_a_scheduler_that_does_not_answer_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr("tco.studies.sweep.cluster.PATIENCE", 0.5)
+    monkeypatch.setattr("tco.studies.sweep.work.PATIENCE", 0.5)
     path = toml(tmp_path, SMALL)
     for address in ("tcp://127.0.0.1:1", "127.0.0.1:one", "htp://127.0.0.1:8786"):
         done = cli("sweep", path, "-o", tmp_path / "o", "--cluster", address)

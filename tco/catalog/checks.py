@@ -1,0 +1,113 @@
+"""What is wrong with files of the catalogue: all of it, for `check`, the tests and a person's own files."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from tco.catalog.catalogue import Catalogue, values_of
+from tco.catalog.rows import ALTERNATIVE, Row, attribute, to_input
+from tco.catalog.schema import RowSchema, ScenarioSchema, SystemSchema, problems
+from tco.catalog.systems import load_system
+from tco.foundation.errors import DataError, TcoError
+from tco.foundation.provenance import DIRECTNESS
+from tco.foundation.provenance import DIRECTNESS
+
+
+def check_row(catalogue: Catalogue, row: Row, path: str, group: str, name: str) -> Iterator[str]:
+    """Yield what is wrong with one row: its schema, its unit and bounds, a source nobody lists or of which nobody says how direct it is."""
+    cells = {key: cell for key, cell in row.cells.items() if key not in ("part", "company", "agreement", "region", "attribute")}
+    try:
+        RowSchema.model_validate(cells)
+        given = to_input(row, path, attribute(group, name, row.where))
+        if not given.directness and not row.overlay and given.source not in catalogue.directness:
+            yield f"{row.where}: of source {given.source!r} directness.csv does not say how direct it is"
+    except ValidationError as error:
+        yield from problems(row.where, error)
+    except DataError as error:
+        yield str(error)
+    source = str(cells.get("source", ""))
+    if source and source not in catalogue.sources:
+        yield f"{row.where}: source {source!r} is not in sources.csv"
+
+
+def check_parts(catalogue: Catalogue) -> list[str]:
+    """Return everything wrong with the parts and the share prices."""
+    found = [
+        f"directness.csv: {source}: {said!r} is not one of {', '.join(DIRECTNESS)}"
+        for source, said in catalogue.directness.items()
+        if said not in DIRECTNESS
+    ]
+    for group, table in (
+        ("parts", catalogue.part_rows),
+        ("shares", catalogue.share_rows),
+        ("rebates", catalogue.vesting_rows),
+        ("site", catalogue.grid_rows),
+    ):
+        for (name, key), rows in table.items():
+            path = f"{group}.{name}.{key}"
+            for row in rows:
+                found += check_row(catalogue, row, path, group, key)
+            live = [row for row in rows if row.cells.get("use", "") != ALTERNATIVE]
+            try:
+                if not found:
+                    catalogue.chosen(rows, attribute(group, key, live[0].where if live else rows[0].where), path, "2026-01")
+            except DataError as error:
+                found.append(str(error))
+    return found
+
+
+def check_documents(catalogue: Catalogue, folder_name: str, group: str) -> list[str]:
+    """Return everything wrong with sites, terms, workloads, clusters, performance priors or rebates."""
+    found: list[str] = []
+    for name in catalogue.ids(folder_name):
+        path, document = catalogue.document(folder_name, name, group)
+        prefix = f"{group}.{name}" if group in ("rebates", "performance") else group
+        try:
+            values_of(document, prefix, path, False)
+        except DataError as error:
+            found.append(str(error))
+        for key, cells in document.items():
+            if isinstance(cells, dict) and "value" in cells:
+                found += check_row(catalogue, Row(cells, f"{path}:{key}", False), f"{prefix}.{key}", group, key)
+    return found
+
+
+def check_systems(catalogue: Catalogue) -> list[str]:
+    """Return everything wrong with the systems, each variant by itself."""
+    found: list[str] = []
+    for name in catalogue.ids("systems"):
+        try:
+            path, document = catalogue.document("systems", name, "system")
+            schema = SystemSchema.model_validate(document)
+        except ValidationError as error:
+            found += problems(str(path), error)
+            continue
+        except DataError as error:
+            found.append(str(error))
+            continue
+        if schema.source not in catalogue.sources:
+            found.append(f"{path}: source {schema.source!r} is not in sources.csv")
+        for variant in [{}, *({key: option} for key, options in schema.variants.items() for option in options.__pydantic_extra__)]:
+            try:
+                load_system(catalogue, name, variant)
+            except TcoError as error:
+                found.append(str(error))
+    return found
+
+
+def check_scenario(path: Path, document: dict[str, Any], sources: Container[str] = ()) -> list[str]:
+    """Return everything wrong with a scenario's file by itself."""
+    try:
+        schema = ScenarioSchema.model_validate(document)
+    except ValidationError as error:
+        return list(problems(str(path), error))
+    return [f"{path}: source {figure.source!r} is not in sources.csv" for figure in schema.published if figure.source not in sources]
+
+
+def check_sources(catalogue: Catalogue) -> list[str]:
+    """Return the sources without title, or with a date nobody can read."""
+    return [f"sources.csv: {source.id}: the title is missing" for source in catalogue.sources.values() if not source.title]

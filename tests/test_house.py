@@ -1,0 +1,41 @@
+"""How the house hangs together: who imports whom, imports inside functions counted, those for types alone not."""
+
+import ast
+from graphlib import TopologicalSorter
+from importlib.util import resolve_name
+from pathlib import Path
+
+import tco
+
+ROOT = Path(tco.__file__).parent
+
+
+def modules():
+    """Return the file of every module by its name."""
+    return {".".join(("tco", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__"): path for path in sorted(ROOT.rglob("*.py"))}
+
+
+def imported(name, path, known):
+    """Return the modules that one imports wherever it does, not those it names in types alone."""
+    tree, found = ast.parse(path.read_text(encoding="utf-8")), set()
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            waiting += node.orelse
+            continue
+        if isinstance(node, ast.Import):
+            found |= {one.name for one in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = resolve_name("." * node.level + (node.module or ""), package)
+            found |= {inner if (inner := f"{base}.{one.name}") in known else base for one in node.names}
+        waiting += ast.iter_child_nodes(node)
+    return found & known.keys() - {name}
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    known = modules()
+    graph = {name: imported(name, path, known) for name, path in known.items()}
+    assert sum(map(len, graph.values())) > len(graph)  # imports are found
+    assert len(list(TopologicalSorter(graph).static_order())) == len(graph)  # raises `CycleError` with the circle
