@@ -14,7 +14,6 @@ from tco.catalog.schema import RowSchema, ScenarioSchema, SystemSchema, problems
 from tco.catalog.systems import load_system
 from tco.foundation.errors import DataError, TcoError
 from tco.foundation.provenance import DIRECTNESS
-from tco.foundation.provenance import DIRECTNESS
 
 
 def check_row(catalogue: Catalogue, row: Row, path: str, group: str, name: str) -> Iterator[str]:
