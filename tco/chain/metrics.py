@@ -108,7 +108,8 @@ def kinds_of(metric: str) -> frozenset[str]:
 SHARES = frozenset(("mfu", "exposed_communication", "pipeline_bubble", "host_floor", "goodput"))  # none is below zero or above one
 MAY_BE_NONE = SHARES | frozenset(
     (
-        *("rebate_usd_per_chip", "network_usd_per_chip", "energy_usd_per_chip_hour", "scale_up_byte_per_s", "scale_out_byte_per_s"),
+        *("capex_usd", "capex_usd_per_chip", "rebate_usd_per_chip", "network_usd_per_chip", "energy_usd_per_chip_hour"),  # of who rents
+        *("scale_up_byte_per_s", "scale_out_byte_per_s"),
         *("peak_bf16_flop_per_s", "peak_fp8_flop_per_s", "peak_fp4_flop_per_s"),  # of a format that the chip does not compute in
         *("grid_co2e_g_per_chip_hour", "embodied_co2e_g_per_chip_hour", "co2e_g_per_million_output_tokens", *RATIOS),
     )

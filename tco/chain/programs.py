@@ -190,10 +190,11 @@ class Lot:
             given = [*values, *batch]
             rests = {place for own in wanted for place in kernel.schedule([*own.values()], given).leaves} - batch.keys()
             values = taken(kernel, values, rests, (chosen.rows, None)) | batch
-        made = apart(kernel, [([*own.values()], draws) for own, (_, draws) in zip(wanted, asked, strict=True)], values, count)
+        with np.errstate(divide="ignore"):  # where failures leave no hour in which anything makes progress, nothing has a price
+            made = apart(kernel, [([*own.values()], draws) for own, (_, draws) in zip(wanted, asked, strict=True)], values, count)
         found: dict[str, Array] = {}
         for own, (_, draws), many in zip(wanted, asked, made, strict=True):
-            spread(found, dict(zip(own, many, strict=True)), draws, count)
+            spread(found, {name: np.where(np.isinf(one), np.nan, one) for name, one in zip(own, many, strict=True)}, draws, count)
         return found
 
 

@@ -123,7 +123,7 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
         *inputs.notes,
         *notes_of(inputs),
         *(notes_of_network(inputs, chain.cost, chain.serving.plan) if chain.cost else []),
-        *(notes_of_rent(inputs, values, chain.bill) if chain.bill and inputs.perspective.rents else []),
+        *(notes_of_rent(inputs, values, chain.bill) if chain.bill and chain.cost and inputs.perspective.rents else []),
         *standing_notes,
         *(f"{path} is set, but nothing in this scenario rests on it" for path in inputs.unused(values)),
     ]

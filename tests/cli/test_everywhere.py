@@ -66,7 +66,7 @@ def test_what_is_priced_at_another_date_is_cheapest_for_itself(tmp_path):
 @pytest.mark.parametrize(
     ("systems", "perspective", "missing", "why"),
     [
-        (("gb300-nvl72", "gb200-nvl72"), "renter", "gb300-nvl72", "parts.gb300-gpu.rent is missing in "),
+        (("vr-nvl144", "gb200-nvl72"), "renter", "vr-nvl144", "parts.vr200-gpu.rent is missing in "),
         (("gb200-nvl72", "trn3-nl72x2"), "neocloud", "trn3-nl72x2", "terms.perspective=neocloud pays selling-price, trn3-nl72x2 is built by Amazon"),
         (("trn2-nl16", "gb200-nvl72"), "on-premises", "trn2-nl16", "terms.perspective=on-premises pays selling-price"),
     ],
@@ -96,7 +96,7 @@ def test_what_cannot_be_priced_keeps_its_place(systems, perspective, missing, wh
         ("trn3-nl72x2", "step_s", "it is of a workload that trains, this one serves"),
         ("llama-3.1-405b-training-gb200-nvl72", "ttft_s", "this one trains"),
         ("trn1-16", "usd_per_million_output_tokens", "the quickest plan that fits gives "),
-        ("h200-hgx8", "embodied_co2e_g_per_chip_hour", "nothing states the gas of making its chip"),
+        ("vr-nvl144", "embodied_co2e_g_per_chip_hour", "nothing states the gas of making its chip"),
         ("a100-hgx8", "usd_per_peak_fp8_pflop_hour", "its chip does not compute FP8"),
     ],
 )

@@ -366,4 +366,4 @@ def test_the_table_shows_bars_to_the_side_the_metric_goes():
     (life,) = (line for line in lines if line.startswith("terms.life "))
     assert rate.index("░") < rate.index("│") < rate.index("█")
     assert life.index("█") < life.index("│") < life.index("░")
-    assert any(line.startswith("Worth finding out") for line in lines)
+    assert any(line.startswith("Highest value of information") for line in lines)

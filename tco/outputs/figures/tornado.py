@@ -21,8 +21,8 @@ LOW, HIGH = "fill-2", "fill-1"
 
 def tornado_figure(found: Sensitivity, width: float = WIDE) -> str:
     """Return the bars of the inputs that move the metric most, the strongest first."""
-    metric, value = METRICS[found.metric], found.centre
-    if value is None:
+    metric, middle = METRICS[found.metric], found.centre
+    if middle is None:
         raise DataError(
             f"{found.sides[0].scenario.name}: {found.metric} has no value with every input at its own, so there is no middle to draw from"
         )
@@ -37,14 +37,14 @@ def tornado_figure(found: Sensitivity, width: float = WIDE) -> str:
     drawing.legend([(LOW, "input at its low"), (HIGH, "input at its high")])
     room = width_of("000,000", SMALL) + 6
     ends = [end for one in shown for end in (one.at_low, one.at_high) if end is not None]
-    scale = Linear.over([value, *ends], drawing.left + room, drawing.right - room)
+    scale = Linear.over([middle, *ends], drawing.left + room, drawing.right - room)
     top = drawing.bottom + 4
     foot = top + ROW * len(shown)
-    for value in scale.ticks(max(int((scale.end - scale.start) / 62), 2)):
-        drawing.line((scale.at(value), top), (scale.at(value), foot), "grid")
-        drawing.text((scale.at(value), foot + 15), tick_words(value), "muted", SMALL, "middle")
+    for tick in scale.ticks(max(int((scale.end - scale.start) / 62), 2)):
+        drawing.line((scale.at(tick), top), (scale.at(tick), foot), "grid")
+        drawing.text((scale.at(tick), foot + 15), tick_words(tick), "muted", SMALL, "middle")
     for at, one in enumerate(shown):
-        draw_swing(drawing, scale, top + ROW * at, one, value)
+        draw_swing(drawing, scale, top + ROW * at, one, middle)
     drawing.text(((scale.start + scale.end) / 2, foot + 32), f"{metric.label}, {metric.unit}".rstrip(", "), "muted", BODY, "middle")
     drawing.bottom = foot + 40
     if len(moving) > len(shown):
