@@ -81,6 +81,7 @@ def cheapest_switch(inputs: Inputs, values: Values, listed: str) -> str:
     catalogue, day = inputs.catalogue, period(inputs.date).last
     known = [switch_part(name.strip(), catalogue.parts) for name in listed.split(",")]
     sold = [part for part in known if min(row.begins for row in catalogue.part_rows[part, "price"]) <= day] or known
+    rents = inputs.perspective.rents
     if inputs.system.bare:
         return sold[-1]
 
@@ -90,7 +91,7 @@ def cheapest_switch(inputs: Inputs, values: Values, listed: str) -> str:
             network = design_network(inputs, values)
         except DataError:  # too few ports for the cluster
             return math.inf, math.inf
-        hour = cost_of(inputs, values, bill, network, rebates_of(inputs, values, bill)).per_chip_hour
+        hour = 0.0 if rents else cost_of(inputs, values, bill, network, rebates_of(inputs, values, bill)).per_chip_hour
         return float(np.mean(hour)), float(np.mean(network.price))
 
     with paused():  # what is not bought leaves no trace
