@@ -18,10 +18,8 @@ CATALOGUE = load_catalogue()
 TRAINING = sorted(
     name for name in CATALOGUE.scenarios if load_scenario(CATALOGUE, name).settings.get("workload.kind") == "training" or "training" in name
 )
-CASES = [(name, {}) for name in (*HEADLINE, *TRAINING)] + [
-    ("gb200-nvl72", {"workload": "training"}),
-    ("h100-hgx8", {"workload": "llama-3.1-405b-training"}),
-]
+JOBS = [(name, {}) for name in TRAINING] + [("gb200-nvl72", {"workload": "training"}), ("h100-hgx8", {"workload": "llama-3.1-405b-training"})]
+CASES = [(name, {}) for name in HEADLINE] + [pytest.param(*one, marks=pytest.mark.thorough) for one in JOBS]
 PEAKS = ("peak_bf16_flop_per_s", "peak_fp8_flop_per_s", "peak_fp4_flop_per_s")
 
 

@@ -116,7 +116,12 @@ def folder(own):
     return own.folder
 
 
-@pytest.mark.parametrize("kind", ["bom", "cost", "frontier", "map", "money", "range", "tornado"])
+DRAWN = [
+    pytest.param(kind, marks=pytest.mark.thorough) for kind in ("frontier", "map", "range", "tornado")
+]  # from many draws, each made several times
+
+
+@pytest.mark.parametrize("kind", ["bom", "cost", "money", *DRAWN])
 def test_a_figure_that_tells_of_own_values_is_refused(kind, folder, tmp_path):
     words = ("plot", kind, "trn3-nl72x2", *KINDS[kind][1:], "--data", folder, "-o", tmp_path / "figure.svg")
     if kind == "cost":

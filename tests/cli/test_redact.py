@@ -184,6 +184,7 @@ def test_a_baseline_keeps_no_own_value(folder, tmp_path, monkeypatch):
     assert "parts.trn3.hbm_bandwidth" in moved.stdout
 
 
+@pytest.mark.thorough
 def test_what_drives_a_metric_is_told_alike_whatever_the_own_value_is(own):
     """Its document holds so many numbers of shipped rows that some difference of two is any number: hold it against that of another value."""
     found = []

@@ -170,6 +170,7 @@ def test_where_a_slider_begins_and_ends(value, low, high, least, most, expected)
 
 
 # ---------------------------------------------------------------- own values
+@pytest.mark.thorough
 def test_own_values_are_kept_back(own, tmp_path):
     own.parts(ROW)
     own.write("sources.csv", "id,title,url,date\nown-quote,SECRETNOTE from a friend,,2025-11\n")
@@ -185,6 +186,7 @@ def test_own_values_are_kept_back(own, tmp_path):
     assert text.count("<svg") >= 4  # errors and fabric: what rests on none of them stays
 
 
+@pytest.mark.thorough
 def test_a_setting_is_an_own_value(tmp_path):
     path = tmp_path / "report.html"
     done = tco("report", PAIR[1], "--set", f"terms.rate={RATE}", "--redact", "-o", path)

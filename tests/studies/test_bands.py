@@ -32,6 +32,7 @@ def banded(name: str, *settings: tuple[str, str]) -> Frontier:
     return found
 
 
+@pytest.mark.thorough
 def test_the_band_where_the_workload_stands_is_the_range_of_a_comparison():
     rows = document("compare", TRN3, GB200)["rows"]
     for row in rows:
@@ -45,6 +46,7 @@ def test_the_band_where_the_workload_stands_is_the_range_of_a_comparison():
         assert band.meets.mean() == row["share_of_draws_that_meet_the_target"]
 
 
+@pytest.mark.thorough
 def test_where_nothing_is_moved_every_draw_is_the_point():
     """The batch is solved for the speed that the point's own gives."""
     found = banded(GB200)

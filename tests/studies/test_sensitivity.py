@@ -50,7 +50,9 @@ def solved(name, path, values, metric):
     return np.where(made.meets, made.metrics[metric], np.nan) if metric in PERFORMANCE else made.metrics[metric]
 
 
-@pytest.mark.parametrize(("name", "metric"), [(TRN3, TOKEN), (GB200, HOUR), (A100, "train_usd_per_trillion_tokens")])
+@pytest.mark.parametrize(
+    ("name", "metric"), [(TRN3, TOKEN), (GB200, HOUR), pytest.param(A100, "train_usd_per_trillion_tokens", marks=pytest.mark.thorough)]
+)
 def test_every_end_is_that_of_the_input_set_alone(name, metric):
     found, base = asked(name, metric), evaluate(name)
     assert found.centre == pytest.approx(base.metrics[metric], rel=1e-12)
@@ -72,7 +74,7 @@ def test_the_batch_of_an_end_is_the_best_that_a_search_of_batches_finds():
             assert 0.97 * alone < value < 1.03 * alone, path
 
 
-@pytest.mark.parametrize("name", [TRN3, MI450X])
+@pytest.mark.parametrize("name", [pytest.param(TRN3, marks=pytest.mark.thorough), MI450X])
 def test_compare_names_the_same_drivers_with_the_same_figures(name):
     """One ranking: what stands below the table of `compare` is the head of this one, flips and all."""
     sure = dict(zip(HEADLINE, sureness_of(evaluate_each(HEADLINE, None, {}), GB200), strict=True))[name]

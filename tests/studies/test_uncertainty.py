@@ -104,6 +104,7 @@ def test_a_draw_rests_on_seed_path_and_its_own_number_alone():
             assert np.array_equal(whole.places(one(1, 2, 3, path=path))[start:stop], part.places(one(1, 2, 3, path=path)))
 
 
+@pytest.mark.thorough
 def test_a_block_is_the_same_whoever_makes_it_and_in_whatever_order(monkeypatch):
     """Blocks come back out of order and from copies that have travelled; the answer is that of one after the other."""
     monkeypatch.setattr("tco.studies.uncertainty.BLOCK", 64)
