@@ -31,6 +31,7 @@ from tco.hardware.bill import offers
 
 Array = np.ndarray[Any, Any]
 PILOTS = 256  # draws at values and ends of ranges in which every plan is weighed; all others choose among those that are the best in one of them
+CANDIDATES = 12  # plans of a training job that its draws choose among
 LOOKED_AT = 3  # draws of a training job that no plan fits, whose own plans are searched
 LAST = 16  # scenarios with settings whose programs are kept
 CELLS = 2**15  # draws that studies ask for together
@@ -217,13 +218,13 @@ def of_kind(reading: float, found: Any) -> float:
 # ---------------------------------------------------------------- plans of draws
 def plans_trained(case: Case, settings: Mapping[str, Any], known: dict[tuple[Any, ...], list[Any]]) -> list[Any]:
     """Return the quickest plans of a training job under some settings: those `known` of a job of its size, or those of a search."""
-    from tco.performance.training.each import candidates
+    from tco.performance.training.search import search
 
     inputs = Inputs(case.catalogue, case.scenario, {**case.fixed, **settings}, case.variant)
     job, reached, _ = job_on(inputs, inputs.values(as_number))
     size = job.chips, job.batch, job.length
     if size not in known:
-        known[size] = candidates(job, reached)
+        known[size] = [one.plan for one in search(job, reached, kept=CANDIDATES).top]
     return known[size]
 
 

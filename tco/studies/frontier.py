@@ -18,8 +18,8 @@ from tco.catalog import Catalogue
 from tco.chain import metrics as joined
 from tco.foundation.errors import UsageError
 from tco.foundation.finite import finite
-from tco.performance.bounds import time_by_bound
-from tco.performance.chip.memory import cache_bytes
+from tco.performance.chip.roofline import cache_bytes
+from tco.performance.profile import time_by_bound
 from tco.performance.serving import disaggregation as apart
 from tco.performance.serving import phases
 from tco.performance.serving.phases import PassResult

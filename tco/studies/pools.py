@@ -15,7 +15,7 @@ from tco.foundation.dates import period
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.values import Values, as_number
 from tco.models.architecture import Architecture
-from tco.performance.chip.machine import Machine
+from tco.performance.layer.machine import Machine
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from tco.fabric.scopes import crossing_bandwidth, fabric_scopes
 from tco.fabric.timing import Timing
 from tco.foundation.known import Known
 from tco.foundation.values import as_number
-from tco.performance.chip.machine import Machine
+from tco.performance.layer.machine import Machine
 from tco.performance.serving.plans import DecodePlan, decoding, plan_axes
 from tests.performance.servers import CATALOGUE, Server, changed, server
 

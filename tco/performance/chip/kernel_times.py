@@ -13,13 +13,19 @@ from tco.catalog import Catalogue
 from tco.foundation.errors import DataError
 from tco.foundation.formula import total
 from tco.performance.chip import kernels as cost
-from tco.performance.chip import kernels_attention as attention
 from tco.performance.chip.families import family_of
 from tco.performance.chip.formats import FORMATS, WIDE, Computed, element_size
-from tco.performance.chip.machine import devices_share
-from tco.performance.chip.messages import hidden_pass_bytes, kernel_time, stream_time
-from tco.performance.chip.products import Chip, Operands, chip_of, operands, product
-from tco.performance.chip.roofline import attention_bytes, attention_flops, conversion_traffic, exponential_rate, smooth_maximum
+from tco.performance.chip.products import Chip, Operands, kernels_on, operands, product, traits_of
+from tco.performance.chip.roofline import (
+    attention_bytes,
+    attention_flops,
+    conversion_traffic,
+    exponential_rate,
+    hidden_pass_bytes,
+    kernel_time,
+    smooth_maximum,
+    stream_time,
+)
 
 OVERLAP = 4  # sharpness of the smooth maximum of kernels that hide their traffic well
 QUERY_TILE = 128  # queries of one block of fused attention
@@ -55,25 +61,6 @@ class Library(NamedTuple):
     def practice(self, name: str) -> Any:
         """Return a parameter of the library's practice."""
         return self.values[f"performance.{self.name}.{name}"]
-
-
-class Traits(NamedTuple):
-    """What decides how a chip's kernels are timed."""
-
-    tiled: bool  # many small cores; else a few large arrays
-    logical: bool  # cores that software groups into logical devices
-    fed: bool = False  # DMA engines bring what the cores read
-
-
-def traits_of(catalogue: Catalogue, part: str) -> Traits:
-    """Return what the catalogue says of a part."""
-    array, *others = (catalogue.has_part_value(part, name) for name in ("array_rows", "cores_per_device", "dma_bandwidth"))
-    return Traits(not array, *others)
-
-
-def kernels_on(values: Mapping[str, Any], chip: str, family: str, traits: Traits) -> Chip:
-    """Return a chip as its kernels see it; rows ask for the chip and the family `rows`."""
-    return chip_of(values, chip, family, traits.tiled, devices_share(values, chip, family) if traits.logical else None, traits.fed)
 
 
 def chip_on(catalogue: Catalogue, values: Mapping[str, Any], part: str) -> Chip:
@@ -161,21 +148,21 @@ def prefill(
     """Return the time of fused attention over whole prompts, with the kernels its library runs around it."""
     if form.efficiency not in ("bf16", "fp8"):
         raise DataError(f"attention: computes in {form.stored}, expected a format of 8 bits or wider")
-    scores = attention.flash_scores(batch, heads, queries, keys, causal, QUERY_TILE)
+    scores = cost.flash_scores(batch, heads, queries, keys, causal, QUERY_TILE)
     rate = chip.rate(form.peak, f"flash_efficiency_{form.efficiency}")
     exponentials = exponential_rate(chip.part("cores"), chip.part("exponentials_per_clock"), chip.part("clock"), 1.0)
-    softmax = attention.softmax_time(scores, chip.practice("softmax_cost"), exponentials)
-    products = attention.score_product_time(scores, width, width, rate)
-    core = attention.flash_core_time(products, softmax, chip.part("asynchronous_matrix"))
-    moved = attention.flash_bytes(batch, queries, keys, heads, kv_heads, width, width, element_size(WIDE))
+    softmax = cost.softmax_time(scores, chip.practice("softmax_cost"), exponentials)
+    products = cost.score_product_time(scores, width, width, rate)
+    core = cost.flash_core_time(products, softmax, chip.part("asynchronous_matrix"))
+    moved = cost.flash_bytes(batch, queries, keys, heads, kv_heads, width, width, element_size(WIDE))
     memory = stream_time(moved, chip.bandwidth("stream_efficiency"))
     latency = [kernel_time(library.practice("attention_launches"), chip.practice("kernel_launch"))]
     latency.append(kernel_time(library.practice("prefill_stages"), chip.practice("kernel_stage")))
     if chip.tiled:
-        latency.append(attention.tail_time(chip.practice("tail_exposed"), core, scores, chip.part("cores"), QUERY_TILE, keys))
+        latency.append(cost.tail_time(chip.practice("tail_exposed"), core, scores, chip.part("cores"), QUERY_TILE, keys))
         one = kernel_time(library.practice("prepares_attention"), chip.practice("attention_preparation"))
-        latency.append(attention.preparation_time(one, batch, heads, queries, QUERY_TILE, chip.part("cores")))
-    flops = attention_flops(queries, attention.mean_keys(keys, causal), attention.all_heads(batch, heads), width, width)
+        latency.append(cost.preparation_time(one, batch, heads, queries, QUERY_TILE, chip.part("cores")))
+    flops = attention_flops(queries, cost.mean_keys(keys, causal), cost.all_heads(batch, heads), width, width)
     parts = {"compute": products, "exponentials": softmax, "memory": memory, "latency": total("latency", latency)}
     return Kernel(total("attention", (core, memory, *latency)), parts, flops, moved)
 
@@ -187,11 +174,11 @@ def decode(chip: Chip, form: Computed, library: Library, batch: Any, keys: Any, 
     flops = attention_flops(batch, keys, heads, width, width)
     parts = {"memory": memory}
     if chip.tiled:
-        blocks = attention.decode_blocks(batch, kv_heads, keys, DECODE_CHUNK, chip.practice("decode_splits"))
-        parts["cores"] = attention.decode_core_time(blocks, chip.part("cores"), chip.practice("decode_block_time"), moved, chip.load("core_load"))
+        blocks = cost.decode_blocks(batch, kv_heads, keys, DECODE_CHUNK, chip.practice("decode_splits"))
+        parts["cores"] = cost.decode_core_time(blocks, chip.part("cores"), chip.practice("decode_block_time"), moved, chip.load("core_load"))
         peak, efficiency = chip.part("peak_vector"), chip.practice("vector_efficiency")
         group, single = heads / kv_heads, chip.part("single_query_on_vector")
-        parts["compute"] = attention.decode_vector_time(flops, peak, efficiency, group, WIDEST_GROUP, single)
+        parts["compute"] = cost.decode_vector_time(flops, peak, efficiency, group, WIDEST_GROUP, single)
         core = smooth_maximum(smooth_maximum(memory, parts["cores"], OVERLAP), parts["compute"], OVERLAP)
     stages = kernel_time(library.practice("decode_stages"), chip.practice("kernel_stage"))
     launches = kernel_time(library.practice("attention_launches"), chip.practice("kernel_launch"))

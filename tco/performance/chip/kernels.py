@@ -1,4 +1,4 @@
-"""Times of single kernels as formulas: products cut into tiles over many small cores, conversions of activations, passes over rows.
+"""Times of single kernels as formulas: products cut into tiles over many small cores, conversions, passes over rows, attention.
 
 A core takes one tile of the result at a time; tiles run in waves over all cores, and the last wave may be nearly empty.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tco.foundation.formula import ceil_ratio, formula, maximum, minimum
+from tco.foundation.formula import ceil_ratio, formula, maximum, minimum, select
 from tco.foundation.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, PerSecond, Pure, Second, SecondPerByte
 
 
@@ -126,3 +126,77 @@ def partial_bandwidth(bandwidth: BytePerSecond, cores: Pure, every: Pure) -> Any
 def program_call_time(call: Second, rows: Pure, columns: Pure, size: Byte, result: SecondPerByte) -> Any:
     """What the host adds that calls a compiled program and takes its result: t + m n b r."""
     return call + rows * columns * size * result
+
+
+@formula(unit="", source="flashattention3")
+def flash_scores(sequences: Pure, heads: Pure, queries: Pure, keys: Pure, causal: Pure, tile: Pure) -> Any:
+    """Scores computed: b h q (k (1 - c/2) + c tile/2); a causal mask (c = 1) halves them but for half of each tile on the diagonal."""
+    return sequences * heads * queries * (keys * (1 - causal / 2) + causal * tile / 2)
+
+
+@formula(unit="", source="scaling-book")
+def mean_keys(keys: Pure, causal: Pure) -> Any:
+    """Keys a query sees on average, half of them under a causal mask: k (1 - c/2)."""
+    return keys * (1 - causal / 2)
+
+
+@formula(unit="", source="scaling-book")
+def all_heads(sequences: Pure, heads: Pure) -> Any:
+    """Query heads of all sequences: b h."""
+    return sequences * heads
+
+
+@formula(unit="s", source="flashattention3")
+def score_product_time(scores: Pure, score_width: Pure, value_width: Pure, rate: FLOPPerSecond, flop_per_mac: FLOP = 2) -> Any:
+    """Time of both products of attention: 2 s (d_qk + d_v) / P."""
+    return flop_per_mac * scores * (score_width + value_width) / rate
+
+
+@formula(unit="s", source="flashattention3")
+def softmax_time(scores: Pure, cost: Pure, exponentials: PerSecond) -> Any:
+    """Time of the softmax on the exponential units: s x slots per score / E."""
+    return scores * cost / exponentials
+
+
+@formula(unit="s", source="flashattention3")
+def flash_core_time(products: Second, softmax: Second, asynchronous: Pure) -> Any:
+    """Time of the core: (a^4 + b^4)^(1/4) where matrix units work beside the others, else a + b."""
+    return select(asynchronous > 0.5, (products**4 + softmax**4) ** 0.25, products + softmax)
+
+
+@formula(unit="s", source="tco-calibration")
+def tail_time(exposed: Pure, core: Second, scores: Pure, cores: Pure, tile: Pure, keys: Pure) -> Any:
+    """Exposed part of the longest block, a tile of queries that sees all keys: x t / (s / n) x tile x k."""
+    return exposed * core / scores * cores * tile * keys
+
+
+@formula(unit="byte", source="flashattention3")
+def flash_bytes(
+    sequences: Pure, queries: Pure, keys: Pure, heads: Pure, kv_heads: Pure, score_width: Pure, value_width: Pure, element_size: Byte
+) -> Any:
+    """Traffic of queries, keys, values and results: b (q h + k h_kv) (d_qk + d_v) bytes."""
+    return sequences * (queries * heads + keys * kv_heads) * (score_width + value_width) * element_size
+
+
+@formula(unit="s", source="tco-calibration")
+def preparation_time(preparation: Second, sequences: Pure, heads: Pure, queries: Pure, tile: Pure, cores: Pure) -> Any:
+    """Rotary embedding, cache write and casts of all tiles of queries: p b h ceil(q / tile) / n."""
+    return preparation * sequences * heads * ceil_ratio(queries, tile) / cores
+
+
+@formula(unit="", source="flashdecoding")
+def decode_blocks(sequences: Pure, kv_heads: Pure, keys: Pure, chunk: Pure, most: Pure) -> Any:
+    """Blocks that share the cache, each head's keys split into chunks: b h_kv min(max(k / chunk, 1), most)."""
+    return sequences * kv_heads * minimum(maximum(keys / chunk, 1), most)
+
+
+@formula(unit="s", source="tco-calibration")
+def decode_core_time(blocks: Pure, cores: Pure, block_time: Second, bytes_moved: Byte, load: BytePerSecond) -> Any:
+    """Time the cores take for their blocks: max(n_b / n, 1) (t_b + Q / n_b / L)."""
+    return maximum(blocks / cores, 1) * (block_time + bytes_moved / blocks / load)
+
+
+@formula(unit="s", source="tco-calibration")
+def decode_vector_time(flops: FLOP, peak: FLOPPerSecond, efficiency: Pure, group: Pure, widest: Pure, single: Pure) -> Any:
+    """Time on the vector units where no matrix kernel fits: F / (P e) for groups of queries wider than `widest`, and for lone ones if single = 1."""
+    return flops / (peak * efficiency) * select(group > widest, 1, select(group <= 1, single, 0))

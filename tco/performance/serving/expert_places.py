@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tco.models.architecture import Architecture
-from tco.performance.chip.machine import Machine
+from tco.performance.layer.machine import Machine
 from tco.performance.serving.phases import decode, decode_rate
 from tco.performance.serving.plans import PrefillPlan, attention_chips, layout_of
 from tco.performance.serving.requests import Request

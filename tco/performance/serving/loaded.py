@@ -13,7 +13,7 @@ from tco.foundation.formula import greatest, total
 from tco.foundation.trace import plain, scope
 from tco.foundation.values import Readable
 from tco.models.architecture import Architecture
-from tco.performance.chip.machine import Machine
+from tco.performance.layer.machine import Machine
 from tco.performance.serving import closed_loop as loop
 from tco.performance.serving import phases
 from tco.performance.serving.phases import PassResult

@@ -11,9 +11,9 @@ from tco.foundation.trace import plain
 from tco.foundation.values import Readable
 from tco.graph.solve import largest_within
 from tco.models.architecture import Architecture
-from tco.performance.chip.machine import Machine
+from tco.performance.layer.machine import Machine
+from tco.performance.layer.operators import Operator
 from tco.performance.serving.batches import SLOWEST, solved
-from tco.performance.serving.operators import Operator
 from tco.performance.serving.phases import PassResult, decode, decode_rate, full_context, prefill, prefill_rate, reading_time, tokens_per_user
 from tco.performance.serving.plans import (
     SEQUENCES,

@@ -4,14 +4,71 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tco.foundation.formula import total
+from tco.foundation.formula import formula, total
+from tco.foundation.units import Byte, Pure, Second
 from tco.performance.chip.roofline import added_beside
-from tco.performance.training import memory
-from tco.performance.training.items import TIERS, Shape, Work
+from tco.performance.layer.layers import parts_of
+from tco.performance.layer.machine import Machine
+from tco.performance.layer.operators import DENSE
 from tco.performance.training.job import Job
-from tco.performance.training.machine import Practice
 from tco.performance.training.plans import Plan
-from tco.performance.training.work import host_times, parts_of, work_of
+from tco.performance.training.work import TIERS, Shape, Work, work_of
+
+AGAIN = {"none": 0.0, "selective": 0.25, "full": 1.0}  # share of a forward pass's launches done again
+
+
+@formula(unit="byte", source="korthikanti2022")
+def layer_activations(
+    tokens: Pure,
+    wide: Pure,
+    masked: Pure,
+    wide_split: Pure,
+    narrow: Pure,
+    tensor_parallel: Pure,
+    element_size: Byte,
+    mask_size: Byte = 1,
+    wide_inputs: Pure = 0,
+    narrow_inputs: Pure = 0,
+    input_size: Byte = 2,
+) -> Any:
+    """Activations layers keep of a micro-batch: T ((wide b + inputs b_in + masked b_mask) / sp + (narrow b + inputs b_in) / tp).
+
+    Inputs of products are kept in the format these compute in. For a GPT layer in 16 bits wide = 4 h, masked = 2 h, narrow = 12 h:
+    s b h (10 + 24/t), or 34 s b h / t with sequence parallelism.
+    """
+    whole = (wide * element_size + wide_inputs * input_size + masked * mask_size) / wide_split
+    return tokens * (whole + (narrow * element_size + narrow_inputs * input_size) / tensor_parallel)
+
+
+@formula(unit="byte", source="korthikanti2022")
+def score_activations(
+    tokens: Pure, sequence: Pure, heads: Pure, tensor_parallel: Pure, copies: Pure, masks: Pure, element_size: Byte, mask_size: Byte = 1
+) -> Any:
+    """Scores that unfused attention keeps: T s H / tp (copies b + masks b_mask); with dropout 5 a s^2 b / t bytes."""
+    return tokens * sequence * heads / tensor_parallel * (copies * element_size + masks * mask_size)
+
+
+@formula(unit="byte", source="korthikanti2022")
+def held_activations(model_activations: Byte, slots: Pure, layers: Pure, in_flight: Pure) -> Any:
+    """Activations the first stage holds: A slots / L x micro-batches in flight."""
+    return model_activations * slots / layers * in_flight
+
+
+@formula(unit="byte", source="tco-model")
+def logits_bytes(tokens: Pure, vocabulary: Pure, logit_size: Byte = 4) -> Any:
+    """Logits of a micro-batch in FP32: T V b."""
+    return tokens * vocabulary * logit_size
+
+
+@formula(unit="s", source="tco-model")
+def host_time(
+    blocks: Pure, block_time: Second, expert_blocks: Pure, expert_block_time: Second, experts: Pure, expert_time: Second, again: Pure, factor: Pure
+) -> Any:
+    """Time the host needs to launch a micro-batch through all layers: t = f (n t_b + n_e t_e + m t_1) (1 + r/3).
+
+    m experts have kernels of their own, r is the share computed again.
+    """
+    return factor * (blocks * block_time + expert_blocks * expert_block_time + experts * expert_time) * (1 + again / 3)
 
 
 class Way(NamedTuple):
@@ -48,24 +105,24 @@ def data_stride(plan: Plan) -> Any:
     return plan.tensor * plan.context * (1 + (plan.pipeline - 1) * plan.order)
 
 
-def micro_batch(job: Job, practice: Practice, shape: Shape, work: Work | None = None) -> MicroBatch:
+def micro_batch(job: Job, machine: Machine, shape: Shape, work: Work | None = None) -> MicroBatch:
     """Return the times of a micro-batch."""
-    work = work or work_of(job, practice, shape)
+    work = work or work_of(job, machine, shape)
     sharpness = job.value("overlap_sharpness")
     forward, backward = work.forward(), work.backward()
     added, hidden, kept = {}, {}, {}
     links: dict[str, dict[str, Any]] = {}
     waits: dict[str, dict[str, Any]] = {}
-    for level, (name, host) in enumerate(host_times(job, practice, shape).items()):
+    for level, (name, host) in enumerate(host_times(job, machine, shape).items()):
         alone = total("micro_batch", [forward, backward, *work.again(level)])
         added[name] = hidden[name] = way(alone, work.crossing(level) if work.across else None, host, sharpness)
         if work.across:
             hidden[name] = way(alone, added_beside(alone, added[name].exchange, sharpness), host, sharpness)
-        kept[name] = kept_activations(job, practice, shape, work.tokens, name)
+        kept[name] = kept_activations(job, machine, shape, work.tokens, name)
         by_tier = {tier: work.links(level, tier) for tier in TIERS}
         links[name] = {tier: held for tier, (held, _) in by_tier.items()}
         waits[name] = {tier: waited for tier, (_, waited) in by_tier.items()}
-    logits = memory.logits_bytes(work.tokens, job.model.vocabulary / shape.tensor)
+    logits = logits_bytes(work.tokens, job.model.vocabulary / shape.tensor)
     times = work.tokens, forward, backward, work.weights(), work.output()
     return MicroBatch(*times, added, hidden, kept, logits, links, waits)
 
@@ -77,14 +134,14 @@ def way(alone: Any, exchange: Any, host: Any, sharpness: Any) -> Way:
     return Way(0.0 if exchange is None else exchange, launches, total("micro_batch_and_launches", [time, launches]))
 
 
-def kept_activations(job: Job, practice: Practice, shape: Shape, tokens: Any, recompute: str) -> Any:
+def kept_activations(job: Job, machine: Machine, shape: Shape, tokens: Any, recompute: str) -> Any:
     """Return the activations all layers keep of a micro-batch; what is computed again is held for one layer at a time."""
-    hidden, split = job.model.hidden, 1 + (shape.tensor - 1) * shape.sequence_parallel
+    hidden, split = job.model.hidden, shape.split
     masks = 1 if job.software.dropout else 0
     terms, layer = [], []
     for block in job.model.blocks:
         a, f = block.attention, block.feed_forward
-        parts = parts_of(block)
+        parts = parts_of([block._replace(layers=1)])
         width = f.active * f.width + f.shared_width if f.experts else f.width
         saved = a.q_rank + a.cached if a.latent else 0
         projected = 0 if a.latent else a.heads * a.qk_dim + a.kv_heads * (a.qk_dim + a.v_dim)
@@ -95,15 +152,26 @@ def kept_activations(job: Job, practice: Practice, shape: Shape, tokens: Any, re
         else:
             inputs = parts * hidden
         inner += a.heads * a.v_dim + (f.active * hidden if f.experts else 0)
-        kept = {"wide_inputs": inputs, "narrow_inputs": inner, "input_size": practice.forward.made.input_size}
-        whole = memory.layer_activations(tokens, wide, parts * hidden * masks, split, projected + outer, shape.tensor, job.wide_size, **kept)
-        scores = [memory.score_activations(tokens, job.sequence, a.heads, shape.tensor, 1 + masks, masks, job.wide_size)]
+        kept = {"wide_inputs": inputs, "narrow_inputs": inner, "input_size": machine.operands[DENSE].input_size}
+        whole = layer_activations(tokens, wide, parts * hidden * masks, split, projected + outer, shape.tensor, job.wide_size, **kept)
+        scores = [score_activations(tokens, job.sequence, a.heads, shape.tensor, 1 + masks, masks, job.wide_size)]
         full = total("layer_activations", [whole, *([] if job.software.fused or not a.heads else scores)])
         if recompute == "full":
             layer.append(full)
-            full = memory.layer_activations(tokens, hidden, 0, split, 0, shape.tensor, job.wide_size)
+            full = layer_activations(tokens, hidden, 0, split, 0, shape.tensor, job.wide_size)
         elif recompute == "selective" and not job.software.fused:
             layer.extend(scores)
             full = whole
-        terms.append(memory.held_activations(full, block.layers, 1, 1))
+        terms.append(held_activations(full, block.layers, 1, 1))
     return total("kept_activations", [*terms, *layer[:1]])
+
+
+def host_times(job: Job, machine: Machine, shape: Shape) -> dict[str, Any]:
+    """Return the time the host needs for a micro-batch through all layers, by recomputation."""
+    if job.software.compiled:
+        return dict.fromkeys(AGAIN, 0.0)
+    sparse = sum(block.layers for block in job.model.blocks if block.feed_forward.experts)
+    parts, block, routed = parts_of(job.model.blocks), job.value("host_block_time"), job.value("host_expert_block_time")
+    own = sum(block.layers * block.feed_forward.experts for block in job.model.blocks) / shape.expert if job.software.separate_experts else 0
+    times = (parts - sparse, block, sparse, block if job.software.fused_experts else routed, own, job.value("host_expert_time"))
+    return {name: host_time(*times, again, machine.kernels.practice("host_factor")) for name, again in AGAIN.items()}

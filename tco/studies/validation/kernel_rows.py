@@ -13,7 +13,8 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.foundation.files import read_csv
 from tco.performance.chip.formats import Computed, computed_on
-from tco.performance.chip.kernel_times import BARE, SHAPES, Traits, traits_of
+from tco.performance.chip.kernel_times import BARE, SHAPES
+from tco.performance.chip.products import Traits, traits_of
 from tco.studies.validation.measured import base_skips, column, texts
 from tco.studies.validation.specifications import Specifications
 
