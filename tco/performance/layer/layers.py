@@ -155,7 +155,7 @@ def attention_core(made: Pass, shape: Shape, layers: int, a: Attention, keys: An
             time = smooth_maximum(computing, streaming, OVERLAP)
             if chip.tiled:
                 groups = 1 if a.latent else maximum(a.kv_heads / shape.tensor_parallel, 1)
-                blocks = kernel.decode_blocks(shape.sequences, groups, keys, machine.shared("decode_chunk"), chip.practice("decode_splits"))
+                blocks = kernel.decode_blocks(shape.sequences, groups, keys, machine.counted("decode_chunk"), chip.practice("decode_splits"))
                 on_cores = kernel.decode_core_time(blocks, chip.part("cores"), chip.practice("decode_block_time"), moved, chip.load("core_load"))
                 time = smooth_maximum(time, on_cores, OVERLAP)
         for_all = made.alike.for_all
@@ -213,10 +213,7 @@ def recurrence(made: Pass, layers: int, mixer: StateMixer) -> None:
         state = mixer.state_numbers / parallel
         flops = passing_flops(mixer.passes * state, shape.tokens)
         moved = attention_bytes(shape.sequences, 1, state, float(STATE_BYTES))
-        if not shape.decode:
-            scanned = (mixer.inner + mixer.groups * mixer.state) / parallel
-            moved = total("scan", [moved, hidden_pass_bytes(shape.tokens, scanned, machine.shared("scan_passes"), machine.activation_size)])
-        rate = share_of_rate(machine.kernels.rate("peak_bf16", "flash_efficiency_bf16"), machine.shared("recurrent_share"))
+        rate = share_of_rate(machine.kernels.rate("peak_bf16", "flash_efficiency_bf16"), machine.counted("recurrent_share"))
         time = smooth_maximum(stream_time(moved, machine.bandwidth), computing_time(flops, rate), OVERLAP)
         made.core("recurrence", layers, time, flops, moved, rate)
 
@@ -307,8 +304,8 @@ def parts_of(blocks: Iterable[Block]) -> int:
 def layers_of(made: Pass) -> None:
     """Add the operators of all layers; what passes between chips is the phase's own."""
     machine, model = made.machine, made.model
-    made.elementwise(passed_numbers(made.hidden, machine.shared("embedding_passes"), 1))
-    made.elementwise(passed_numbers(made.hidden, machine.shared("residual_passes"), parts_of(model.blocks) / 2))
+    made.elementwise(passed_numbers(made.hidden, machine.counted("embedding_passes"), 1))
+    made.elementwise(passed_numbers(made.hidden, machine.counted("residual_passes"), parts_of(model.blocks) / 2))
     for kind, layers in model.attentions.items():
         attention(made, layers, kind)
     for mixer, layers in model.mixers.items():

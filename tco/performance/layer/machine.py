@@ -22,7 +22,7 @@ from tco.performance.chip.formats import FORMATS, NARROWEST_CACHE, WIDE, Compute
 from tco.performance.chip.products import Chip, Operands, Traits, kernels_on, operands
 from tco.performance.chip.roofline import exponential_rate, sustained_clock, usable_memory
 
-SHARED = "serving"  # owner of what all passes through a layer have in common
+LAYER, ENGINES = "layer", "serving"  # owners of what all passes through a layer, and all engines that serve, have in common
 
 
 @formula(unit="FLOP/s", source="tco-calibration")
@@ -100,10 +100,15 @@ class Machine(NamedTuple):
     gradients: tuple[Operands, ...] = ()  # as the operands
     clock: Any = None  # that a step of long products sustains, over the one that kernels reach alone
     separate_experts: bool = False  # every expert has kernels of its own, which share no waves
+    asked_size: Any = None  # of a number in a format that the chip does not compute, and software turns into one that it does
+
+    def counted(self, name: str) -> Any:
+        """Return a count or a share that all passes through a layer have in common."""
+        return self.values[f"performance.{LAYER}.{name}"]
 
     def shared(self, name: str) -> Any:
-        """Return a parameter that all passes through a layer share."""
-        return self.values[f"performance.{SHARED}.{name}"]
+        """Return a parameter that all engines share."""
+        return self.values[f"performance.{ENGINES}.{name}"]
 
     def habit(self, name: str) -> Any:
         """Return a parameter of the engine."""
@@ -129,7 +134,7 @@ def machine(chip: str, links: Links, values: Readable, family: str, stored: Stor
 
     `months` is how long after the chip's release its software was written; None stands for mature software.
     """
-    prior, part, own, shared = f"performance.{family}", f"parts.{chip}", f"performance.{engine}", f"performance.{SHARED}"
+    prior, part, own, shared = f"performance.{family}", f"parts.{chip}", f"performance.{engine}", f"performance.{LAYER}"
     dense = computed_on(values, chip, stored.dense, "workload.precision")  # first: the others follow it where nobody gives them
     formats = (
         computed_on(values, chip, stored.attention, "workload.attention_format"),
@@ -193,7 +198,7 @@ def exponentials_of(kernels: Chip) -> Any:
 
 def permutes_of(values: Readable, chip: str, traits: Traits) -> Any:
     """Return the passes that bring tokens into the order of their experts."""
-    passes = values[f"performance.{SHARED}.expert_passes"]
+    passes = values[f"performance.{LAYER}.expert_passes"]
     return permute_passes(passes, values[f"parts.{chip}.dereferences"]) if traits.dereferencing else passes
 
 
@@ -282,9 +287,9 @@ def trainer(chip: str, family: str, values: Readable, found: Passes, links: Link
         activation_size=element_size(WIDE),
         cache_size=element_size(WIDE),
         launch=kernels.practice("launch_time"),
-        elementwise=values[f"performance.{SHARED}.elementwise_traffic"],
+        elementwise=values[f"performance.{LAYER}.elementwise_traffic"],
         permutes=permutes_of(values, chip, traits) if programs.permutes else 0.0,
-        imbalance=values[f"performance.{SHARED}.expert_imbalance"],
+        imbalance=values[f"performance.{LAYER}.expert_imbalance"],
         unexplained=values.unless_zero(f"performance.{family}.unexplained_training"),
         links=links,
         values=values,
@@ -295,4 +300,5 @@ def trainer(chip: str, family: str, values: Readable, found: Passes, links: Link
             kernels.part("tdp"), kernels.part("peak_bf16"), kernels.practice("clock_knee"), values["performance.training.clock_exponent"]
         ),
         separate_experts=programs.separate_experts,
+        asked_size=None if found.forward.asked == forms[0].stored else element_size(FORMATS[found.forward.asked].bits),
     )

@@ -208,7 +208,7 @@ class Pass:
 
     def count(self, kind: str, layers: Any) -> Any:
         """Count the kernels that a part of all its layers starts."""
-        kernels = self.machine.shared(f"kernels_{kind}")
+        kernels = self.machine.counted(f"kernels_{kind}")
         self.kernels.append(layer_kernels(kernels, layers))
         return kernels
 
@@ -265,8 +265,11 @@ class Pass:
     def cast_bytes(self, place: int, tokens: Any, numbers: Any) -> Any:
         """Return the traffic of casting some numbers a token to the format of products."""
         machine = self.machine
-        size = quantising_size(1, machine.activation_size, machine.operands[place].input_size)
-        return elementwise_bytes(tokens, numbers, machine.elementwise, size)
+        wide, taken = machine.activation_size, machine.operands[place].input_size
+        sizes = [quantising_size(1, wide, taken)]
+        if machine.asked_size is not None:  # software casts to what was asked for, and from that to what the units take
+            sizes = [quantising_size(1, wide, machine.asked_size), quantising_size(1, machine.asked_size, taken)]
+        return elementwise_bytes(tokens, numbers, machine.elementwise, total("cast", sizes) if len(sizes) > 1 else sizes[0])
 
     def core(self, name: str, layers: Any, time: Any, flops: Any, moved: Any, rate: Any, kernels: str = "") -> None:
         """Add an operator whose time is known."""

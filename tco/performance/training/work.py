@@ -20,7 +20,7 @@ from tco.foundation.trace import scope
 from tco.foundation.units import Byte, Pure, Second
 from tco.models.architecture import Architecture
 from tco.models.attention import Attention
-from tco.models.layers import FeedForward
+from tco.models.layers import FeedForward, StateMixer
 from tco.models.products import keys_and_values
 from tco.performance.chip.products import OVERLAP, Operands, Sides, products
 from tco.performance.chip.roofline import (
@@ -42,8 +42,8 @@ from tco.performance.training.traffic import Exchange, among, exposed_share, gat
 
 NEVER, SELECTIVE, FULL = 0, 1, 2  # the least recomputation that does an item's forward part again
 TIERS = ("inside", "across")  # of the fabric: inside a scale-up domain, across domains
-ELEMENTWISE, CORE, LAUNCHES = "elementwise", "attention core", "launches"
-BACKWARD = {"recurrence": "recurrence_backward", "permute and gate": "permute_backward", CORE: "attention_backward"}  # else elementwise
+ELEMENTWISE, CORE, RECURRENCE, LAUNCHES = "elementwise", "attention core", "recurrence", "launches"
+BACKWARD = {RECURRENCE: "recurrence_backward", "permute and gate": "permute_backward", CORE: "attention_backward"}  # else elementwise
 DOWN = ("feed-forward", "shared expert", "experts")  # parts whose result no gradient needs
 
 
@@ -203,7 +203,7 @@ def work_of(job: Job, machine: Machine, shape: Shape) -> Work:
     made = Pass(machine, model, lies, exchanges=False)
     layer.layers_of(made)
     if job.software.dropout:
-        made.elementwise(passed_numbers(made.hidden, machine.shared("mask_passes"), layer.parts_of(model.blocks) / 2))
+        made.elementwise(passed_numbers(made.hidden, machine.counted("mask_passes"), layer.parts_of(model.blocks) / 2))
     if ahead:  # each joins the hidden state with the embedding of the token that follows
         made.products("predicted token in", ahead, ((2 * model.hidden, model.hidden / shape.tensor),), tokens, DENSE)
     made.finish()
@@ -212,6 +212,8 @@ def work_of(job: Job, machine: Machine, shape: Shape) -> Work:
         if not job.software.fused:
             work.items.append(scores_in_memory(job, machine, shape, tokens, attention, layers))
         context_ring(work, job, machine, shape, attention, layers)
+    for mixer, layers in model.mixers.items():
+        work.items.append(scan_in_memory(job, machine, shape, tokens, mixer, layers))
     for part, layers in model.feed_forwards.items():
         if part.experts:
             experts_apart(work, job, machine, shape, part, layers)
@@ -219,7 +221,7 @@ def work_of(job: Job, machine: Machine, shape: Shape) -> Work:
     with scope("head"):
         last = Pass(machine, model, lies, exchanges=False)
         layer.head(last, tokens, 1 + ahead)
-        last.elementwise(passed_numbers(model.vocabulary / shape.tensor, machine.shared("logit_passes"), 1 + ahead))
+        last.elementwise(passed_numbers(model.vocabulary / shape.tensor, machine.counted("logit_passes"), 1 + ahead))
         last.finish("softmax and loss")
         work.head += both_ways(job, machine, last.operators, NEVER)
     return work
@@ -341,10 +343,13 @@ def other_item(job: Job, machine: Machine, operator: Operator, again: int) -> It
         again = SELECTIVE
     with scope(name):
         times = job.value(BACKWARD.get(name, "elementwise_backward"))
-        if name != CORE:
-            return Item(name, "memory", forward, backward_time(forward, times), again, bandwidth=operator.bandwidth)
-        share = attention_share(job, machine)
-        forward, backward = (attention_pass_time(operator.time, one, share) for one in (1.0, times))
+        if name == CORE:
+            share = attention_share(job, machine)
+            forward, backward = (attention_pass_time(operator.time, one, share) for one in (1.0, times))
+        else:
+            backward = backward_time(forward, times)
+    if name not in (CORE, RECURRENCE):
+        return Item(name, "memory", forward, backward, again, bandwidth=operator.bandwidth)
     part = Part(operator.flops, operator.bytes, machine.peak(HEAD))
     return Item(name, "product", forward, backward, again, layers, forward_parts=(part,), backward_parts=(part, part))
 
@@ -360,10 +365,19 @@ def attention_share(job: Job, machine: Machine) -> Any:
 def scores_in_memory(job: Job, machine: Machine, shape: Shape, tokens: Any, a: Attention, layers: int) -> Item:
     """Return the passes of attention that keeps its scores in memory."""
     with scope("attention scores in memory"):
-        moved = score_traffic(tokens, job.sequence, a.heads / shape.tensor, machine.shared("score_passes"), job.wide_size)
+        moved = score_traffic(tokens, job.sequence, a.heads / shape.tensor, machine.counted("score_passes"), job.wide_size)
         forward = repeated(stream_time(moved, machine.bandwidth), layers)
         backward = backward_time(forward, job.value("elementwise_backward"))
     return Item("attention scores in memory", "memory", forward, backward, SELECTIVE, bandwidth=machine.bandwidth)
+
+
+def scan_in_memory(job: Job, machine: Machine, shape: Shape, tokens: Any, m: StateMixer, layers: int) -> Item:
+    """Return the passes of a recurrence whose scan keeps in memory what its gradients need."""
+    with scope("recurrence in memory"):
+        moved = hidden_pass_bytes(tokens, (m.inner + m.groups * m.state) / shape.tensor, job.value("scan_passes"), job.wide_size)
+        forward = repeated(stream_time(moved, machine.bandwidth), layers)
+        backward = backward_time(forward, job.value("recurrence_backward"))
+    return Item("recurrence in memory", "memory", forward, backward, FULL, bandwidth=machine.bandwidth)
 
 
 # ---------------------------------------------------------------- what chips and software add to the layer
