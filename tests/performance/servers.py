@@ -10,8 +10,8 @@ from tco.chain.workloads import server_of
 from tco.foundation.values import as_number
 from tco.models.architecture import Architecture
 from tco.performance.layer.machine import Machine
-from tco.performance.serving import phases as serving
 from tco.performance.layer.operators import Operator
+from tco.performance.serving import phases as serving
 from tco.performance.serving.phases import PassResult
 from tco.performance.serving.plans import DecodePlan, PrefillPlan
 from tco.performance.serving.requests import Request, request_of

@@ -13,9 +13,9 @@ from tco.chain.inputs import plain_inputs
 from tco.foundation.errors import DataError
 from tco.foundation.values import as_number
 from tco.performance.chip.formats import FORMATS, computed_on
-from tco.performance.layer.machine import Machine, notes_on
 from tco.performance.chip.products import product
 from tco.performance.chip.roofline import array_fill, padded_weights
+from tco.performance.layer.machine import Machine, notes_on
 from tco.performance.serving.plans import DecodePlan, PrefillPlan
 from tests.cli import tco
 from tests.performance.servers import CATALOGUE, named, over_layers, server

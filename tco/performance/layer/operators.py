@@ -243,7 +243,7 @@ class Pass:
         machine, started = self.machine, self.count(kernels, layers)
         several = [Sides(tokens, outer, inner) for inner, outer in sides]
         if machine.separate_experts:
-            self.kernels.append(layer_kernels(reached * len(sides), layers))
+            self.kernels.append(layer_kernels(reached, layers * len(sides)))
         found = experts_products(machine, several, reached, machine.operands[EXPERTS])
         one = total(name, found.time)
         if machine.expert_factor is not None:

@@ -9,9 +9,8 @@ import numpy as np
 
 from tco.performance.layer.machine import Machine
 from tco.performance.training.job import Job
-from tco.performance.training.micro_batch import micro_batch, shape_of
 from tco.performance.training.plans import Block, Plan
-from tco.performance.training.schedule import training_rate
+from tco.performance.training.schedule import micro_batch, shape_of, training_rate
 from tco.performance.training.search import choices
 
 Array = np.ndarray[Any, Any]

@@ -17,9 +17,8 @@ from tco.performance.profile import Line, Report
 from tco.performance.serving.axes import Axis
 from tco.performance.training import schedule
 from tco.performance.training.job import Job
-from tco.performance.training.micro_batch import AGAIN, MicroBatch, data_stride
 from tco.performance.training.plans import Plan, describe, fixed_axes
-from tco.performance.training.schedule import Pipe, slots, way_of
+from tco.performance.training.schedule import AGAIN, MicroBatch, Pipe, data_stride, slots, way_of
 from tco.performance.training.search import Found, search
 from tco.performance.training.step import PARTIAL, Step, chosen_share, evaluate_plan, kept_level, shards
 from tco.performance.training.traffic import hidden_bytes, joined, parameter_bytes, strided

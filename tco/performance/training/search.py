@@ -11,9 +11,8 @@ import numpy as np
 
 from tco.performance.layer.machine import Machine
 from tco.performance.training.job import Job
-from tco.performance.training.micro_batch import AGAIN, MicroBatch, data_stride, micro_batch
 from tco.performance.training.plans import ALL_FREE, Block, Fixed, Plan, space
-from tco.performance.training.schedule import pipeline
+from tco.performance.training.schedule import AGAIN, MicroBatch, data_stride, micro_batch, pipeline
 from tco.performance.training.step import PARTIAL, WHOLE, Step, kept_level, partial_step, step
 from tco.performance.training.work import Shape
 

@@ -1,4 +1,4 @@
-"""One training step of a plan, or of an array of plans: pipeline, exchange of gradients and weights, optimizer,"""
+"""One training step of a plan, or of an array of plans: pipeline, exchange of gradients and weights, optimizer, memory."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from tco.performance.chip.roofline import added_beside, exposed_time, with_unexp
 from tco.performance.layer.machine import Machine
 from tco.performance.training import schedule
 from tco.performance.training.job import Job
-from tco.performance.training.micro_batch import MicroBatch, Way, data_stride, held_activations, micro_batch, shape_of
 from tco.performance.training.plans import Plan
-from tco.performance.training.schedule import Pipe, pipeline, slots
+from tco.performance.training.schedule import MicroBatch, Pipe, Way, data_stride, held_activations, micro_batch, pipeline, shape_of, slots
 from tco.performance.training.traffic import (
     among,
     crowding,
@@ -121,7 +120,7 @@ def averaged_across(job: Job, links: Links, groups: list[Shard]) -> Any:
 
 
 def beside_pipeline(job: Job, machine: Machine, pipe: Pipe, groups: list[Shard], times: Any) -> dict[str, Any]:
-    """Return what gathers of parameters beside the pipeline add, some times a micro-batch: both use links, cores and"""
+    """Return what gathers of parameters beside the pipeline add, some times a micro-batch: both use links, cores and memory."""
     if all(np.all(np.asarray(g.ranks) == 1) for g in groups):
         return {}
     sizes = [parameter_bytes(g.parameters * np.minimum(g.ranks - 1, 1), job.wide_size) for g in groups]
@@ -206,7 +205,7 @@ def layers_again(job: Job, machine: Machine, plan: Plan, kept: Step, recomputed:
 
 
 def kept_level(job: Job) -> str:
-    """Return what is done for the layers that partial recomputation leaves: nothing, but for scores that software keeps in"""
+    """Return what is done for the layers that partial recomputation leaves: nothing, but for scores that software keeps in memory."""
     return "none" if job.software.fused else "selective"
 
 

@@ -22,6 +22,7 @@ from tco.models.architecture import Architecture
 from tco.models.attention import Attention
 from tco.models.layers import FeedForward, StateMixer
 from tco.models.products import keys_and_values
+from tco.performance.chip.kernels import products_weights
 from tco.performance.chip.products import OVERLAP, Operands, Sides, products
 from tco.performance.chip.roofline import (
     causal_keys,
@@ -66,9 +67,9 @@ def slower_clock(computing: Second, clock: Pure) -> Any:
 
 
 @formula(unit="byte", source="scaling-book")
-def weight_gradient_bytes(tokens: Pure, inner: Pure, outer: Pure, weights: Pure, input_size: Byte, accumulator_size: Byte) -> Any:
-    """Traffic of the product that makes weight gradients, sums read and written: Q = b_in m (k + n) + 2 b_acc W."""
-    return input_size * tokens * (inner + outer) + 2 * accumulator_size * weights
+def weight_gradient_bytes(tokens: Pure, inner: Pure, outer: Pure, groups: Pure, input_size: Byte, accumulator_size: Byte) -> Any:
+    """Traffic of g products that make weight gradients, sums read and written: Q = g (b_in m (k + n) + 2 b_acc k n)."""
+    return groups * (input_size * tokens * (inner + outer) + 2 * accumulator_size * inner * outer)
 
 
 @formula(unit="byte", source="narayanan2021")
@@ -130,7 +131,7 @@ class Item(NamedTuple):
     again: int
     layers: float = 1
     weight: Any = None  # of the backward time, that of weight gradients
-    spared: Any = 0.0  # of the forward time, what recomputation leaves out
+    partly: Any = None  # of the forward time, what recomputation does again where it leaves a part out
     forward_parts: tuple[Part, ...] = ()
     backward_parts: tuple[Part, ...] = ()
     bandwidth: Any = None  # of passes through memory
@@ -142,7 +143,7 @@ class Item(NamedTuple):
     @property
     def redone(self) -> Any:
         """Time of the forward part where it is computed again."""
-        return self.forward - self.spared
+        return self.forward if self.partly is None else self.partly
 
 
 @dataclass(slots=True)
@@ -307,12 +308,11 @@ def with_sums(job: Job, made: Operands, forward: Sequence[Sides], groups: Any, f
     size, times, moved = job.values["workload.accumulator_size"], [], []
     for at, one in enumerate(forward):
         many = 1 if groups is None else groups
-        weights, rows = one.inner * one.columns * many, one.rows * many
         if job.software.adds_in_product:
-            moved.append(weight_gradient_bytes(rows, one.inner, one.columns, weights, made.input_size, size))
+            moved.append(weight_gradient_bytes(one.rows, one.inner, one.columns, many, made.input_size, size))
             times.append(smooth_maximum(found.computing[at], stream_time(moved[-1], made.stream), OVERLAP))
         else:
-            sums = gradient_sum_bytes(weights, job.wide_size, size)
+            sums = gradient_sum_bytes(products_weights(one.columns, one.inner, many), job.wide_size, size)
             moved.append(total("bytes", [found.bytes[at], sums]))
             times.append(total("product and sum", [found.time[at], stream_time(sums, made.stream)]))
     return found._replace(time=times, bytes=moved)
@@ -320,18 +320,18 @@ def with_sums(job: Job, made: Operands, forward: Sequence[Sides], groups: Any, f
 
 def product_item(job: Job, machine: Machine, operator: Operator, inputs: Gradient, weights: Gradient, again: int) -> Item:
     """Return products with weights both ways."""
-    own, layers, name, spared = operator.products, operator.layers, operator.name, 0.0
+    own, layers, name, partly = operator.products, operator.layers, operator.name, None
     assert own is not None
     with scope(name):
         times = [repeated(total("gradients", way.time), layers) for way in (inputs, weights) if len(way.time)]
         if job.software.compiled and name in DOWN:  # compilers see that no gradient needs what the way out gives
-            spared = repeated(own.each("time")[-1], layers)
+            partly = repeated(total("again", own.each("time")[:-1]), layers)
         backward = total("backward", times)
     peak = machine.peak(own.place)
     back = peak if own.place == HEAD or machine.gradient_form is None else machine.kernels.part(machine.gradient_form.peak)
     parts = tuple(Part(flops, moved, back) for way in (inputs, weights) for flops, moved in zip(way.flops, way.bytes, strict=True))
     weight = times[1] if len(times) > 1 else None
-    return Item(name, "product", operator.time, backward, again, layers, weight, spared, (Part(operator.flops, operator.bytes, peak),), parts)
+    return Item(name, "product", operator.time, backward, again, layers, weight, partly, (Part(operator.flops, operator.bytes, peak),), parts)
 
 
 def other_item(job: Job, machine: Machine, operator: Operator, again: int) -> Item:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tco.performance.training.each import MOST, candidates
+
 from tco.performance.training.search import search
 from tests.performance.training.jobs import job
 

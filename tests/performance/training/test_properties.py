@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from tco.performance.training import schedule
 from tco.performance.training.items import Item, Work
-from tco.performance.training.job import Job
 from tco.performance.training.machine import Practice
 from tco.performance.training.pipe import slots
+
+from tco.performance.training import schedule
+from tco.performance.training.job import Job
 from tco.performance.training.plans import Plan, space
 from tco.performance.training.step import evaluate_plan
 from tests.performance.training.jobs import every_plan, job, small

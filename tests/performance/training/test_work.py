@@ -18,7 +18,7 @@ def products(found, machine, plan):
     """Operations of all products and attention for a token, on all the chips that share its layers."""
     work = evaluate_plan(found, machine, plan)[3]
     items = [item for item in (*work.items, *work.head) if item.bound == "product"]
-    parts = ((item.layers, part) for item in items for part in (item.forward_part, *item.backward_parts) if part)
+    parts = ((item.layers, part) for item in items for part in (*item.forward_parts, *item.backward_parts))
     return sum(float(layers) * float(part.flops) for layers, part in parts) * plan.tensor / float(work.tokens)
 
 
