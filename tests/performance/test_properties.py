@@ -331,7 +331,7 @@ def of(system: str) -> Server:
 def with_factors(system: str, factors: dict[str, float]) -> Server:
     """What serves with attributes of the chip and parameters of its practice multiplied; those a family does not have stay out."""
     machine = of(system).machine
-    owners = {**dict.fromkeys((*FAMILY, *FIXED), machine.family), **dict.fromkeys(ENGINE, machine.engine), **dict.fromkeys(SHARED, "serving")}
+    owners = {**dict.fromkeys((*FAMILY, *FIXED), machine.family), **dict.fromkeys(ENGINE, machine.engine), **dict.fromkeys(SHARED, "layer")}
     paths = {f"performance.{owners[name]}.{name}" if name in owners else name: factor for name, factor in factors.items()}
     known = CATALOGUE.calibration_rows, CATALOGUE.part_rows
     held = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tco.performance.training import micro_batch, step
+from tco.performance.training import schedule, step
 from tco.performance.training.plans import space
 from tco.performance.training.search import search
 from tco.performance.training.step import PARTIAL, chosen_share, evaluate_plan
@@ -33,7 +33,7 @@ def once_a_shape(function):
 def test_the_array_search_equals_a_loop(make, monkeypatch):
     found, machine = make()
     quick = search(found, machine)
-    for room, name in ((step, "work_of"), (micro_batch, "work_of"), (step, "micro_batch")):  # of the loop, not of the search
+    for room, name in ((step, "work_of"), (schedule, "work_of"), (step, "micro_batch")):  # of the loop, not of the search
         monkeypatch.setattr(room, name, once_a_shape(getattr(room, name)))
     times, plans, leanest = [], 0, float("inf")
     for plan in every_plan(space(found, machine.links.domain)):
