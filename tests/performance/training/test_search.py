@@ -100,3 +100,9 @@ def test_what_fits_is_counted_among_all(whole):
 def test_the_same_search_twice_finds_the_same(whole):
     other = search(*job())
     assert (whole.best, whole.runner_up, whole.margin, whole.feasible) == (other.best, other.runner_up, other.margin, other.feasible)
+
+
+def test_what_is_kept_are_the_quickest_plans(whole):
+    every = search(*job(), kept=24).top
+    assert [one.plan for one in search(*job(), kept=12).top] == [one.plan for one in every[:12]]
+    assert every[0].plan == whole.best
