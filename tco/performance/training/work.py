@@ -367,7 +367,7 @@ def scores_in_memory(job: Job, machine: Machine, shape: Shape, tokens: Any, a: A
     with scope("attention scores in memory"):
         moved = score_traffic(tokens, job.sequence, a.heads / shape.tensor, machine.counted("score_passes"), job.wide_size)
         forward = repeated(stream_time(moved, machine.bandwidth), layers)
-        backward = backward_time(forward, job.value("elementwise_backward"))
+        backward = backward_time(forward, job.value("score_backward"))
     return Item("attention scores in memory", "memory", forward, backward, SELECTIVE, bandwidth=machine.bandwidth)
 
 

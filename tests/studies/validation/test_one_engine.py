@@ -108,7 +108,7 @@ def test_validation_defines_no_formula():
         "import tco.performance.chip.roofline\ntco.performance.chip.roofline.achieved_bandwidth(1, 2)",
         "def f():\n    from tco.performance.chip.roofline import achieved_bandwidth",
         "from tco.performance.layer.machine import Machine\nMachine()",
-        "from tco.performance.chip import machine\nmachine.Machine()",
+        "from tco.performance.layer import machine\nmachine.Machine()",
         "from tco.fabric.links import Links as L\nL()",
         "from tco.fabric.links import Latencies\nLatencies()",
         "from tco.performance.layer.operators import Operator\nOperator()",
