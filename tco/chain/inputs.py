@@ -194,12 +194,14 @@ class Inputs(Texts):
     def take_switch(self) -> None:
         """Name the switch where the cluster asks for the cheapest of some: that of the structure, or the one with which a chip-hour costs least."""
         from tco.chain.ownership import CHEAPEST, cheapest_switch
+        from tco.chain.stages import stage
 
         asked, listed = self.texts.get(SWITCH, ""), self.texts.get(SWITCH, "").removeprefix(CHEAPEST)
         if listed != asked:
             held = self.structure.texts.get(SWITCH) if self.structure is not None else None
             readings, self.readings = self.readings, {}  # of those that are not bought nothing is decided
-            self.texts[SWITCH] = held or cheapest_switch(self, self.values(as_number), listed)
+            values = self.values(as_number)
+            self.texts[SWITCH] = held or stage("switch", self, values, lambda: cheapest_switch(self, values, listed))
             self.readings = readings
 
     def take_formats(self, values: Values, wanted: Mapping[str, Given]) -> None:
