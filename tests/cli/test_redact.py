@@ -87,6 +87,7 @@ def test_the_search_for_secrets_finds_one(folder):
     assert derived(numbers(open_bill), PRICE, 1e-9)
 
 
+@pytest.mark.parametrize("folder", [1, pytest.param(2, marks=pytest.mark.thorough)], indirect=True)
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_no_number_gives_an_own_value_away(folder, command):
     done = tco(*command, "--data", folder, "--redact", "--format", "json")
@@ -98,7 +99,10 @@ def test_no_number_gives_an_own_value_away(folder, command):
 
 @pytest.mark.parametrize(
     ("command", "form"),
-    [*((command, "table") for command in COMMANDS), *((command, form) for command in COMMANDS[:2] for form in ("csv", "md"))],
+    [
+        *((command, form) for command in COMMANDS[:2] for form in ("table", "csv", "md")),
+        *(pytest.param(command, "table", marks=pytest.mark.thorough) for command in COMMANDS[2:]),
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("folder", [2], indirect=True)

@@ -144,8 +144,10 @@ def test_every_file_holds_the_same_bytes(own, monkeypatch, tmp_path, command):
         ("site.electricity_price={} USD/kWh", ("0.0512", "0.1777")),
     ],
 )
-@pytest.mark.parametrize("command", [("price", "trn3-nl72x2"), ("compare", *PAIR, "--no-range")], ids=" ".join)
-@pytest.mark.parametrize("form", ["table", "json"])
+@pytest.mark.parametrize(
+    "command", [("price", "trn3-nl72x2"), pytest.param(("compare", *PAIR, "--no-range"), marks=pytest.mark.thorough)], ids=" ".join
+)
+@pytest.mark.parametrize("form", [pytest.param("table", marks=pytest.mark.thorough), "json"])
 def test_two_settings_are_told_in_the_same_bytes(command, setting, values, form):
     one, other = (tco(*command, "--set", setting.format(value), "--redact", "--format", form) for value in values)
     assert (one.exit_code, one.stdout, one.stderr) == (other.exit_code, other.stdout, other.stderr)
