@@ -133,7 +133,13 @@ def test_an_error_that_other_values_do_not_end_in_is_withheld():
 
 
 @pytest.mark.parametrize(
-    "command", [("price", "gb200-nvl72"), ("explain", "gb200-nvl72", "tco_usd_per_chip_hour"), ("compare", "--no-range")], ids=" ".join
+    "command",
+    [
+        ("price", "gb200-nvl72"),
+        ("explain", "gb200-nvl72", "tco_usd_per_chip_hour"),
+        pytest.param(("compare", "--no-range"), marks=pytest.mark.thorough),
+    ],
+    ids=" ".join,
 )
 def test_a_setting_is_an_own_value(command):
     done = tco(*command, "--set", f"terms.rate={RATE}", "--redact", "--format", "json")

@@ -71,7 +71,7 @@ def test_a_range_that_reaches_one_is_too_close_to_call():
     ],
 )
 def test_other_work_and_other_owners_are_in_no_order(names, reason):
-    found, (own, other) = verdict(names)
+    found, (own, other) = verdict(names, ranges=False)
     assert (found.best, found.against, found.unrated) == (names[0], None, {names[1]: reason})
     assert own.metrics["perf_per_tco_vs_baseline"] == 1
     assert other.metrics["perf_per_tco_vs_baseline"] is None
@@ -91,9 +91,9 @@ def test_another_date_is_in_no_order_and_two_ways_to_write_one_day_are(tmp_path)
 
 
 def test_what_does_not_fit_or_misses_the_target_is_named():
-    found, _ = verdict((GB200, "h200-hgx8"), (("site", "us-air-hall"),))
+    found, _ = verdict((GB200, "h200-hgx8"), (("site", "us-air-hall"),), ranges=False)
     assert found.unrated == {GB200: "does not fit its site"}
-    found, _ = verdict((GB200, "h200-hgx8"), (("workload.interactivity", "500 token/s"),))
+    found, _ = verdict((GB200, "h200-hgx8"), (("workload.interactivity", "500 token/s"),), ranges=False)
     assert "no plan" in found.unrated[GB200]
     assert verdict_words(found).startswith("No verdict: gb200-nvl72 no plan")
 
