@@ -19,6 +19,7 @@ from tco.economics.perspective import FOLDER, Perspective, load_perspective, own
 from tco.fabric.scopes import from_the_lanes
 from tco.foundation.dates import period
 from tco.foundation.errors import DataError, unknown
+from tco.foundation.files import scenario_directory
 from tco.foundation.provenance import KEPT, Given, Input
 from tco.foundation.values import Reader, Rule, Values, as_number
 from tco.hardware.nics import from_the_tree
@@ -51,6 +52,11 @@ class Scenario(NamedTuple):
     variant: dict[str, str]
     settings: dict[str, str]
     where: str
+
+    @property
+    def own(self) -> bool:
+        """Say whether its settings are a person's own: those of a file that is shipped are not."""
+        return bool(self.settings) and not Path(self.where).resolve().is_relative_to(scenario_directory().resolve())
 
 
 def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
@@ -139,7 +145,7 @@ class Inputs(Texts):
         variant = {**scenario.variant, **self.variant}
         self.system = self.system_of(variant)
         wanted = {path: Given(text, self.system.source, "analyst", self.system.where, own=False) for path, text in self.system.settings.items()}
-        own, by = scenario.name not in self.catalogue.scenarios, f"set by the scenario {scenario.name}"
+        own, by = scenario.own, f"set by the scenario {scenario.name}"
         wanted |= {path: Given(text, by, "assumed", scenario.where, own=own) for path, text in scenario.settings.items()}
         for group, name in scenario.documents.items():
             self.read(group, name)
@@ -147,7 +153,7 @@ class Inputs(Texts):
             self.found = {**self.catalogue.document_inputs("defaults", defaults, "file", "workload"), **self.found}
         wanted |= {path: given_of(path, setting, self.unit_of) for path, setting in self.settings.items()}
         self.settings = {path: wanted[path].text for path in self.settings}
-        wanted |= {path: Given(text, KEPT, "assumed", KEPT) for path, text in self.kept.items()}
+        wanted |= {path: Given(text, KEPT, "assumed", KEPT, own=False) for path, text in self.kept.items()}
         for path, given in wanted.items():
             self.place(path, given)
         self.shape = shape_of(self.given)
@@ -188,12 +194,14 @@ class Inputs(Texts):
     def take_switch(self) -> None:
         """Name the switch where the cluster asks for the cheapest of some: that of the structure, or the one with which a chip-hour costs least."""
         from tco.chain.ownership import CHEAPEST, cheapest_switch
+        from tco.chain.stages import stage
 
         asked, listed = self.texts.get(SWITCH, ""), self.texts.get(SWITCH, "").removeprefix(CHEAPEST)
         if listed != asked:
             held = self.structure.texts.get(SWITCH) if self.structure is not None else None
             readings, self.readings = self.readings, {}  # of those that are not bought nothing is decided
-            self.texts[SWITCH] = held or cheapest_switch(self, self.values(as_number), listed)
+            values = self.values(as_number)
+            self.texts[SWITCH] = held or stage("switch", self, values, lambda: cheapest_switch(self, values, listed))
             self.readings = readings
 
     def take_formats(self, values: Values, wanted: Mapping[str, Given]) -> None:
