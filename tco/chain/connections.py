@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tco.catalog.systems import System
+from tco.chain.stages import stage
 from tco.fabric.library import Library, family_library
 from tco.fabric.links import PROTOCOLS, Links, Route, Tier, links_of
 from tco.fabric.scopes import crossing_bandwidth, fabric_scopes, lane_bandwidth, port_bandwidth, shares_ports, torus_of, tray_of
+from tco.foundation.dates import period
 from tco.foundation.errors import DataError, unknown
-from tco.foundation.trace import plain
+from tco.foundation.trace import paused, plain
 from tco.foundation.units import parse_quantity
-from tco.foundation.values import Readable, Values
+from tco.foundation.values import Readable, Values, as_number
 from tco.hardware.clos import switch_radix, tiers_needed
 from tco.hardware.network import OPTICS, Network, Plan, scale_out_network, summed, switch_part
 from tco.hardware.nics import converged
@@ -22,9 +26,53 @@ if TYPE_CHECKING:
     from tco.chain.inputs import Inputs
 
 
-def design_network(inputs: Inputs, values: Values) -> Network:
-    """Return the scale-out network of the scenario's cluster, with as many tiers as its size needs, and its frontend."""
-    chip, (switch, port, radix) = f"parts.{inputs.system.chip}", switches_of(inputs, values)
+SWITCH = "cluster.switch"
+CHEAPEST = "cheapest of "  # begins a list of switches, of which the one stands whose network costs least
+
+
+def switch_of(inputs: Inputs) -> str:
+    """Return the switch of the cluster: the one that is named or that the structure holds, or of a list the cheapest, decided once."""
+    asked = inputs.text(SWITCH)
+    if asked.startswith(CHEAPEST):
+        held = inputs.structure.texts.get(SWITCH) if inputs.structure is not None else None
+        inputs.texts = inputs.texts | {SWITCH: held or cheapest_switch(inputs, asked.removeprefix(CHEAPEST))}
+    return switch_part(inputs.text(SWITCH), inputs.catalogue.parts)
+
+
+def cheapest_switch(inputs: Inputs, listed: str) -> str:
+    """Return the switch of a list with which the network costs least to buy, of those for sale at the scenario's date.
+
+    Of many prices asked together their mean decides; a chip alone has no network to price, and takes the last of the list.
+    """
+    catalogue, day = inputs.catalogue, period(inputs.date).last
+    known = [switch_part(name.strip(), catalogue.parts) for name in listed.split(",")]
+    sold = [part for part in known if min(row.begins for row in catalogue.part_rows[part, "price"]) <= day] or known
+    if inputs.system.bare:
+        return sold[-1]
+    readings, inputs.readings = inputs.readings, {}  # of those that are not bought nothing is decided
+    values = inputs.values(as_number)
+
+    def price(part: str) -> float:
+        try:
+            return float(np.mean(design_network(inputs, values, part).price))
+        except DataError:  # too few ports for the cluster
+            return math.inf
+
+    with paused():  # what is not bought leaves no trace
+        chosen = stage("switch", inputs, values, lambda: min(sold, key=price), listed)
+    inputs.readings = readings
+    inputs.compared += [f"parts.{part}.price" for part in sold]
+    inputs.judged |= set(values.inputs)
+    return chosen
+
+
+def design_network(inputs: Inputs, values: Values, switch: str | None = None) -> Network:
+    """Return the scale-out network of the scenario's cluster, with as many tiers as its size needs, and its frontend.
+
+    It is built of the switch of the cluster, or of another that is named.
+    """
+    switch = switch or switch_of(inputs)
+    chip, (port, radix) = f"parts.{inputs.system.chip}", ports_of(inputs, values, switch)
     chips, design = values["cluster.chips"], network_design(inputs.system)
     ends, oversubscription = values.structure("cluster.chips"), values.structure("cluster.oversubscription")
     tiers = tiers_of(inputs.system, design, ends, radix, oversubscription)
@@ -58,11 +106,10 @@ def tiers_of(system: System, design: str, chips: float, radix: float, oversubscr
     return 1 if racks <= 1 else 1 + tiers_needed(racks, radix, oversubscription)
 
 
-def switches_of(inputs: Inputs, values: Readable) -> tuple[str, float, float]:
-    """Return the switch of the cluster, the rate of its ports, and how many it has."""
-    switch = switch_part(inputs.text("cluster.switch"), inputs.catalogue.parts)
+def ports_of(inputs: Inputs, values: Readable, switch: str) -> tuple[float, float]:
+    """Return the rate of the ports of a switch, and how many it has."""
     port = port_rate(inputs.text("cluster.port"), "cluster.port")
-    return switch, port, plain(switch_radix(values.structure(f"parts.{switch}.switch_capacity"), port))
+    return port, plain(switch_radix(values.structure(f"parts.{switch}.switch_capacity"), port))
 
 
 def network_design(system: System) -> str:
@@ -78,7 +125,7 @@ def route_of(inputs: Inputs, values: Readable) -> Route:
 
 def tiers_between(inputs: Inputs, values: Readable, design: str, chips: float, domain: float) -> int:
     """Return the tiers of switches up to the one where the traffic of some chips meets, which stand in worlds of so many."""
-    _, _, radix = switches_of(inputs, values)
+    _, radix = ports_of(inputs, values, switch_of(inputs))
     ends = math.ceil(chips / domain) if design == "leaf" else chips
     return tiers_of(inputs.system, design, max(ends, 1), radix, values.structure("cluster.oversubscription"))
 

@@ -110,9 +110,6 @@ def variants_of(text: str, where: str) -> dict[str, str]:
     return found
 
 
-SWITCH = "cluster.switch"
-
-
 @dataclass(slots=True)
 class Inputs(Texts):
     """Resolves the paths of one scenario."""
@@ -172,7 +169,6 @@ class Inputs(Texts):
             chip = f"parts.{scenario.system}"
             self.system = bare_system(self.catalogue, scenario.system, values.structure(f"{chip}.{DOMAIN}"), values.exists(f"{chip}.point_to_point"))
             refuse_unjoined(self.system, self.catalogue, values)
-            self.take_switch()
             self.take_formats(values, wanted)
             self.judged = set(values.inputs)
             return
@@ -181,20 +177,8 @@ class Inputs(Texts):
             self.system = load_system(self.catalogue, scenario.system, variant, self.alternatives)
         refuse_bad_wires(self.system, self.catalogue, values)
         refuse_unjoined(self.system, self.catalogue, values)
-        self.take_switch()
         self.take_formats(values, wanted)
         self.judged = set(values.inputs)
-
-    def take_switch(self) -> None:
-        """Name the switch where the cluster asks for the cheapest of some: that of the structure, or the one with which a chip-hour costs least."""
-        from tco.chain.ownership import CHEAPEST, cheapest_switch
-
-        asked, listed = self.texts.get(SWITCH, ""), self.texts.get(SWITCH, "").removeprefix(CHEAPEST)
-        if listed != asked:
-            held = self.structure.texts.get(SWITCH) if self.structure is not None else None
-            readings, self.readings = self.readings, {}  # of those that are not bought nothing is decided
-            self.texts[SWITCH] = held or cheapest_switch(self, self.values(as_number), listed)
-            self.readings = readings
 
     def take_formats(self, values: Values, wanted: Mapping[str, Given]) -> None:
         """Take the formats that the chip computes itself where they are asked for, but for those that somebody sets.

@@ -56,8 +56,7 @@ def judge_workload(catalogue: Catalogue, name: str) -> None:
 
 def judge_cluster(catalogue: Catalogue, name: str) -> None:
     """Read the switch and the rate of its ports."""
-    from tco.chain.connections import port_rate
-    from tco.chain.ownership import CHEAPEST
+    from tco.chain.connections import CHEAPEST, port_rate
     from tco.hardware.network import switch_part
 
     inputs = inputs_with(catalogue, "cluster", name)

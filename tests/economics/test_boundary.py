@@ -90,15 +90,29 @@ def test_a_network_that_serving_does_not_use_is_named():
 
 
 @pytest.mark.parametrize("name", HEADLINE)
-def test_the_switch_with_which_an_hour_costs_least_is_bought(name):
-    hours = {switch: again(name, cluster__switch=switch).metrics[HOUR] for switch in ("12.8T", "25.6T", "51.2T")}
-    assert result(name).metrics[HOUR] == min(hours.values())
-    assert len(set(hours.values())) == 3
+def test_the_switch_whose_network_costs_least_is_bought(name):
+    networks = {switch: again(name, cluster__switch=switch).metrics["network_usd_per_chip"] for switch in ("12.8T", "25.6T", "51.2T")}
+    assert result(name).metrics["network_usd_per_chip"] == min(networks.values())
+    assert len(set(networks.values())) == 3
+
+
+def test_a_switch_that_becomes_cheaper_is_bought_and_one_that_becomes_dearer_is_not(catalogue):
+    """What was decided for other prices does not stand, and a price that only decided is no setting without effect."""
+
+    def bought(part, price):
+        found = evaluate("gb200-nvl72", {f"parts.{part}.price": f"{price} USD"}, result("gb200-nvl72").plan, catalogue=catalogue)
+        assert not any("nothing in this scenario rests on it" in note for note in found.notes)
+        return found.texts["cluster.switch"]
+
+    usual = result("gb200-nvl72").texts["cluster.switch"]
+    assert usual != "tor-51t2" == bought("tor-51t2", 1)
+    assert bought("tor-51t2", 9e6) == usual
+    assert bought(usual, 9e6) == "tor-51t2"
 
 
 def test_a_switch_that_is_not_yet_sold_is_not_bought(catalogue):
     switches = {date: evaluate("gb200-nvl72", {"terms.date": date}, catalogue=catalogue).texts["cluster.switch"] for date in ("2025-12", "2026-09")}
-    assert switches == {"2025-12": "tor-51t2", "2026-09": "tor-102t4"}
+    assert switches == {"2025-12": "tor-25t6", "2026-09": "tor-102t4"}
 
 
 def test_a_branded_switch_costs_more_than_a_whitebox():
