@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tco.catalog.systems import System
+from tco.chain.ownership import holding_of
+from tco.chain.placement import SIDECAR, needs_sidecar
 from tco.chain.stages import stage
+from tco.economics.cost import cost_of_world
 from tco.fabric.library import Library, family_library
 from tco.fabric.links import PROTOCOLS, Links, Route, Tier, links_of
 from tco.fabric.scopes import crossing_bandwidth, fabric_scopes, lane_bandwidth, port_bandwidth, shares_ports, torus_of, tray_of
@@ -17,8 +20,9 @@ from tco.foundation.errors import DataError, unknown
 from tco.foundation.trace import paused, plain
 from tco.foundation.units import parse_quantity
 from tco.foundation.values import Readable, Values, as_number
+from tco.hardware.bill import Bill
 from tco.hardware.clos import switch_radix, tiers_needed
-from tco.hardware.network import OPTICS, Network, Plan, scale_out_network, summed, switch_part
+from tco.hardware.network import OPTICS, Network, NetworkLine, Plan, scale_out_network, summed, switch_part
 from tco.hardware.nics import converged
 from tco.performance.chip.families import family_of
 
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
 
 
 SWITCH = "cluster.switch"
-CHEAPEST = "cheapest of "  # begins a list of switches, of which the one stands whose network costs least
+CHEAPEST = "cheapest of "  # begins a list of switches, of which the one stands with which a chip-hour costs least
 
 
 def switch_of(inputs: Inputs) -> str:
@@ -40,9 +44,10 @@ def switch_of(inputs: Inputs) -> str:
 
 
 def cheapest_switch(inputs: Inputs, listed: str) -> str:
-    """Return the switch of a list with which the network costs least to buy, of those for sale at the scenario's date.
+    """Return the switch of a list whose network adds least to a chip-hour, of those for sale at the scenario's date.
 
-    Of many prices asked together their mean decides; a chip alone has no network to price, and takes the last of the list.
+    Where hours are rented the price of the network decides. Of many values asked together their mean does; a chip alone has no network to
+    price, and takes the last of the list.
     """
     catalogue, day = inputs.catalogue, period(inputs.date).last
     known = [switch_part(name.strip(), catalogue.parts) for name in listed.split(",")]
@@ -52,18 +57,39 @@ def cheapest_switch(inputs: Inputs, listed: str) -> str:
     readings, inputs.readings = inputs.readings, {}  # of those that are not bought nothing is decided
     values = inputs.values(as_number)
 
-    def price(part: str) -> float:
-        try:
-            return float(np.mean(design_network(inputs, values, part).price))
-        except DataError:  # too few ports for the cluster
-            return math.inf
+    def networks() -> dict[str, tuple[float, float]]:
+        return {part: found for part in sold if (found := price_and_power(inputs, values, part)) is not None}
 
     with paused():  # what is not bought leaves no trace
-        chosen = stage("switch", inputs, values, lambda: min(sold, key=price), listed)
+        found = stage("networks", inputs, values, networks, listed)
+        by_price = sorted(found, key=lambda part: found[part][0])
+        thrifty = [part for place, part in enumerate(by_price) if all(found[part][1] < found[other][1] for other in by_price[:place])]
+        if len(thrifty) > 1 and not inputs.perspective.rents:  # more to buy, and less power: the hour tells
+            hours = hours_of(inputs, values, *np.transpose([found[part] for part in thrifty]))
+            thrifty = [thrifty[int(np.argmin(hours))]]
     inputs.readings = readings
     inputs.compared += [f"parts.{part}.price" for part in sold]
     inputs.judged |= set(values.inputs)
-    return chosen
+    return next(iter(thrifty), sold[0])
+
+
+def price_and_power(inputs: Inputs, values: Values, switch: str) -> tuple[float, float] | None:
+    """Return price and power of the network of a switch; none where it has too few ports for the cluster."""
+    try:
+        network = design_network(inputs, values, switch)
+    except DataError:
+        return None
+    return float(np.mean(network.price)), float(np.mean(network.power))
+
+
+def hours_of(inputs: Inputs, values: Values, prices: Any, powers: Any) -> Any:
+    """Return what networks of some prices and powers add to a chip-hour: the cost of a world of which nothing else is bought."""
+    sidecar = SIDECAR if needs_sidecar(inputs) else None
+    many = (-1, *[1] * len(inputs.shape))
+    price, power = prices.reshape(many), powers.reshape(many)
+    network = Network(1, [NetworkLine("whole", "", 1, price, power, "derived", (), ())], price, power)
+    cost = cost_of_world(values, Bill([], 0.0, 0.0), network, [], inputs.system.chips, inputs.tenure, 1.0, sidecar, holding_of(inputs, values))
+    return np.mean(cost.per_chip_hour.reshape(len(prices), -1), axis=1)
 
 
 def design_network(inputs: Inputs, values: Values, switch: str | None = None) -> Network:

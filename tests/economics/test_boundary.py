@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from tco.catalog.systems import load_system
 from tco.chain.bills import bill_of_system
 from tco.chain.connections import design_network
 from tco.chain.inputs import Inputs, load_scenario, system_inputs
 from tco.chain.scenario import evaluate
 from tco.foundation.errors import DataError
 from tco.foundation.values import as_number
-from tests.chain import HEADLINE, again, on_vendors_network, result
+from tco.hardware.nics import NETWORKS, cards_of
+from tests.chain import CATALOGUE, HEADLINE, again, on_vendors_network, result
 
 HOUR = "tco_usd_per_chip_hour"
 
@@ -82,6 +84,20 @@ def test_an_owner_runs_racks_on_cards_of_his_own(catalogue, name, own):
     assert stranger.metrics["network_usd_per_chip"] == vendors.metrics["network_usd_per_chip"]
 
 
+SOLD = [name for name in CATALOGUE.ids("systems") if load_system(CATALOGUE, name).owner_pays == "selling-price"]
+
+
+@pytest.mark.parametrize("name", SOLD)
+def test_every_rack_that_is_sold_stands_on_the_network_of_who_owns_it(catalogue, name):
+    """On one boundary: Amazon's cards in whatever it owns, of the vendor's rate but for the racks of which AWS's rate is assumed to be another."""
+    own, vendors = (system_inputs(catalogue, name, {"terms.owner": owner}, {}) for owner in ("Amazon", "nobody"))
+    cards = {inputs.owner: {cards_of(inputs.system, network).part for network in NETWORKS} for inputs in (own, vendors)}
+    assert all(part.startswith("nitro-") for part in cards["Amazon"])
+    assert not any(part.startswith("nitro-") for part in cards["nobody"])
+    rates = [inputs.values(as_number)[f"parts.{inputs.system.chip}.scale_out_bandwidth"] for inputs in (own, vendors)]
+    assert rates[0] == pytest.approx(rates[1] / (6 if name == "mi450x-ualoe72" else 1))
+
+
 def test_a_network_that_serving_does_not_use_is_named():
     (note,) = (note for note in on_vendors_network("mi450x-ualoe72").notes if "scale-out network" in note)
     assert note.endswith("here with nic=3x")
@@ -90,10 +106,20 @@ def test_a_network_that_serving_does_not_use_is_named():
 
 
 @pytest.mark.parametrize("name", HEADLINE)
-def test_the_switch_whose_network_costs_least_is_bought(name):
-    networks = {switch: again(name, cluster__switch=switch).metrics["network_usd_per_chip"] for switch in ("12.8T", "25.6T", "51.2T")}
-    assert result(name).metrics["network_usd_per_chip"] == min(networks.values())
-    assert len(set(networks.values())) == 3
+def test_the_switch_with_which_an_hour_costs_least_is_bought(name):
+    hours = {switch: again(name, cluster__switch=switch).metrics[HOUR] for switch in ("12.8T", "25.6T", "51.2T")}
+    assert result(name).metrics[HOUR] == min(hours.values())
+    assert len(set(hours.values())) == 3
+
+
+def test_a_switch_that_draws_less_is_worth_more_where_power_is_dear(catalogue):
+    """By price alone GB200 takes 25.6T; with 51.2T the network draws less, and buys it wherever power and hall are no gift."""
+    free = {path: f"0 {unit}" for path, unit in (("site.usd_per_mw", "USD/W"), ("site.electricity_price", "USD/kWh"), ("site.staff", "USD/W/year"))}
+    bought = {
+        site: evaluate("gb200-nvl72", settings, result("gb200-nvl72").plan, catalogue=catalogue).texts["cluster.switch"]
+        for site, settings in (("free", free), ("usual", {}))
+    }
+    assert bought == {"free": "tor-25t6", "usual": "tor-51t2"}
 
 
 def test_a_switch_that_becomes_cheaper_is_bought_and_one_that_becomes_dearer_is_not(catalogue):
@@ -105,14 +131,14 @@ def test_a_switch_that_becomes_cheaper_is_bought_and_one_that_becomes_dearer_is_
         return found.texts["cluster.switch"]
 
     usual = result("gb200-nvl72").texts["cluster.switch"]
-    assert usual != "tor-51t2" == bought("tor-51t2", 1)
-    assert bought("tor-51t2", 9e6) == usual
-    assert bought(usual, 9e6) == "tor-51t2"
+    assert usual != "tor-25t6" == bought("tor-25t6", 1000)
+    assert bought("tor-25t6", 9e6) == usual
+    assert bought(usual, 9e6) == "tor-25t6"
 
 
 def test_a_switch_that_is_not_yet_sold_is_not_bought(catalogue):
     switches = {date: evaluate("gb200-nvl72", {"terms.date": date}, catalogue=catalogue).texts["cluster.switch"] for date in ("2025-12", "2026-09")}
-    assert switches == {"2025-12": "tor-25t6", "2026-09": "tor-102t4"}
+    assert switches == {"2025-12": "tor-51t2", "2026-09": "tor-102t4"}
 
 
 def test_a_branded_switch_costs_more_than_a_whitebox():
