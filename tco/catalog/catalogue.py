@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tco.catalog.rows import ALTERNATIVE, COLUMNS, OPTIONAL, Attribute, Row, at_date, attribute, attributes, row_in_place, to_input, usual_value
+from tco.catalog.rows import COLUMNS, OPTIONAL, Attribute, Row, at_date, attribute, attributes, live, row_in_place, to_input, usual_value
 from tco.foundation.errors import DataError, UnavailableError, unknown
 from tco.foundation.files import data_directory, is_folder, read_csv, read_toml, refuse_odd_files, scenario_directory
 from tco.foundation.provenance import Input, making
@@ -143,12 +143,7 @@ class Catalogue:
     # ---------------------------------------------------------------- one value
     def chosen(self, rows: list[Row], wanted: Attribute, path: str, date: str) -> Input:
         """Return the input of the row that holds: the chosen one, or of a dated series the latest not after `date`."""
-        live = [row for row in rows if row.cells.get("use", "") != ALTERNATIVE]
-        if not live:
-            raise DataError(f"{rows[0].where}: {path}: every row is an alternative, one must be chosen")
-        if len(live) > 1 and (not wanted.dated or len({row.as_of for row in live}) < len(live)):
-            raise DataError(f"{live[1].where}: {path} is given twice (also {live[0].where}); mark one {ALTERNATIVE!r} or date both")
-        return self.with_directness(to_input(at_date(live, date), path, wanted))
+        return self.with_directness(to_input(at_date(live(rows, wanted.dated, path), date), path, wanted))
 
     def part_input(self, part: str, name: str, date: str) -> Input:
         """Return `parts.<part>.<name>` at a date; an unknown part or a missing value raises `DataError`."""
