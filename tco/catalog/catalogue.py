@@ -203,6 +203,15 @@ class Catalogue:
         path: Path = self.once((folder_name, name), lambda: self.find(folder_name, name, what))
         return path, self.toml(path)
 
+    def with_base(self, folder_name: str, name: str, what: str) -> list[str]:
+        """Return the name of a TOML document after that of the one it is `base`d on, if any; a base that has one itself raises `DataError`."""
+        where, document = self.document(folder_name, name, what)
+        if (base := document.get("base")) is None:
+            return [name]
+        if self.document(folder_name, str(base), f"{what} that {where} is based on")[1].get("base") is not None:
+            raise DataError(f"{where}: base {base!r} has a base itself; name that one")
+        return [str(base), name]
+
     def toml(self, path: Path) -> dict[str, Any]:
         """Return the content of a TOML file of the catalogue, read once."""
         if path not in self._documents:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
 from os.path import exists  # unlike a path's method it says no to a name that no file can have
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -149,7 +150,8 @@ class Inputs(Texts):
             self.place(path, given)
         self.shape = shape_of(self.given)
         self.perspective = load_perspective(self.catalogue, self.text("terms.perspective"))
-        self.found = {**self.catalogue.document_inputs(FOLDER, self.perspective.id, "perspective", "terms"), **self.found}
+        for one in reversed(self.catalogue.with_base(FOLDER, self.perspective.id, "perspective")):
+            self.found = {**self.catalogue.document_inputs(FOLDER, one, "perspective", "terms"), **self.found}
         self.texts.setdefault("terms.owner", owner_of(self.perspective, self.system))
         if owners := self.owners_variants():
             variant = {**owners, **variant}
@@ -227,13 +229,10 @@ class Inputs(Texts):
 
     def read(self, group: str, name: str) -> None:
         """Take in the values and texts of one document, over those of the one it is `base`d on."""
-        where, document = self.catalogue.document(DOCUMENTS[group], name, group)
-        if (base := document.get("base")) is not None:
-            if self.catalogue.document(DOCUMENTS[group], str(base), f"{group} that {where} is based on")[1].get("base") is not None:
-                raise DataError(f"{where}: base {base!r} has a base itself; name that one")
-            self.read(group, str(base))
-        self.found |= self.catalogue.document_inputs(DOCUMENTS[group], name, group, group)
-        self.texts |= self.catalogue.once(("texts", group, name), lambda: texts_of(group, document))
+        for one in self.catalogue.with_base(DOCUMENTS[group], name, group):
+            _, document = self.catalogue.document(DOCUMENTS[group], one, group)
+            self.found |= self.catalogue.document_inputs(DOCUMENTS[group], one, group, group)
+            self.texts |= self.catalogue.once(("texts", group, one), partial(texts_of, group, document))
 
     def place(self, path: str, given: Given) -> None:
         """Take in one setting: a text where the input is one, else a quantity for later."""

@@ -77,7 +77,7 @@ KINDS = (
     Kind("terms", "set of terms", "terms", ("name", "perspective", "date"), judge_terms),
     Kind("workloads", "workload", "workload", ("name", "kind", "model", "precision"), judge_workload),
     Kind("clusters", "cluster", "cluster", ("name", "switch", "port"), judge_cluster),
-    Kind("perspectives", "perspective", "terms", ("name", "owner", "pays"), judge_perspective),
+    Kind("perspectives", "perspective", "terms", ("name", "base", "owner", "pays"), judge_perspective),
 )
 
 
