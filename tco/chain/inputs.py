@@ -16,6 +16,7 @@ from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known
 from tco.chain.practice import OWN, practised
 from tco.chain.settings import given_of, shape_of
 from tco.chain.texts import DOCUMENTS, TEXTS, Texts, texts_of
+from tco.economics.flows import LOSS, from_the_age
 from tco.economics.perspective import FOLDER, Perspective, load_perspective, owner_of
 from tco.fabric.scopes import from_the_lanes
 from tco.foundation.dates import period
@@ -251,7 +252,8 @@ class Inputs(Texts):
     def values(self, read: Reader) -> Values:
         """Return the mapping of all inputs, in one reading."""
         if self.tree is not self.system:
-            self.tree, self.follows = self.system, {**from_the_tree(self.system, self.catalogue), **from_the_lanes(self.system)}
+            by_age = from_the_age() if LOSS in self.found or LOSS in self.given else {}
+            self.tree, self.follows = self.system, {**from_the_tree(self.system, self.catalogue), **from_the_lanes(self.system), **by_age}
         return Values(self.resolve, read, self.given, bounds, self.unit_of, lambda date: self.at(date).values(read), self.follows, self.readings)
 
     def at(self, date: str) -> Inputs:
