@@ -45,6 +45,7 @@ SETTINGS = {
     "workload.precision": ("fp8", "bf16"),
     "performance.serving.expert_imbalance": ("0.2",),
     "parts.connectx-7.failure_rate": ("0.2",),
+    "parts.tor-25t6.price": ("1000 USD", "9e5 USD"),
     "parts.gb200-compute-tray.price": ("1e5 USD",),
 }
 ELSEWHERE = {
@@ -92,6 +93,13 @@ def test_a_setting_is_that_of_a_fresh_walk(path):
         for before, after in (({}, {path: value}), ({path: value}, {})):
             told(name, before, plan=plan)
             agrees(name, after, plan=plan)
+
+
+@pytest.mark.parametrize("asked", [{"parts.tor-12t8.price": "-5 USD"}, {"cluster.chips": "1e9"}, {"cluster.oversubscription": "0.1"}], ids=str)
+def test_a_setting_that_is_refused_leaves_nothing_behind(asked):
+    forget()
+    assert "outside" in told("gb200-nvl72", asked)
+    agrees("gb200-nvl72", {})
 
 
 @settings(max_examples=4, deadline=None)

@@ -21,7 +21,7 @@ from tco.foundation.trace import paused, plain
 from tco.foundation.units import parse_quantity
 from tco.foundation.values import Readable, Values, as_number
 from tco.hardware.bill import Bill
-from tco.hardware.clos import switch_radix, tiers_needed
+from tco.hardware.clos import ReachError, switch_radix, tiers_needed
 from tco.hardware.network import OPTICS, Network, NetworkLine, Plan, scale_out_network, summed, switch_part
 from tco.hardware.nics import converged
 from tco.performance.chip.families import family_of
@@ -60,14 +60,16 @@ def cheapest_switch(inputs: Inputs, listed: str) -> str:
     def networks() -> dict[str, tuple[float, float]]:
         return {part: found for part in sold if (found := price_and_power(inputs, values, part)) is not None}
 
-    with paused():  # what is not bought leaves no trace
-        found = stage("networks", inputs, values, networks, listed)
-        by_price = sorted(found, key=lambda part: found[part][0])
-        thrifty = [part for place, part in enumerate(by_price) if all(found[part][1] < found[other][1] for other in by_price[:place])]
-        if len(thrifty) > 1 and not inputs.perspective.rents:  # more to buy, and less power: the hour tells
-            hours = hours_of(inputs, values, *np.transpose([found[part] for part in thrifty]))
-            thrifty = [thrifty[int(np.argmin(hours))]]
-    inputs.readings = readings
+    try:
+        with paused():  # what is not bought leaves no trace
+            found = stage("networks", inputs, values, networks, listed)
+            by_price = sorted(found, key=lambda part: found[part][0])
+            thrifty = [part for place, part in enumerate(by_price) if all(found[part][1] < found[other][1] for other in by_price[:place])]
+            if len(thrifty) > 1 and not inputs.perspective.rents:  # more to buy, and less power: the hour tells
+                hours = hours_of(inputs, values, *np.transpose([found[part] for part in thrifty]))
+                thrifty = [thrifty[int(np.argmin(hours))]]
+    finally:
+        inputs.readings = readings
     inputs.compared += [f"parts.{part}.price" for part in sold]
     inputs.judged |= set(values.inputs)
     return next(iter(thrifty), sold[0])
@@ -77,7 +79,7 @@ def price_and_power(inputs: Inputs, values: Values, switch: str) -> tuple[float,
     """Return price and power of the network of a switch; none where it has too few ports for the cluster."""
     try:
         network = design_network(inputs, values, switch)
-    except DataError:
+    except ReachError:
         return None
     return float(np.mean(network.price)), float(np.mean(network.power))
 
