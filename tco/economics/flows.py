@@ -19,8 +19,8 @@ from tco.economics.finance import (
     period_in_years,
     rate_of_period,
     recoverable_share,
-    residual_by_age,
     resale,
+    residual_by_age,
     yearly_capital,
 )
 from tco.foundation.formula import total

@@ -92,7 +92,7 @@ def test_every_rack_that_is_sold_stands_on_the_network_of_who_owns_it(catalogue,
     for owner in ("Amazon", "nobody"):
         found = evaluate(name, {"terms.owner": owner, "workload": "stated"}, catalogue=catalogue, refuse=False)
         assert any(line.part.startswith("nitro-") for line in found.bill.lines) == (owner == "Amazon")
-        assert not any(line.part.startswith(("connectx", "bluefield", "pollara", "vulcano")) for line in found.bill.lines) == (owner == "Amazon")
+        assert any(line.part.startswith(("connectx", "bluefield", "pollara", "vulcano")) for line in found.bill.lines) != (owner == "Amazon")
         rates.append(found.metrics["scale_out_byte_per_s"])
     assert rates[0] == pytest.approx(rates[1] / (6 if name == "mi450x-ualoe72" else 1))
 
