@@ -69,6 +69,20 @@ def test_its_values_hold_unless_the_terms_or_a_setting_say_otherwise(catalogue, 
     assert seen(own.catalogue(), "gb200-nvl72", "neocloud").inputs["terms.rate"].value == 0.15
 
 
+def test_what_a_perspective_does_not_state_is_that_of_its_base(catalogue, own):
+    hyperscaler, neocloud = (seen(catalogue, "gb200-nvl72", name).inputs for name in ("hyperscaler", "neocloud"))
+    assert neocloud["terms.maintenance"] == hyperscaler["terms.maintenance"]
+    assert neocloud["terms.margin"].value > hyperscaler["terms.margin"].value == 0
+    mine = 'base = "hyperscaler"\nname = "Mine"\nas_of = "2026"\nowner = ""\npays = ["selling-price"]\n'
+    rate = '\n[rate]\nvalue = 0.15\nunit = ""\nlow = 0.1\nhigh = 0.2\nas_of = "2026"\nkind = "assumed"\nsource = "tco-estimate-2026"\n'
+    own.write("perspectives/mine.toml", mine + rate)
+    found = seen(own.catalogue(), "gb200-nvl72", "mine")
+    assert (found.inputs["terms.rate"].value, found.inputs["terms.life"].value) == (0.15, 5)
+    own.write("perspectives/mine.toml", mine.replace("hyperscaler", "neocloud"))
+    with pytest.raises(DataError, match="base 'neocloud' has a base itself"):
+        seen(own.catalogue(), "gb200-nvl72", "mine")
+
+
 def test_a_sellers_margin_and_tax_by_hand(catalogue):
     plain = seen(catalogue, "gb200-nvl72", "hyperscaler")
     both = seen(catalogue, "gb200-nvl72", "hyperscaler", terms__margin="0.1", terms__purchase_tax="0.05")
