@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-
 from tco.chain.inputs import Inputs, load_scenario
 from tco.chain.workloads import job_on
 from tco.foundation.values import as_number

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tco.performance.training.job import steps_over_least, tokens_over_least
 
 from tco.chain.scenario import evaluate
+from tco.performance.training.job import steps_over_least, tokens_over_least
 from tests.performance.training.jobs import CATALOGUE
 
 SCENARIO = "train-gpt3-175b-a100x64"

@@ -98,10 +98,8 @@ def test_collectives_take_cores_and_links_from_each_other(sharded):
 def test_norms_are_repeated_on_every_chip_without_sequence_parallelism():
     """Eight chips share what goes over the hidden state where sequences are split; each has its part of what goes over inner widths."""
     found, machine = job(workload__global_batch="64")
-    whole, split = (
-        next(float(item.forward) for item in evaluate_plan(found, machine, MEGATRON._replace(sequence_parallel=parallel))[3].items if item.name == "elementwise")
-        for parallel in (0, 1)
-    )
+    made = (evaluate_plan(found, machine, MEGATRON._replace(sequence_parallel=parallel))[3].items for parallel in (0, 1))
+    whole, split = (next(float(item.forward) for item in items if item.name == "elementwise") for items in made)
     traffic, passes, masks = (found.values[f"performance.layer.{name}"] for name in ("elementwise_traffic", "residual_passes", "mask_passes"))
     hidden = 2048 * 12288 * 2 * traffic * (96 * (passes + masks) + found.values["performance.layer.embedding_passes"]) / machine.row_bandwidth
     assert whole - split == pytest.approx(7 / 8 * hidden, rel=1e-12)
