@@ -128,10 +128,8 @@ def test_training_takes_the_quickest_plan_that_fits():
         one = tco.evaluate(A100, SMALL | one_of(drawn, place), catalogue=CATALOGUE).metrics["step_s"]
         assert free.meets[place]
         assert one <= free.metrics["step_s"][place] * (1 + 1e-12) <= one * 1.05
-        assert (
-            held.metrics["step_s"][place]
-            == tco.evaluate(A100, SMALL | one_of(drawn, place), structure=base.structure, catalogue=CATALOGUE).metrics["step_s"]
-        )
+        alone = tco.evaluate(A100, SMALL | one_of(drawn, place), structure=base.structure, catalogue=CATALOGUE).metrics["step_s"]
+        assert held.metrics["step_s"][place] == pytest.approx(alone, rel=1e-12)
 
 
 def test_draws_get_the_switch_that_is_cheapest_for_them():

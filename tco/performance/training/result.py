@@ -248,7 +248,8 @@ def head_line(machine: Machine, work: Work, time: float) -> Line:
     """Return the line of the output head and the loss, of which the last stage may spare a part."""
     whole = sum(float(item.forward) + float(item.backward) for item in work.head)
     ideal = sum(least for item in work.head for bound, least in [bound_of_item(item, 1, machine)] if bound == "compute" and least is not None)
-    return Line("output head and loss", time, "compute", ideal * time / whole)
+    flops, moved = (sum(counts) * time / whole for counts in zip(*(counts_of(item, 1) for item in work.head), strict=True))
+    return Line("output head and loss", time, "compute", ideal * time / whole, flops, moved)
 
 
 def bound_of_item(item: Item, times: float, machine: Machine) -> tuple[str, float | None]:
