@@ -15,14 +15,20 @@ from tco import __version__
 from tco.cli.help import Listing, place
 
 ALONE = (
-    *("baseline", "bom", "calibrate", "claims", "collective", "compare", "diff", "explain", "export", "fabric", "fleet", "frontier", "init"),
-    *("inputs", "kernel", "measure", "metrics", "network", "perf", "plot", "price", "report", "sensitivity", "solve", "sweep", "uncertainty"),
-    "validate",
+    *("baseline", "calibrate", "claims", "compare", "diff", "explain", "export", "fleet", "frontier", "init", "inputs", "measure"),
+    *("perf", "plot", "price", "report", "sensitivity", "solve", "sweep", "uncertainty", "validate"),
 )
+HARDWARE = ("bom", "fabric", "network", "collective", "kernel")
 SHELVES = ("parts", "systems", "models", "scenarios", "sources", "rebates")
 DOCUMENTS = ("sites", "terms", "workloads", "clusters", "perspectives")
 # Command -> the module that registers it on `app`.
-MODULES = {name: name for name in ALONE} | {"help": "manual"} | dict.fromkeys(SHELVES, "drafts") | dict.fromkeys(DOCUMENTS, "documents")
+MODULES = (
+    {name: name for name in ALONE}
+    | dict.fromkeys(HARDWARE, "hardware")
+    | {"help": "manual", "metrics": "inputs"}
+    | dict.fromkeys(SHELVES, "drafts")
+    | dict.fromkeys(DOCUMENTS, "documents")
+)
 
 FAULT = 70  # the exit code of a defect of the program
 

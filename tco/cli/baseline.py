@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -16,17 +15,6 @@ app.add_typer(group, name="baseline")
 Name = Annotated[str, typer.Argument(help="Name of the baseline, a file in reports/baselines/ of the current folder.")]
 
 
-class CheckForm(StrEnum):
-    """How a check is printed."""
-
-    table = "table"
-    csv = "csv"
-    json = "json"
-    md = "md"
-    github = "github"
-    junit = "junit"
-
-
 @command(group, "set")
 def save(
     given: Given,
@@ -35,11 +23,9 @@ def save(
 ) -> None:
     """Keep the results of scenarios under a name; those it already keeps of others stay."""
     from tco.chain.ages import newest_price
-    from tco.cli.emit import Answer
     from tco.cli.load import HEADLINE, evaluate_all
     from tco.foundation.files import is_there
-    from tco.outputs.document import document
-    from tco.outputs.table import Table
+    from tco.outputs.drift import saved_answer
     from tco.studies.baseline import baseline_path, load
     from tco.studies.baseline import save as keep
     from tco.studies.state import state_of
@@ -53,20 +39,10 @@ def save(
         if state["data_hash"] == catalogue.once("hash", catalogue.hash):
             state["data_date"] = newest_price(catalogue)
     stayed = keep(path, given.states(states))
-    saved = [[one, str(path)] for one in names]
-    content = {"name": name, "path": str(path), "scenarios": names, "stayed": stayed}
-    below = [f"As they were: {', '.join(stayed)}."] if stayed else []
-    given.emit(
-        Answer(
-            lambda: document("baseline-save", catalogue, content),
-            lambda: [Table(("scenario", "kept in"), saved, below=below, align="ll")],
-            ("scenario", "path"),
-            saved,
-        )
-    )
+    given.emit(saved_answer(catalogue, name, str(path), names, stayed))
 
 
-@command(group, "set", forms=CheckForm)
+@command(group, "set", forms=("github", "junit"))
 def check(
     given: Given,
     name: Name,
@@ -77,10 +53,8 @@ def check(
     metrics: Annotated[list[str] | None, typer.Option("--metric", metavar="METRIC", help="Look at this metric only. Repeatable.")] = None,
 ) -> None:
     """Compare today's results with the kept ones; exit 1 and say why, step by step, if any metric moved."""
-    from tco.cli.emit import Answer
     from tco.cli.load import catalogue_for, evaluate_all
-    from tco.outputs.document import document
-    from tco.outputs.drift import HEADER, drift_document, drift_rows, drift_table
+    from tco.outputs.drift import drift_answer
     from tco.studies.baseline import baseline_path, drifts, load, rule_of, side_by_side
 
     rule = rule_of(threshold, max_increase, metrics)
@@ -88,26 +62,8 @@ def check(
     catalogue, results = evaluate_all(list(kept), given.data, given.settings)
     found = drifts(kept, dict(zip(kept, results, strict=True)), lambda one: catalogue_for(one, given.data), rule)
 
-    def junit() -> str:
-        from tco.outputs.checks import to_junit
-
-        checked = {one: [metric for metric in state["metrics"] if metric in rule.metrics] for one, state in side_by_side(kept).items()}
-        return to_junit(name, checked, found)
-
-    def github() -> str:
-        from tco.outputs.checks import to_github
-
-        return to_github(name, len(kept), found)
-
-    given.emit(
-        Answer(
-            lambda: document("baseline-check", catalogue, drift_document(name, found)),
-            lambda: [drift_table(name, len(kept), found)],
-            HEADER,
-            drift_rows(found),
-            texts={"github": github, "junit": junit},
-        )
-    )
+    checked = {one: [metric for metric in state["metrics"] if metric in rule.metrics] for one, state in side_by_side(kept).items()}
+    given.emit(drift_answer(catalogue, name, checked, found))
     if found:
         raise typer.Exit(1)
 
@@ -115,26 +71,12 @@ def check(
 @command(group, name="list")
 def list_baselines(given: Given) -> None:
     """List the baselines of the current folder, and what each keeps."""
-    from tco.cli.emit import Answer
     from tco.cli.load import catalogue_for
-    from tco.outputs.document import document
-    from tco.outputs.table import Table
+    from tco.outputs.drift import list_answer
     from tco.studies.baseline import baseline_path, listed
 
-    found = listed()
-    rows = [[name, str(baseline_path(name)), kept if isinstance(kept, str) else ", ".join(kept)] for name, kept in found.items()]
-    items = [
-        {"id": name, "path": str(baseline_path(name)), **({"error": kept} if isinstance(kept, str) else {"scenarios": list(kept)})}
-        for name, kept in found.items()
-    ]
-    given.emit(
-        Answer(
-            lambda: document("baseline-list", catalogue_for(None, given.data), {"items": items}),
-            lambda: [Table(("baseline", "file", "scenarios"), rows, f"{len(rows)} baselines", align="lll")],
-            ("id", "path", "scenarios"),
-            rows,
-        )
-    )
+    found = {name: (str(baseline_path(name)), kept) for name, kept in listed().items()}
+    given.emit(list_answer(catalogue_for(None, given.data), found))
 
 
 @command(group, name="show")
@@ -144,19 +86,9 @@ def show_baseline(
     metrics: Annotated[list[str] | None, typer.Option("--metric", metavar="METRIC", help="Show this metric only. Repeatable.")] = None,
 ) -> None:
     """Show the metrics a baseline keeps, and by which program, on which data they were made."""
-    from tco.cli.emit import Answer
     from tco.cli.load import catalogue_for
-    from tco.outputs.document import document
-    from tco.outputs.drift import KEPT_HEADER, kept_document, kept_rows, kept_table
+    from tco.outputs.drift import kept_answer
     from tco.studies.baseline import baseline_path, known_metrics, load, side_by_side
 
     kept = side_by_side(load(baseline_path(name)))
-    wanted = known_metrics(metrics)
-    given.emit(
-        Answer(
-            lambda: document("baseline-show", catalogue_for(None, given.data), kept_document(name, kept, wanted)),
-            lambda: [kept_table(name, kept, wanted)],
-            KEPT_HEADER,
-            kept_rows(kept, wanted),
-        )
-    )
+    given.emit(kept_answer(catalogue_for(None, given.data), name, kept, known_metrics(metrics)))

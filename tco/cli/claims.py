@@ -28,23 +28,12 @@ def claims(
     verdict: Annotated[Verdict | None, typer.Option(help="Only claims of this verdict.")] = None,
 ) -> None:
     """Check what published sources claim against parts and formulas; exit 1 if a verdict is not the one the ledger expects."""
-    from tco.cli.emit import Answer
     from tco.cli.load import catalogue_for
-    from tco.outputs.claims import HEADER, claim_cells, claims_document, claims_table
-    from tco.outputs.document import document
+    from tco.outputs.claims import claims_answer
     from tco.studies.claims import check_claims
 
     catalogue = catalogue_for(None, given.data)
     found, notes = check_claims(catalogue, given.settings)
-    shown = [one for one in found if verdict in (None, one.verdict)]
-    given.emit(
-        Answer(
-            lambda: document("claims", catalogue, claims_document(shown)),
-            lambda: [claims_table(catalogue, shown)],
-            HEADER,
-            [claim_cells(one) for one in shown],
-            notes,
-        ),
-    )
+    given.emit(claims_answer(catalogue, [one for one in found if verdict in (None, one.verdict)], notes))
     if not all(one.as_expected for one in found):
         raise typer.Exit(1)

@@ -52,15 +52,8 @@ def compare(
     ranges: Annotated[bool, typer.Option("--range/--no-range", help="Draw the inputs within their ranges: how sure the answer is.")] = True,
 ) -> None:
     """Price and rate scenarios side by side."""
-    from tco.chain.metrics import METRICS
     from tco.chain.placement import SITE_POWER
-    from tco.cli.emit import Answer
-    from tco.outputs.columns import comparison_table
-    from tco.outputs.comparison import CONTEXT, comparison_document, comparison_rows
-    from tco.outputs.document import document
-    from tco.outputs.ranges import range_keys, range_lines, range_rows
-    from tco.outputs.table import Table
-    from tco.outputs.verdicts import verdict_document, verdict_words
+    from tco.outputs.comparison import comparison_answer
     from tco.studies.asking import HEADLINE, catalogue_of, compared, evaluate_each
     from tco.studies.verdict import verdict_of
 
@@ -70,26 +63,6 @@ def compare(
     held = pairs(what_if, "--what-if")
     asked = evaluate_each(scenarios or HEADLINE, given.data, wanted, refuse=False, what_if=held)
     base, results = compared([one.result for one in asked], baseline)
-    halls, sure = halls_of(results), ranges_of(asked, base, ranges, given.texts["hold"] or bool(held))
-    names, verdict = [one.name for one in asked], verdict_of(results, base, sure)
-    given.emit(
-        Answer(
-            lambda: document(
-                "compare",
-                catalogue_of(asked, given.data),
-                comparison_document(results, base, halls, [range_keys(one) for one in sure], verdict_document(verdict))
-                | ({"what_if": list(held)} if held else {}),
-            ),
-            lambda: [
-                Table((), [], above=[verdict_words(verdict)]),
-                comparison_table(results, base, halls, range_rows(sure), range_lines(names, sure)),
-            ],
-            ("scenario", "system", *METRICS, *CONTEXT),
-            comparison_rows(results),
-            [
-                *([f"plans and choices are those without {', '.join(held)}"] if held else []),
-                *(f"{result.scenario}: {note}" for result in results for note in (*result.notes, *result.ages.notes)),
-                *(f"{name}: no range, {one.reason}" for name, one in zip(names, sure, strict=bool(sure)) if one.reason),
-            ],
-        ),
-    )
+    sure = ranges_of(asked, base, ranges, given.texts["hold"] or bool(held))
+    verdict, names = verdict_of(results, base, sure), [one.name for one in asked]
+    given.emit(comparison_answer(catalogue_of(asked, given.data), results, base, halls_of(results), sure, verdict, names, held))

@@ -20,11 +20,9 @@ def diff(
 ) -> None:
     """Show what changed between two scenarios or results, and why, step by step. --set applies to B only."""
     from tco.chain.metrics import METRICS
-    from tco.cli.emit import Answer
     from tco.cli.load import catalogue_for
     from tco.foundation.errors import UsageError
-    from tco.outputs.document import document
-    from tco.outputs.drift import DIFF_HEADER, diff_document, diff_rows, diff_table
+    from tco.outputs.drift import diff_answer
     from tco.studies.asking import HEADLINE, between, state_at
     from tco.studies.baseline import known_metrics
 
@@ -36,13 +34,6 @@ def diff(
     wanted = known_metrics(metrics) if metrics else ()
     before, after = state_at(a, given.data), state_at(b, given.data, given.settings)
     found = between(before, after, catalogue_for(a, given.data))
-    given.emit(
-        Answer(
-            lambda: document("diff", catalogue_for(None, given.data), diff_document(a, b, found.moves, found.causes)),
-            lambda: [diff_table(a, b, found.moves, found.causes, wanted)],
-            DIFF_HEADER,
-            diff_rows(found.moves, found.causes),
-        )
-    )
+    given.emit(diff_answer(catalogue_for(None, given.data), a, b, found.moves, found.causes, wanted))
     if exit_code and (found.moves or found.causes):
         raise typer.Exit(1)

@@ -26,14 +26,9 @@ def explain(
     """Open a number: its equation, its inputs and their sources, down to the catalogue."""
     from tco.chain.absent import why_absent
     from tco.chain.metrics import METRICS
-    from tco.cli.emit import Answer
     from tco.cli.load import evaluate_all
     from tco.foundation.errors import DataError, UsageError, unknown
-    from tco.foundation.trace import STRUCTURE
-    from tco.outputs.document import document
-    from tco.outputs.explanation import HEADER, SHALLOW, STRUCTURE_TITLE, View, cells_of, explanation_document, explanation_lines, explanation_rows
-    from tco.outputs.structure import structure_document, structure_text
-    from tco.outputs.table import Table
+    from tco.outputs.explanation import SHALLOW, View, cells_of, explanation_answer
 
     if metric is None:
         raise UsageError(f"METRIC is missing: tco explain {scenario} tco_usd_per_chip_hour; `tco metrics list` shows what there is to explain")
@@ -55,18 +50,4 @@ def explain(
     own = frozenset(path for path, found in result.inputs.items() if found.overlay)
     view = View(catalogue, depth, {path: found.as_of for path, found in result.inputs.items()}, own)
     short = view._replace(depth=SHALLOW) if depth is None and not everything else view
-    decided = {"structure": structure_document(result.structure)}
-    title = f"{result.title}: {METRICS[metric].label if metric in METRICS else metric}"
-    deeper = f"--depth {(short.depth or 0) + 1} opens one more, --all everything, `tco explain {scenario} CELL` what lies below a cell"
-    more = f"{short.depth} levels; {deeper}."
-    below = [f"{STRUCTURE}: {STRUCTURE_TITLE}; ~ an estimate or an assumption.", *([] if short.depth is None else [more])]
-    below += structure_text(result.structure)
-    given.emit(
-        Answer(
-            lambda: document("explain", catalogue, {"scenario": result.scenario, **explanation_document(metric, root, view), **decided}),
-            lambda: [Table((), [], title, list(explanation_lines(metric, root, short)), below)],
-            HEADER,
-            explanation_rows(root, view),
-            result.notes,
-        ),
-    )
+    given.emit(explanation_answer(result, metric, root, view, short))

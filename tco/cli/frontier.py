@@ -25,36 +25,10 @@ def frontier(
     ranges: Annotated[bool, typer.Option("--range", help="Draw the inputs within their ranges at every point: P10 to P90 along it.")] = False,
 ) -> None:
     """Show what interactivity costs: throughput per chip and dollars per million tokens of every plan that no other beats."""
-    from tco.cli.emit import Answer
     from tco.cli.load import catalogue_for
-    from tco.outputs.document import document
-    from tco.outputs.frontiers import frontier_document, frontier_header, frontier_rows, frontier_tables, unsure_words
+    from tco.outputs.frontiers import frontier_answer
     from tco.studies import frontier as study
-
-    found = study.frontier(scenarios, prefill or (), given.settings, given.data, ranges, given.texts["hold"])
-    catalogue = catalogue_for(scenarios[-1], given.data)
-    notes = [f"{one.decode.result.scenario}: {note}" for one in found for note in (*filter(None, [unsure_words(one)]), *one.decode.result.notes)]
-    if not pareto:
-        given.emit(
-            Answer(
-                lambda: document("frontier", catalogue, frontier_document(found)),
-                lambda: frontier_tables(found),
-                frontier_header(found),
-                frontier_rows(found),
-                notes,
-            )
-        )
-        return
-    from tco.outputs import designs as shown
     from tco.studies.designs import designs_of
 
-    designs = designs_of(found)
-    given.emit(
-        Answer(
-            lambda: document("frontier", catalogue, frontier_document(found) | shown.designs_document(designs)),
-            lambda: shown.design_tables(found, designs),
-            shown.design_header(found),
-            shown.design_rows(designs),
-            notes,
-        )
-    )
+    found = study.frontier(scenarios, prefill or (), given.settings, given.data, ranges, given.texts["hold"])
+    given.emit(frontier_answer(catalogue_for(scenarios[-1], given.data), found, designs_of(found) if pareto else None))

@@ -16,18 +16,7 @@ def perf(
     scenario: Annotated[str, typer.Argument(help="A scenario's name or file, or the id of a system or a chip.")],
 ) -> None:
     """Show the best parallel plan, what it reaches, and its time by operator and by bound."""
-    from tco.cli.emit import Answer
     from tco.cli.load import performing
-    from tco.outputs.document import document
-    from tco.outputs.performance import CSV_HEADER, csv_rows, performance_document, performance_tables
+    from tco.outputs.performance import performance_answer
 
-    catalogue, result = performing(scenario, given)
-    given.emit(
-        Answer(
-            lambda: document("perf", catalogue, performance_document(result)),
-            lambda: performance_tables(result),
-            CSV_HEADER,
-            csv_rows(result),
-            result.notes,
-        ),
-    )
+    given.emit(performance_answer(*performing(scenario, given)))

@@ -27,9 +27,7 @@ def sensitivity(
     seed: Annotated[int, typer.Option("--seed", metavar="S", min=0, help="Of the sample.")] = 0,
 ) -> None:
     """Show what drives a metric: every input at its P5 and P95, and the three estimates most worth finding out."""
-    from tco.cli.emit import Answer
-    from tco.outputs.document import document
-    from tco.outputs.sensitivities import HEADER, sensitivity_document, sensitivity_notes, sensitivity_rows, sensitivity_table
+    from tco.outputs.sensitivities import sensitivity_answer
     from tco.studies.sensitivity import sensitivity as asked
 
     found = asked(
@@ -43,13 +41,4 @@ def sensitivity(
         sobol=samples if sobol else None,
         seed=seed,
     )
-    own = found.sides[0]
-    given.emit(
-        Answer(
-            lambda: document("sensitivity", own.catalogue, sensitivity_document(found)),
-            lambda: [sensitivity_table(found)],
-            HEADER,
-            sensitivity_rows(found),
-            [*own.centre.notes, *sensitivity_notes(found)],
-        )
-    )
+    given.emit(sensitivity_answer(found))

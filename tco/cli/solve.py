@@ -42,7 +42,6 @@ def solve(
     ] = None,
 ) -> None:
     """Find the value of an input at which a metric reaches a target: the break-even. Of two inputs, map who wins where."""
-    from tco.cli.emit import Answer
     from tco.foundation.errors import UsageError
 
     for option, some in (("--from", start), ("--to", end)):
@@ -55,29 +54,18 @@ def solve(
         mapped(scenario, vary, until, ends, given)
         return
     from tco.cli.load import catalogue_for
-    from tco.outputs.document import document
-    from tco.outputs.solutions import HEADER, solution_document, solution_rows, solution_table
+    from tco.outputs.solutions import solution_answer
     from tco.studies.solve import solve as asked
 
     found = asked(scenario, vary[0], until, ends[0], given.data, given.settings, given.variant, baseline=baseline, hold=given.texts["hold"])
-    given.emit(
-        Answer(
-            lambda: document("solve", catalogue_for(scenario, given.data), solution_document(found)),
-            lambda: [solution_table(found)],
-            HEADER,
-            solution_rows(found),
-            found.notes,
-        )
-    )
+    given.emit(solution_answer(catalogue_for(scenario, given.data), found))
 
 
 def mapped(scenario: str, vary: list[str], until: str, ends: list[tuple[str | None, str | None]], given: Given) -> None:
     """Print who wins where over two inputs."""
-    from tco.cli.emit import Answer
     from tco.cli.load import catalogue_for
     from tco.foundation.errors import UsageError
-    from tco.outputs.document import document
-    from tco.outputs.maps import header, map_document, map_rows, map_table
+    from tco.outputs.solutions import map_answer
     from tco.studies.maps import map_of
     from tco.studies.solve import is_number, target_of
 
@@ -88,11 +76,4 @@ def mapped(scenario: str, vary: list[str], until: str, ends: list[tuple[str | No
         raise UsageError(f"--until {until}: of two inputs a map says which scenario wins: expected METRIC=SCENARIO,...")
     names = list(dict.fromkeys([scenario, *(one.strip() for one in words.split(","))]))
     found = map_of(names, vary, metric, ends, given.settings, given.data, given.variant)
-    given.emit(
-        Answer(
-            lambda: document("solve-map", catalogue_for(scenario, given.data), map_document(found)),
-            lambda: [map_table(found)],
-            header(found),
-            map_rows(found),
-        )
-    )
+    given.emit(map_answer(catalogue_for(scenario, given.data), found))

@@ -27,11 +27,9 @@ def sweep(
     The figures that its answer states are held against the cases: exit 1 names those that are no longer today's. With --set, or data of your
     own, the question is another, and none is held.
     """
-    from tco.cli.emit import Answer
     from tco.foundation.streams import tell
-    from tco.outputs.document import document
     from tco.outputs.progress import Bar
-    from tco.outputs.sweeps import header, rows, sweep_document, sweep_tables
+    from tco.outputs.sweeps import sweep_answer
     from tco.studies.sweep.answer import checks
     from tco.studies.sweep.ground import catalogue_on
     from tco.studies.sweep.run import sweep as run
@@ -45,16 +43,8 @@ def sweep(
     except KeyboardInterrupt:
         tell("stopped; what is finished is kept, and the same command goes on from there")
         raise SystemExit(STOPPED) from None
-    said, answer = summary(found), checks(found)
-    given.emit(
-        Answer(
-            lambda: document("sweep", catalogue_on(found.job.sources[0].folders), sweep_document(found, said, answer)),
-            lambda: sweep_tables(found, said, answer),
-            header(found, said),
-            rows(found, said),
-            found.notes,
-        )
-    )
+    answer = checks(found)
+    given.emit(sweep_answer(catalogue_on(found.job.sources[0].folders), found, summary(found), answer))
     if not all(one.holds for one in answer):
         raise typer.Exit(1)
 

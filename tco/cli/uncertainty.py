@@ -24,21 +24,11 @@ def uncertainty(
     cluster: Annotated[str | None, typer.Option(metavar="ADDRESS", help="The workers of a Dask scheduler, tcp://HOST:8786.")] = None,
 ) -> None:
     """Say how sure the metrics are: draw every input within its range, and count how often the baseline is beaten."""
-    from tco.cli.emit import Answer
-    from tco.outputs.document import document
     from tco.outputs.progress import Bar
-    from tco.outputs.uncertainties import HEADER, notes, uncertainty_document, uncertainty_rows, uncertainty_tables
+    from tco.outputs.uncertainties import uncertainty_answer
     from tco.studies import uncertainty as study
 
     with Bar(given.quiet or samples <= study.BLOCK) as bar:
         asked = partial(study.uncertainty, scenario, baseline, samples, seed, given.texts["hold"], given.settings, given.data)
         found = asked(workers=workers, cluster=cluster, tell=bar.tell)
-    given.emit(
-        Answer(
-            lambda: document("uncertainty", found.asked.catalogue, uncertainty_document(found)),
-            lambda: uncertainty_tables(found),
-            HEADER,
-            uncertainty_rows(found),
-            [*notes(found), *(f"{one.name}: {note}" for one in (found.asked,) for note in one.result.notes)],
-        ),
-    )
+    given.emit(uncertainty_answer(found))

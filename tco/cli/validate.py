@@ -34,12 +34,10 @@ def validate(
 ) -> None:
     """Compare predictions with measurements, each row predicted from its own stated configuration."""
     from tco.chain.inputs import plain_inputs
-    from tco.cli.emit import Answer
     from tco.cli.load import catalogue_for
     from tco.foundation.errors import UsageError
     from tco.foundation.values import as_number
-    from tco.outputs.document import document
-    from tco.outputs.validations import SCORE_COLUMNS, row_cells, score_rows, validation_document, validation_tables
+    from tco.outputs.validations import validation_answer, write_report
     from tco.studies.validation.run import validate as score
 
     if max_error is not None and not max_error >= 0:
@@ -56,17 +54,8 @@ def validate(
     found = score(file, catalogue, values, kind, against, alias)
     values.check_given(inputs.is_known)
     if report is not None:
-        from tco.outputs.validation_report import write_report
-
         write_report(found, file.name, report)
-    given.emit(
-        Answer(
-            lambda: document("validate", catalogue, validation_document(str(file), found.kind, found.card, found.rows if rows else None)),
-            lambda: validation_tables(file.name, found.kind, found.card),
-            list(found.rows.columns) if rows else SCORE_COLUMNS,
-            row_cells(found.rows) if rows else score_rows(found.card),
-        ),
-    )
+    given.emit(validation_answer(catalogue, file, found, rows))
     error = found.card["median_ape"]
     if max_error is not None and (error is None or error > max_error):
         raise typer.Exit(1)
@@ -74,10 +63,8 @@ def validate(
 
 def held_against_runs(file: Path, catalogue: Catalogue, values: Values, given: Given) -> None:
     """Print how the best plans stand against the published runs of a file."""
-    from tco.cli.emit import Answer
     from tco.foundation.errors import UsageError
-    from tco.outputs.document import document
-    from tco.outputs.envelopes import COLUMNS, RUN_COLUMNS, envelope_document, envelope_rows, envelope_table
+    from tco.outputs.validations import envelopes_answer
     from tco.studies.validation.envelopes import against_runs
     from tco.studies.validation.measured import read_measured
 
@@ -85,29 +72,12 @@ def held_against_runs(file: Path, catalogue: Catalogue, values: Values, given: G
     if kind != "inference":
         raise UsageError(f"--envelopes: {file} holds {kind}, expected serving runs")
     found, whole = against_runs(table, catalogue, values)
-    given.emit(
-        Answer(
-            lambda: document("validate", catalogue, envelope_document(str(file), found, whole)),
-            lambda: [envelope_table(found, whole)],
-            (*COLUMNS, *RUN_COLUMNS),
-            envelope_rows(found),
-        ),
-    )
+    given.emit(envelopes_answer(catalogue, file, found, whole))
 
 
 def held_against_ranges(file: Path, catalogue: Catalogue, given: Given) -> None:
     """Print what share of a file's rows lies inside the ranges that other chips would have given them."""
-    from tco.cli.emit import Answer
-    from tco.outputs.back_tests import COLUMNS, back_test_document, back_test_rows, back_test_table
-    from tco.outputs.document import document
-    from tco.studies.validation.back_test import back_test
+    from tco.outputs.validations import back_test_answer
+    from tco.studies.validation.back_test import DRAWS, back_test
 
-    found = back_test(file, catalogue, given.settings)
-    given.emit(
-        Answer(
-            lambda: document("validate", catalogue, back_test_document(str(file), found)),
-            lambda: [back_test_table(file.name, found)],
-            COLUMNS,
-            back_test_rows(found),
-        ),
-    )
+    given.emit(back_test_answer(catalogue, file, back_test(file, catalogue, given.settings), DRAWS))

@@ -1,16 +1,30 @@
-"""Break-even: the table, rows and document of `tco solve`."""
+"""Break-evens: where a metric reaches a target as one input moves, and over two inputs who wins where (`tco solve`)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from string import ascii_uppercase
 from typing import Any
 
+from tco.catalog import Catalogue
 from tco.chain.metrics import METRICS
-from tco.outputs.document import number
+from tco.outputs.record import Answer, Document, Field, Record, number
 from tco.outputs.table import Table, significant
+from tco.studies.maps import NOBODY, Map
 from tco.studies.solve import Break, Solution
 from tco.studies.varied import Moment
 
-HEADER = ("value", "unit", "metric", "crossing")
+VALUE = float | str | None  # a number, or a date
+
+
+def plain_value(found: Solution, value: float | None) -> float | str | None:
+    """Return a value of the input as documents carry it: a number, or a date."""
+    return None if value is None else found.today.plain(value)
+
+
+def first_break(read: Callable[[Solution, Break], Any]) -> Callable[[Solution], Any]:
+    """Return what reads something of the crossing nearest to today's; none where there is none."""
+    return lambda found: read(found, found.breaks[0]) if found.breaks else None
 
 
 def setting(found: Solution, one: Break) -> str:
@@ -18,44 +32,44 @@ def setting(found: Solution, one: Break) -> str:
     return f"{found.path}={found.today.text(one.value)}"
 
 
-def solution_document(found: Solution) -> dict[str, Any]:
-    """Return the content of the JSON document."""
-    first = found.breaks[0] if found.breaks else None
-    return {
-        "scenario": found.scenario,
-        "metric": found.metric,
-        "metric_unit": METRICS[found.metric].unit,
-        "metric_today": number(found.centre),
-        "until": found.words,
-        "target": number(found.target),
-        "input": found.path,
-        "unit": found.today.unit,
-        "today": plain(found, found.today.value),
-        "crossing": first is not None,
-        "value": plain(found, first.value) if first else None,
-        "values": [plain(found, one.value) for one in found.breaks],
-        "set": setting(found, first) if first else None,
-        "reached": [
-            {"value": plain(found, one.value), "metric": one.metric, "metric_before": one.short, "step": one.metric != one.short}
-            for one in found.breaks
-        ],
-        "plan": found.plan,
-        "why": found.reason or None,
-        "points": [{"value": plain(found, value), "metric": metric} for value, metric in found.points],
-        "notes": found.notes,
-    }
+REACHED = Record(
+    Field("value", VALUE, lambda one: plain_value(*one[:2])),
+    Field("metric", float, lambda one: one[2].metric),
+    Field("metric_before", float, lambda one: one[2].short),
+    Field("step", bool, lambda one: one[2].metric != one[2].short),
+)
+POINT = Record(Field("value", VALUE, lambda one: plain_value(*one[:2])), Field("metric", float | None, lambda one: one[2]))
+SOLVE = Document(
+    "solve",
+    Field("scenario"),
+    Field("metric"),
+    Field("metric_unit", read=lambda found: METRICS[found.metric].unit),
+    Field("metric_today", float | None, lambda found: found.centre),
+    Field("until", read=lambda found: found.words),
+    Field("target", float | None),
+    Field("input", read=lambda found: found.path),
+    Field("unit", read=lambda found: found.today.unit),
+    Field("today", VALUE, lambda found: plain_value(found, found.today.value)),
+    Field("crossing", bool, lambda found: bool(found.breaks)),
+    Field("value", VALUE, first_break(lambda found, one: plain_value(found, one.value))),
+    Field("values", [VALUE], lambda found: [plain_value(found, one.value) for one in found.breaks]),
+    Field("set", str | None, first_break(setting)),
+    Field("reached", [REACHED], lambda found: [(found, one.value, one) for one in found.breaks]),
+    Field("plan"),
+    Field("why", str | None, lambda found: found.reason or None),
+    Field("points", [POINT], lambda found: [(found, *point) for point in found.points]),
+    Field("notes", [str]),
+)
+ROW = Record(  # of a CSV: the metric over the range, crossings among it
+    *POINT.fields[:1], Field("unit", read=lambda one: one[0].today.unit), *POINT.fields[1:], Field("crossing", bool, lambda one: one[3])
+)
 
 
-def solution_rows(found: Solution) -> list[list[Any]]:
-    """Return the CSV rows: the metric over the range, crossings among it."""
-    rows = [(value, metric, 0) for value, metric in found.points]
-    rows += [(one.value, one.metric, 1) for one in found.breaks]
-    return [[plain(found, value), found.today.unit, metric, crossing] for value, metric, crossing in sorted(rows, key=lambda row: row[0])]
-
-
-def plain(found: Solution, value: float | None) -> float | str | None:
-    """Return a value of the input as documents carry it: a number, or a date."""
-    return None if value is None else number(one) if isinstance(one := found.today.plain(value), float) else one
+def solution_answer(catalogue: Catalogue, found: Solution) -> Answer:
+    """Return the values at which the target is reached."""
+    rows = [(value, metric, False) for value, metric in found.points] + [(one.value, one.metric, True) for one in found.breaks]
+    ordered = [(found, *row) for row in sorted(rows, key=lambda row: row[0])]
+    return SOLVE.answer(catalogue, found, lambda: [solution_table(found)], (ROW, ordered), found.notes)
 
 
 def shown(found: Solution, value: float | None, digits: int = 6) -> str:
@@ -98,3 +112,65 @@ def target_words(found: Solution) -> str:
     if found.target is None:
         return f"equals that of {found.words}"
     return f"is {significant(found.target, 6)} {METRICS[found.metric].unit}".rstrip() + (f" ({found.words})" if found.words.endswith("%") else "")
+
+
+# ---------------------------------------------------------------- two inputs
+DIGITS = 3
+NONE = "·"  # where no scenario has a value
+
+
+def letters(found: Map) -> list[str]:
+    """Return the sign of each scenario."""
+    return [ascii_uppercase[place % len(ascii_uppercase)] for place in range(len(found.scenarios))]
+
+
+def best_at(found: Map, row: int, column: int) -> str | None:
+    """Return the scenario that has the best value at a point."""
+    place = int(found.best[row, column])
+    return None if place == NOBODY else found.scenarios[place]
+
+
+VARIED = Record(Field("path"), Field("unit"), Field("today", float | None), Field("values", [float], lambda axis: list(axis.values)))
+MAP = Document(
+    "solve-map",
+    Field("scenarios", [str]),
+    Field("metric"),
+    Field("metric_unit", read=lambda found: METRICS[found.metric].unit),
+    Field("inputs", [VARIED], lambda found: [found.x, found.y]),
+    Field(
+        "best", [[str | None]], lambda found: [[best_at(found, row, at) for at in range(len(found.x.values))] for row in range(len(found.y.values))]
+    ),
+    Field("values", {str: [[float | None]]}, lambda found: dict(zip(found.scenarios, found.values, strict=True))),
+    Field("share_best", {str: float}, lambda found: found.leaders),
+)
+
+
+def map_answer(catalogue: Catalogue, found: Map) -> Answer:
+    """Return who wins where over two inputs."""
+    row = Record(
+        Field(found.x.path, float, lambda at: found.x.values[at[1]]),
+        Field(found.y.path, float, lambda at: found.y.values[at[0]]),
+        *(
+            Field(f"{found.metric} {name}", float | None, lambda at, place=place: number(found.values[place][at]))
+            for place, name in enumerate(found.scenarios)
+        ),
+        Field("best", str | None, lambda at: best_at(found, *at)),
+    )
+    points = [(down, right) for down in range(len(found.y.values)) for right in range(len(found.x.values))]
+    return MAP.answer(catalogue, found, lambda: [map_table(found)], (row, points))
+
+
+def map_table(found: Map) -> Table:
+    """Return the map as a table: the first input from left to right, the second from the top down, a letter for the best at each point."""
+    signs = letters(found)
+    title = f"Where {METRICS[found.metric].label} is best: {found.x.words} to the right, {found.y.words} down"
+    legend = ", ".join(f"{sign} {name} ({found.leaders[name] * 100:.0f} %)" for sign, name in zip(signs, found.scenarios, strict=True))
+    rows = [
+        [significant(float(y), DIGITS), *(NONE if found.best[row, at] == NOBODY else signs[found.best[row, at]] for at in range(len(found.x.values)))]
+        for row, y in enumerate(found.y.values)
+    ]
+    below = [] if (found.best != NOBODY).all() else [f"{NONE} no scenario meets the target of its workload."]
+    if len(winners := {name for name, share in found.leaders.items() if share}) == 1 and not below:
+        below.append(f"{next(iter(winners))} is best everywhere: no border lies within these values.")
+    below.append("Plans, batches and structure are re-optimised at every point; --format csv has every value.")
+    return Table(("", *(significant(float(x), DIGITS) for x in found.x.values)), rows, title, [legend], below)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tco.chain.metrics import METRICS
-from tco.outputs.comparison import premises, workload_line
 from tco.outputs.figures import WIDE
 from tco.outputs.figures.labels import Labels
 from tco.outputs.figures.plot import Plot
@@ -15,6 +14,7 @@ from tco.outputs.figures.style import BODY, SMALL, series
 from tco.outputs.figures.svg import SHAPES, Drawing
 from tco.outputs.figures.words import distinct, width_of
 from tco.outputs.frontiers import names, title_of
+from tco.outputs.premises import premises, workload_line
 from tco.outputs.table import significant
 from tco.studies.frontier import Frontier, Point
 

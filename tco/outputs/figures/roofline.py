@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from tco.chain.result import Result
 from tco.foundation.errors import DataError
-from tco.outputs.comparison import workload_words
 from tco.outputs.figures import WIDE
 from tco.outputs.figures.labels import Labels
 from tco.outputs.figures.plot import Plot
 from tco.outputs.figures.scales import Log
 from tco.outputs.figures.style import series
 from tco.outputs.figures.svg import SHAPES, Drawing
-from tco.outputs.performance import operator_rows
+from tco.outputs.performance import operators_of
+from tco.outputs.premises import workload_words
 from tco.outputs.table import significant
 
 TERA = 1e12
@@ -37,9 +37,9 @@ class Dot(NamedTuple):
 
 def dots_of(result: Result) -> Iterator[Dot]:
     """Yield the operators that compute and move; collectives and launches do not."""
-    for phase, name, microseconds, share, bound, _, _, flops, moved, *_ in operator_rows(result):
-        if flops and moved and microseconds:
-            yield Dot(phase, name, flops / moved, flops / microseconds * 1e6 / TERA, share, bound)
+    for phase, line, share in operators_of(result):
+        if line.flops and line.bytes and line.time:
+            yield Dot(phase, line.name, line.flops / line.bytes, line.flops / line.time / TERA, share, line.bound)
 
 
 def roofs_of(result: Result) -> dict[str, float]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tco.chain.metrics import METRICS, MORE_IS_BETTER, NEITHER
-from tco.outputs.comparison import SHOWN, is_one_workload
 from tco.outputs.page.controls import controls_of
 from tco.outputs.page.page import WhatIf
 from tco.outputs.page.program import Program, program_of
 from tco.outputs.page.rank import cost_of
 from tco.outputs.page.sections import results_of
+from tco.outputs.premises import SHOWN, is_one_workload
 from tco.studies.reporting import Material
 
 TARGET = "tokens_per_s_per_user"  # the metric a workload has a target of, and the input that is the target

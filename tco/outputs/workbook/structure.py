@@ -7,7 +7,7 @@ from typing import Any
 
 from tco.chain.plans import plain_plan
 from tco.chain.result import Result
-from tco.outputs.structure import structure_document
+from tco.outputs.explanation import structure_document
 from tco.outputs.workbook.grids import VALUES
 from tco.outputs.workbook.sheets import Book, number_format
 

@@ -7,7 +7,7 @@ from typing import Any
 from tco.chain.metrics import METRICS, gross_token_cost, perf_per_tco
 from tco.foundation.formula import REGISTRY
 from tco.outputs.cells import GROSS, GROSS_HOUR, HOUR, RATIOS, TOKENS
-from tco.outputs.comparison import SHOWN, premises, title_of
+from tco.outputs.premises import SHOWN, premises, title_of
 from tco.outputs.workbook import excel
 from tco.outputs.workbook.cells import SPLIT
 from tco.outputs.workbook.sheets import Book, number_format, page
