@@ -1,4 +1,4 @@
-"""`tco baseline`: save, check, list, show."""
+"""`tco baseline | diff`: what moved, and why."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import typer
 
 from tco.cli import app
 from tco.cli.help import Listing
-from tco.cli.options import Given, command
+from tco.cli.options import Request, command
 
 group = typer.Typer(cls=Listing, no_args_is_help=True, help="Cost regression: keep results, and say what moved since and why.")
 app.add_typer(group, name="baseline")
@@ -17,7 +17,7 @@ Name = Annotated[str, typer.Argument(help="Name of the baseline, a file in repor
 
 @command(group, "set")
 def save(
-    given: Given,
+    given: Request,
     name: Name,
     scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Left out: the four headline racks.")] = None,
 ) -> None:
@@ -44,7 +44,7 @@ def save(
 
 @command(group, "set", forms=("github", "junit"))
 def check(
-    given: Given,
+    given: Request,
     name: Name,
     threshold: Annotated[str, typer.Option(metavar="LIMIT", help="Change, either way, that counts as a move: 2%, 0.02, or 0.05USD.")] = "1e-9",
     max_increase: Annotated[
@@ -69,7 +69,7 @@ def check(
 
 
 @command(group, name="list")
-def list_baselines(given: Given) -> None:
+def list_baselines(given: Request) -> None:
     """List the baselines of the current folder, and what each keeps."""
     from tco.cli.load import catalogue_for
     from tco.outputs.drift import list_answer
@@ -81,7 +81,7 @@ def list_baselines(given: Given) -> None:
 
 @command(group, name="show")
 def show_baseline(
-    given: Given,
+    given: Request,
     name: Name,
     metrics: Annotated[list[str] | None, typer.Option("--metric", metavar="METRIC", help="Show this metric only. Repeatable.")] = None,
 ) -> None:
@@ -92,3 +92,32 @@ def show_baseline(
 
     kept = side_by_side(load(baseline_path(name)))
     given.emit(kept_answer(catalogue_for(None, given.data), name, kept, known_metrics(metrics)))
+
+
+@command(app, "set")
+def diff(
+    given: Request,
+    a: Annotated[str, typer.Argument(metavar="A", help="A scenario, a saved result, or the JSON of `tco price`.")],
+    b: Annotated[str | None, typer.Argument(metavar="B", help="Another one, or A again with --set.", show_default=False)] = None,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit 1 if they differ.")] = False,
+    metrics: Annotated[list[str] | None, typer.Option("--metric", metavar="METRIC", help="Show the steps of this metric. Repeatable.")] = None,
+) -> None:
+    """Show what changed between two scenarios or results, and why, step by step. --set applies to B only."""
+    from tco.chain.metrics import METRICS
+    from tco.cli.load import catalogue_for
+    from tco.foundation.errors import UsageError
+    from tco.outputs.drift import diff_answer
+    from tco.studies.asking import HEADLINE, between, state_at
+    from tco.studies.baseline import known_metrics
+
+    if b is None:
+        raise UsageError(f"B is missing: tco diff {a} {HEADLINE[-1]}, or what a setting changes: tco diff {a} {a} --set PATH=VALUE")
+    if a in METRICS or b in METRICS:
+        metric, other = (a, b) if a in METRICS else (b, a)
+        raise UsageError(f"{metric} is a metric: tco diff {other} {HEADLINE[-1]} --metric {metric}")
+    wanted = known_metrics(metrics) if metrics else ()
+    before, after = state_at(a, given.data), state_at(b, given.data, given.settings)
+    found = between(before, after, catalogue_for(a, given.data))
+    given.emit(diff_answer(catalogue_for(None, given.data), a, b, found.moves, found.causes, wanted))
+    if exit_code and (found.moves or found.causes):
+        raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""`tco compare`."""
+"""`tco compare | frontier | fleet`: systems side by side, at one speed, at every speed, and in one site."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Given, command, pairs
+from tco.cli.options import Request, command, pairs
 
 if TYPE_CHECKING:
     from tco.chain.result import Result
@@ -38,7 +38,7 @@ def ranges_of(asked: Sequence[Asked], baseline: str, wanted: bool, hold: bool) -
 
 @command(app, "set", "hold")
 def compare(
-    given: Given,
+    given: Request,
     scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; left out: the four headline racks.")] = None,
     baseline: Annotated[str | None, typer.Option(metavar="NAME", help="The scenario the others are compared with.")] = None,
     hall: Annotated[str | None, typer.Option(metavar="POWER", help="Fill a site with each system, such as '20 MW' from the grid.")] = None,
@@ -66,3 +66,42 @@ def compare(
     sure = ranges_of(asked, base, ranges, given.texts["hold"] or bool(held))
     verdict, names = verdict_of(results, base, sure), [one.name for one in asked]
     given.emit(comparison_answer(catalogue_of(asked, given.data), results, base, halls_of(results), sure, verdict, names, held))
+
+
+@command(app, "set", "hold")
+def frontier(
+    given: Request,
+    scenarios: Annotated[list[str], typer.Argument(metavar="SCENARIO...", help="Names or files of scenarios, or systems on the headline's terms.")],
+    prefill: Annotated[
+        list[str] | None,
+        typer.Option("--prefill", metavar="SCENARIO", help="Read prompts on a pool of another system; find the best pair. Repeatable."),
+    ] = None,
+    pareto: Annotated[
+        bool,
+        typer.Option("--pareto", help="Hold all designs against each other: cost, throughput, interactivity and power; name what beats what."),
+    ] = False,
+    ranges: Annotated[bool, typer.Option("--range", help="Draw the inputs within their ranges at every point: P10 to P90 along it.")] = False,
+) -> None:
+    """Show what interactivity costs: throughput per chip and dollars per million tokens of every plan that no other beats."""
+    from tco.cli.load import catalogue_for
+    from tco.outputs.frontiers import frontier_answer
+    from tco.studies import frontier as study
+    from tco.studies.designs import designs_of
+
+    found = study.frontier(scenarios, prefill or (), given.settings, given.data, ranges, given.texts["hold"])
+    given.emit(frontier_answer(catalogue_for(scenarios[-1], given.data), found, designs_of(found) if pareto else None))
+
+
+@command(app, "set")
+def fleet(
+    given: Request,
+    waves: Annotated[list[str], typer.Argument(metavar="SCENARIO:POWER[:DATE]...", help="What is bought, such as 'trn3-nl72x2:500 MW:2026-06'.")],
+    power: Annotated[str | None, typer.Option(metavar="POWER", help="What all of them share, such as '2.2 GW'.")] = None,
+) -> None:
+    """Fill one power with several systems bought at their dates: racks, chips, price and tokens of each and of all."""
+    from tco.outputs.fleets import fleet_answer
+    from tco.studies.asking import catalogue_of
+    from tco.studies.fleet import fleet_of, wave_of
+
+    found = fleet_of([wave_of(text) for text in waves], power, given.data, given.settings)
+    given.emit(fleet_answer(catalogue_of(found.asked, given.data), found))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tco.cli.options import Given, command
+from tco.cli.options import Request, command
 from tco.cli.shelves import Id, add_shelf, load
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tco.chain.inputs import Inputs
 
 
-class Kind(NamedTuple):
+class DocumentKind(NamedTuple):
     """A kind of document: its folder is the name of its commands."""
 
     folder: str
@@ -71,11 +71,11 @@ def judge_perspective(catalogue: Catalogue, name: str) -> None:
 
 
 KINDS = (
-    Kind("sites", "site", "site", ("name", "base", "tenure", "cooling", "grid"), judge_site),
-    Kind("terms", "set of terms", "terms", ("name", "perspective", "date"), judge_terms),
-    Kind("workloads", "workload", "workload", ("name", "kind", "model", "precision"), judge_workload),
-    Kind("clusters", "cluster", "cluster", ("name", "switch", "port"), judge_cluster),
-    Kind("perspectives", "perspective", "terms", ("name", "owner", "pays"), judge_perspective),
+    DocumentKind("sites", "site", "site", ("name", "base", "tenure", "cooling", "grid"), judge_site),
+    DocumentKind("terms", "set of terms", "terms", ("name", "perspective", "date"), judge_terms),
+    DocumentKind("workloads", "workload", "workload", ("name", "kind", "model", "precision"), judge_workload),
+    DocumentKind("clusters", "cluster", "cluster", ("name", "switch", "port"), judge_cluster),
+    DocumentKind("perspectives", "perspective", "terms", ("name", "owner", "pays"), judge_perspective),
 )
 
 
@@ -89,7 +89,7 @@ def word(entry: Any) -> str:
     return ", ".join(map(str, entry)) if isinstance(entry, list) else str(entry)
 
 
-def add_kind(kind: Kind) -> None:
+def add_kind(kind: DocumentKind) -> None:
     """Register the commands of a kind of document."""
 
     def items(catalogue: Catalogue) -> list[dict[str, Any]]:
@@ -113,7 +113,7 @@ def add_kind(kind: Kind) -> None:
                 findings.append(f"{kind.folder}/{name}.toml: {error}")
         return (findings,)
 
-    def show(given: Given, name: Id) -> None:
+    def show(given: Request, name: Id) -> None:
         from tco.outputs.shelves import page_answer
 
         catalogue = load(given)
@@ -124,7 +124,7 @@ def add_kind(kind: Kind) -> None:
     command(add_shelf(kind.folder, kind.one, items, check), name="show")(show)
 
 
-def page(catalogue: Catalogue, kind: Kind, name: str) -> tuple[dict[str, tuple[str, str]], list[dict[str, Any]]]:
+def page(catalogue: Catalogue, kind: DocumentKind, name: str) -> tuple[dict[str, tuple[str, str]], list[dict[str, Any]]]:
     """Return the texts of a document and the rows of its values, those of the document it is `base`d on below its own."""
     from tco.catalog.rows import Row
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tco.cli import app
-from tco.cli.options import Given, command
+from tco.cli.options import Request, command
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
@@ -34,7 +34,7 @@ def ending_of(output: str) -> str:
 
 @command(app, "set", "variant", usual=("data", "quiet", "redact"))
 def export(
-    given: Given,
+    given: Request,
     output: Annotated[
         str,
         typer.Option("--output", "-o", metavar="FILE", help="Where to: FILE.xlsx, .csv, .json or .parquet, or FOLDER/ for a data package."),
@@ -73,7 +73,7 @@ def refuse_namesakes(results: Sequence[Result]) -> None:
         raise UsageError(f"two scenarios are called {twice}, expected names that tell them apart")
 
 
-def write_workbook(given: Given, output: str, catalogue: Catalogue, results: Sequence[Result], baseline: str, names: Sequence[str]) -> None:
+def write_workbook(given: Request, output: str, catalogue: Catalogue, results: Sequence[Result], baseline: str, names: Sequence[str]) -> None:
     """Write the workbook; one that is to keep own values back cannot, since it recalculates from them."""
     from tco.foundation.errors import DataError, UsageError
     from tco.foundation.files import write_atomically
@@ -91,7 +91,7 @@ def write_workbook(given: Given, output: str, catalogue: Catalogue, results: Seq
     write_atomically(Path(output), workbook_of(results, catalogue, baseline, command_line(given, names, baseline)))
 
 
-def command_line(given: Given, names: Sequence[str], baseline: str) -> str:
+def command_line(given: Request, names: Sequence[str], baseline: str) -> str:
     """Return the command that makes the workbook again."""
     from shlex import join
 
@@ -101,7 +101,7 @@ def command_line(given: Given, names: Sequence[str], baseline: str) -> str:
     return join(["tco", "export", *names, *settings, *variants, "--baseline", baseline, *data, "--output", "model.xlsx"])
 
 
-def write_tables(given: Given, output: str, ending: str, catalogue: Catalogue, results: Sequence[Result], baseline: str) -> None:
+def write_tables(given: Request, output: str, ending: str, catalogue: Catalogue, results: Sequence[Result], baseline: str) -> None:
     """Write what the scenarios come to as tables, in the form an ending asks for."""
     from tco.foundation.files import write_atomically
     from tco.outputs.export import export_document, package_files, parquet_of, tables_of

@@ -7,14 +7,14 @@ from typing import Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Given, command
+from tco.cli.options import Request, command
 
 LEAST = 0.001  # sides of a kernel may be means, of tokens over experts for one
 System = Annotated[str, typer.Argument(help="A system's id; `tco systems list` shows them.")]
 
 
 @command(app, "set", "variant")
-def bom(given: Given, system: System) -> None:
+def bom(given: Request, system: System) -> None:
     """Show the bill of materials of one scale-up domain."""
     from tco.chain.bills import bill_of_system
     from tco.cli.load import catalogue_for
@@ -25,7 +25,7 @@ def bom(given: Given, system: System) -> None:
 
 
 @command(app, "set", "variant")
-def fabric(given: Given, system: System) -> None:
+def fabric(given: Request, system: System) -> None:
     """Show what the scale-up fabric gives: injection, hops, bisection, all-to-all."""
     from tco.chain.inputs import system_inputs
     from tco.cli.load import catalogue_for
@@ -43,7 +43,7 @@ def fabric(given: Given, system: System) -> None:
 
 @command(app, "set")
 def network(
-    given: Given,
+    given: Request,
     switch: Annotated[str, typer.Option(help="Switch by capacity (12.8T, 25.6T, 51.2T) or by part id (quantum-qm9700).")] = "25.6T",
     port: Annotated[str, typer.Option(help="Rate of a logical port: 100G, 200G, 400G, 800G.")] = "100G",
     tiers: Annotated[int | None, typer.Option(min=1, max=4, help="Tiers; left out: as many as the size needs.")] = None,
@@ -102,7 +102,7 @@ def network(
 
 @command(app, "set", "variant")
 def collective(
-    given: Given,
+    given: Request,
     system: Annotated[str, typer.Argument(help="A system's or a chip's id; `tco systems list` shows them.")],
     operation: Annotated[
         str, typer.Option("--op", help="all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, send-recv, dispatch or combine.")
@@ -212,7 +212,7 @@ def side(text: str, name: str = "") -> typer.models.OptionInfo:
 
 @command(app, "set")
 def kernel(
-    given: Given,
+    given: Request,
     chip: Annotated[str, typer.Argument(help="A chip's id, such as h100-sxm.")],
     operation: Annotated[str, typer.Option("--op", help="gemm, grouped, attention or elementwise.")] = "gemm",
     precision: Annotated[str, typer.Option(help="Format of weights, of prompts' attention, or of the cache: bf16, fp8, nvfp4.")] = "bf16",

@@ -1,6 +1,6 @@
 """The options commands share: each is declared here, once, and a command names those it takes.
 
-A command that answers has `--data`, `--format`, `--output`, `--quiet` and `--redact`; it gets what the user asked for as one `Given`.
+A command that answers has `--data`, `--format`, `--output`, `--quiet` and `--redact`; it gets what the user asked for as one `Request`.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ SHARED: dict[str, tuple[Any, Any]] = {
 USUAL = ("data", "form", "output", "quiet", "redact")
 
 
-class Given:
+class Request:
     """What the user gave for the shared options; one that a command does not take has its default."""
 
     def __init__(self, texts: Mapping[str, Any]) -> None:
@@ -172,7 +172,7 @@ class Given:
 def command(
     group: typer.Typer, *takes: str, name: str | None = None, usual: tuple[str, ...] = USUAL, forms: tuple[str, ...] = ()
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Register a function as a command: its first parameter is a `Given`, the others are its own, then come the shared options it `takes`.
+    """Register a function as a command: its first parameter is a `Request`, the others are its own, then come the shared options it `takes`.
 
     `usual` are those it has beside; `forms` are what its `--format` knows beside those of all.
     """
@@ -191,11 +191,11 @@ def command(
         def run(**texts: Any) -> None:
             mine = {one.name: texts.pop(one.name) for one in own}
             if not texts.get("redact"):
-                function(Given(texts), **mine)
+                function(Request(texts), **mine)
                 return
             from tco.cli.keeping import keeping_back
 
-            keeping_back(lambda: function(Given(texts), **mine))
+            keeping_back(lambda: function(Request(texts), **mine))
 
         run.__name__, run.__doc__, run.__module__ = function.__name__, function.__doc__, function.__module__
         run.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]

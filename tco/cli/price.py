@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Given, command
+from tco.cli.options import Request, command
 
 
 @command(app, "set", "variant")
 def price(
-    given: Given,
+    given: Request,
     scenario: Annotated[str, typer.Argument(help="A scenario's name or file.")],
     cash_flow: Annotated[bool, typer.Option("--cash-flow", help="Show what is paid month by month instead.")] = False,
     swap: Annotated[

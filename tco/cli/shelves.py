@@ -9,7 +9,7 @@ import typer
 
 from tco.cli import app
 from tco.cli.help import Listing
-from tco.cli.options import Given, command
+from tco.cli.options import Request, command
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
@@ -24,7 +24,7 @@ def add_shelf(name: str, one: str, items: Lister, check: Checker | None = None) 
     group = typer.Typer(cls=Listing, no_args_is_help=True, help=f"List, show and check {name}.")
     app.add_typer(group, name=name)
 
-    def list_items(given: Given) -> None:
+    def list_items(given: Request) -> None:
         from tco.outputs.shelves import list_answer
 
         catalogue = load(given)
@@ -36,7 +36,7 @@ def add_shelf(name: str, one: str, items: Lister, check: Checker | None = None) 
     if check is not None:
         checked = check
 
-        def check_items(given: Given) -> None:
+        def check_items(given: Request) -> None:
             report_findings(given, name, checked)
 
         check_items.__doc__ = f"Check every {one} against its schema, its units, its bounds and its sources."
@@ -44,7 +44,7 @@ def add_shelf(name: str, one: str, items: Lister, check: Checker | None = None) 
     return group
 
 
-def report_findings(given: Given, name: str, check: Checker) -> None:
+def report_findings(given: Request, name: str, check: Checker) -> None:
     """Print what a check found, and exit with 1 where that is anything."""
     from tco.outputs.shelves import check_answer
 
@@ -55,7 +55,7 @@ def report_findings(given: Given, name: str, check: Checker) -> None:
         raise typer.Exit(1)
 
 
-def load(given: Given, checked: bool = True) -> Catalogue:
+def load(given: Request, checked: bool = True) -> Catalogue:
     """Return the catalogue with the user's folder over it."""
     from tco.cli.load import catalogue_for
 
@@ -93,7 +93,7 @@ parts = add_shelf("parts", "part", listed_parts, parts_check)
 
 
 @command(parts, name="show")
-def show_part(given: Given, part: Id) -> None:
+def show_part(given: Request, part: Id) -> None:
     """Show every row of a part, the alternatives among them."""
     from tco.foundation.errors import unknown
     from tco.outputs.shelves import part_answer
@@ -148,7 +148,7 @@ systems = add_shelf("systems", "system", system_items, systems_check)
 
 
 @command(systems, "variant", name="show")
-def show_system(given: Given, system: Id) -> None:
+def show_system(given: Request, system: Id) -> None:
     """Show the tree of a system, and what its chip and its scale-up domain offer."""
     from tco.chain.figures import figures_of
     from tco.chain.inputs import system_inputs
@@ -198,7 +198,7 @@ models = add_shelf("models", "model", model_items, models_check)
 
 
 @command(models, name="show")
-def show_model(given: Given, model: Id) -> None:
+def show_model(given: Request, model: Id) -> None:
     """Show the shape of a model."""
     from tco.models.architecture import load_model
     from tco.outputs.shelves import model_answer
@@ -249,7 +249,7 @@ scenarios = add_shelf("scenarios", "scenario", scenario_items)
 
 @command(scenarios, name="check")
 def check_scenarios(
-    given: Given,
+    given: Request,
     kind: Annotated[
         str | None,
         typer.Option("--kind", metavar="KIND", help="Only published figures of this kind: independent, own-source, arithmetic, power or ratio."),
@@ -265,7 +265,7 @@ def check_scenarios(
 
 
 @command(scenarios, name="show")
-def show_scenario(given: Given, scenario: Id) -> None:
+def show_scenario(given: Request, scenario: Id) -> None:
     """Show every input a scenario depends on, with its range and source."""
     from tco.chain.scenario import evaluate
     from tco.cli.load import catalogue_for
@@ -292,7 +292,7 @@ sources = add_shelf("sources", "source", source_items, sources_check)
 
 
 @command(sources, name="show")
-def show_source(given: Given, source: Id) -> None:
+def show_source(given: Request, source: Id) -> None:
     """Show a source and every value based on it."""
     from tco.foundation.errors import unknown
     from tco.outputs.shelves import source_answer
@@ -328,7 +328,7 @@ rebates = add_shelf("rebates", "agreement", rebate_items, rebates_check)
 
 
 @command(rebates, "set", name="show")
-def show_rebate(given: Given, agreement: Id) -> None:
+def show_rebate(given: Request, agreement: Id) -> None:
     """Show an agreement: its terms, what has vested, and what its right is worth at the date (--set terms.date=2026-02)."""
     from tco.chain.inputs import plain_inputs
     from tco.economics.rebates import load_agreement, worth_of

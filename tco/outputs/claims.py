@@ -6,23 +6,23 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tco.catalog import Catalogue
-from tco.outputs.record import Answer, Document, Field, Record
+from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, significant
 from tco.studies.claims import Finding
 from tco.studies.claims.ledger import VERDICTS
 from tco.studies.published import KINDS, Figure
 
-STATED = Record(Field("id"), Field("claim"), Field("source"), Field("claimed", float), Field("unit"))
+STATED = Record(Member("id"), Member("claim"), Member("source"), Member("claimed", float), Member("unit"))
 CLAIM = Record(
-    *STATED.within(lambda found: found.claim),
-    Field("computed", float | None),
-    Field("verdict"),
-    Field("note"),
-    Field("against", str | None, lambda found: found.claim.against or None),
-    Field("expected", read=lambda found: found.claim.verdict),
-    Field("rests_on", [str], csv=False),
+    *STATED.within("claim"),
+    Member("computed", float | None),
+    Member("verdict"),
+    Member("note"),
+    Member("against", str | None, lambda found: found.claim.against or None),
+    Member("expected", read="claim.verdict"),
+    Member("rests_on", [str], csv=False),
 )
-CLAIMS = Document("claims", Field("claims", [CLAIM], lambda findings: findings))
+CLAIMS = Document("claims", Member("claims", [CLAIM], lambda findings: findings))
 
 
 def claims_answer(catalogue: Catalogue, findings: Sequence[Finding], notes: Sequence[str]) -> Answer:

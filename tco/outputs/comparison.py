@@ -30,7 +30,7 @@ from tco.outputs.premises import (
     workloads,
 )
 from tco.outputs.ranges import SURE, VERDICT, range_lines, range_rows, verdict_words
-from tco.outputs.record import LEFT_OUT, Answer, Document, Field, Maybe, Plain, Record
+from tco.outputs.record import LEFT_OUT, Answer, Document, Maybe, Member, Plain, Record
 from tco.outputs.table import Table, significant
 from tco.studies.verdict import Sureness, Verdict
 
@@ -64,31 +64,31 @@ class Compared(NamedTuple):
 
 
 OF_RESULT = Record(
-    Field("scenario"),
-    Field("system"),
-    Field("chips", float, lambda result: result.metrics["chips"]),
-    Field("metrics", {str: float | None}),
-    Field("bounds", {str: {str: float}}),
-    Field("perspective"),
-    Field("shares", SHARES, lambda result: {name: shares for name, shares in result.shares.items() if name != "directness"}),
-    Field("directness", {str: float}, lambda result: result.shares.get("directness", {})),
-    Field("own_values", int, lambda result: sum(given.overlay for given in result.inputs.values())),
-    Field("validated", VALIDATED, lambda result: result),
-    Field("validated_rows", int, lambda result: result.standing.validated_rows),
-    Field("anchored_rows", int, lambda result: result.standing.anchored_rows),
-    Field("bill_dates", {str: float}, bill_dates),
-    Field("notes", [str], lambda result: [*missing_notes(result), *result.notes, *result.ages.notes, result.standing.text]),
+    Member("scenario"),
+    Member("system"),
+    Member("chips", float, "metrics.chips"),
+    Member("metrics", {str: float | None}),
+    Member("bounds", {str: {str: float}}),
+    Member("perspective"),
+    Member("shares", SHARES, lambda result: {name: shares for name, shares in result.shares.items() if name != "directness"}),
+    Member("directness", {str: float}, lambda result: result.shares.get("directness", {})),
+    Member("own_values", int, lambda result: sum(given.overlay for given in result.inputs.values())),
+    Member("validated", VALIDATED, lambda result: result),
+    Member("validated_rows", int, "standing.validated_rows"),
+    Member("anchored_rows", int, "standing.anchored_rows"),
+    Member("bill_dates", {str: float}, bill_dates),
+    Member("notes", [str], lambda result: [*missing_notes(result), *result.notes, *result.ages.notes, result.standing.text]),
 )
-HALLS = Field("hall", Maybe({str: float | None}), optional=True)
-ROW = Record(*OF_RESULT.within(lambda one: one.result), HALLS, *SURE.fields)
+HALLS = Member("hall", Maybe({str: float | None}), optional=True)
+ROW = Record(*OF_RESULT.within("result"), HALLS, *SURE.members)
 COMPARE = Document(
     "compare",
-    Field("verdict", VERDICT),
-    Field("baseline"),
-    Field("inputs", Plain({"type": "object"})),
-    Field("set", {str: str}),
-    Field("rows", [ROW]),
-    Field("what_if", [str], lambda found: found["what_if"] or None, optional=True),
+    Member("verdict", VERDICT),
+    Member("baseline"),
+    Member("inputs", Plain({"type": "object"})),
+    Member("set", {str: str}),
+    Member("rows", [ROW]),
+    Member("what_if", [str], lambda found: found["what_if"] or None, optional=True),
 )
 ASKED = ("date", "site", "terms", "perspective", "workload", "cluster", "model", "engine", "practice", "software", "formats", "plan", "set")
 
@@ -102,12 +102,12 @@ def context_of(result: Result) -> dict[str, Any]:
 def comparison_row() -> Record:
     """Return the record of a row of a CSV: scenario, system, then every metric, then what the row rests on."""
     return Record(
-        Field("scenario"),
-        Field("system"),
-        *(Field(name, float | None, lambda one, name=name: one.metrics[name], unit=metric.unit or PURE) for name, metric in METRICS.items()),
-        *(Field(name, read=lambda one, name=name: context_of(one)[name]) for name in ASKED),
-        Field("hardware_sourced_share", float | None, lambda one: one.shares.get("hardware", {}).get("sourced"), unit=PURE),
-        *(Field(name, int, lambda one, name=name: getattr(one.standing, name), unit=PURE) for name in ("validated_rows", "anchored_rows")),
+        Member("scenario"),
+        Member("system"),
+        *(Member(name, float | None, f"metrics.{name}", unit=metric.unit or PURE) for name, metric in METRICS.items()),
+        *Record(*map(Member, ASKED)).within(context_of),
+        Member("hardware_sourced_share", float | None, lambda one: one.shares.get("hardware", {}).get("sourced"), unit=PURE),
+        *(Member(name, int, f"standing.{name}", unit=PURE) for name in ("validated_rows", "anchored_rows")),
     )
 
 

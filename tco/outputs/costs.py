@@ -10,46 +10,41 @@ from tco.chain.result import Result
 from tco.economics.cost import CostLine, directness_of
 from tco.foundation.provenance import SOURCED
 from tco.outputs.premises import SHARES, bill_dates, kinds_in_words, missing_notes, premise
-from tco.outputs.record import Answer, Document, Field, Plain, Record
+from tco.outputs.record import Answer, Document, Member, Plain, Record
 from tco.outputs.table import Table, significant
 from tco.studies.money import DEBT, INCOME, Money
 
 # A line with the result it is of: how direct its sources are is told by the inputs of the result.
 LINE = Record(
-    Field("path", read=lambda one: one[0].path),
-    Field("asset", read=lambda one: one[0].asset),
-    Field("usd", float | None, lambda one: one[0].usd, unit="USD"),
-    Field("usd_per_chip_hour", float, lambda one: one[0].usd_per_chip_hour, unit="USD/chip/h"),
-    Field("kind", read=lambda one: one[0].kind),
-    Field("directness", read=lambda one: directness_of(one[0], one[1].inputs)),
-    Field("sources", [str], lambda one: list(one[0].sources)),
-    Field("own", bool, lambda one: one[0].overlay, csv=False),
+    Member("path", read="0.path"),
+    Member("asset", read="0.asset"),
+    Member("usd", float | None, "0.usd", unit="USD"),
+    Member("usd_per_chip_hour", float, "0.usd_per_chip_hour", unit="USD/chip/h"),
+    Member("kind", read="0.kind"),
+    Member("directness", read=lambda one: directness_of(one[0], one[1].inputs)),
+    Member("sources", [str], lambda one: list(one[0].sources)),
+    Member("own", bool, "0.overlay", csv=False),
 )
-PAYMENT = Record(Field("month", int), Field("usd", float), Field("line"))
+PAYMENT = Record(Member("month", int), Member("usd", float), Member("line"))
 MONEY = Record(
-    Field("npv_usd", float | None, lambda money: money.npv),
-    Field("irr_per_year", float | None, lambda money: money.irr),
-    Field("equity_irr_per_year", float | None, lambda money: money.equity_irr),
-    Field("payback_month", int | None, lambda money: money.payback),
-    Field("break_even_usd_per_used_chip_hour", float, lambda money: money.break_even_hour),
-    Field("break_even_usd_per_million_output_tokens", float | None, lambda money: money.break_even_tokens),
-    Field("break_even_utilisation", float | None),
-    Field("market_rent_usd_per_chip_hour", float | None, lambda money: money.market_rent),
-    Field("renting_costs_as_much_by_month", int | None, lambda money: money.turns),
-    Field("delay_usd_per_rack_month", float | None, lambda money: money.delay_cost),
-    Field("working_capital_usd", float, lambda money: money.tied_up),
-    Field("carrying_usd", float, lambda money: money.carrying),
+    Member("npv_usd", float | None, "npv"),
+    Member("irr_per_year", float | None, "irr"),
+    Member("equity_irr_per_year", float | None, "equity_irr"),
+    Member("payback_month", int | None, "payback"),
+    Member("break_even_usd_per_used_chip_hour", float, "break_even_hour"),
+    Member("break_even_usd_per_million_output_tokens", float | None, "break_even_tokens"),
+    Member("break_even_utilisation", float | None),
+    Member("market_rent_usd_per_chip_hour", float | None, "market_rent"),
+    Member("renting_costs_as_much_by_month", int | None, "turns"),
+    Member("delay_usd_per_rack_month", float | None, "delay_cost"),
+    Member("working_capital_usd", float, "tied_up"),
+    Member("carrying_usd", float, "carrying"),
 )
 BOOK = Record(
-    Field("year", int),
-    Field("straight_line_usd", float, lambda book: book.straight_line),
-    Field("declining_usd", float, lambda book: book.declining),
+    Member("year", int),
+    Member("straight_line_usd", float, "straight_line"),
+    Member("declining_usd", float, "declining"),
 )
-
-
-def of_money(name: str) -> Any:
-    """Return what reads something of the money; none where only the lines are asked for."""
-    return lambda found: getattr(found[1], name) if found[1] else None
 
 
 def kept_state(result: Result) -> Any:
@@ -61,19 +56,19 @@ def kept_state(result: Result) -> Any:
 
 PRICE = Document(
     "price",
-    Field("scenario", read=lambda found: found[0].scenario),
-    Field("system", read=lambda found: found[0].system),
-    Field("lines", [LINE], lambda found: lines_of(found[0])),
-    Field("metrics", {str: float | None}, lambda found: found[0].metrics),
-    Field("shares", SHARES, lambda found: {name: found[0].shares[name] for name in ("hardware", "terms") if name in found[0].shares}),
-    Field("directness", {str: float}, lambda found: found[0].shares.get("directness", {})),
-    Field("bill_dates", {str: float}, lambda found: bill_dates(found[0])),
-    Field("notes", [str], lambda found: [*missing_notes(found[0]), *found[0].notes, *found[0].ages.notes]),
-    Field("cash_flow", [PAYMENT], of_money("payments"), optional=True),
-    Field("money", MONEY, lambda found: found[1], optional=True),
-    Field("books", [BOOK], of_money("books"), optional=True),
-    Field("money_notes", [str], of_money("notes"), optional=True),
-    Field("state", Plain({"type": "object"}), lambda found: kept_state(found[0])),
+    Member("scenario", read="0.scenario"),
+    Member("system", read="0.system"),
+    Member("lines", [LINE], lambda found: lines_of(found[0])),
+    Member("metrics", {str: float | None}, "0.metrics"),
+    Member("shares", SHARES, lambda found: {name: found[0].shares[name] for name in ("hardware", "terms") if name in found[0].shares}),
+    Member("directness", {str: float}, lambda found: found[0].shares.get("directness", {})),
+    Member("bill_dates", {str: float}, lambda found: bill_dates(found[0])),
+    Member("notes", [str], lambda found: [*missing_notes(found[0]), *found[0].notes, *found[0].ages.notes]),
+    Member("cash_flow", [PAYMENT], "1.payments", optional=True),
+    Member("money", MONEY, "1", optional=True),
+    Member("books", [BOOK], "1.books", optional=True),
+    Member("money_notes", [str], "1.notes", optional=True),
+    Member("state", Plain({"type": "object"}), lambda found: kept_state(found[0])),
 )
 
 
@@ -137,9 +132,9 @@ def payment_table(result: Result, money: Money) -> Table:
     kinds = {INCOME: "income", DEBT: "debt"} | dict.fromkeys(recurring, "recurring")
     years: dict[int, dict[str, float]] = {}
     for one in money.payments:
-        year = years.setdefault(-(-one.month // 12), {})
+        paid_then = years.setdefault(-(-one.month // 12), {})
         kind = kinds.get(one.line, "once")
-        year[kind] = year.get(kind, 0.0) + float(one.usd)
+        paid_then[kind] = paid_then.get(kind, 0.0) + float(one.usd)
     columns = [kind for kind in COLUMNS if kind in ("once", "recurring") or any(kind in sums for sums in years.values())]
     rows: list[Sequence[str]] = []
     paid = 0.0

@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from tco.catalog import Catalogue
 from tco.chain.metrics import METRICS
-from tco.outputs.record import Answer, Document, Field, Plain, Record
+from tco.outputs.record import Answer, Document, Member, Plain, Record
 from tco.outputs.table import Table, significant
 from tco.studies.baseline import Drift
 from tco.studies.difference import PROGRAM, Cause, Move, Step
@@ -17,21 +17,21 @@ NAMED = 3  # causes of one step that a line names
 FIRST = ("usd_per_million_output_tokens", "train_usd_per_trillion_tokens", "tco_usd_per_chip_hour", "capex_usd_per_chip")  # whose steps are shown
 EITHER = float | str | None  # a number or a text; none of what is new or gone
 CAUSE = Record(
-    Field("cause", Literal["program", "input"], lambda cause: "program" if cause.program else "input"),
-    Field("kind"),
-    Field("path"),
-    Field("old", Plain({"type": ["null", "number", "string"]})),
-    Field("new", Plain({"type": ["null", "number", "string"]})),
-    Field("unit"),
+    Member("cause", Literal["program", "input"], lambda cause: "program" if cause.program else "input"),
+    Member("kind"),
+    Member("path"),
+    Member("old", Plain({"type": ["null", "number", "string"]})),
+    Member("new", Plain({"type": ["null", "number", "string"]})),
+    Member("unit"),
 )
-STEP = Record(Field("causes", [CAUSE]), Field("difference", float), Field("ratio", float | None))
+STEP = Record(Member("causes", [CAUSE]), Member("difference", float), Member("ratio", float | None))
 MOVE = Record(
-    Field("metric"),
-    Field("unit", read=lambda move: METRICS[move.metric].unit),
-    Field("old", float | None),
-    Field("new", float | None),
-    Field("change", float | None),
-    Field("steps", [STEP], csv=False),
+    Member("metric"),
+    Member("unit", read=lambda move: METRICS[move.metric].unit),
+    Member("old", float | None),
+    Member("new", float | None),
+    Member("change", float | None),
+    Member("steps", [STEP], csv=False),
 )
 
 
@@ -95,19 +95,19 @@ def verdict(drift: Drift) -> str:
 
 
 DRIFT = Record(
-    Field("scenario"),
-    *MOVE.within(lambda drift: drift.move),
-    Field("worse", bool | None),
-    Field("why", [str], lambda drift: reasons(drift.move.steps)),
+    Member("scenario"),
+    *MOVE.within("move"),
+    Member("worse", bool | None),
+    Member("why", [str], lambda drift: reasons(drift.move.steps)),
 )
 CHECK = Document(
-    "baseline-check", Field("name"), Field("ok", bool, lambda found: not found["drift"]), Field("drift", [DRIFT])
+    "baseline-check", Member("name"), Member("ok", bool, lambda found: not found["drift"]), Member("drift", [DRIFT])
 )  # fmt: skip
 DRIFT_ROW = Record(
-    Field("scenario"),
-    *MOVE.within(lambda drift: drift.move),
-    Field("worse", read=verdict),
-    Field("why", read=lambda drift: "; ".join(reasons(drift.move.steps))),
+    Member("scenario"),
+    *MOVE.within("move"),
+    Member("worse", read=verdict),
+    Member("why", read=lambda drift: "; ".join(reasons(drift.move.steps))),
 )
 
 
@@ -119,15 +119,15 @@ def drift_answer(catalogue: Catalogue, name: str, checked: Mapping[str, Sequence
 
 
 # ---------------------------------------------------------------- tco diff
-DIFF = Document("diff", Field("a"), Field("b"), Field("metrics", [MOVE]), Field("why", [CAUSE]))
+DIFF = Document("diff", Member("a"), Member("b"), Member("metrics", [MOVE]), Member("why", [CAUSE]))
 DIFF_ROW = Record(  # of a metric that moved, or of a cause
-    Field("what", read=lambda one: "metric" if isinstance(one, Move) else "input"),
-    Field("kind", read=lambda one: "" if isinstance(one, Move) else one.kind),
-    Field("path", read=lambda one: one.metric if isinstance(one, Move) else one.path),
-    Field("old", EITHER),
-    Field("new", EITHER),
-    Field("change", float | None, lambda one: one.change if isinstance(one, Move) else None),
-    Field("unit", read=lambda one: METRICS[one.metric].unit if isinstance(one, Move) else one.unit),
+    Member("what", read=lambda one: "metric" if isinstance(one, Move) else "input"),
+    Member("kind", read=lambda one: "" if isinstance(one, Move) else one.kind),
+    Member("path", read=lambda one: one.metric if isinstance(one, Move) else one.path),
+    Member("old", EITHER),
+    Member("new", EITHER),
+    Member("change", float | None, lambda one: one.change if isinstance(one, Move) else None),
+    Member("unit", read=lambda one: METRICS[one.metric].unit if isinstance(one, Move) else one.unit),
 )
 
 
@@ -174,31 +174,29 @@ def mark(value: Any) -> str:
 
 # ---------------------------------------------------------------- what a baseline keeps
 LISTED = Record(
-    Field("id"),
-    Field("path"),
-    Field("scenarios", [str], lambda one: one.get("scenarios"), optional=True),
-    Field("error", optional=True),
+    Member("id"),
+    Member("path"),
+    Member("scenarios", [str], lambda one: one.get("scenarios"), optional=True),
+    Member("error", optional=True),
 )
-LIST = Document("baseline-list", Field("items", [LISTED], lambda found: found))
+LIST = Document("baseline-list", Member("items", [LISTED], lambda found: found))
 LIST_ROW = Record(
-    Field("id", label="baseline"),
-    Field("path", label="file"),
-    Field("scenarios", label="scenarios", read=lambda one: one.get("error") or ", ".join(one["scenarios"])),
+    Member("id", label="baseline"),
+    Member("path", label="file"),
+    Member("scenarios", label="scenarios", read=lambda one: one.get("error") or ", ".join(one["scenarios"])),
 )
-SAVED = Record(Field("scenario", read=lambda one: one[0], label="scenario"), Field("path", read=lambda one: one[1], label="kept in"))
-SAVE = Document("baseline-save", Field("name"), Field("path"), Field("scenarios", [str]), Field("stayed", [str]))
-KEPT_INPUT = Record(
-    Field("path", read=lambda item: item[0]), Field("value", float, lambda item: item[1][0]), Field("unit", read=lambda item: item[1][1])
-)
+SAVED = Record(Member("scenario", read="0", label="scenario"), Member("path", read="1", label="kept in"))
+SAVE = Document("baseline-save", Member("name"), Member("path"), Member("scenarios", [str]), Member("stayed", [str]))
+KEPT_INPUT = Record(Member("path", read="0"), Member("value", float, "1.0"), Member("unit", read="1.1"))
 KEPT = Record(
-    Field("scenario"),
-    *(Field(name, str | None) for name in ("system", "tco_version", "data_hash", "data_date")),
-    Field("metrics", {str: float | None}),
-    Field("inputs", [KEPT_INPUT], lambda one: one["inputs"].items()),
-    Field("formulas", {str: str}),
+    Member("scenario"),
+    *(Member(name, str | None) for name in ("system", "tco_version", "data_hash", "data_date")),
+    Member("metrics", {str: float | None}),
+    Member("inputs", [KEPT_INPUT], lambda one: one["inputs"].items()),
+    Member("formulas", {str: str}),
 )
-SHOW = Document("baseline-show", Field("name"), Field("scenarios", [KEPT]))
-SHOW_ROW = Record(Field("scenario"), Field("metric"), Field("unit"), Field("value", float | None))
+SHOW = Document("baseline-show", Member("name"), Member("scenarios", [KEPT]))
+SHOW_ROW = Record(Member("scenario"), Member("metric"), Member("unit"), Member("value", float | None))
 
 
 def saved_answer(catalogue: Catalogue, name: str, path: str, scenarios: Sequence[str], stayed: Sequence[str]) -> Answer:

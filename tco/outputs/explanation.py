@@ -16,7 +16,7 @@ from tco.chain.structure import Structure
 from tco.foundation.equation import equation
 from tco.foundation.provenance import SOURCED
 from tco.foundation.trace import STRUCTURE, Node, walk
-from tco.outputs.record import Answer, Document, Field, Plain, Record, number
+from tco.outputs.record import Answer, Document, Member, Plain, Record, number
 from tco.outputs.table import Table, significant
 
 SHALLOW = 3  # levels below the number that the table form shows of itself
@@ -146,15 +146,15 @@ def opened(node: Node, view: View) -> tuple[list[tuple[str, Node, str]], str]:
 
 
 NODE = Record(  # a row of a CSV
-    Field("id"),
-    Field("name"),
-    Field("path"),
-    Field("value", float),
-    Field("unit"),
-    Field("equation"),
-    Field("kind"),
-    Field("source"),
-    Field("inputs", [str]),
+    Member("id"),
+    Member("name"),
+    Member("path"),
+    Member("value", float),
+    Member("unit"),
+    Member("equation"),
+    Member("kind"),
+    Member("source"),
+    Member("inputs", [str]),
 )
 
 
@@ -181,10 +181,10 @@ def explanation_rows(root: Node, view: View) -> list[dict[str, Any]]:
 
 EXPLAIN = Document(
     "explain",
-    Field("scenario", read=lambda found: found[0].scenario),
-    Field("metric", read=lambda found: found[1]),
-    Field("tree", Plain({"type": "object"}), lambda found: explanation_tree(*found[1:])),
-    Field("structure", Plain({"type": ["null", "object"]}), lambda found: structure_document(found[0].structure)),
+    Member("scenario", read="0.scenario"),
+    Member("metric", read="1"),
+    Member("tree", Plain({"type": "object"}), lambda found: explanation_tree(*found[1:])),
+    Member("structure", Plain({"type": ["null", "object"]}), lambda found: structure_document(found[0].structure)),
 )
 
 

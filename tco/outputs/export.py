@@ -13,7 +13,7 @@ from tco.chain.result import Result
 from tco.outputs.comparison import comparison_row
 from tco.outputs.costs import LINE, lines_of
 from tco.outputs.hardware import BILL
-from tco.outputs.record import Field, Record, number, to_json
+from tco.outputs.record import Member, Record, number, to_json
 from tco.outputs.table import to_csv
 
 DESCRIPTION = "datapackage.json"
@@ -26,20 +26,20 @@ TITLES = {
     "sources": "The sources that inputs, bills and costs name",
 }
 INPUT = Record(
-    Field("path"),
-    Field("value", float, unit=ROW_UNIT),
-    Field("unit"),
-    *(Field(end, float | None, unit=ROW_UNIT) for end in ("low", "high")),
-    *(Field(name) for name in ("as_of", "kind", "source")),
-    Field("own", read=lambda given: "own" if given.overlay else ""),
+    Member("path"),
+    Member("value", float, unit=ROW_UNIT),
+    Member("unit"),
+    *(Member(end, float | None, unit=ROW_UNIT) for end in ("low", "high")),
+    *(Member(name) for name in ("as_of", "kind", "source")),
+    Member("own", read=lambda given: "own" if given.overlay else ""),
 )
-SOURCE = Record(*(Field(name) for name in ("id", "title", "url", "date")))
+SOURCE = Record(*(Member(name) for name in ("id", "title", "url", "date")))
 
 
 class ExportTable(NamedTuple):
     """One table: its columns, and its rows of texts, numbers and nothings."""
 
-    fields: Sequence[Field]
+    fields: Sequence[Member]
     rows: Sequence[Sequence[Any]]
 
     @property
@@ -54,12 +54,12 @@ class ExportTable(NamedTuple):
 
 def of_scenario(record: Record) -> Record:
     """Return the record of something with the result it is of."""
-    return Record(Field("scenario", read=lambda one: one[1].scenario), *record.fields)
+    return Record(Member("scenario", read="1.scenario"), *record.members)
 
 
 def filled(record: Record, many: Iterable[Any]) -> ExportTable:
     """Return the table of many of one record."""
-    return ExportTable([field for field in record.fields if field.csv], list(map(record.cells, many)))
+    return ExportTable([field for field in record.members if field.csv], list(map(record.cells, many)))
 
 
 def tables_of(results: Sequence[Result], catalogue: Catalogue) -> dict[str, ExportTable]:
@@ -67,20 +67,16 @@ def tables_of(results: Sequence[Result], catalogue: Catalogue) -> dict[str, Expo
     inputs = [(given, result) for result in results for _, given in sorted(result.inputs.items())]
     bill = [(line, result) for result in results if result.bill for line in result.bill.lines]
     cost = [line for result in results for line in lines_of(result)]
-    named = {given.source for given, _ in inputs} | {source for line, _ in (*bill, *cost) for source in line.sources}
+    named = {given.source for given, _ in inputs}
+    named |= {source for line, _ in bill for source in line.sources} | {source for line, _ in cost for source in line.sources}
     sources = [source for name, source in sorted(catalogue.sources.items()) if name in named]
     return {
         "scenarios": filled(comparison_row(), results),
-        "inputs": filled(of_scenario(Record(*INPUT.within(first))), inputs),
-        "bill": filled(of_scenario(Record(*BILL.within(first))), bill),
+        "inputs": filled(of_scenario(Record(*INPUT.within("0"))), inputs),
+        "bill": filled(of_scenario(Record(*BILL.within("0"))), bill),
         "cost": filled(of_scenario(LINE), cost),
         "sources": filled(SOURCE, sources),
     }
-
-
-def first(one: tuple[Any, Result]) -> Any:
-    """Return what has a result beside it."""
-    return one[0]
 
 
 def package_files(tables: Mapping[str, ExportTable], data_hash: str) -> dict[str, str]:
@@ -114,7 +110,7 @@ def description(tables: Mapping[str, ExportTable], data_hash: str) -> dict[str, 
     }
 
 
-def described(field: Field) -> dict[str, str]:
+def described(field: Member) -> dict[str, str]:
     """Return a column as a Table Schema has it."""
     return {"name": field.key, "type": "number", "unit": field.unit} if field.unit else {"name": field.key, "type": "string"}
 

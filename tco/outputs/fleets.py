@@ -6,7 +6,7 @@ from typing import Any
 
 from tco.catalog import Catalogue
 from tco.outputs.premises import premises, title_of
-from tco.outputs.record import Answer, Document, Field, Record
+from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, significant
 from tco.studies.fleet import Fleet
 
@@ -27,25 +27,25 @@ def shown(key: str, size: float) -> Any:
     return lambda found: "-" if found[key] is None else mark + significant(found[key] / size)
 
 
-SUMS = Record(*(Field(key, float | None, None, label, shown(key, size)) for key, (label, size) in COLUMNS.items()))
+SUMS = Record(*(Member(key, float | None, None, label, shown(key, size)) for key, (label, size) in COLUMNS.items()))
 ALL = Record(
-    *SUMS.only("site_power_w", "racks", "chips").fields,
-    Field("it_power_w", float),
-    *SUMS.only("capex_usd", "output_tokens_per_s").fields,
-    SUMS.only("cost_usd_per_year").fields[0],
+    *SUMS.only("site_power_w", "racks", "chips").members,
+    Member("it_power_w", float),
+    *SUMS.only("capex_usd", "output_tokens_per_s").members,
+    SUMS.only("cost_usd_per_year").members[0],
 )
-NAMES = Record(Field("scenario", label="scenario"), Field("date", label="date"))
-WAVE = Record(*NAMES.fields, *ALL.within(lambda stage: stage.own), Field("so_far", ALL))
+NAMES = Record(Member("scenario", label="scenario"), Member("date", label="date"))
+WAVE = Record(*NAMES.members, *ALL.within("own"), Member("so_far", ALL))
 FLEET = Document(
     "fleet",
-    Field("power_w", float | None, lambda fleet: fleet.power),
-    Field("waves", [WAVE], lambda fleet: fleet.stages),
-    Field("fleet", ALL, lambda fleet: fleet.stages[-1].so_far),
+    Member("power_w", float | None, "power"),
+    Member("waves", [WAVE], "stages"),
+    Member("fleet", ALL, lambda fleet: fleet.stages[-1].so_far),
 )
 ROW = Record(  # of a CSV: a wave, with all up to it
-    *NAMES.only("date", "scenario").fields,
-    *SUMS.within(lambda stage: stage.own),
-    *(field._replace(key=f"{field.key}_so_far", label=None) for field in SUMS.within(lambda stage: stage.so_far)),
+    *NAMES.only("date", "scenario").members,
+    *SUMS.within("own"),
+    *(field._replace(key=f"{field.key}_so_far", label=None) for field in SUMS.within("so_far")),
 )
 
 
@@ -62,5 +62,5 @@ def fleet_table(fleet: Fleet) -> Table:
     below = [] if fleet.power is None else [f"{taken / 1e6:,.0f} of {fleet.power / 1e6:,.0f} MW are taken."]
     below.append("MW are the grid's at the worst hour, MUSD the IT price, MUSD/year the whole cost; tokens are those of chips up and used.")
     results = [one.result for one in fleet.asked]
-    last = ("all", "", *(field.text(every) for field in SUMS.fields))
+    last = ("all", "", *(field.text(every) for field in SUMS.members))
     return ROW.table(fleet.stages, title_of(results), list(dict.fromkeys(premises(results))), below, [last])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tco.catalog import Catalogue
 from tco.chain.metrics import METRICS, MORE_IS_BETTER
 from tco.outputs.premises import VALIDATED, formats_rows, premise, premises, workload_line, workload_words
 from tco.outputs.ranges import RANGE, end_words, percent
-from tco.outputs.record import LEFT_OUT, Answer, Document, Field, Maybe, Record, record_of
+from tco.outputs.record import Answer, Document, Maybe, Member, Record, record_of
 from tco.outputs.table import Table, significant
 from tco.studies.designs import AXES, Held
 from tco.studies.frontier import Frontier, Point
@@ -39,14 +39,17 @@ def names(frontier: Frontier) -> tuple[str, str, str, str]:
 
 Place = tuple[Frontier, int]  # a point of a frontier, and where it stands
 POOLS = Record(
-    *(Field(name, read=lambda one, at=at: names(one)[at]) for at, name in enumerate(("scenario", "system", "prefill_scenario", "prefill_system")))
+    Member("scenario", read="decode.result.scenario"),
+    Member("system", read="decode.result.system"),
+    Member("prefill_scenario", read="prefill.result.scenario"),
+    Member("prefill_system", read="prefill.result.system"),
 )
 OF_POINT = Record(*record_of(Point).within(lambda one: one[0].points[one[1]]))
 
 
-def of_band(read: Callable[[Band], Any]) -> Callable[[Place], Any]:
-    """Return what reads something of the draws of a point; nothing where nothing was drawn."""
-    return lambda one: read(one[0].bands[one[1]]) if one[0].bands else LEFT_OUT
+def band_of(one: Place) -> Band | None:
+    """Return the draws of a point, if there are any."""
+    return one[0].bands[one[1]] if one[0].bands else None
 
 
 def share_met(band: Band) -> float:
@@ -54,28 +57,21 @@ def share_met(band: Band) -> float:
     return float(band.meets.mean())
 
 
-MET = Field(MEETS, float, of_band(share_met), optional=True)
-POINT = Record(*OF_POINT.fields, Field("range", {str: RANGE}, of_band(lambda band: band.ranges), optional=True), MET)
-BANDS = Record(
-    *(
-        Field(f"{metric}_{end}", float | None, of_band(lambda band, metric=metric, end=end: (band.ranges.get(metric) or {}).get(end)))
-        for metric in BANDED
-        for end in ENDS
-    ),
-    MET,
-)
+MET = Member(MEETS, float, share_met, optional=True)
+POINT = Record(*OF_POINT.members, *Record(Member("range", {str: RANGE}, "ranges", optional=True), MET).within(band_of))
+BANDS = Record(*(Member(f"{metric}_{end}", float | None, f"ranges.{metric}.{end}") for metric in BANDED for end in ENDS), MET)
 FRONTIER = Record(
-    *POOLS.within(lambda found: found[0]),
-    Field("tco_usd_per_used_chip_hour", float | None, lambda found: found[0].decode.result.metrics["tco_usd_per_used_chip_hour"]),
-    Field("prefill_tco_usd_per_used_chip_hour", float | None, lambda found: found[0].prefill.result.metrics["tco_usd_per_used_chip_hour"]),
-    Field("interactivity_tokens_per_s", float, lambda found: found[0].decode.values["workload.interactivity"]),
-    Field("plans", int, lambda found: found[0].plans),
-    Field("feasible", int, lambda found: found[0].feasible),
-    Field("points", [POINT], lambda found: places_of([found[0]])),
-    Field("cost_against_own", float | None, lambda found: against_own(*found) if found[0].separate else None),
-    Field("validated", VALIDATED, lambda found: found[0].decode.result),
-    Field("prefill_validated", VALIDATED, lambda found: found[0].prefill.result),
-    Field("notes", [str], lambda found: [*filter(None, [found[0].reason, unsure_words(found[0])]), *found[0].decode.result.notes]),
+    *POOLS.within("0"),
+    Member("tco_usd_per_used_chip_hour", float | None, "0.decode.result.metrics.tco_usd_per_used_chip_hour"),
+    Member("prefill_tco_usd_per_used_chip_hour", float | None, "0.prefill.result.metrics.tco_usd_per_used_chip_hour"),
+    Member("interactivity_tokens_per_s", float, lambda found: found[0].decode.values["workload.interactivity"]),
+    Member("plans", int, "0.plans"),
+    Member("feasible", int, "0.feasible"),
+    Member("points", [POINT], lambda found: places_of([found[0]])),
+    Member("cost_against_own", float | None, lambda found: against_own(*found) if found[0].separate else None),
+    Member("validated", VALIDATED, "0.decode.result"),
+    Member("prefill_validated", VALIDATED, "0.prefill.result"),
+    Member("notes", [str], lambda found: [*filter(None, [found[0].reason, unsure_words(found[0])]), *found[0].decode.result.notes]),
 )
 PLAN = ("chips", "tp", "cp", "pp", "batch")
 CHANCE = "share_of_draws_in_which_it_is_beaten"
@@ -83,29 +79,29 @@ BEST, WORST = 20, 6  # rows shown of the designs that none beats, and of those o
 FREE = ("design", "per user", "per chip", "per MW", "$/M out", "plan", "")
 HELD = ("per user", "$/M out", "beaten by", "its plan", "$/M", "chip", "user", "MW")
 CONTEST = Record(
-    *POOLS.within(lambda design: design.frontier),
-    *(Field(name, int, lambda design, name=name: getattr(design.point, name)) for name in PLAN),
-    *(Field(axis, float, lambda design, axis=axis: getattr(design.point, axis)) for axis in AXES),
+    *POOLS.within("frontier"),
+    *(Member(name, int, f"point.{name}") for name in PLAN),
+    *(Member(axis, float, f"point.{axis}") for axis in AXES),
 )
 BEATER = Record(
-    *CONTEST.within(lambda one: one.by),
-    Field("change", {str: float}, lambda one: one.changes),
-    Field(CHANCE, float, lambda one: one.chance, optional=True),
+    *CONTEST.within("by"),
+    Member("change", {str: float}, "changes"),
+    Member(CHANCE, float, "chance", optional=True),
 )
 AXIS = Record(
-    Field("metric", read=str),
-    Field("unit", read=lambda axis: METRICS[axis].unit),
-    Field("better", read=lambda axis: "more" if axis in MORE_IS_BETTER else "less"),
+    Member("metric", read=str),
+    Member("unit", read=lambda axis: METRICS[axis].unit),
+    Member("better", read=lambda axis: "more" if axis in MORE_IS_BETTER else "less"),
 )
 PARETO = Record(
-    Field("axes", [AXIS], lambda _: AXES),
-    Field(
+    Member("axes", [AXIS], lambda _: AXES),
+    Member(
         "designs",
         [
             Record(
-                *CONTEST.within(lambda one: one.design),
-                Field("chosen", bool, lambda one: one.design.point.chosen),
-                Field("beaten_by", Maybe(BEATER), lambda one: one if one.by else None),
+                *CONTEST.within("design"),
+                Member("chosen", bool, "design.point.chosen"),
+                Member("beaten_by", Maybe(BEATER), lambda one: one if one.by else None),
             )
         ],
         lambda designs: designs,
@@ -113,9 +109,9 @@ PARETO = Record(
 )
 DOCUMENT = Document(
     "frontier",
-    Field("frontiers", [FRONTIER], lambda found: [(one, found[0]) for one in found[0]]),
-    Field("best", Maybe(POOLS), lambda found: next(iter(ranked(found[0])), None)),
-    Field("pareto", PARETO, lambda found: found[1] or None, optional=True),
+    Member("frontiers", [FRONTIER], lambda found: [(one, found[0]) for one in found[0]]),
+    Member("best", Maybe(POOLS), lambda found: next(iter(ranked(found[0])), None)),
+    Member("pareto", PARETO, lambda found: found[1] or None, optional=True),
 )
 
 
@@ -135,7 +131,7 @@ def places_of(frontiers: Sequence[Frontier]) -> list[Place]:
 
 def point_row(drawn: bool) -> Record:
     """Return the record of a row of a CSV: a point with both pools, and its bands where some are drawn."""
-    return Record(*POOLS.within(lambda one: one[0]), *OF_POINT.fields, *(BANDS.fields if drawn else ()))
+    return Record(*POOLS.within("0"), *OF_POINT.members, *(BANDS.within(band_of) if drawn else ()))
 
 
 def own_pair(frontier: Frontier, frontiers: Sequence[Frontier]) -> Frontier | None:
@@ -280,12 +276,12 @@ def called(frontier: Frontier) -> str:
 
 def design_row(drawn: bool) -> Record:
     """Return the record of a row of a CSV: a design, what beats it, and by which share that has more or less."""
-    by = [field for field in CONTEST.within(lambda one: one.by, "beaten_by_") if field.key.removeprefix("beaten_by_") not in AXES]
+    by = [field for field in CONTEST.within("by", "beaten_by_") if field.key.removeprefix("beaten_by_") not in AXES]
     return Record(
         *point_row(drawn).within(lambda one: (one.design.frontier, one.design.place)),
         *by,
-        *(Field(f"change_of_{axis}", float | None, lambda one, axis=axis: one.changes.get(axis)) for axis in AXES),
-        *([Field(CHANCE, float | None, lambda one: one.chance)] if drawn else []),
+        *(Member(f"change_of_{axis}", float | None, f"changes.{axis}") for axis in AXES),
+        *([Member(CHANCE, float | None, "chance")] if drawn else []),
     )
 
 

@@ -12,7 +12,7 @@ from tco.fabric.scopes import Scope
 from tco.foundation.provenance import SOURCED
 from tco.hardware.bill import BillLine
 from tco.hardware.network import Network
-from tco.outputs.record import Answer, Document, Field, Maybe, Record
+from tco.outputs.record import Answer, Document, Maybe, Member, Record
 from tco.outputs.table import Table, significant
 
 if TYPE_CHECKING:
@@ -40,21 +40,21 @@ def bill_price(line: BillLine) -> str:
 
 
 BILL = Record(
-    Field("path"),
-    Field("part", label="part", show=lambda line: "  " * line.path.count("/") + line.part),
-    Field("quantity", float, label="quantity", show=6, unit="1"),
-    Field(
+    Member("path"),
+    Member("part", label="part", show=lambda line: "  " * line.path.count("/") + line.part),
+    Member("quantity", float, label="quantity", show=6, unit="1"),
+    Member(
         *("unit_price_usd", float | None, lambda line: line.unit_price, "unit USD"),
         show=lambda line: "included" if line.included_in else significant(line.unit_price),
         unit="USD",
     ),
-    Field("extended_usd", float | None, lambda line: line.extended, "USD", bill_price, "USD"),
-    Field("power_w", float, lambda line: line.power, "W", unit="W"),
-    Field("kind", label="kind", show=lambda line: "" if line.included_in else line.kind + " (own)" * line.overlay),
-    Field("directness", label="how direct"),
-    Field("source", read=lambda line: ";".join(line.sources)),
-    Field("included_in", str | None),
-    Field("own", bool, lambda line: line.overlay, csv=False),
+    Member("extended_usd", float | None, "extended", "USD", bill_price, "USD"),
+    Member("power_w", float, "power", "W", unit="W"),
+    Member("kind", label="kind", show=lambda line: "" if line.included_in else line.kind + " (own)" * line.overlay),
+    Member("directness", label="how direct"),
+    Member("source", read=lambda line: ";".join(line.sources)),
+    Member("included_in", str | None),
+    Member("own", bool, "overlay", csv=False),
 )
 
 
@@ -64,24 +64,24 @@ def rebates_of(made: SystemBill) -> float:
 
 
 REBATE = Record(
-    Field("path"), Field("supplier"), Field("usd", float, lambda rebate: rebate.value), Field("kind"), Field("note")
+    Member("path"), Member("supplier"), Member("usd", float, "value"), Member("kind"), Member("note")
 )  # fmt: skip
 TOTALS = Record(
-    Field("price_usd", float, lambda made: made.bill.price),
-    Field("rebate_usd", float, rebates_of),
-    Field("net_usd", float, lambda made: float(made.bill.price) - rebates_of(made)),
-    Field("power_w", float, lambda made: made.bill.power),
-    Field("chips", float, lambda made: made.system.chips),
-    Field("racks", float, lambda made: made.system.racks),
+    Member("price_usd", float, "bill.price"),
+    Member("rebate_usd", float, rebates_of),
+    Member("net_usd", float, lambda made: float(made.bill.price) - rebates_of(made)),
+    Member("power_w", float, "bill.power"),
+    Member("chips", float, "system.chips"),
+    Member("racks", float, "system.racks"),
 )
 BOM = Document(
     "bom",
-    Field("system", read=lambda made: made.system.id),
-    Field("variant", {str: str}, lambda made: made.system.variant),
-    Field("lines", [BILL], lambda made: made.bill.lines),
-    Field("quantity_by_part", {str: float}, lambda made: dict(sorted(made.system.quantity.items()))),
-    Field("rebates", [REBATE]),
-    Field("totals", TOTALS, lambda made: made),
+    Member("system", read="system.id"),
+    Member("variant", {str: str}, "system.variant"),
+    Member("lines", [BILL], "bill.lines"),
+    Member("quantity_by_part", {str: float}, lambda made: dict(sorted(made.system.quantity.items()))),
+    Member("rebates", [REBATE]),
+    Member("totals", TOTALS, lambda made: made),
 )
 
 
@@ -107,22 +107,22 @@ def bill_table(made: SystemBill) -> Table:
 
 # ---------------------------------------------------------------- tco fabric
 SCOPE = Record(
-    Field("scope", label="scope"),
-    Field("chips", float, label="chips", show=5),
-    Field("injection_gb_per_s", float, lambda scope: float(scope.injection) / GIGA, "injection", 5),
-    Field("hops_mean", float, label="hops mean", show=5),
-    Field("hops_worst", float, label="worst", show=5),
-    Field("bisection_gb_per_s", float, lambda scope: float(scope.bisection) / GIGA, "bisection", 5),
-    Field("all_to_all_gb_per_s", float, lambda scope: float(scope.all_to_all) / GIGA, "all-to-all", 5),
-    Field("lanes", {str: float}, csv=False),
+    Member("scope", label="scope"),
+    Member("chips", float, label="chips", show=5),
+    Member("injection_gb_per_s", float, lambda scope: float(scope.injection) / GIGA, "injection", 5),
+    Member("hops_mean", float, label="hops mean", show=5),
+    Member("hops_worst", float, label="worst", show=5),
+    Member("bisection_gb_per_s", float, lambda scope: float(scope.bisection) / GIGA, "bisection", 5),
+    Member("all_to_all_gb_per_s", float, lambda scope: float(scope.all_to_all) / GIGA, "all-to-all", 5),
+    Member("lanes", {str: float}, csv=False),
 )
-OVER = Field("injection_over_all_to_all", float, lambda scope: float(scope.injection) / float(scope.all_to_all), "injection / all-to-all", 3)
+OVER = Member("injection_over_all_to_all", float, lambda scope: float(scope.injection) / float(scope.all_to_all), "injection / all-to-all", 3)
 FABRIC = Document(
     "fabric",
-    Field("system", read=lambda found: found[0].id),
-    Field("variant", {str: str}, lambda found: found[0].variant),
-    Field("kind", read=lambda found: found[0].fabric["kind"]),
-    Field("scopes", [SCOPE], lambda found: found[1]),
+    Member("system", read="0.id"),
+    Member("variant", {str: str}, "0.variant"),
+    Member("kind", read="0.fabric.kind"),
+    Member("scopes", [SCOPE], "1"),
 )
 
 
@@ -143,25 +143,23 @@ def fabric_table(system: System, scopes: Sequence[Scope]) -> Table:
 
 # ---------------------------------------------------------------- tco network
 NETWORK_LINE = Record(
-    Field("line", read=lambda line: line.name, label="line"),
-    Field("part", label="part"),
-    Field("quantity", float, label="quantity", show=7),
-    Field("price_usd", float, lambda line: line.price, "USD", lambda line: weak(line.kind) + significant(line.price)),
-    Field("power_w", float, lambda line: line.power, "W"),
-    Field("kind", label="kind"),
-    Field("source", read=lambda line: ";".join(line.sources)),
+    Member("line", read="name", label="line"),
+    Member("part", label="part"),
+    Member("quantity", float, label="quantity", show=7),
+    Member("price_usd", float, "price", "USD", lambda line: weak(line.kind) + significant(line.price)),
+    Member("power_w", float, "power", "W"),
+    Member("kind", label="kind"),
+    Member("source", read=lambda line: ";".join(line.sources)),
 )
-SWITCHES = Record(
-    Field("tier", int, lambda line: int(line.name.rpartition("-")[2])), Field("part"), Field("count", float, lambda line: line.quantity)
-)
+SWITCHES = Record(Member("tier", int, lambda line: int(line.name.rpartition("-")[2])), Member("part"), Member("count", float, "quantity"))
 DESIGN = Record(
-    Field("switch"),
-    Field("port_gb_per_s", float),
-    Field("radix", float),
-    Field("planes", float),
-    Field("design"),
-    Field("chips", int),
-    Field("max_endpoints", int),
+    Member("switch"),
+    Member("port_gb_per_s", float),
+    Member("radix", float),
+    Member("planes", float),
+    Member("design"),
+    Member("chips", int),
+    Member("max_endpoints", int),
 )
 
 
@@ -172,15 +170,15 @@ def counted(network: Network, *words: str) -> int:
 
 NETWORK = Document(
     "network",
-    *DESIGN.within(lambda found: found[1]),
-    Field("tiers", int, lambda found: found[0].tiers),
-    Field("switches", [SWITCHES], lambda found: [line for line in found[0].lines if line.name.startswith("switches-tier")]),
-    Field("links", int, lambda found: counted(found[0], "fibres")),
-    Field("transceivers", int, lambda found: counted(found[0], "modules")),
-    Field("cables", int, lambda found: counted(found[0], "copper", "fibres")),
-    Field("lines", [NETWORK_LINE], lambda found: found[0].lines),
-    Field("price_usd", float, lambda found: found[0].price),
-    Field("power_w", float, lambda found: found[0].power),
+    *DESIGN.within("1"),
+    Member("tiers", int, "0.tiers"),
+    Member("switches", [SWITCHES], lambda found: [line for line in found[0].lines if line.name.startswith("switches-tier")]),
+    Member("links", int, lambda found: counted(found[0], "fibres")),
+    Member("transceivers", int, lambda found: counted(found[0], "modules")),
+    Member("cables", int, lambda found: counted(found[0], "copper", "fibres")),
+    Member("lines", [NETWORK_LINE], "0.lines"),
+    Member("price_usd", float, "0.price"),
+    Member("power_w", float, "0.power"),
 )
 
 
@@ -197,7 +195,6 @@ def network_answer(catalogue: Catalogue, network: Network, design: dict[str, Any
 
 
 # ---------------------------------------------------------------- tco collective
-PARTS = ("call", "start", "ends", "steps", "reduction", "wire", "chunks")  # what the time of an algorithm consists of
 BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -212,89 +209,80 @@ def mark(row: Measured) -> str:
     return "yes" if row.chosen else "" if row.offered else "not offered"
 
 
-SIZE = Field("size_bytes", float, lambda row: row.size, "size", lambda row: binary(row.size))
-NAMED = Field("algorithm", label="algorithm")
+SIZE = Member("size_bytes", float, "size", "size", lambda row: binary(row.size))
+NAMED = Member("algorithm", label="algorithm")
 TIMES = Record(
-    Field("time_us", float, label="us"),
-    Field("algorithm_gb_per_s", float, lambda row: row.rate, "GB/s of the buffer"),
-    Field("bus_gb_per_s", float, lambda row: row.bus, "bus GB/s"),
+    Member("time_us", float, label="us"),
+    Member("algorithm_gb_per_s", float, "rate", "GB/s of the buffer"),
+    Member("bus_gb_per_s", float, "bus", "bus GB/s"),
 )
-TIMED = Record(NAMED, *TIMES.fields, Field("offered", bool), Field("parts", {str: float}, lambda row: {f"{k}_us": v for k, v in row.parts.items()}))
-TIMED_ROW = Record(
-    SIZE,
-    NAMED,
-    *TIMES.fields,
-    *(Field(name, read=lambda row, name=name: "yes" if getattr(row, name) else "") for name in ("chosen", "offered")),
-    *(Field(f"{part}_us", float, lambda row, part=part: row.parts[part]) for part in PARTS),
-)
-SPLIT = Record(
-    *(Field(part, float, None, part, lambda row, part=part: f"{row.parts[part]:,.2f}") for part in PARTS),
+TIMED = Record(
+    NAMED, *TIMES.members, Member("offered", bool), Member("parts", {str: float}, lambda row: {f"{k}_us": v for k, v in row.parts.items()})
 )
 COLLECTIVE = Document(
     "collective",
-    Field("system"),
-    Field("op"),
-    Field("size_bytes", float),
-    Field("ranks", int),
-    Field("library"),
-    Field("algorithm_library"),
-    *TIMED.within(lambda found: found["candidates"][0]),
-    Field("half_rate_bytes", float, optional=True),
-    Field("candidates", [TIMED]),
-    Field("sizes", [Record(SIZE, *TIMED.fields)], lambda found: found["sizes"] or None, optional=True),
+    Member("system"),
+    Member("op"),
+    Member("size_bytes", float),
+    Member("ranks", int),
+    Member("library"),
+    Member("algorithm_library"),
+    *TIMED.within("candidates.0"),
+    Member("half_rate_bytes", float, optional=True),
+    Member("candidates", [TIMED]),
+    Member("sizes", [Record(SIZE, *TIMED.members)], lambda found: found["sizes"] or None, optional=True),
 )
 
 
 def collective_answer(catalogue: Catalogue, found: dict[str, Any], title: str, facts: Sequence[str], notes: Sequence[str]) -> Answer:
     """Return every algorithm at one size, or the chosen one at several."""
     rows, sweep = found["sizes"] or found["candidates"], bool(found["sizes"])
+    parts = list(rows[0].parts)  # what a time consists of
     names = Record(SIZE, NAMED) if sweep else Record(NAMED)
-    left = "l" * len(names.fields)
+    flags = (Member("chosen", read=lambda row: "yes" * row.chosen), Member("offered", read=lambda row: "yes" * row.offered))
+    chosen = Member("chosen", str, None, "" if sweep else "chosen", lambda row: "" if sweep else mark(row))
+    split = names + Record(*(Member(f"{part}_us", float, f"parts.{part}", part, "{:,.2f}") for part in parts))
+    row = Record(SIZE, NAMED, *TIMES.members, *flags, *split.members[len(names.members) :])
+    left = "l" * len(names.members)
     below = [
         "call: what the caller of the library adds.",
         "ends: trips to HBM at both ends; reduction: what steps that add up take longer; chunks: cutting the buffer into pieces.",
         "Latencies and efficiencies are fitted for NVIDIA, priors with ranges for every other family.",
     ]
-    chosen = Field("chosen", str, None, "" if sweep else "chosen", lambda row: "" if sweep else mark(row))
 
     def tables() -> list[Table]:
         rates = (names + TIMES + Record(chosen)).table(rows, title, facts)
-        split = (names + SPLIT).table(rows, "The time in parts, us", (), below)
-        return [rates._replace(align=f"{left}rrrl"), split._replace(align=left + "r" * len(PARTS))]
+        times = split.table(rows, "The time in parts, us", (), below)
+        return [rates._replace(align=f"{left}rrrl"), times._replace(align=left + "r" * len(parts))]
 
-    return COLLECTIVE.answer(catalogue, found, tables, (TIMED_ROW, rows), notes)
+    return COLLECTIVE.answer(catalogue, found, tables, (row, rows), notes)
 
 
 # ---------------------------------------------------------------- tco kernel
-PART = Record(Field("part", read=lambda one: one[0], label="part"), Field("time_us", float, lambda one: float(one[1]) * 1e6, "us"))
-
-
-def of_cut(name: str) -> Any:
-    """Return what reads a figure of how a product is cut into tiles; none where it is not."""
-    return lambda found: getattr(found.cut, name) if found.cut else None
+PART = Record(Member("part", read="0", label="part"), Member("time_us", float, lambda one: float(one[1]) * 1e6, "us"))
 
 
 KERNEL = Document(
     "kernel",
-    Field("chip"),
-    Field("op", read=lambda found: found.operation),
-    Field("precision", read=lambda found: found.form.stored),
-    Field("computed_as", read=lambda found: found.form.computed_as),
-    Field("unpacked", bool, lambda found: found.form.unpacked),
-    Field("library"),
-    Field("shape", {str: float | bool}),
-    Field("time_us", float, lambda found: float(found.made.time) * 1e6),
-    Field("bound"),
-    Field("parts_us", {str: float}, lambda found: {name: float(part) * 1e6 for name, part in found.made.parts.items()}),
-    Field("tile", Maybe([float]), lambda found: [found.cut.rows, found.cut.columns] if found.cut else None),
-    Field("tiles", float | None, of_cut("tiles")),
-    Field("waves", float | None, of_cut("waves")),
-    Field("cores_per_tile", float | None, of_cut("sharing")),
-    Field("flop", float, lambda found: found.made.flops),
-    Field("bytes", float, lambda found: found.made.bytes),
-    Field("tflops", float, lambda found: found.rate / 1e12),
-    Field("gb_per_s", float, lambda found: float(found.made.bytes) / float(found.made.time) / GIGA),
-    Field("share_of_peak", float, lambda found: found.rate / found.peak),
+    Member("chip"),
+    Member("op", read="operation"),
+    Member("precision", read="form.stored"),
+    Member("computed_as", read="form.computed_as"),
+    Member("unpacked", bool, "form.unpacked"),
+    Member("library"),
+    Member("shape", {str: float | bool}),
+    Member("time_us", float, lambda found: float(found.made.time) * 1e6),
+    Member("bound"),
+    Member("parts_us", {str: float}, lambda found: {name: float(part) * 1e6 for name, part in found.made.parts.items()}),
+    Member("tile", Maybe([float]), lambda found: [found.cut.rows, found.cut.columns] if found.cut else None),
+    Member("tiles", float | None, "cut.tiles"),
+    Member("waves", float | None, "cut.waves"),
+    Member("cores_per_tile", float | None, "cut.sharing"),
+    Member("flop", float, "made.flops"),
+    Member("bytes", float, "made.bytes"),
+    Member("tflops", float, lambda found: found.rate / 1e12),
+    Member("gb_per_s", float, lambda found: float(found.made.bytes) / float(found.made.time) / GIGA),
+    Member("share_of_peak", float, lambda found: found.rate / found.peak),
 )
 
 

@@ -11,7 +11,7 @@ from tco.chain.result import Result
 from tco.foundation.provenance import making
 from tco.outputs.explanation import structure_document, structure_text
 from tco.outputs.premises import VALIDATED, plan_words
-from tco.outputs.record import Answer, Document, Field, Maybe, Plain, Record
+from tco.outputs.record import Answer, Document, Maybe, Member, Plain, Record
 from tco.outputs.table import Table, significant
 from tco.performance.profile import Line, lines_of
 from tco.performance.serving.axes import Axis
@@ -22,7 +22,7 @@ BAR = 24
 MFU = "Model FLOPs: 6 a weight and token, attention causal, nothing computed again; over the dense peak of the format the forward pass computes in."
 
 
-class Operator(NamedTuple):
+class OperatorShare(NamedTuple):
     """A line of a phase, with its share of it."""
 
     phase: str
@@ -30,71 +30,71 @@ class Operator(NamedTuple):
     share: float
 
 
-def operators_of(result: Result) -> list[Operator]:
+def operators_of(result: Result) -> list[OperatorShare]:
     """Return the lines of every phase, the longest first."""
     phases = result.report.phases
     lines = ((phase, line) for phase, made in phases.items() for line in sorted(lines_of(made), key=lambda line: -line.time))
-    return [Operator(phase, line, line.time / float(phases[phase].time)) for phase, line in lines]
+    return [OperatorShare(phase, line, line.time / float(phases[phase].time)) for phase, line in lines]
 
 
 OPERATOR = Record(
-    Field("phase", label="phase"),
-    Field("name", read=lambda one: one.line.name, label="operator"),
-    Field("time_us", float, lambda one: one.line.time * 1e6, "ms", lambda one: significant(one.line.time * 1e6 / 1e3)),
-    Field("share", float, label="share", show=lambda one: f"{one.share * 100:.1f} %"),
-    Field("bound", read=lambda one: one.line.bound, label="bound"),
-    Field("bound_time_us", float | None, lambda one: None if one.line.ideal is None else one.line.ideal * 1e6),
-    Field("of_bound", float | None, lambda one: one.line.of_bound, "of the bound", lambda one: reached_words(one.line.of_bound)),
-    Field("flops", float | None, lambda one: one.line.flops),
-    Field("bytes", float | None, lambda one: one.line.bytes),
-    Field("launches", float | None, lambda one: one.line.launches),
+    Member("phase", label="phase"),
+    Member("name", read="line.name", label="operator"),
+    Member("time_us", float, lambda one: one.line.time * 1e6, "ms", lambda one: significant(one.line.time * 1e6 / 1e3)),
+    Member("share", float, label="share", show=lambda one: f"{one.share * 100:.1f} %"),
+    Member("bound", read="line.bound", label="bound"),
+    Member("bound_time_us", float | None, lambda one: None if one.line.ideal is None else one.line.ideal * 1e6),
+    Member("of_bound", float | None, "line.of_bound", "of the bound", lambda one: reached_words(one.line.of_bound)),
+    Member("flops", float | None, "line.flops"),
+    Member("bytes", float | None, "line.bytes"),
+    Member("launches", float | None, "line.launches"),
 )
-BARS = Field("bar", label="", show=lambda one: "#" * round(one.share * BAR))
+BARS = Member("bar", label="", show=lambda one: "#" * round(one.share * BAR))
 FIGURE = Record(
-    Field("metric", label="figure", show=lambda one: METRICS[one["metric"]].label),
-    Field("value", float, label="value", show=lambda one: f"~{significant(one['value'])}"),
-    Field("unit", label="unit", read=lambda one: METRICS[one["metric"]].unit),
-    Field("phase"),
-    Field("bound", label="bound by", show=lambda one: f"{one['bound']} {one['bound_share'] * 100:.0f} %"),
-    Field("bound_share", float),
-    Field("at_bound", float | None, label="at that bound", show=lambda one: significant(one["at_bound"]) or "-"),
-    Field("gap", float | None, label="gap", show=lambda one: "-" if one["gap"] is None else f"{significant(one['gap'], 3)} x"),
+    Member("metric", label="figure", show=lambda one: METRICS[one["metric"]].label),
+    Member("value", float, label="value", show=lambda one: f"~{significant(one['value'])}"),
+    Member("unit", label="unit", read=lambda one: METRICS[one["metric"]].unit),
+    Member("phase"),
+    Member("bound", label="bound by", show=lambda one: f"{one['bound']} {one['bound_share'] * 100:.0f} %"),
+    Member("bound_share", float),
+    Member("at_bound", float | None, label="at that bound", show=lambda one: significant(one["at_bound"]) or "-"),
+    Member("gap", float | None, label="gap", show=lambda one: "-" if one["gap"] is None else f"{significant(one['gap'], 3)} x"),
 )
 AXIS = Record(
-    Field("phase", label="phase"),
-    Field("name", label="axis"),
-    Field("ranks", int, label="ranks", show=lambda axis: str(axis.ranks)),
-    Field("domains", int, label="domains", show=lambda axis: str(axis.domains)),
-    Field("hops", float | None, label="hops", show=lambda axis: "network" if axis.hops is None else significant(axis.hops, 3)),
-    Field("bytes", float, label="GB", show=lambda axis: significant(axis.bytes / 1e9, 3)),
-    Field("time_s", float, label="ms", show=lambda axis: significant(axis.time_s * 1e3)),
+    Member("phase", label="phase"),
+    Member("name", label="axis"),
+    Member("ranks", int, label="ranks", show=lambda axis: str(axis.ranks)),
+    Member("domains", int, label="domains", show=lambda axis: str(axis.domains)),
+    Member("hops", float | None, label="hops", show=lambda axis: "network" if axis.hops is None else significant(axis.hops, 3)),
+    Member("bytes", float, label="GB", show=lambda axis: significant(axis.bytes / 1e9, 3)),
+    Member("time_s", float, label="ms", show=lambda axis: significant(axis.time_s * 1e3)),
 )
 PERF = Document(
     "perf",
-    Field("scenario"),
-    Field("system"),
-    Field("kind", read=lambda result: result.texts["workload.kind"]),
-    Field("plan", Plain({"type": "object"}), lambda result: result.report.plan),
-    Field("metrics", {str: float | None}),
-    Field("figures", [FIGURE.only("metric", "value", "phase", "bound", "bound_share", "at_bound", "gap")], figures),
-    Field("operators", [OPERATOR], operators_of),
-    Field("bounds", {str: {str: float}}),
-    Field("validated", VALIDATED, lambda result: result),
-    Field("memory_bytes", {str: float}, lambda result: result.report.memory),
-    Field("search", {str: float}, lambda result: result.report.search),
-    Field("axes", [AXIS]),
-    Field("across_domains", Maybe({str: float}), lambda result: (result.serving.cuts if result.serving else {}) or None),
-    Field("runner_up", Plain({"type": ["null", "object"]}), lambda result: result.report.runner_up),
-    Field("margin", float | None, lambda result: result.report.margin),
-    Field("structure", Plain({"type": ["null", "object"]}), lambda result: structure_document(result.structure)),
-    Field("notes", [str]),
+    Member("scenario"),
+    Member("system"),
+    Member("kind", read=lambda result: result.texts["workload.kind"]),
+    Member("plan", Plain({"type": "object"}), "report.plan"),
+    Member("metrics", {str: float | None}),
+    Member("figures", [FIGURE.only("metric", "value", "phase", "bound", "bound_share", "at_bound", "gap")], figures),
+    Member("operators", [OPERATOR], operators_of),
+    Member("bounds", {str: {str: float}}),
+    Member("validated", VALIDATED, lambda result: result),
+    Member("memory_bytes", {str: float}, "report.memory"),
+    Member("search", {str: float}, "report.search"),
+    Member("axes", [AXIS]),
+    Member("across_domains", Maybe({str: float}), lambda result: (result.serving.cuts if result.serving else {}) or None),
+    Member("runner_up", Plain({"type": ["null", "object"]}), "report.runner_up"),
+    Member("margin", float | None, "report.margin"),
+    Member("structure", Plain({"type": ["null", "object"]}), lambda result: structure_document(result.structure)),
+    Member("notes", [str]),
 )
 ROW = Record(  # of a CSV, where each row says of which answer it is
-    *OPERATOR.within(lambda one: one[0]),
-    Field("scenario", read=lambda one: one[1].scenario),
-    Field("system", read=lambda one: one[1].system),
-    Field("plan", read=lambda one: plan_words(one[1].report.plan)),
-    *(Field(name, float | None, lambda one, name=name: one[1].metrics[name]) for name in REACHED),
+    *OPERATOR.within("0"),
+    Member("scenario", read="1.scenario"),
+    Member("system", read="1.system"),
+    Member("plan", read=lambda one: plan_words(one[1].report.plan)),
+    *(Member(name, float | None, f"1.metrics.{name}") for name in REACHED),
 )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from tco.chain.absent import why_absent
 from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS
 from tco.chain.result import Result
-from tco.outputs.record import Field, Record
+from tco.outputs.record import Member, Record
 from tco.outputs.table import significant
 
 # What tables print, in readable units: heading -> metric -> (label, unit shown, size of that unit in the metric's own)
@@ -209,13 +209,13 @@ def binding(result: Result, phase: str) -> str:
 
 
 VALIDATED = Record(  # how a result stands against measurements
-    Field("rows", int, lambda result: result.standing.validated_rows),
-    Field("anchored_rows", int, lambda result: result.standing.anchored_rows),
-    Field("median_ape", float | None, lambda result: result.standing.median),
-    Field("left_out_ape", float | None, lambda result: result.standing.left_out),
-    Field("path", read=lambda result: result.standing.path),
-    Field("text", read=lambda result: result.standing.text),
-    Field("order"),
+    Member("rows", int, "standing.validated_rows"),
+    Member("anchored_rows", int, "standing.anchored_rows"),
+    Member("median_ape", float | None, "standing.median"),
+    Member("left_out_ape", float | None, "standing.left_out"),
+    Member("path", read="standing.path"),
+    Member("text", read="standing.text"),
+    Member("order"),
 )
 SHARES = {str: {str: float}}  # of a price, or of terms: sourced, estimated, assumed
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tco.chain.metrics import METRICS, MORE_IS_BETTER, RATIOS
-from tco.outputs.record import LEFT_OUT, Field, Maybe, Record
+from tco.outputs.record import LEFT_OUT, Maybe, Member, Record
 from tco.outputs.table import significant
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ WORK = {
 
 def percentiles(*names: str) -> Maybe:
     """Return the shape of some figures of a metric's draws, with the reason where one has no end."""
-    return Maybe(Record(*(Field(name, float | None) for name in names), Field("reason", optional=True)))
+    return Maybe(Record(*(Member(name, float | None) for name in names), Member("reason", optional=True)))
 
 
 def drawn(read: Any) -> Any:
@@ -71,25 +71,25 @@ def sentence(found: Verdict) -> str:
 
 
 RANGE = percentiles("p10", "p50", "p90")
-DRIVER = Record(Field("path"), Field("swing", float | None), Field("flips_at", float | None), Field("unit"))
+DRIVER = Record(Member("path"), Member("swing", float | None), Member("flips_at", float | None), Member("unit"))
 SURE = Record(  # what a row of a comparison says of its ranges
-    Field("range", {str: RANGE}, drawn(lambda sure: {metric: sure.range(metric) for metric in METRICS}), optional=True),
-    Field("probability_better_than_baseline", float | None, drawn(lambda sure: sure.probability), optional=True),
-    Field("probability_error", float | None, drawn(lambda sure: sure.error), optional=True),
-    Field("ties", float | None, drawn(lambda sure: sure.ties), optional=True),
-    Field("share_of_draws_that_meet_the_target", float | None, drawn(lambda sure: sure.meets), optional=True),
-    Field("drivers", [DRIVER], drawn(lambda sure: sure.drivers), optional=True),
+    Member("range", {str: RANGE}, drawn(lambda sure: {metric: sure.range(metric) for metric in METRICS}), optional=True),
+    Member("probability_better_than_baseline", float | None, drawn(lambda sure: sure.probability), optional=True),
+    Member("probability_error", float | None, drawn(lambda sure: sure.error), optional=True),
+    Member("ties", float | None, drawn(lambda sure: sure.ties), optional=True),
+    Member("share_of_draws_that_meet_the_target", float | None, drawn(lambda sure: sure.meets), optional=True),
+    Member("drivers", [DRIVER], drawn(lambda sure: sure.drivers), optional=True),
 )
 VERDICT = Record(
-    Field("text", read=verdict_words),
-    Field("metric", str | None),
-    Field("best", str | None),
-    Field("against", str | None),
-    Field("ratio", float | None),
-    Field("range", Maybe(Record(*(Field(end, float | None) for end in ("p10", "p50", "p90")))), lambda found: found.lead),
-    Field("probability", float | None, lambda found: None if found.lead is None else found.lead.probability),
-    Field("too_close_to_call", bool | None, lambda found: found.close),
-    Field("unrated", {str: str}),
+    Member("text", read=verdict_words),
+    Member("metric", str | None),
+    Member("best", str | None),
+    Member("against", str | None),
+    Member("ratio", float | None),
+    Member("range", Maybe(Record(*(Member(end, float | None) for end in ("p10", "p50", "p90")))), "lead"),
+    Member("probability", float | None, lambda found: None if found.lead is None else found.lead.probability),
+    Member("too_close_to_call", bool | None, "close"),
+    Member("unrated", {str: str}),
 )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
@@ -36,7 +37,7 @@ class Plain(NamedTuple):
     schema: Mapping[str, Any]
 
 
-class Field(NamedTuple):
+class Member(NamedTuple):
     """One figure of a record; its key has its unit as suffix.
 
     A shape is a type (`float`, `str | None`, a NamedTuple), a `Record` of what lies within, `[shape]` for many, `{str: shape}` for many by name.
@@ -44,76 +45,78 @@ class Field(NamedTuple):
 
     key: str
     shape: Any = str
-    read: Callable[[Any], Any] | None = None  # from what the record is of; left out: its member of this name
+    read: Callable[[Any], Any] | str | None = None  # from what the record is of, such as by the path `point.speed`; left out: its member of this name
     label: str | None = None  # the heading in tables, which show what has one
-    show: Callable[[Any], str] | int = 4  # the text in tables, from what the record is of; or how many digits
+    show: Callable[[Any], str] | int | str = 4  # the text in tables, from what the record is of; or how many digits, or a format
     unit: str | None = None  # where rows of it are exported
     csv: bool = True
     optional: bool = False  # a key that is left out where its value is LEFT_OUT, or none though its shape is never null
 
     def of(self, one: Any) -> Any:
         """Return the value."""
-        if self.read is not None:
-            return self.read(one)
-        return one.get(self.key) if isinstance(one, Mapping) else getattr(one, self.key)
+        return named_in(one, self.key) if self.read is None else read_from(one, self.read)
 
     def text(self, one: Any) -> str:
         """Return the value as a table shows it."""
-        if not isinstance(self.show, int):
+        if callable(self.show):
             return self.show(one)
         value = self.of(one)
-        return value if isinstance(value, str) else significant(value, self.show)
+        if isinstance(self.show, str) and value is not None:
+            return self.show.format(value)
+        return value if isinstance(value, str) else significant(value, self.show if isinstance(self.show, int) else 0)
 
 
 class Record:
-    """What is said of something, or of each of many, field by field."""
+    """What is said of something, or of each of many, field by member."""
 
-    def __init__(self, *fields: Field) -> None:
-        self.fields = fields
+    def __init__(self, *members: Member) -> None:
+        self.members = members
 
     def __add__(self, other: Record) -> Record:
         """Return the record of both, of the same thing."""
-        return Record(*self.fields, *other.fields)
+        return Record(*self.members, *other.members)
 
     def only(self, *keys: str) -> Record:
-        """Return the record of some of its fields, in this order."""
-        named = {field.key: field for field in self.fields}
+        """Return the record of some of its members, in this order."""
+        named = {member.key: member for member in self.members}
         return Record(*(named[key] for key in keys))
 
-    def within(self, read: Callable[[Any], Any], prefix: str = "") -> tuple[Field, ...]:
-        """Return the fields as those of something that this is read from; where there is none of it they have no value."""
+    def within(self, read: Callable[[Any], Any] | str, prefix: str = "") -> tuple[Member, ...]:
+        """Return the members as those of something that this is read from; where there is none of it they have no value."""
 
-        def moved(field: Field) -> Field:
-            show = field.show if isinstance(field.show, int) else lambda one: field.text(read(one))
-            return field._replace(key=prefix + field.key, read=lambda one: None if (found := read(one)) is None else field.of(found), show=show)
+        def moved(member: Member) -> Member:
+            show = (lambda one: member.text(read_from(one, read))) if callable(member.show) else member.show
+            return member._replace(
+                key=prefix + member.key, read=lambda one: None if (found := read_from(one, read)) is None else member.of(found), show=show
+            )
 
-        return tuple(map(moved, self.fields))
+        return tuple(map(moved, self.members))
 
     @property
     def header(self) -> tuple[str, ...]:
         """The columns of a CSV."""
-        return tuple(field.key for field in self.fields if field.csv)
+        return tuple(member.key for member in self.members if member.csv)
 
     def json(self, one: Any) -> dict[str, Any]:
         """Return the members of a JSON object."""
-        found = ((field, field.of(one)) for field in self.fields)
-        return {field.key: plain(value, field.shape) for field, value in found if not (field.optional and is_left_out(value, field.shape))}
+        found = ((member, member.of(one)) for member in self.members)
+        return {member.key: plain(value, member.shape) for member, value in found if not (member.optional and is_left_out(value, member.shape))}
 
     def cells(self, one: Any) -> list[Any]:
         """Return the cells of a row of a CSV: a flag as 1 or 0, names in one cell."""
-        return [flat(field.of(one)) for field in self.fields if field.csv]
+        return [flat(member.of(one)) for member in self.members if member.csv]
 
     def table(self, many: Iterable[Any], title: str = "", above: Sequence[str] = (), below: Sequence[str] = (), last: Any = ()) -> Table:
         """Return a table of what has a label, its numbers to the right; `last` are rows below those of the records."""
-        shown = [field for field in self.fields if field.label is not None]
-        rows = [[field.text(one) for field in shown] for one in many]
-        align = "".join("r" if is_number(field.shape) else "l" for field in shown)
-        return Table([field.label or "" for field in shown], [*rows, *last], title, above, below, align)
+        shown = [member for member in self.members if member.label is not None]
+        rows = [[member.text(one) for member in shown] for one in many]
+        align = "".join("r" if is_number(member.shape) else "l" for member in shown)
+        return Table([member.label or "" for member in shown], [*rows, *last], title, above, below, align)
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema."""
-        needed = [field.key for field in self.fields if not field.optional]
-        return {"type": "object", "required": needed, "properties": {field.key: schema_of(field.shape) for field in self.fields}}
+        needed = [member.key for member in self.members if not member.optional]
+        return {"type": "object", "required": needed, "properties": {member.key: schema_of(member.shape) for member in self.members}}
 
 
 DOCUMENTS: dict[str, list[Document]] = {}  # by schema; one that several answers share has any of their forms
@@ -122,8 +125,8 @@ DOCUMENTS: dict[str, list[Document]] = {}  # by schema; one that several answers
 class Document(Record):
     """The record of a command's whole answer; `command` names its schema."""
 
-    def __init__(self, command: str, *fields: Field) -> None:
-        super().__init__(*fields)
+    def __init__(self, command: str, *members: Member) -> None:
+        super().__init__(*members)
         self.command = command
         DOCUMENTS.setdefault(f"tco.{command}/1", []).append(self)
 
@@ -171,6 +174,18 @@ def number(value: Any) -> float | int | None:
     if not math.isfinite(found):
         return None
     return int(found) if found.is_integer() and abs(found) < 2**53 else found
+
+
+def named_in(one: Any, name: str) -> Any:
+    """Return a member of something by its name or, of a tuple, its place; of nothing there is none."""
+    if one is None:
+        return None
+    return one.get(name) if isinstance(one, Mapping) else one[int(name)] if name.isdigit() else getattr(one, name)
+
+
+def read_from(one: Any, read: Callable[[Any], Any] | str) -> Any:
+    """Return what is read from something by a function, or by the names of members with points between them."""
+    return reduce(named_in, read.split("."), one) if isinstance(read, str) else read(one)
 
 
 def plain(value: Any, shape: Any) -> Any:
@@ -222,9 +237,9 @@ def is_tuple(shape: Any) -> bool:
     return isinstance(shape, type) and hasattr(shape, "_fields")
 
 
-def record_of(shape: Any, *more: Field) -> Record:
+def record_of(shape: Any, *more: Member) -> Record:
     """Return the record of a class of named members, each by its name and type."""
-    return Record(*(Field(name, kind) for name, kind in get_type_hints(shape).items()), *more)
+    return Record(*(Member(name, kind) for name, kind in get_type_hints(shape).items()), *more)
 
 
 def schema_of(shape: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from tco.chain.metrics import METRICS
 from tco.foundation.provenance import SOURCED, Input
 from tco.foundation.units import convert
 from tco.outputs.ranges import turn_words
-from tco.outputs.record import Answer, Document, Field, Maybe, Record
+from tco.outputs.record import Answer, Document, Maybe, Member, Record
 from tco.outputs.table import Table, significant
 from tco.studies.pairs import Pair
 from tco.studies.sensitivity import Sensitivity, Swing
@@ -41,7 +41,7 @@ def in_its_unit(given: Input, at: float) -> float:
     return convert(at, given.unit, in_shown_unit(given)[3])
 
 
-class Drawn(NamedTuple):
+class DrawnInput(NamedTuple):
     """An input with what the whole study says of it."""
 
     found: Sensitivity
@@ -58,16 +58,6 @@ class Flip(NamedTuple):
 
     found: Sensitivity
     pair: Pair
-
-
-def shown_part(place: int) -> Any:
-    """Return what reads value, low, high or unit of an input, as the catalogue writes it."""
-    return lambda one: in_shown_unit(one.given)[place]
-
-
-def index(name: str) -> Any:
-    """Return what reads a Sobol index; none where none was asked for."""
-    return lambda one: getattr(one.found.drivers.get(one.given.path), name, None)
 
 
 def plan_words(found: Sensitivity) -> str:
@@ -89,63 +79,62 @@ def sensitivity_notes(found: Sensitivity) -> list[str]:
     return [f"no {'batch of the plan' if found.hold else 'plan'} meets the workload's targets with {', '.join(ends)}"]
 
 
-def drawn_inputs(found: Sensitivity) -> list[Drawn]:
+def drawn_inputs(found: Sensitivity) -> list[DrawnInput]:
     """Return every input."""
-    return [Drawn(found, one) for one in found.swings]
+    return [DrawnInput(found, one) for one in found.swings]
 
 
-GIVEN = Record(
-    Field("path"),
-    Field("value", float, shown_part(0)),
-    Field("low", float, shown_part(1)),
-    Field("high", float, shown_part(2)),
-    Field("unit", read=shown_part(3)),
-)
+GIVEN = Record(Member("value", float, "0"), Member("low", float, "1"), Member("high", float, "2"), Member("unit", read="3"))
 SWING = Record(
-    Field("metric_low", float | None, lambda one: one.at_low),
-    Field("metric_high", float | None, lambda one: one.at_high),
-    Field("swing", float | None),
-    Field("meets_low", bool),
-    Field("meets_high", bool),
-    Field("kind", read=lambda one: one.given.kind),
-    Field("source", read=lambda one: one.given.source),
-    Field("flips_at", float | None, lambda one: None if one.flips_at is None else in_its_unit(one.given, one.flips_at)),
+    Member("metric_low", float | None, "at_low"),
+    Member("metric_high", float | None, "at_high"),
+    Member("swing", float | None),
+    Member("meets_low", bool),
+    Member("meets_high", bool),
+    Member("kind", read="given.kind"),
+    Member("source", read="given.source"),
+    Member("flips_at", float | None, lambda one: None if one.flips_at is None else in_its_unit(one.given, one.flips_at)),
 )
-NARROWS = Field("narrows_by", float | None, lambda one: one.found.narrows(one.swing))
+NARROWS = Member("narrows_by", float | None, lambda one: one.found.narrows(one.swing))
 INDICES = Record(
-    Field("first_order", float, index("first"), optional=True),
-    Field("total", float, index("total"), optional=True),
-    Field("first_order_error", float, index("first_error"), optional=True),
-    Field("total_error", float, index("total_error"), optional=True),
-)
-INPUT = Record(GIVEN.fields[0]._replace(read=lambda one: one.given.path), *GIVEN.fields[1:], *SWING.within(lambda one: one.swing), NARROWS)
-ROW = INPUT + Record(Field("flips_with", read=lambda one: " ".join(partners(one.found, one.given.path)))) + INDICES
-WORTH = Record(
-    Field("path", read=lambda one: one.given.path),
-    Field("kind", read=lambda one: one.given.kind),
-    Field("swing", float | None, lambda one: one.swing.swing),
-    Field("share", float | None, lambda one: one.found.share(one.swing)),
+    Member("first_order", float, "first", optional=True),
+    Member("total", float, optional=True),
+    Member("first_order_error", float, "first_error", optional=True),
+    Member("total_error", float, optional=True),
+).within(lambda one: one.found.drivers.get(one.given.path))
+INPUT = Record(
+    Member("path", read="given.path"),
+    *GIVEN.within(lambda one: in_shown_unit(one.given)),
+    *SWING.within("swing"),
     NARROWS,
 )
-END = Record(Field("path", read=lambda end: end[0]), Field("at", float, lambda end: end[1]), Field("unit", read=lambda end: end[2]))
-PAIR = Record(
-    Field("inputs", [END], lambda one: [pair_end(one.found, *end) for end in zip(one.pair.paths, one.pair.values, strict=True)]),
-    Field("metric", float, lambda one: one.pair.ratio),
+ROW = Record(*INPUT.members, Member("flips_with", read=lambda one: " ".join(partners(one.found, one.given.path))), *INDICES)
+WORTH = Record(
+    Member("path", read="given.path"),
+    Member("kind", read="given.kind"),
+    Member("swing", float | None, "swing.swing"),
+    Member("share", float | None, lambda one: one.found.share(one.swing)),
+    NARROWS,
 )
-SHARE = Record(Field("name", read=lambda item: item[0]), Field("share", float, lambda item: item[1]))
+END = Record(Member("path", read="0"), Member("at", float, "1"), Member("unit", read="2"))
+PAIR = Record(
+    Member("inputs", [END], lambda one: [pair_end(one.found, *end) for end in zip(one.pair.paths, one.pair.values, strict=True)]),
+    Member("metric", float, "pair.ratio"),
+)
+SHARE = Record(Member("name", read="0"), Member("share", float, "1"))
 SENSITIVITY = Document(
     "sensitivity",
-    Field("scenario", read=lambda found: found.sides[0].scenario.name),
-    Field("metric"),
-    Field("metric_value", float | None, lambda found: found.centre),
-    Field("metric_unit", read=lambda found: METRICS[found.metric].unit),
-    Field("baseline", str | None, lambda found: found.sides[1].scenario.name if found.sides[1:] else None),
-    Field("plan", read=plan_words),
-    Field("inputs", [INPUT + INDICES], drawn_inputs),
-    Field("worth_finding_out", [WORTH], lambda found: [Drawn(found, one) for one in found.worth]),
-    Field("pairs_that_flip", Maybe([PAIR]), lambda found: None if found.pairs is None else [Flip(found, pair) for pair in found.pairs]),
-    Field("groups", {str: [SHARE]}, lambda found: {group: found.groups(name).items() for group, name in GROUPS.items()}),
-    Field("notes", [str], sensitivity_notes),
+    Member("scenario", read="sides.0.scenario.name"),
+    Member("metric"),
+    Member("metric_value", float | None, "centre"),
+    Member("metric_unit", read=lambda found: METRICS[found.metric].unit),
+    Member("baseline", str | None, lambda found: found.sides[1].scenario.name if found.sides[1:] else None),
+    Member("plan", read=plan_words),
+    Member("inputs", [Record(*INPUT.members, *INDICES)], drawn_inputs),
+    Member("worth_finding_out", [WORTH], lambda found: [DrawnInput(found, one) for one in found.worth]),
+    Member("pairs_that_flip", Maybe([PAIR]), lambda found: None if found.pairs is None else [Flip(found, pair) for pair in found.pairs]),
+    Member("groups", {str: [SHARE]}, lambda found: {group: found.groups(name).items() for group, name in GROUPS.items()}),
+    Member("notes", [str], sensitivity_notes),
 )
 
 

@@ -10,7 +10,7 @@ from tco.catalog import Catalogue
 from tco.catalog.rows import ALTERNATIVE, Row, attribute, to_input
 from tco.foundation.files import read_csv
 from tco.foundation.provenance import SOURCED
-from tco.outputs.record import Answer, Document, Field, Plain, Record, document
+from tco.outputs.record import Answer, Document, Member, Plain, Record, document
 from tco.outputs.table import Table, significant
 
 if TYPE_CHECKING:
@@ -21,58 +21,67 @@ if TYPE_CHECKING:
     from tco.foundation.provenance import Input
     from tco.models.architecture import Architecture
 
-OWN = Field("own", bool)
-ORIGIN = (Field("as_of"), Field("kind"), Field("source"))
+OWN = Member("own", bool)
+ORIGIN = (Member("as_of"), Member("kind"), Member("source"))
 
 
-def texts(*keys: str) -> tuple[Field, ...]:
+def texts(*keys: str) -> tuple[Member, ...]:
     """Return fields that are texts, some of which not every item has."""
-    return tuple(Field(key, str | None) for key in keys)
+    return tuple(Member(key, str | None) for key in keys)
 
 
 # ---------------------------------------------------------------- lists and checks
 ITEMS = {  # shelf -> an item of its list
     "parts": Record(
-        *(Field("id"), Field("name"), Field("shelf"), Field("price_usd", float | None), Field("priced_as"), *ORIGIN, Field("attributes", int), OWN)
+        *(
+            Member("id"),
+            Member("name"),
+            Member("shelf"),
+            Member("price_usd", float | None),
+            Member("priced_as"),
+            *ORIGIN,
+            Member("attributes", int),
+            OWN,
+        )
     ),
-    "systems": Record(Field("id"), Field("name"), Field("chip"), Field("cooling"), Field("variants", {str: [str]})),
+    "systems": Record(Member("id"), Member("name"), Member("chip"), Member("cooling"), Member("variants", {str: [str]})),
     "models": Record(
-        Field("id"),
-        *(Field(name, int, optional=True) for name in ("parameters", "active_parameters", "layers", "context")),
-        Field("source", optional=True),
-        Field("not_read", optional=True),
+        Member("id"),
+        *(Member(name, int, optional=True) for name in ("parameters", "active_parameters", "layers", "context")),
+        Member("source", optional=True),
+        Member("not_read", optional=True),
     ),
-    "scenarios": Record(*map(Field, ("id", "title", "system", "site", "terms", "workload", "cluster"))),
-    "sources": Record(*map(Field, ("id", "title", "url", "date"))),
-    "rebates": Record(*map(Field, ("id", "supplier", "holder", "kind", "from", "until"))),
-    "sites": Record(Field("id"), *texts("name", "base", "tenure", "cooling", "grid"), OWN),
-    "terms": Record(Field("id"), *texts("name", "perspective", "date"), OWN),
-    "workloads": Record(Field("id"), *texts("name", "kind", "model", "precision"), OWN),
-    "clusters": Record(Field("id"), *texts("name", "switch", "port"), OWN),
-    "perspectives": Record(Field("id"), *texts("name", "owner", "pays"), OWN),
-    "metrics": Record(*map(Field, ("id", "unit", "better", "what"))),
+    "scenarios": Record(*map(Member, ("id", "title", "system", "site", "terms", "workload", "cluster"))),
+    "sources": Record(*map(Member, ("id", "title", "url", "date"))),
+    "rebates": Record(*map(Member, ("id", "supplier", "holder", "kind", "from", "until"))),
+    "sites": Record(Member("id"), *texts("name", "base", "tenure", "cooling", "grid"), OWN),
+    "terms": Record(Member("id"), *texts("name", "perspective", "date"), OWN),
+    "workloads": Record(Member("id"), *texts("name", "kind", "model", "precision"), OWN),
+    "clusters": Record(Member("id"), *texts("name", "switch", "port"), OWN),
+    "perspectives": Record(Member("id"), *texts("name", "owner", "pays"), OWN),
+    "metrics": Record(*map(Member, ("id", "unit", "better", "what"))),
 }
-LISTS = {name: Document(f"{name}-list", Field("items", [item], lambda items: items)) for name, item in ITEMS.items()}
+LISTS = {name: Document(f"{name}-list", Member("items", [item], lambda items: items)) for name, item in ITEMS.items()}
 PUBLISHED = Record(
-    Field("kind"),
-    *(Field(name) for name in ("scenario", "system", "metric", "unit")),
-    Field("published", float),
-    Field("tolerance", float | None),
-    Field("low", float),
-    Field("high", float),
-    Field("computed", float | None),
-    *(Field(name) for name in ("source", "note", "reason")),
-    Field("ok", bool),
+    Member("kind"),
+    *(Member(name) for name in ("scenario", "system", "metric", "unit")),
+    Member("published", float),
+    Member("tolerance", float | None),
+    Member("low", float),
+    Member("high", float),
+    Member("computed", float | None),
+    *(Member(name) for name in ("source", "note", "reason")),
+    Member("ok", bool),
 )
 CHECKS = {
     name: Document(
-        *(f"{name}-check", Field("ok", bool, lambda found: not found["findings"]), Field("findings", [str])),
-        *([Field("published", [PUBLISHED])] if name == "scenarios" else []),
+        *(f"{name}-check", Member("ok", bool, lambda found: not found["findings"]), Member("findings", [str])),
+        *([Member("published", [PUBLISHED])] if name == "scenarios" else []),
     )
     for name in ITEMS
     if name != "metrics"
 }
-FINDING = Record(Field("finding", read=str, label="finding"))
+FINDING = Record(Member("finding", read=str, label="finding"))
 
 
 def cell(value: Any) -> str | float:
@@ -87,8 +96,8 @@ def cell(value: Any) -> str | float:
 def list_answer(name: str, catalogue: Catalogue, items: Sequence[Mapping[str, Any]]) -> Answer:
     """Return the items of a shelf, with a column for whatever any of them has."""
     keys = dict.fromkeys(key for item in items for key in item) or ("id",)
-    row = Record(*(Field(key, str, lambda item, key=key: cell(item.get(key)), key, 6) for key in keys))
-    return LISTS[name].answer(catalogue, items, lambda: [row.table(items, f"{len(items)} {name}")], (row, items))
+    row, rows = Record(*(Member(key, label=key, show=6) for key in keys)), [{key: cell(item.get(key)) for key in keys} for item in items]
+    return LISTS[name].answer(catalogue, items, lambda: [row.table(rows, f"{len(items)} {name}")], (row, rows))
 
 
 def check_answer(name: str, catalogue: Catalogue, findings: Sequence[str], published: Sequence[Any] = (), tables: Sequence[Table] = ()) -> Answer:
@@ -149,20 +158,20 @@ def row_label(row: Mapping[str, Any]) -> str:
 
 
 PART_ROW = Record(
-    Field("part"),
-    Field("attribute", label="attribute", show=row_label),
-    Field("value", float | None, label="value", show=6),
-    Field("unit", label="unit"),
-    Field("low", float | None, label="low to high", show=lambda row: span(row["low"], row["high"])),
-    Field("high", float | None),
-    Field("as_of", label="as of"),
-    Field("kind", label="kind", show=lambda row: row["kind"] + " (own)" * row["own"]),
-    Field("directness", label="how direct"),
-    Field("source", label="source"),
-    Field("use"),
-    Field("note"),
+    Member("part"),
+    Member("attribute", label="attribute", show=row_label),
+    Member("value", float | None, label="value", show=6),
+    Member("unit", label="unit"),
+    Member("low", float | None, label="low to high", show=lambda row: span(row["low"], row["high"])),
+    Member("high", float | None),
+    Member("as_of", label="as of"),
+    Member("kind", label="kind", show=lambda row: row["kind"] + " (own)" * row["own"]),
+    Member("directness", label="how direct"),
+    Member("source", label="source"),
+    Member("use"),
+    Member("note"),
 )
-PART = Document("parts-show", Field("part"), Field("rows", [PART_ROW]))
+PART = Document("parts-show", Member("part"), Member("rows", [PART_ROW]))
 
 
 def figure_of(row: Mapping[str, Any]) -> str:
@@ -207,27 +216,27 @@ def cited_as(catalogue: Catalogue, source: str) -> str:
 
 
 # ---------------------------------------------------------------- systems
-LEAF = Record(Field("path"), Field("part"), Field("quantity", float))
+LEAF = Record(Member("path"), Member("part"), Member("quantity", float))
 TREE = Record(
-    Field("part", label="part", show=lambda leaf: "  " * leaf.path.count("/") + leaf.part),
-    Field("quantity", float, label="in the scale-up domain", show=6),
+    Member("part", label="part", show=lambda leaf: "  " * leaf.path.count("/") + leaf.part),
+    Member("quantity", float, label="in the scale-up domain", show=6),
 )
-FIGURES = Record(Field("chip", {str: float | None}), Field("domain", {str: float | None}))
+FIGURES = Record(Member("chip", {str: float | None}), Member("domain", {str: float | None}))
 SYSTEM = Document(
     "systems-show",
     *Record(
-        Field("system", read=lambda system: system.id),
-        Field("name"),
-        Field("chip"),
-        Field("variant", {str: str}),
-        Field("chips", float),
-        Field("racks", float),
-        Field("tree", [LEAF], lambda system: system.leaves),
-        Field("fabric", Plain({"type": "object"})),
-        Field("note"),
-    ).within(lambda found: found[0]),
-    Field("figures", FIGURES, lambda found: found[1]),
-    Field("notes", [str], lambda found: [*found[2], *found[1].notes]),
+        Member("system", read="id"),
+        Member("name"),
+        Member("chip"),
+        Member("variant", {str: str}),
+        Member("chips", float),
+        Member("racks", float),
+        Member("tree", [LEAF], "leaves"),
+        Member("fabric", Plain({"type": "object"})),
+        Member("note"),
+    ).within("0"),
+    Member("figures", FIGURES, "1"),
+    Member("notes", [str], lambda found: [*found[2], *found[1].notes]),
 )
 
 
@@ -268,21 +277,21 @@ def scaled(value: Any, scale: float) -> str:
 
 # ---------------------------------------------------------------- models
 BLOCK = Record(
-    Field("layers", int), *(Field(name, Plain({"type": ["null", "object"]})) for name in ("attention", "feed_forward", "mixer")), Field("others", int)
+    Member("layers", int),
+    *(Member(name, Plain({"type": ["null", "object"]})) for name in ("attention", "feed_forward", "mixer")),
+    Member("others", int),
 )
 SIZES = Record(
-    Field("model", read=lambda model: model.id),
-    *(Field(f"{kind}parameters", int) for kind in ("", "active_", "expert_", "embedding_", "prediction_")),
-    *(Field(name, int) for name in ("layers", "hidden", "vocabulary", "context")),
-    Field("cached_per_token", float, lambda model: model.cached),  # numbers, not bytes
-    Field("held_per_sequence", float, lambda model: model.held),
-    Field("source"),
-    Field("note"),
+    Member("model", read="id"),
+    *(Member(f"{kind}parameters", int) for kind in ("", "active_", "expert_", "embedding_", "prediction_")),
+    *(Member(name, int) for name in ("layers", "hidden", "vocabulary", "context")),
+    Member("cached_per_token", float, "cached"),  # numbers, not bytes
+    Member("held_per_sequence", float, "held"),
+    Member("source"),
+    Member("note"),
 )
-MODEL = Document("models-show", *SIZES.fields, Field("blocks", [BLOCK], lambda model: list(map(block_parts, model.blocks))))
-SAID = Record(
-    Field("what", read=lambda row: row[0], label="what"), Field("value", read=lambda row: row[1], label="value", show=lambda row: row_text(row[1]))
-)
+MODEL = Document("models-show", *SIZES.members, Member("blocks", [BLOCK], lambda model: list(map(block_parts, model.blocks))))
+SAID = Record(Member("what", read="0", label="what"), Member("value", read="1", label="value", show=lambda row: row_text(row[1])))
 
 
 def row_text(value: Any) -> str:
@@ -307,8 +316,8 @@ def model_answer(catalogue: Catalogue, model: Architecture) -> Answer:
 
 
 # ---------------------------------------------------------------- sources
-SOURCE = Document("sources-show", *ITEMS["sources"].within(lambda found: found[0]), Field("values", [str], lambda found: found[1]))
-USED = Record(Field("what", read=lambda row: row[0], label="what"), Field("which", read=lambda row: row[1], label="which"))
+SOURCE = Document("sources-show", *ITEMS["sources"].within("0"), Member("values", [str], "1"))
+USED = Record(Member("what", read="0", label="what"), Member("which", read="1", label="which"))
 
 
 def source_answer(catalogue: Catalogue, source: str) -> Answer:
@@ -327,9 +336,9 @@ WORTH = (
     "marginal rebate on further spend, intrinsic",
 )
 REBATE = Document(
-    *("rebates-show", Field("agreement"), Field("kind"), Field("in force"), Field("covers")),
-    *(Field(name, float, optional=True) for name in WORTH),
-    Field("note"),
+    *("rebates-show", Member("agreement"), Member("kind"), Member("in force"), Member("covers")),
+    *(Member(name, float, optional=True) for name in WORTH),
+    Member("note"),
 )
 
 
@@ -367,19 +376,19 @@ def rebate_rows(agreement: Agreement, worth: Worth | None, date: str) -> list[tu
 
 # ---------------------------------------------------------------- what scenarios are put together from
 VALUE = Record(
-    Field("path", label="path"),
-    Field("value", float | None, label="value", show=6),
-    Field("unit", label="unit"),
-    Field("low", float | None, label="low to high", show=lambda row: span(row["low"], row["high"]) if None not in (row["low"], row["high"]) else ""),
-    Field("high", float | None),
-    Field("as_of", label="as of"),
-    Field("kind", label="kind"),
-    Field("source", label="source"),
-    Field("from", label="from"),
-    Field("note"),
+    Member("path", label="path"),
+    Member("value", float | None, label="value", show=6),
+    Member("unit", label="unit"),
+    Member("low", float | None, label="low to high", show=lambda row: span(row["low"], row["high"]) if None not in (row["low"], row["high"]) else ""),
+    Member("high", float | None),
+    Member("as_of", label="as of"),
+    Member("kind", label="kind"),
+    Member("source", label="source"),
+    Member("from", label="from"),
+    Member("note"),
 )
 PAGES = {
-    name: Document(f"{name}-show", Field("id"), Field("texts", {str: str}), Field("values", [VALUE]))
+    name: Document(f"{name}-show", Member("id"), Member("texts", {str: str}), Member("values", [VALUE]))
     for name in ("sites", "terms", "workloads", "clusters", "perspectives")
 }
 
@@ -420,19 +429,19 @@ def number_text(row: Stated) -> str:
 
 
 INPUT = Record(
-    Field("path", label="path"),
-    Field("value", float | str, label="value", show=number_text),
-    Field("unit", label="unit"),
-    Field("low", float | None, label="low", show=6),
-    Field("high", float | None, label="high", show=6),
-    Field("as_of", label="as_of"),
-    Field("kind", label="kind", show=lambda row: f"{row.kind} (own)" if row.own else row.kind),
-    Field("source", label="source"),
-    Field("own", int),
+    Member("path", label="path"),
+    Member("value", float | str, label="value", show=number_text),
+    Member("unit", label="unit"),
+    Member("low", float | None, label="low", show=6),
+    Member("high", float | None, label="high", show=6),
+    Member("as_of", label="as_of"),
+    Member("kind", label="kind", show=lambda row: f"{row.kind} (own)" if row.own else row.kind),
+    Member("source", label="source"),
+    Member("own", int),
 )
-INPUTS = Document("inputs", Field("scenario"), Field("inputs", [INPUT]))
+INPUTS = Document("inputs", Member("scenario"), Member("inputs", [INPUT]))
 OF_SCENARIO = INPUT.only(*INPUT.header[:-1])
-SCENARIO = Document("scenarios-show", Field("scenario"), Field("title"), Field("inputs", [OF_SCENARIO]))
+SCENARIO = Document("scenarios-show", Member("scenario"), Member("title"), Member("inputs", [OF_SCENARIO]))
 
 
 def stated(result: Result, as_written: bool = True) -> list[Stated]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from string import ascii_uppercase
-from typing import Any
 
 from tco.catalog import Catalogue
 from tco.chain.metrics import METRICS
-from tco.outputs.record import Answer, Document, Field, Record, number
+from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, significant
 from tco.studies.maps import NOBODY, Map
 from tco.studies.solve import Break, Solution
@@ -22,9 +20,9 @@ def plain_value(found: Solution, value: float | None) -> float | str | None:
     return None if value is None else found.today.plain(value)
 
 
-def first_break(read: Callable[[Solution, Break], Any]) -> Callable[[Solution], Any]:
-    """Return what reads something of the crossing nearest to today's; none where there is none."""
-    return lambda found: read(found, found.breaks[0]) if found.breaks else None
+def first_break(found: Solution) -> float | None:
+    """Return the crossing nearest to today's; none where there is none."""
+    return found.breaks[0].value if found.breaks else None
 
 
 def setting(found: Solution, one: Break) -> str:
@@ -33,35 +31,35 @@ def setting(found: Solution, one: Break) -> str:
 
 
 REACHED = Record(
-    Field("value", VALUE, lambda one: plain_value(*one[:2])),
-    Field("metric", float, lambda one: one[2].metric),
-    Field("metric_before", float, lambda one: one[2].short),
-    Field("step", bool, lambda one: one[2].metric != one[2].short),
+    Member("value", VALUE, lambda one: plain_value(*one[:2])),
+    Member("metric", float, "2.metric"),
+    Member("metric_before", float, "2.short"),
+    Member("step", bool, lambda one: one[2].metric != one[2].short),
 )
-POINT = Record(Field("value", VALUE, lambda one: plain_value(*one[:2])), Field("metric", float | None, lambda one: one[2]))
+POINT = Record(Member("value", VALUE, lambda one: plain_value(*one[:2])), Member("metric", float | None, "2"))
 SOLVE = Document(
     "solve",
-    Field("scenario"),
-    Field("metric"),
-    Field("metric_unit", read=lambda found: METRICS[found.metric].unit),
-    Field("metric_today", float | None, lambda found: found.centre),
-    Field("until", read=lambda found: found.words),
-    Field("target", float | None),
-    Field("input", read=lambda found: found.path),
-    Field("unit", read=lambda found: found.today.unit),
-    Field("today", VALUE, lambda found: plain_value(found, found.today.value)),
-    Field("crossing", bool, lambda found: bool(found.breaks)),
-    Field("value", VALUE, first_break(lambda found, one: plain_value(found, one.value))),
-    Field("values", [VALUE], lambda found: [plain_value(found, one.value) for one in found.breaks]),
-    Field("set", str | None, first_break(setting)),
-    Field("reached", [REACHED], lambda found: [(found, one.value, one) for one in found.breaks]),
-    Field("plan"),
-    Field("why", str | None, lambda found: found.reason or None),
-    Field("points", [POINT], lambda found: [(found, *point) for point in found.points]),
-    Field("notes", [str]),
+    Member("scenario"),
+    Member("metric"),
+    Member("metric_unit", read=lambda found: METRICS[found.metric].unit),
+    Member("metric_today", float | None, "centre"),
+    Member("until", read="words"),
+    Member("target", float | None),
+    Member("input", read="path"),
+    Member("unit", read="today.unit"),
+    Member("today", VALUE, lambda found: plain_value(found, found.today.value)),
+    Member("crossing", bool, lambda found: bool(found.breaks)),
+    Member("value", VALUE, lambda found: plain_value(found, first_break(found))),
+    Member("values", [VALUE], lambda found: [plain_value(found, one.value) for one in found.breaks]),
+    Member("set", str | None, lambda found: setting(found, found.breaks[0]) if found.breaks else None),
+    Member("reached", [REACHED], lambda found: [(found, one.value, one) for one in found.breaks]),
+    Member("plan"),
+    Member("why", str | None, lambda found: found.reason or None),
+    Member("points", [POINT], lambda found: [(found, *point) for point in found.points]),
+    Member("notes", [str]),
 )
 ROW = Record(  # of a CSV: the metric over the range, crossings among it
-    *POINT.fields[:1], Field("unit", read=lambda one: one[0].today.unit), *POINT.fields[1:], Field("crossing", bool, lambda one: one[3])
+    *POINT.members[:1], Member("unit", read="0.today.unit"), *POINT.members[1:], Member("crossing", bool, "3")
 )
 
 
@@ -130,33 +128,30 @@ def best_at(found: Map, row: int, column: int) -> str | None:
     return None if place == NOBODY else found.scenarios[place]
 
 
-VARIED = Record(Field("path"), Field("unit"), Field("today", float | None), Field("values", [float], lambda axis: list(axis.values)))
+VARIED = Record(Member("path"), Member("unit"), Member("today", float | None), Member("values", [float], lambda axis: list(axis.values)))
 MAP = Document(
     "solve-map",
-    Field("scenarios", [str]),
-    Field("metric"),
-    Field("metric_unit", read=lambda found: METRICS[found.metric].unit),
-    Field("inputs", [VARIED], lambda found: [found.x, found.y]),
-    Field(
+    Member("scenarios", [str]),
+    Member("metric"),
+    Member("metric_unit", read=lambda found: METRICS[found.metric].unit),
+    Member("inputs", [VARIED], lambda found: [found.x, found.y]),
+    Member(
         "best", [[str | None]], lambda found: [[best_at(found, row, at) for at in range(len(found.x.values))] for row in range(len(found.y.values))]
     ),
-    Field("values", {str: [[float | None]]}, lambda found: dict(zip(found.scenarios, found.values, strict=True))),
-    Field("share_best", {str: float}, lambda found: found.leaders),
+    Member("values", {str: [[float | None]]}, lambda found: dict(zip(found.scenarios, found.values, strict=True))),
+    Member("share_best", {str: float}, "leaders"),
 )
 
 
 def map_answer(catalogue: Catalogue, found: Map) -> Answer:
     """Return who wins where over two inputs."""
-    row = Record(
-        Field(found.x.path, float, lambda at: found.x.values[at[1]]),
-        Field(found.y.path, float, lambda at: found.y.values[at[0]]),
-        *(
-            Field(f"{found.metric} {name}", float | None, lambda at, place=place: number(found.values[place][at]))
-            for place, name in enumerate(found.scenarios)
-        ),
-        Field("best", str | None, lambda at: best_at(found, *at)),
-    )
-    points = [(down, right) for down in range(len(found.y.values)) for right in range(len(found.x.values))]
+    names = (found.x.path, found.y.path, *(f"{found.metric} {name}" for name in found.scenarios))
+    row = Record(*(Member(name, float | None, str(at)) for at, name in enumerate(names)), Member("best", str | None, str(len(names))))
+    points = [
+        (x, y, *found.values[:, down, right], best_at(found, down, right))
+        for down, y in enumerate(found.y.values)
+        for right, x in enumerate(found.x.values)
+    ]
     return MAP.answer(catalogue, found, lambda: [map_table(found)], (row, points))
 
 

@@ -5,35 +5,35 @@ from __future__ import annotations
 from typing import Any
 
 from tco.catalog import Catalogue
-from tco.outputs.record import Answer, Document, Field, Plain, Record, number, record_of
+from tco.outputs.record import Answer, Document, Member, Plain, Record, plain, record_of
 from tco.outputs.table import Table, significant
 from tco.studies.sweep.answer import Check
 from tco.studies.sweep.run import Sweep
 from tco.studies.sweep.summary import Span, Summary
 
-COLUMN = Record(Field("name", read=lambda column: column[0]), Field("unit", str | None, lambda column: column[1]))
+COLUMN = Record(Member("name", read="0"), Member("unit", str | None, "1"))
 CHECK = Record(
     *Record(
-        Field("says"),
-        Field("metric"),
-        Field("at", Plain({"type": "object"})),
-        Field("over", Plain({"type": ["null", "object"]})),
-        Field("quantile", float),
-    ).within(lambda one: one.figure),
-    Field("today", float | None),
-    Field("holds", bool),
+        Member("says"),
+        Member("metric"),
+        Member("at", Plain({"type": "object"})),
+        Member("over", Plain({"type": ["null", "object"]})),
+        Member("quantile", float),
+    ).within("figure"),
+    Member("today", float | None),
+    Member("holds", bool),
 )
 SWEEP = Document(
     "sweep",
-    Field("study", read=lambda found: found[0].job.study.name),
-    Field("folder", read=lambda found: found[0].folder),
-    Field("inputs", read=lambda found: found[0].job.inputs_hash),
-    Field("cases", int, lambda found: found[0].progress.cases),
-    Field("rows", int, lambda found: found[1].rows),
-    Field("partitions", int, lambda found: found[0].progress.partitions),
-    Field("columns", [COLUMN], lambda found: found[0].job.columns),
-    Field("spans", [Span], lambda found: found[1].spans),
-    Field("answer", [CHECK], lambda found: found[2]),
+    Member("study", read="0.job.study.name"),
+    Member("folder", read="0.folder"),
+    Member("inputs", read="0.job.inputs_hash"),
+    Member("cases", int, "0.progress.cases"),
+    Member("rows", int, "1.rows"),
+    Member("partitions", int, "0.progress.partitions"),
+    Member("columns", [COLUMN], "0.job.columns"),
+    Member("spans", [Span], "1.spans"),
+    Member("answer", [CHECK], "2"),
 )
 
 
@@ -46,9 +46,8 @@ def listed(found: Sweep, said: Summary) -> tuple[Record, list[Any]]:
     """Return the rows of a CSV, and their record."""
     if said.shown is None:
         return record_of(Span), said.spans
-    kinds = [(name, unit is None) for name, unit in found.job.columns]
-    of_column = (Field(name, read=lambda row, at=at, text=text: row[at] if text else number(row[at])) for at, (name, text) in enumerate(kinds))
-    return Record(*of_column), list(said.shown.itertuples(index=False, name=None))
+    record = Record(*(Member(name, str if unit is None else float, str(at)) for at, (name, unit) in enumerate(found.job.columns)))
+    return record, [[plain(cell, field.shape) for cell, field in zip(row, record.members, strict=True)] for row in said.shown.itertuples(index=False)]
 
 
 def sweep_tables(found: Sweep, said: Summary, answer: list[Check]) -> list[Table]:

@@ -11,7 +11,7 @@ from tco.chain.metrics import METRICS, RATIOS
 from tco.foundation.arithmetic import mixed
 from tco.outputs.premises import SHOWN, missing_notes, premises, workload_line
 from tco.outputs.ranges import end_words, percentiles
-from tco.outputs.record import Answer, Document, Field, Record
+from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, significant
 from tco.studies.uncertainty import COST, PERCENTILES, Uncertainty, error_of_share, error_of_spread, share, spread, why_endless
 
@@ -44,44 +44,44 @@ def notes(found: Uncertainty) -> list[str]:
 
 
 ERRORS = Record(
-    Field("probability_better_than_baseline", float | None, lambda found: error_of_share(found.sample.better)),
-    Field("share_of_draws_that_meet_the_target", float | None, lambda found: error_of_share(found.sample.meets)),
-    Field(
+    Member("probability_better_than_baseline", float | None, lambda found: error_of_share(found.sample.better)),
+    Member("share_of_draws_that_meet_the_target", float | None, lambda found: error_of_share(found.sample.meets)),
+    Member(
         "metrics", {str: percentiles(*PERCENTILES, "mean")}, lambda found: {m: error_of_spread(m, many) for m, many in found.sample.metrics.items()}
     ),
 )
 DRAWN = Record(
-    Field("path"),
-    Field("low", float),
-    Field("value", float),
-    Field("high", float),
-    Field("unit"),
-    Field("distribution", read=lambda one: one.shape),
-    Field("follows", str | None, lambda one: follows(one.path, one.leader)),
+    Member("path"),
+    Member("low", float),
+    Member("value", float),
+    Member("high", float),
+    Member("unit"),
+    Member("distribution", read="shape"),
+    Member("follows", str | None, lambda one: follows(one.path, one.leader)),
 )
 UNCERTAINTY = Document(
     "uncertainty",
-    Field("scenario", read=lambda found: found.asked.name),
-    Field("system", read=lambda found: found.asked.result.system),
-    Field("baseline", str | None, lambda found: None if found.baseline is None else found.baseline.name),
-    Field("samples", int, lambda found: len(found.sample.meets)),
-    Field("seed", int),
-    Field("replan", bool, lambda found: not found.hold),
-    Field("metrics", {str: percentiles(*FIGURES)}, figures),
-    Field("point", {str: float | None}, lambda found: found.asked.result.metrics),
-    Field("probability_better_than_baseline", float | None, lambda found: share(found.sample.better)),
-    Field("share_of_draws_that_meet_the_target", float | None, lambda found: share(found.sample.meets)),
-    Field("share_of_draws_in_which_both_meet_it", float | None, lambda found: share(found.sample.both)),
-    Field("ties", float | None, lambda found: share(found.sample.ties)),
-    Field("monte_carlo_error", ERRORS, lambda found: found),
-    Field("drawn", [DRAWN], lambda found: list(found.drawn.values())),
-    Field("held", [str]),
-    Field("notes", [str], notes),
+    Member("scenario", read="asked.name"),
+    Member("system", read="asked.result.system"),
+    Member("baseline", str | None, lambda found: None if found.baseline is None else found.baseline.name),
+    Member("samples", int, lambda found: len(found.sample.meets)),
+    Member("seed", int),
+    Member("replan", bool, lambda found: not found.hold),
+    Member("metrics", {str: percentiles(*FIGURES)}, figures),
+    Member("point", {str: float | None}, "asked.result.metrics"),
+    Member("probability_better_than_baseline", float | None, lambda found: share(found.sample.better)),
+    Member("share_of_draws_that_meet_the_target", float | None, lambda found: share(found.sample.meets)),
+    Member("share_of_draws_in_which_both_meet_it", float | None, lambda found: share(found.sample.both)),
+    Member("ties", float | None, lambda found: share(found.sample.ties)),
+    Member("monte_carlo_error", ERRORS, lambda found: found),
+    Member("drawn", [DRAWN], lambda found: list(found.drawn.values())),
+    Member("held", [str]),
+    Member("notes", [str], notes),
 )
 ROW = Record(  # of a CSV: a metric with its unit, then its figures
-    Field("metric", read=lambda one: one[0]),
-    Field("unit", read=lambda one: METRICS[one[0]].unit),
-    *(Field(name, float | None, lambda one, name=name: (one[1] or {}).get(name)) for name in FIGURES),
+    Member("metric", read="0"),
+    Member("unit", read=lambda one: METRICS[one[0]].unit),
+    *(Member(name, float | None, f"1.{name}") for name in FIGURES),
 )
 
 

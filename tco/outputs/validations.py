@@ -12,7 +12,7 @@ import numpy as np
 from tco.catalog import Catalogue
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.files import write_atomically
-from tco.outputs.record import Answer, Document, Field, Plain, Record
+from tco.outputs.record import Answer, Document, Member, Plain, Record
 from tco.outputs.table import Table, to_csv, to_markdown
 from tco.studies.validation.run import Validation
 
@@ -20,43 +20,43 @@ if TYPE_CHECKING:
     from tco.studies.validation.back_test import BackTest
     from tco.studies.validation.envelopes import Envelope
 
-FILE = Field("file")
+FILE = Member("file")
 MOST_GROUPS = 12
 ERRORS = ("median_ape", "mean_ape", "p90_ape", "bias", "spearman")
-SCORE = Record(Field("n", int), *(Field(name, float | None) for name in ERRORS))
-SOME_ERRORS = Record(Field("n", int), *(Field(name, float | None, optional=True) for name in ERRORS))  # of rows that were left out of the fit
-CURVES = Record(Field("n", int), *(Field(name, float | None) for name in ("p90_ape", "spearman", "spearman_p10")))
-UNSTATED = Record(Field("n", int), Field("inside", int), Field("median_width", float | None))
+SCORE = Record(Member("n", int), *(Member(name, float | None) for name in ERRORS))
+SOME_ERRORS = Record(Member("n", int), *(Member(name, float | None, optional=True) for name in ERRORS))  # of rows that were left out of the fit
+CURVES = Record(Member("n", int), *(Member(name, float | None) for name in ("p90_ape", "spearman", "spearman_p10")))
+UNSTATED = Record(Member("n", int), Member("inside", int), Member("median_width", float | None))
 CARD = Record(
-    *SCORE.fields,
-    Field("scored", int),
-    Field("skipped", {str: int}),
-    Field("curves", CURVES),
-    Field("offline", SCORE),
-    Field("ranges", UNSTATED),
-    Field("by", {str: {str: SCORE}}),
-    Field("left_out", {str: Plain({"type": "object"})}),
+    *SCORE.members,
+    Member("scored", int),
+    Member("skipped", {str: int}),
+    Member("curves", CURVES),
+    Member("offline", SCORE),
+    Member("ranges", UNSTATED),
+    Member("by", {str: {str: SCORE}}),
+    Member("left_out", {str: Plain({"type": "object"})}),
 )
 VALIDATION = Document(
     "validate",
     FILE,
-    Field("kind"),
-    *CARD.within(lambda found: found["card"]),
-    Field("rows", [Plain({"type": "object"})], optional=True),
+    Member("kind"),
+    *CARD.within("card"),
+    Member("rows", [Plain({"type": "object"})], optional=True),
 )
-ROW = Record(Field("group", read=lambda one: one[0]), Field("member", read=lambda one: one[1]), *SCORE.within(lambda one: one[2]))
+ROW = Record(Member("group", read="0"), Member("member", read="1"), *SCORE.within("2"))
 
 
 def validation_answer(catalogue: Catalogue, path: Path, found: Validation, with_rows: bool) -> Answer:
     """Return how far predictions lie from the measurements of a file; with every row, or with the scores of all groups."""
     listed, rows = (row_record(found), rows_of(found)) if with_rows else (ROW, score_rows(found.card))
-    asked = {"file": str(path), "kind": found.kind, "card": found.card, "rows": list(map(row_members, rows)) if with_rows else None}
+    asked = {"file": str(path), "kind": found.kind, "card": found.card, "rows": list(map(row_members, rows_of(found))) if with_rows else None}
     return VALIDATION.answer(catalogue, asked, lambda: validation_tables(path.name, found.kind, found.card), (listed, rows))
 
 
 def row_record(found: Validation) -> Record:
     """Return the record of a row of a file."""
-    return Record(*(Field(str(name), float | str | None) for name in found.rows.columns))
+    return Record(*(Member(str(name), float | str | None) for name in found.rows.columns))
 
 
 def rows_of(found: Validation) -> list[dict[str, Any]]:
@@ -131,29 +131,29 @@ SHOWN = (
 
 
 NAMED = Record(
-    Field("chip"),
-    Field("model"),
-    Field("formats"),
-    Field("input_tokens", float, lambda one: float(f"{one.prompt:.12g}")),
-    Field("output_tokens", float, lambda one: float(f"{one.answer:.12g}")),
-    Field("configurations", int, lambda one: len(one.speed)),
+    Member("chip"),
+    Member("model"),
+    Member("formats"),
+    Member("input_tokens", float, lambda one: float(f"{one.prompt:.12g}")),
+    Member("output_tokens", float, lambda one: float(f"{one.answer:.12g}")),
+    Member("configurations", int, lambda one: len(one.speed)),
 )
 RUN = Record(
-    Field("tokens_per_s_per_user", float, lambda run: run.speed),
-    Field("measured_tokens_per_s_per_chip", float, lambda run: run.measured),
-    Field("alike_tokens_per_s_per_chip", float, lambda run: run.alike),
-    Field("ratio_alike", float),
-    Field("speed_ratio_alike", float, lambda run: run.speed_ratio),
-    Field("best_tokens_per_s_per_chip", float | None, lambda run: run.best),
-    Field("ratio", float),
+    Member("tokens_per_s_per_user", float, "speed"),
+    Member("measured_tokens_per_s_per_chip", float, "measured"),
+    Member("alike_tokens_per_s_per_chip", float, "alike"),
+    Member("ratio_alike", float),
+    Member("speed_ratio_alike", float, "speed_ratio"),
+    Member("best_tokens_per_s_per_chip", float | None, "best"),
+    Member("ratio", float),
 )
 MEMBERS = Record(  # a run in the document
-    *(Field(name, float) for name in ("speed", "measured", "alike", "speed_alike")),
-    Field("best", float | None),
-    *(Field(name, float) for name in ("ratio", "ratio_alike", "speed_ratio")),
+    *(Member(name, float) for name in ("speed", "measured", "alike", "speed_alike")),
+    Member("best", float | None),
+    *(Member(name, float) for name in ("ratio", "ratio_alike", "speed_ratio")),
 )
-RUN_ROW = Record(*NAMED.within(lambda one: one[0]), *RUN.within(lambda one: one[1]))
-ENVELOPES = Document("validate", FILE, Field("summary", Plain({"type": "object"})), Field("envelopes", [Plain({"type": "object"})]))
+RUN_ROW = Record(*NAMED.within("0"), *RUN.within("1"))
+ENVELOPES = Document("validate", FILE, Member("summary", Plain({"type": "object"})), Member("envelopes", [Plain({"type": "object"})]))
 
 
 def envelopes_answer(catalogue: Catalogue, path: Path, envelopes: Sequence[tuple[Envelope, dict[str, Any]]], whole: dict[str, Any]) -> Answer:
@@ -195,25 +195,26 @@ def notes_of(whole: dict[str, Any]) -> list[str]:
 
 
 # ---------------------------------------------------------------- rows against the ranges that other chips would have given them
-SHARES = {"inside": "inside P10-P90", "below": "below", "above": "above"}
 EXPECTED = 0.8  # the share between P10 and P90 were belief and measurement of one distribution
 TESTED = Record(
-    Field("chip", read=lambda one: one[0], label="chip taken as unmeasured"),
+    Member("chip", read="0", label="chip taken as unmeasured"),
     *Record(
-        Field("rows", int, label="rows", show=lambda one: f"{one.rows:,}"),
-        *(Field(name, float, None, label, lambda one, name=name: f"{getattr(one, name) * 100:.0f} %") for name, label in SHARES.items()),
-        Field("median_width", float, lambda one: one.width, "P90/P10", lambda one: f"{one.width:.2f}"),
-        Field("inside_by_parameters_alone", float, lambda one: one.alone, "by parameters alone", lambda one: f"{one.alone * 100:.0f} %"),
-    ).within(lambda one: one[1]),
+        Member("rows", int, label="rows", show=lambda one: f"{one.rows:,}"),
+        Member("inside", float, label="inside P10-P90", show=lambda one: f"{one.inside * 100:.0f} %"),
+        Member("below", float, label="below", show=lambda one: f"{one.below * 100:.0f} %"),
+        Member("above", float, label="above", show=lambda one: f"{one.above * 100:.0f} %"),
+        Member("median_width", float, "width", "P90/P10", lambda one: f"{one.width:.2f}"),
+        Member("inside_by_parameters_alone", float, "alone", "by parameters alone", lambda one: f"{one.alone * 100:.0f} %"),
+    ).within("1"),
 )
 BACK_TEST = Document(
     "validate",
     FILE,
-    Field("kind"),
-    Field("draws", int),
-    Field("expected_inside", float),
-    Field("chips", [TESTED]),
-    Field("summary", TESTED),
+    Member("kind"),
+    Member("draws", int),
+    Member("expected_inside", float),
+    Member("chips", [TESTED]),
+    Member("summary", TESTED),
 )
 
 

@@ -72,7 +72,7 @@ def commands():
 
 
 def run(code: str) -> None:
-    exec(compile(code, "page", "exec"), {"__name__": "page", "app": app, "command": options.command, "Given": options.Given})
+    exec(compile(code, "page", "exec"), {"__name__": "page", "app": app, "command": options.command, "Request": options.Request})
 
 
 @pytest.fixture

@@ -8,8 +8,7 @@ from tco.chain.result import Result
 from tco.outputs.figures import WIDE
 from tco.outputs.figures.scales import Linear, tick_words
 from tco.outputs.figures.style import BODY, SMALL, series
-from tco.outputs.figures.svg import Drawing
-from tco.outputs.figures.words import distinct, fitted, width_of
+from tco.outputs.figures.svg import Drawing, distinct, fitted, width_of
 from tco.outputs.premises import marked, premises
 from tco.outputs.table import significant
 

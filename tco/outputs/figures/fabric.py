@@ -9,8 +9,7 @@ from tco.outputs.fabrics import scope_cells
 from tco.outputs.figures import WIDE
 from tco.outputs.figures.scales import Linear, tick_words
 from tco.outputs.figures.style import BODY, SMALL
-from tco.outputs.figures.svg import Drawing
-from tco.outputs.figures.words import fitted, width_of
+from tco.outputs.figures.svg import Drawing, fitted, width_of
 from tco.outputs.table import significant
 
 BAR, ROW, GAP = 12.0, 40.0, 26.0  # pixels

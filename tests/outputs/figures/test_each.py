@@ -25,9 +25,8 @@ from tco.outputs.figures.fabric import fabric_figure
 from tco.outputs.figures.frontier import AGAINST, frontier_figure
 from tco.outputs.figures.maps import CLOSE, map_figure
 from tco.outputs.figures.money import money_figure
-from tco.outputs.figures.operators import operators_figure
+from tco.outputs.figures.performance import operators_figure, roofline_figure
 from tco.outputs.figures.ranges import range_figure
-from tco.outputs.figures.roofline import roofline_figure
 from tco.outputs.figures.tornado import SHOWN, tornado_figure
 from tco.outputs.performance import operators_of
 from tco.studies import asking

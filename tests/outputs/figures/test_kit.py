@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tco.outputs.figures import style, words
-from tco.outputs.figures.labels import Labels, box_of
 from tco.outputs.figures.scales import Linear, Log, spread
-from tco.outputs.figures.svg import SHAPES, Drawing, place
+from tco.outputs.figures.svg import SHAPES, Drawing, Labels, box_of, place
 
 NUMBERS = st.floats(-1e9, 1e9)
 ABOVE_NOUGHT = st.floats(1e-6, 1e12)
