@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ESCAPES = {one: f"\\u{one:04x}" for one in CONTROLS if one >= 127}  # json itself writes those before as such
 LEFT_OUT = object()  # the value of a member that an object is without
-NAMES: dict[Any, str] = {str: "string", bool: "boolean", int: "number", float: "number", type(None): "null", dict: "object"}
+NAMES: dict[Any, str] = {str: "string", bool: "boolean", int: "number", float: "number", type(None): "null"}
 
 
 class Maybe(NamedTuple):
@@ -67,7 +67,7 @@ class Member(NamedTuple):
 
 
 class Record:
-    """What is said of something, or of each of many, field by member."""
+    """What is said of something, or of each of many, member by member."""
 
     def __init__(self, *members: Member) -> None:
         self.members = members
@@ -141,8 +141,8 @@ class Document(Record):
     ) -> Answer:
         """Return what there is to say of something found; the `rows` of a CSV are of one record each."""
         row, many = rows
-        made = lambda: document(self.command, catalogue, self.json(found))  # noqa: E731 - made only where it is asked for
-        return Answer(made, tables, row.header, [row.cells(one) for one in many], notes, texts or {})
+        cells = [row.cells(one) for one in many]
+        return Answer(lambda: document(self.command, catalogue, self.json(found)), tables, row.header, cells, notes, texts or {})
 
 
 class Answer(NamedTuple):
@@ -190,7 +190,7 @@ def read_from(one: Any, read: Callable[[Any], Any] | str) -> Any:
 
 def plain(value: Any, shape: Any) -> Any:
     """Return a value as JSON has it; where its shape is never null, what is no finite number stays, and is refused as a defect."""
-    if value is None or shape is Any or isinstance(shape, Plain):
+    if value is None or isinstance(shape, Plain):
         return value
     if isinstance(shape, Maybe):
         return plain(value, shape.shape)
@@ -237,9 +237,9 @@ def is_tuple(shape: Any) -> bool:
     return isinstance(shape, type) and hasattr(shape, "_fields")
 
 
-def record_of(shape: Any, *more: Member) -> Record:
+def record_of(shape: Any) -> Record:
     """Return the record of a class of named members, each by its name and type."""
-    return Record(*(Member(name, kind) for name, kind in get_type_hints(shape).items()), *more)
+    return Record(*(Member(name, kind) for name, kind in get_type_hints(shape).items()))
 
 
 def schema_of(shape: Any) -> dict[str, Any]:

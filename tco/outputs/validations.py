@@ -24,7 +24,6 @@ FILE = Member("file")
 MOST_GROUPS = 12
 ERRORS = ("median_ape", "mean_ape", "p90_ape", "bias", "spearman")
 SCORE = Record(Member("n", int), *(Member(name, float | None) for name in ERRORS))
-SOME_ERRORS = Record(Member("n", int), *(Member(name, float | None, optional=True) for name in ERRORS))  # of rows that were left out of the fit
 CURVES = Record(Member("n", int), *(Member(name, float | None) for name in ("p90_ape", "spearman", "spearman_p10")))
 UNSTATED = Record(Member("n", int), Member("inside", int), Member("median_width", float | None))
 CARD = Record(
@@ -35,7 +34,7 @@ CARD = Record(
     Member("offline", SCORE),
     Member("ranges", UNSTATED),
     Member("by", {str: {str: SCORE}}),
-    Member("left_out", {str: Plain({"type": "object"})}),
+    Member("left_out", {str: SCORE.only("n", "median_ape", "p90_ape", "spearman")}),
 )
 VALIDATION = Document(
     "validate",
