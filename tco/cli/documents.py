@@ -53,8 +53,7 @@ def judge_workload(catalogue: Catalogue, name: str) -> None:
 
 def judge_cluster(catalogue: Catalogue, name: str) -> None:
     """Read the switch and the rate of its ports."""
-    from tco.chain.connections import port_rate
-    from tco.chain.ownership import CHEAPEST
+    from tco.chain.connections import CHEAPEST, port_rate
     from tco.hardware.network import switch_part
 
     inputs = inputs_with(catalogue, "cluster", name)
@@ -75,7 +74,7 @@ KINDS = (
     DocumentKind("terms", "set of terms", "terms", ("name", "perspective", "date"), judge_terms),
     DocumentKind("workloads", "workload", "workload", ("name", "kind", "model", "precision"), judge_workload),
     DocumentKind("clusters", "cluster", "cluster", ("name", "switch", "port"), judge_cluster),
-    DocumentKind("perspectives", "perspective", "terms", ("name", "owner", "pays"), judge_perspective),
+    DocumentKind("perspectives", "perspective", "terms", ("name", "base", "owner", "pays"), judge_perspective),
 )
 
 

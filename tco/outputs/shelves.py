@@ -58,7 +58,7 @@ ITEMS = {  # shelf -> an item of its list
     "terms": Record(Member("id"), *texts("name", "perspective", "date"), OWN),
     "workloads": Record(Member("id"), *texts("name", "kind", "model", "precision"), OWN),
     "clusters": Record(Member("id"), *texts("name", "switch", "port"), OWN),
-    "perspectives": Record(Member("id"), *texts("name", "owner", "pays"), OWN),
+    "perspectives": Record(Member("id"), *texts("name", "base", "owner", "pays"), OWN),
     "metrics": Record(*map(Member, ("id", "unit", "better", "what"))),
 }
 LISTS = {name: Document(f"{name}-list", Member("items", [item], lambda items: items)) for name, item in ITEMS.items()}
