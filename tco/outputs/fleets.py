@@ -28,11 +28,8 @@ def shown(key: str, size: float) -> Any:
 
 
 SUMS = Record(*(Member(key, float | None, None, label, shown(key, size)) for key, (label, size) in COLUMNS.items()))
-ALL = Record(
-    *SUMS.only("site_power_w", "racks", "chips").members,
-    Member("it_power_w", float),
-    *SUMS.only("capex_usd", "output_tokens_per_s").members,
-    SUMS.only("cost_usd_per_year").members[0],
+ALL = (SUMS + Record(Member("it_power_w", float))).only(
+    *("site_power_w", "racks", "chips", "it_power_w", "capex_usd", "output_tokens_per_s", "cost_usd_per_year")
 )
 NAMES = Record(Member("scenario", label="scenario"), Member("date", label="date"))
 WAVE = Record(*NAMES.members, *ALL.within("own"), Member("so_far", ALL))
