@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-Times = Callable[[Array, Any], Array]  # of numbers on the curves of some places; none: on all
+Times = Callable[[Array, Any], Array]  # of numbers on the curves of some places, of several on each row by row; none: on all
 
 SOON = 1e-9  # share of the time allowed that is near enough
 CLOSE = 1e-5  # share of a number: so near to one that takes longer, across a step, it is large enough
@@ -111,7 +111,7 @@ def between(
         even = np.broadcast_to(np.arange(1, TRIES)[:, None] / TRIES, (TRIES - 1, len(share)))
         shares = np.sort(np.vstack([even, share]), axis=0)
         tried = near + shares * (far - near)
-        found = times(tried.ravel(), np.tile(places, TRIES)).reshape(tried.shape) / aim - 1
+        found = times(tried, places) / aim - 1
         all_points, offs = np.vstack([near, tried, far]), np.vstack([off, found, off_far])
         first = ((offs <= 0) != (offs[0] <= 0)).argmax(axis=0)  # beyond the time aimed at, seen from the nearest
         last = first == TRIES + 1
