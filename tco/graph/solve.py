@@ -18,18 +18,20 @@ ROUNDS = 60  # far more than it takes
 TRIES = 4  # numbers that are tried at once across a step: as many whatever other curves are left, so that no curve rests on others
 
 
-def largest_within(times: Times, allowed: Array, low: Array, high: Array, first: Array, power: Array) -> tuple[Array, Array]:
+def largest_within(
+    times: Times, allowed: Array, low: Array, high: Array, first: Array, power: Array, known: tuple[Array, Array] | None = None
+) -> tuple[Array, Array]:
     """Return the largest numbers from `low` to `high` whose time is no more than allowed, else `low`, and their times.
 
     Times rise with the number: from `first`, which is tried first, by about as much as a `power` of it there, evenly, but in steps where
-    another tile or wave begins. Along a smooth curve the tangent, a secant and inverse parabolas lead there; what they do not settle is
+    another tile or wave begins. Numbers whose times are `known` tell more of it. Along a smooth curve the tangent, a secant and inverse parabolas lead there; what they do not settle is
     bracketed.
     """
     best = np.minimum(np.maximum(first, low), high)
     time = np.array(times(best, None))
     aim = allowed * (1 - SOON / 4)  # so far within the time allowed
     places = np.arange(len(best))
-    known: list[tuple[Array, Array]] = []  # points before, and how far beyond the time aimed at they lie
+    met = [] if known is None else [(known[0], known[1] - aim)]  # points before, and how far beyond the time aimed at they lie
     for _ in range(STEPS):
         near, its = best[places], time[places]
         left = np.flatnonzero(~settled(near, its, allowed[places], low[places], high[places]))
@@ -37,15 +39,15 @@ def largest_within(times: Times, allowed: Array, low: Array, high: Array, first:
             return best, time
         if len(left) < len(places):
             places, near, its = places[left], near[left], its[left]
-            known = [(one[left], off[left]) for one, off in known]
+            met = [(one[left], off[left]) for one, off in met]
         off = its - aim[places]
-        tried = np.minimum(np.maximum(onward(near, off, known, power[places] * its / near), low[places]), high[places])
-        known = [(near, off), *known[:1]]
-        best[places], time[places] = tried, times(tried, places)
+        tried = np.minimum(np.maximum(onward(near, off, met, power[places] * its / near), low[places]), high[places])
+        met = [(near, off), *met[:1]]
+        best[places], time[places] = tried, times(tried, None if len(places) == len(best) else places)
     left = np.flatnonzero(~settled(best[places], time[places], allowed[places], low[places], high[places]))
     if len(left):
         places = places[left]
-        (before, off), late = known[0], time[places] > allowed[places]
+        (before, off), late = met[0], time[places] > allowed[places]
         best[places], time[places] = between(
             lambda x, some: times(x, places[some]),
             aim[places],
