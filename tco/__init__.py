@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from tco.chain.result import Result
     from tco.chain.saved import load_result
     from tco.chain.scenario import evaluate
-    from tco.studies.asking import compare, diff
+    from tco.studies.comparison import compare
+    from tco.studies.difference import diff
     from tco.studies.frontier import frontier
     from tco.studies.maps import map_of
     from tco.studies.sensitivity import sensitivity
@@ -44,8 +45,8 @@ _HOMES = {
     "load_result": "tco.chain.saved",
     "evaluate": "tco.chain.scenario",
     "evaluate_draws": "tco.chain.draws",
-    "compare": "tco.studies.asking",
-    "diff": "tco.studies.asking",
+    "compare": "tco.studies.comparison",
+    "diff": "tco.studies.difference",
     "frontier": "tco.studies.frontier",
     "map_of": "tco.studies.maps",
     "sensitivity": "tco.studies.sensitivity",

@@ -133,7 +133,7 @@ def drawn_of(programs: Programs, many: Mapping[str, Any]) -> Many:
     if len({*shapes.values()}) > 1 or len(next(iter(shapes.values()))) != 1:
         said = ", ".join(f"{path} has {'x'.join(map(str, shape))}" for path, shape in shapes.items())
         raise DataError(f"draws need one row of values for each input, all of one length: {said}")
-    return drawn  # type: ignore[return-value]
+    return drawn
 
 
 # ---------------------------------------------------------------- groups of one structure

@@ -12,8 +12,8 @@ from tco.cli.options import Given, command, pairs
 
 if TYPE_CHECKING:
     from tco.chain.result import Result
-    from tco.studies.asking import Asked
-    from tco.studies.verdict import Sureness
+    from tco.studies.confidence import Sureness
+    from tco.studies.evaluation import Evaluation
 
 
 def halls_of(results: Sequence[Result]) -> list[dict[str, float | None] | None]:
@@ -27,11 +27,11 @@ def halls_of(results: Sequence[Result]) -> list[dict[str, float | None] | None]:
     return [hall_of(result) for result in results]
 
 
-def ranges_of(asked: Sequence[Asked], baseline: str, wanted: bool, hold: bool) -> list[Sureness]:
+def ranges_of(asked: Sequence[Evaluation], baseline: str, wanted: bool, hold: bool) -> list[Sureness]:
     """Return how sure each scenario is; nothing where nobody wants to know."""
     if not wanted:
         return []
-    from tco.studies.sureness import sureness_of
+    from tco.studies.confidence import sureness_of
 
     return sureness_of(asked, baseline, hold)
 
@@ -61,8 +61,8 @@ def compare(
     from tco.outputs.ranges import range_keys, range_lines, range_rows
     from tco.outputs.table import Table
     from tco.outputs.verdicts import verdict_document, verdict_words
-    from tco.studies.asking import HEADLINE, catalogue_of, compared, evaluate_each
-    from tco.studies.verdict import verdict_of
+    from tco.studies.comparison import compared, verdict_of
+    from tco.studies.evaluation import HEADLINE, catalogue_of, evaluate_each
 
     wanted = (
         given.settings | pairs([f"{SITE_POWER}={hall}"] if hall else [], "--hall") | ({} if practice is None else {"workload.practice": practice})

@@ -25,8 +25,9 @@ def diff(
     from tco.foundation.errors import UsageError
     from tco.outputs.document import document
     from tco.outputs.drift import DIFF_HEADER, diff_document, diff_rows, diff_table
-    from tco.studies.asking import HEADLINE, between, state_at
     from tco.studies.baseline import known_metrics
+    from tco.studies.difference import between, state_at
+    from tco.studies.evaluation import HEADLINE
 
     if b is None:
         raise UsageError(f"B is missing: tco diff {a} {HEADLINE[-1]}, or what a setting changes: tco diff {a} {a} --set PATH=VALUE")

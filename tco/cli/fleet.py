@@ -20,7 +20,7 @@ def fleet(
     from tco.cli.emit import Answer
     from tco.outputs.document import document
     from tco.outputs.fleets import HEADER, fleet_document, fleet_rows, fleet_table
-    from tco.studies.asking import catalogue_of
+    from tco.studies.evaluation import catalogue_of
     from tco.studies.fleet import fleet_of, wave_of
 
     found = fleet_of([wave_of(text) for text in waves], power, given.data, given.settings)

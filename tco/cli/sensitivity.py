@@ -50,6 +50,6 @@ def sensitivity(
             lambda: [sensitivity_table(found)],
             HEADER,
             sensitivity_rows(found),
-            [*own.centre.notes, *sensitivity_notes(found)],
+            [*own.result.notes, *sensitivity_notes(found)],
         )
     )

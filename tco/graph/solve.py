@@ -18,20 +18,18 @@ ROUNDS = 60  # far more than it takes
 TRIES = 4  # numbers that are tried at once across a step: as many whatever other curves are left, so that no curve rests on others
 
 
-def largest_within(
-    times: Times, allowed: Array, low: Array, high: Array, first: Array, power: Array, known: tuple[Array, Array] | None = None
-) -> tuple[Array, Array]:
+def largest_within(times: Times, allowed: Array, low: Array, high: Array, first: Array, power: Array) -> tuple[Array, Array]:
     """Return the largest numbers from `low` to `high` whose time is no more than allowed, else `low`, and their times.
 
     Times rise with the number: from `first`, which is tried first, by about as much as a `power` of it there, evenly, but in steps where
-    another tile or wave begins. Numbers whose times are `known` tell more of it. Along a smooth curve the tangent, a secant and inverse parabolas lead there; what they do not settle is
+    another tile or wave begins. Along a smooth curve the tangent, a secant and inverse parabolas lead there; what they do not settle is
     bracketed.
     """
     best = np.minimum(np.maximum(first, low), high)
     time = np.array(times(best, None))
     aim = allowed * (1 - SOON / 4)  # so far within the time allowed
     places = np.arange(len(best))
-    met = [] if known is None else [(known[0], known[1] - aim)]  # points before, and how far beyond the time aimed at they lie
+    met: list[tuple[Array, Array]] = []  # points before, and how far beyond the time aimed at they lie
     for _ in range(STEPS):
         near, its = best[places], time[places]
         left = np.flatnonzero(~settled(near, its, allowed[places], low[places], high[places]))

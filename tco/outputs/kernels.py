@@ -6,18 +6,18 @@ from typing import Any
 
 from tco.outputs.document import number
 from tco.outputs.table import Table, significant
-from tco.studies.kernels import Asked
+from tco.studies.kernels import KernelAnswer
 
 HEADER = ("part", "time_us")
 
 
-def kernel_rows(found: Asked) -> list[list[Any]]:
+def kernel_rows(found: KernelAnswer) -> list[list[Any]]:
     """Return the parts of a kernel's time, and the whole."""
     parts = [[name, float(part) * 1e6] for name, part in found.made.parts.items()]
     return [*parts, ["time", float(found.made.time) * 1e6]]
 
 
-def kernel_document(found: Asked) -> dict[str, Any]:
+def kernel_document(found: KernelAnswer) -> dict[str, Any]:
     """Return the content of the JSON document."""
     time = float(found.made.time)
     return {
@@ -43,7 +43,7 @@ def kernel_document(found: Asked) -> dict[str, Any]:
     }
 
 
-def kernel_tables(found: Asked) -> list[Table]:
+def kernel_tables(found: KernelAnswer) -> list[Table]:
     """Return the table of `tco kernel`."""
     sides = ", ".join(f"{name} {significant(side) if not isinstance(side, bool) else str(side).lower()}" for name, side in found.shape.items())
     facts = [f"{found.operation} of {sides}; {found.form.stored}, library {found.library}"]

@@ -11,7 +11,7 @@ from tco.foundation.provenance import SOURCED, Input
 from tco.foundation.units import convert
 from tco.outputs.ranges import turn_words
 from tco.outputs.table import Table, significant
-from tco.studies.pairs import Pair
+from tco.studies.flips import Pair
 from tco.studies.sensitivity import Sensitivity, Swing
 
 FIELDS = ("path", "value", "low", "high", "unit", "metric_low", "metric_high", "swing", "meets_low", "meets_high", "kind", "source", "flips_at")
@@ -139,7 +139,7 @@ def sensitivity_table(found: Sensitivity) -> Table:
             row += [share_words(driver.first), share_words(driver.total)] if driver else ["", ""]
         rows.append(row)
     unit = METRICS[found.metric].unit
-    title = f"{found.sides[0].centre.title}: what drives {METRICS[found.metric].label}"
+    title = f"{found.sides[0].result.title}: what drives {METRICS[found.metric].label}"
     now = f"{found.metric} = {significant(found.centre, 6)} {unit}".rstrip() if found.centre is not None else f"{found.metric} misses the target"
     above = [f"{now}; each input alone at its P5 and P95, the plan {plan_words(found)}, its batch solved for the target"]
     return Table(columns, rows, title, above, remarks(found, len(moving)), align="lrrrlrr")

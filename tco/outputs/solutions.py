@@ -8,7 +8,7 @@ from tco.chain.metrics import METRICS
 from tco.outputs.document import number
 from tco.outputs.table import Table, significant
 from tco.studies.solve import Break, Solution
-from tco.studies.varied import Moment
+from tco.studies.variable import Moment
 
 HEADER = ("value", "unit", "metric", "crossing")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tco.outputs.ranges import DIGITS, RATIO, end_words, percent
 from tco.outputs.table import significant
-from tco.studies.verdict import Verdict
+from tco.studies.comparison import Verdict
 
 WORK = {
     "usd_per_million_output_tokens": ("output tokens", "a million output tokens"),

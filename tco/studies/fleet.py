@@ -14,7 +14,7 @@ from tco.economics.finance import chips_cost
 from tco.foundation.dates import period
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.units import parse_quantity
-from tco.studies.asking import Asked, evaluate_each
+from tco.studies.evaluation import Evaluation, evaluate_each
 from tco.studies.hall import hall_of
 
 SUMMED = ("site_power_w", "racks", "chips", "it_power_w", "capex_usd", "output_tokens_per_s")
@@ -42,7 +42,7 @@ class Fleet(NamedTuple):
 
     stages: list[Stage]
     power: float | None  # that all of them share
-    asked: list[Asked]
+    asked: list[Evaluation]
 
 
 def wave_of(text: str) -> Wave:
@@ -85,7 +85,7 @@ def parsed(power: str, where: str) -> float:
     return found
 
 
-def of_wave(one: Asked) -> dict[str, float | None]:
+def of_wave(one: Evaluation) -> dict[str, float | None]:
     """Return what one wave comes to: its halls, and what they cost in a year."""
     hall = hall_of(one.result)
     if hall is None or not hall["chips"]:

@@ -26,7 +26,7 @@ from tco.performance.serving.phases import PassResult
 from tco.performance.serving.plans import SEQUENCES, DecodePlan, PrefillPlan, ServingPlan, attention_chips, borders_crossed, decoding, plan_axes
 from tco.performance.serving.requests import request_of
 from tco.performance.serving.search import pass_at, shortfall
-from tco.studies.asking import catalogue_for
+from tco.studies.evaluation import catalogue_for
 from tco.studies.pools import Pool, pool_of
 
 if TYPE_CHECKING:

@@ -16,19 +16,23 @@ from tco.foundation.errors import DataError, unknown
 from tco.foundation.values import Values, as_number
 from tco.models.architecture import Architecture
 from tco.performance.chip.machine import Machine
+from tco.studies.evaluation import Evaluation
 
 
 @dataclass(slots=True)
 class Pool:
     """A scenario whose system serves one phase or both."""
 
-    result: Result
-    scenario: Scenario
+    asked: Evaluation
+    scenario: Scenario  # its own, or with the workload of another
     machine: Machine
     model: Architecture
     values: Values
-    catalogue: Catalogue
-    settings: Mapping[str, str]  # of the user
+
+    @property
+    def result(self) -> Result:
+        """What it comes to."""
+        return self.asked.result
 
     def metric(self, name: str) -> float:
         """Return a metric of the cost, which every scenario has."""
@@ -78,4 +82,4 @@ def pool_of(catalogue: Catalogue, name: str, settings: Mapping[str, str], servin
     if values.input("workload.concurrency").value > 0:
         raise DataError(f"{name}: workload.concurrency is set; a frontier goes over every batch, leave it at zero")
     result = evaluate(scenario, settings, catalogue=catalogue, refuse=False)
-    return Pool(result, scenario, *server_of(inputs, values), values, catalogue, settings)
+    return Pool(Evaluation(name, settings, catalogue, result), scenario, *server_of(inputs, values), values)

@@ -7,7 +7,7 @@ import pytest
 
 from tco.chain.scenario import evaluate
 from tco.foundation.errors import DataError, UsageError
-from tco.studies.fields import field_of
+from tco.studies.maps import field_of
 
 COST, HOUR = "usd_per_million_output_tokens", "tco_usd_per_chip_hour"
 ELECTRICITY, SPEED, GPU = "site.electricity_price", "workload.interactivity", "parts.gb200-gpu.price"

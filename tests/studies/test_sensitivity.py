@@ -15,17 +15,15 @@ from tco.chain.plans import plain_plan
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.provenance import Input
 from tco.outputs.sensitivities import GROUPS, HEADER, sensitivity_document, sensitivity_rows, sensitivity_table
-from tco.studies.asking import HEADLINE, evaluate_each
 from tco.studies.beliefs import P95
-from tco.studies.drawable import drawable
-from tco.studies.drawing import DRAWS
-from tco.studies.drivers import CENTRE
-from tco.studies.knowing import first_order, narrowing
-from tco.studies.moving import valued
-from tco.studies.pairs import pairs_that_flip
+from tco.studies.confidence import sureness_of
+from tco.studies.evaluation import HEADLINE, evaluate_each
+from tco.studies.flips import pairs_that_flip
 from tco.studies.ranges import Dice, Range, settings_of
+from tco.studies.response import CENTRE, drawable, valued
 from tco.studies.sensitivity import sensitivity, spread
-from tco.studies.sureness import sureness_of
+from tco.studies.side_by_side import DRAWS
+from tco.studies.variance import first_order, narrowing
 from tests.cli import document
 from tests.cli import tco as command
 from tests.shipped import CATALOGUE
@@ -145,7 +143,7 @@ def nested(name, metric, path, places=200, draws=60):
     one = drawable(case)
     dice = Dice(CATALOGUE, 31, 0, places * draws)
     at = {other: dice.places(its) for other, its in one.ranges.items()}
-    many = np.log(valued(one.evaluated(settings_of(one.ranges, at)), metric))[np.argsort(at[path])].reshape(places, draws)
+    many = np.log(valued(one.at(settings_of(one.ranges, at)), metric))[np.argsort(at[path])].reshape(places, draws)
     groups = [group[np.isfinite(group)] for group in many if np.isfinite(group).sum() > 1]
     within = sum(group.var() * len(group) for group in groups) / sum(len(group) - 1 for group in groups)
     return 1 - np.sqrt(within / np.concatenate(groups).var(ddof=1))

@@ -7,10 +7,10 @@ import pytest
 
 import tco
 from tco.outputs.verdicts import verdict_document, verdict_words
-from tco.studies.asking import HEADLINE, compared, evaluate_each
-from tco.studies.drawing import DRAWS, SEED
-from tco.studies.sureness import sureness_of
-from tco.studies.verdict import Lead, Verdict, verdict_of
+from tco.studies.comparison import Verdict, compared, verdict_of
+from tco.studies.confidence import Lead, sureness_of
+from tco.studies.evaluation import HEADLINE, evaluate_each
+from tco.studies.side_by_side import DRAWS, SEED
 from tests.cli import document
 from tests.cli import tco as command
 

@@ -16,7 +16,7 @@ from tco.outputs.figures.style import BODY, series
 from tco.outputs.figures.svg import Drawing, Point
 from tco.outputs.figures.words import distinct, width_of
 from tco.outputs.table import significant
-from tco.studies.fields import Field
+from tco.studies.maps import Field
 
 CLOSE = 0.1  # of a lead, below which a cell is pale
 EVEN = 1e-6  # relative to a step: steps that are alike

@@ -180,10 +180,10 @@ def decoding(block: Block, chips: Array, hints: Hints) -> tuple[Array, Array, Ar
     fits, most = held >= 1, np.minimum(np.maximum(held, 1.0), float(SEQUENCES[-1]))
     rows, batch, rate = np.zeros(count, dtype=int), np.ones(count), np.zeros(count)
 
-    def solve(some: Array, which: Array, first: Array, known: tuple[Array, Array] | None = None) -> None:
+    def solve(some: Array, which: Array, first: Array) -> None:
         """Give some plans to some draws, each with the largest batch in time, where that is better than what they have."""
         token, limit, most_of = Curve(block, "token", some, None if which is every else which), allowed[which], most[some, which]
-        found, time = largest_within(token, limit, np.ones(len(which)), most_of, first, hints.power[some], known)
+        found, time = largest_within(token, limit, np.ones(len(which)), most_of, first, hints.power[some])
         gained = np.where(fits[some, which] & (time <= limit), found / chips[some] / time, 0.0)
         better = np.flatnonzero(gained > rate[which])
         better = better[np.argsort(gained[better], kind="stable")]  # of several plans of a draw the best comes last, and stays
@@ -200,17 +200,16 @@ def decoding(block: Block, chips: Array, hints: Hints) -> tuple[Array, Array, Ar
         return rows, batch, rate > 0
     begin = slice(FIRST)
     tried = np.minimum(hints.batch[begin, None], most[begin])
-    time = Curve(block, "token", begin)(tried)
-    hoped = expected(hints.power[begin, None], tried, time, allowed, most[begin])
+    hoped = expected(hints.power[begin, None], tried, Curve(block, "token", begin)(tried), allowed, most[begin])
     first = np.where(fits[begin], hoped / chips[begin, None], 0.0).argmax(axis=0)
-    solve(first, every, hoped[first, every], (tried[first, every], time[first, every]))
+    solve(first, every, hoped[first, every])
     needed = np.clip(rate * chips[:, None] * allowed, 1.0, most)
     time = Curve(block, "token", slice(None))(needed)
     could = fits & (time <= allowed) & ((needed < most) | (needed / chips[:, None] / time > rate))
     could[first, every] = False
     if could.any():
         some, which = np.nonzero(could)
-        solve(some, which, expected(hints.power[some], needed[could], time[could], allowed[which], most[could]), (needed[could], time[could]))
+        solve(some, which, expected(hints.power[some], needed[could], time[could], allowed[which], most[could]))
     missed = np.flatnonzero(rate == 0)
     if len(missed):
         some, which = (one.ravel() for one in np.broadcast_arrays(np.arange(plans)[:, None], missed[None]))

@@ -10,7 +10,7 @@ import numpy as np
 
 from tco.foundation.arithmetic import arithmetic
 from tco.studies.ranges import Array
-from tco.studies.sweep.cases import Asked, Drawing, Found, cases_of
+from tco.studies.sweep.cases import CaseDraws, Found, StudyScenario, cases_of
 from tco.studies.sweep.dice import dice_of
 from tco.studies.sweep.job import Job, asked_of
 from tco.studies.sweep.layout import Slice
@@ -78,7 +78,7 @@ def rows_of(job: Job, some: Slice) -> Rows:
 dice_kept = lru_cache(maxsize=2)(dice_of)  # pieces of a small number of draws share them, and so do a scenario and its baseline
 
 
-def evaluated(job: Job, asked: Asked, fixed: tuple[tuple[str, Any], ...], axes: dict[str, Array], draws: Array) -> Found:
+def evaluated(job: Job, asked: StudyScenario, fixed: tuple[tuple[str, Any], ...], axes: dict[str, Array], draws: Array) -> Found:
     """Evaluate a scenario in some cases."""
     drawing = None
     if (draw := job.study.draw) is not None:
@@ -86,7 +86,7 @@ def evaluated(job: Job, asked: Asked, fixed: tuple[tuple[str, Any], ...], axes: 
         if draw.samples <= PIECE:
             start, stop = 0, draw.samples
         dice = dice_kept(asked.catalogue, draw, job.thrown, start, stop)
-        drawing = Drawing(frozenset(path for path, _ in job.drawn), dice, draws - start)
+        drawing = CaseDraws(frozenset(path for path, _ in job.drawn), dice, draws - start)
     units = {axis.path: str(axis.unit) for axis in job.inner}
     centre = {axis.path: axis.setting(0) for axis in job.inner} if job.study.plan == "best" else {}
     many = {path: (numbers, units[path]) for path, numbers in axes.items()}

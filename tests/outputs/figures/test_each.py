@@ -30,9 +30,9 @@ from tco.outputs.figures.ranges import range_figure
 from tco.outputs.figures.roofline import roofline_figure
 from tco.outputs.figures.tornado import SHOWN, tornado_figure
 from tco.outputs.performance import operator_rows
-from tco.studies import asking
-from tco.studies.fields import Axis, Field
+from tco.studies import evaluation
 from tco.studies.frontier import frontier
+from tco.studies.maps import Axis, Field
 from tco.studies.money import money_of
 from tco.studies.sensitivity import sensitivity
 from tco.studies.uncertainty import uncertainty
@@ -45,17 +45,17 @@ HUNDREDTH = 0.011  # of a pixel, as places are written
 
 @cache
 def results():
-    return asking.evaluate_all(asking.HEADLINE, None, {})[1]
+    return evaluation.evaluate_all(evaluation.HEADLINE, None, {})[1]
 
 
 @cache
 def training():
-    return asking.evaluate_all(["train-gpt3-175b-a100x64"], None, {}, priced=False)[1][0]
+    return evaluation.evaluate_all(["train-gpt3-175b-a100x64"], None, {}, priced=False)[1][0]
 
 
 @cache
 def frontiers():
-    return frontier(asking.HEADLINE)
+    return frontier(evaluation.HEADLINE)
 
 
 @cache
@@ -82,7 +82,7 @@ def drawn():
 @cache
 def money():
     rent = {"money.rent": "3 USD/chip/h", "money.deposit": "0.2", "money.debt_share": "0.5"}
-    catalogue, (result,) = asking.evaluate_all(["gb200-nvl72"], None, rent)
+    catalogue, (result,) = evaluation.evaluate_all(["gb200-nvl72"], None, rent)
     return result, money_of(result, catalogue)
 
 
