@@ -22,7 +22,7 @@ def halls_of(results: Sequence[Result]) -> list[dict[str, float | None] | None]:
 
     if not any(SITE_POWER in result.inputs for result in results):
         return []
-    from tco.studies.hall import hall_of  # only a site that is filled asks for it
+    from tco.studies.fleet import hall_of  # only a site that is filled asks for it
 
     return [hall_of(result) for result in results]
 

@@ -28,8 +28,7 @@ def price(
     """Show the cost lines of one scenario, down to the chip-hour."""
     from tco.cli.load import evaluate_all
     from tco.foundation.errors import UsageError
-    from tco.studies.money import money_of
-    from tco.studies.swap import swap_of
+    from tco.studies.money import money_of, swap_of
 
     catalogue, (result,) = evaluate_all([scenario], given.data, given.settings, given.variant, workload=cash_flow or given.form == "json")
     notes = [*result.notes, *result.ages.notes]

@@ -7,8 +7,7 @@ from typing import Any
 from tco.outputs.document import number
 from tco.outputs.table import Table, significant
 from tco.studies.sweep.answer import Check
-from tco.studies.sweep.run import Sweep
-from tco.studies.sweep.summary import Span, Summary
+from tco.studies.sweep.run import Span, Summary, Sweep
 
 SPAN = Span._fields
 

@@ -17,7 +17,7 @@ from tco.foundation.files import is_there, read_json, write_atomically
 from tco.foundation.units import convert, unit
 from tco.studies.difference import Move, Step, moves
 from tco.studies.state import refuse_broken, state_of
-from tco.studies.waterfall import Point, against, points, steps
+from tco.studies.waterfall import Waypoint, against, points, steps
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
@@ -170,9 +170,9 @@ def drifts(old: States, results: Mapping[str, Result], catalogue_of: Callable[[s
     """Return the metrics that moved beyond what a rule allows, and the steps they moved in."""
     new = {name: state_of(result, fingerprints=False) for name, result in results.items()}
     before, after = side_by_side(old), side_by_side(new)
-    ways: dict[str, list[Point]] = {}
+    ways: dict[str, list[Waypoint]] = {}
 
-    def way(name: str) -> list[Point]:
+    def way(name: str) -> list[Waypoint]:
         if name not in ways:
             ways[name] = points(old[name], state_of(results[name]), catalogue_of(name))
         return ways[name]

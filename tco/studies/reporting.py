@@ -17,9 +17,8 @@ from tco.foundation.values import as_number
 from tco.studies.comparison import compared
 from tco.studies.confidence import Sureness, sureness_of
 from tco.studies.evaluation import Evaluation, catalogue_of, evaluate_each
-from tco.studies.frontier import Frontier, frontier_of, mark_cheapest
+from tco.studies.frontier import Frontier, frontier_of, mark_cheapest, pool_of
 from tco.studies.maps import Field, field_of
-from tco.studies.pools import pool_of
 from tco.studies.response import decides
 from tco.studies.sensitivity import Sensitivity, sensitivity
 

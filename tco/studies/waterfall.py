@@ -27,7 +27,7 @@ CODE = Cause("code", "", None, None, "")  # what neither a fingerprint nor a qua
 Metrics = Mapping[str, float]
 
 
-class Point(NamedTuple):
+class Waypoint(NamedTuple):
     """The metrics after a change, all earlier ones kept; its place in the order is the same in every scenario."""
 
     place: tuple[int, str]
@@ -35,33 +35,33 @@ class Point(NamedTuple):
     metrics: Metrics
 
 
-def points(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> list[Point]:
+def points(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> list[Waypoint]:
     """Return the way from one state to another; what cannot be evaluated on its own counts with what follows it."""
     found = list(changes(old, new, catalogue))
-    return [*found, Point((SYSTEM, ""), last_causes(old, new, bool(found)), new["metrics"])]
+    return [*found, Waypoint((SYSTEM, ""), last_causes(old, new, bool(found)), new["metrics"])]
 
 
-def changes(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> Iterator[Point]:
+def changes(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> Iterator[Waypoint]:
     """Yield the points between two states; one whose values alone make no whole has no metrics."""
     kept = {path: text_of(given) for path, given in old["inputs"].items()} | old["texts"]
     try:
         found = again(old, kept, catalogue)
     except TcoError:
         return  # the earlier state cannot be had any more
-    yield Point((PROGRAM, ""), program_causes(old, new, found.quantities), found.metrics)
+    yield Waypoint((PROGRAM, ""), program_causes(old, new, found.quantities), found.metrics)
     elsewhere, last = old["system"] != new["system"], found
     for cause in input_causes(old["inputs"], new["inputs"]):
         if cause.path not in new["inputs"] or (elsewhere and cause.old is None):
             continue  # gone, or an input of the other system
         kept[cause.path] = text_of(new["inputs"][cause.path])
         made = tried(old, kept, catalogue, None if cause.old is None or cause.path in last.rests_on else last)
-        yield Point((INPUT, cause.path), (fitted(cause, catalogue),), made.metrics if made else {})
+        yield Waypoint((INPUT, cause.path), (fitted(cause, catalogue),), made.metrics if made else {})
         last = made or last
     for path, text in new["texts"].items():
         if old["texts"].get(path) != text:
             kept[path] = text
             made = tried(old, kept, catalogue, None)
-            yield Point((TEXT, path), (Cause("assumption", path, old["texts"].get(path), text, ""),), made.metrics if made else {})
+            yield Waypoint((TEXT, path), (Cause("assumption", path, old["texts"].get(path), text, ""),), made.metrics if made else {})
 
 
 def tried(old: dict[str, Any], kept: dict[str, str], catalogue: Catalogue, found: Again | None) -> Again | None:
@@ -113,7 +113,7 @@ def last_causes(old: dict[str, Any], new: dict[str, Any], whole: bool) -> tuple[
     return tuple(found) or (CODE,)
 
 
-def steps(way: Sequence[Point], start: Metrics, metric: str) -> tuple[Step, ...]:
+def steps(way: Sequence[Waypoint], start: Metrics, metric: str) -> tuple[Step, ...]:
     """Return what each change adds to a metric, from its value at the start to that of the last point; the differences sum to the drift."""
     found: list[tuple[tuple[Cause, ...], float]] = []
     at, open_causes = start[metric], tuple[Cause, ...]()
@@ -128,7 +128,7 @@ def steps(way: Sequence[Point], start: Metrics, metric: str) -> tuple[Step, ...]
     return tuple(Step(causes, b - a, b / a if a else None) for (causes, _), a, b in zip(found, values, values[1:], strict=False))
 
 
-def against(own: Sequence[Point], other: Sequence[Point], start: tuple[Metrics, Metrics], cost: str, metric: str) -> list[Point]:
+def against(own: Sequence[Waypoint], other: Sequence[Waypoint], start: tuple[Metrics, Metrics], cost: str, metric: str) -> list[Waypoint]:
     """Return the way of a ratio of another scenario's cost to one's own: a thing that both rest on changes in both at once."""
     here, there = start[0].get(cost), start[1].get(cost)
     causes: dict[tuple[int, str], tuple[Cause, ...]] = {}
@@ -138,5 +138,5 @@ def against(own: Sequence[Point], other: Sequence[Point], start: tuple[Metrics, 
     found = []
     for place in sorted(causes):
         here, there = mine.get(place) or here, theirs.get(place) or there
-        found.append(Point(place, causes[place], {metric: float(perf_per_tco(there, here))} if here and there else {}))
+        found.append(Waypoint(place, causes[place], {metric: float(perf_per_tco(there, here))} if here and there else {}))
     return found

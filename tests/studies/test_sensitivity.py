@@ -259,12 +259,12 @@ def test_the_chain_flips_where_it_is_said_to_and_at_no_other_pair():
     for ends in product(("low", "high"), repeat=2):
         costs = []
         for side in (other, own):
-            moved = {given.path: np.full(len(pairs), given.value) for given in strongest if given.path in side.centre.inputs}
+            moved = {given.path: np.full(len(pairs), given.value) for given in strongest if given.path in side.result.inputs}
             for at, pair in enumerate(pairs):
                 for given, end in zip(pair, ends, strict=True):
                     if given.path in moved:
                         moved[given.path][at] = getattr(given, end)
-            units = {path: (many, side.centre.inputs[path].unit) for path, many in moved.items()}
+            units = {path: (many, side.result.inputs[path].unit) for path, many in moved.items()}
             made = tco.evaluate_draws(side.scenario.name, units, catalogue=CATALOGUE)
             costs.append(np.where(made.meets, made.metrics[TOKEN], np.nan))
         ratios = costs[0] / costs[1]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PIECE = 2**16  # cases evaluated at once: arrays that stay in the cache
 
 
-class Rows(NamedTuple):
+class CaseRows(NamedTuple):
     """Some cases of one scenario: numbers and texts by column, with nan where there is nothing; a text is one for all."""
 
     number: int
@@ -53,7 +53,7 @@ def pieces(one: Slice, draws: int) -> Iterator[Slice]:
         start = stop
 
 
-def rows_of(job: Job, some: Slice) -> Rows:
+def rows_of(job: Job, some: Slice) -> CaseRows:
     """Evaluate some cases of one setting, and keep those that the constraints allow."""
     cases = np.arange(some.start, some.stop)
     places, draws = job.layout.coordinates(cases)
@@ -72,7 +72,7 @@ def rows_of(job: Job, some: Slice) -> Rows:
     kept = allowed(job, metrics, len(cases))
     if not kept.all():
         columns = {name: many[kept] if isinstance(many, np.ndarray) else many for name, many in columns.items()}
-    return Rows(int(kept.sum()), columns)
+    return CaseRows(int(kept.sum()), columns)
 
 
 dice_kept = lru_cache(maxsize=2)(dice_of)  # pieces of a small number of draws share them, and so do a scenario and its baseline
@@ -120,7 +120,7 @@ def schema_of(job: Job, number: int) -> pyarrow.Schema:
     return pa.schema(fields, metadata=said)
 
 
-def column(rows: Rows, field: pyarrow.Field) -> pyarrow.Array:
+def column(rows: CaseRows, field: pyarrow.Field) -> pyarrow.Array:
     """Return a column of a partition; what has no value is null. It is put together from bytes: made of numbers it would read in pandas."""
     import pyarrow as pa
 

@@ -32,7 +32,7 @@ from tco.outputs.figures.tornado import SHOWN, tornado_figure
 from tco.outputs.performance import operator_rows
 from tco.studies import evaluation
 from tco.studies.frontier import frontier
-from tco.studies.maps import Axis, Field
+from tco.studies.maps import Field, MapAxis
 from tco.studies.money import money_of
 from tco.studies.sensitivity import sensitivity
 from tco.studies.uncertainty import uncertainty
@@ -98,7 +98,7 @@ def field():
     left, right = (10 + np.log10(x) * 3 + 0 * y[:, None]).tolist(), (16 - np.log10(x) * 3 + 0.1 * y[:, None]).tolist()
     left[0][0] = right[0][0] = None
     third = [[None if at == other == 0 else 99.0 for at in range(9)] for other in range(5)]
-    axes = Axis("site.electricity_price", "USD/kWh", x.tolist(), 20.0), Axis("terms.life", "year", y.tolist(), 3.0)
+    axes = MapAxis("site.electricity_price", "USD/kWh", x.tolist(), 20.0), MapAxis("terms.life", "year", y.tolist(), 3.0)
     three = [replace(one, title=title) for one, title in zip(results(), ("GB200 NVL72", "MI450X", "nobody's"), strict=False)]
     return Field(three, "usd_per_million_output_tokens", *axes, (left, right, third))
 
