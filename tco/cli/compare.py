@@ -12,7 +12,7 @@ from tco.cli.options import Given, command, pairs
 
 if TYPE_CHECKING:
     from tco.chain.result import Result
-    from tco.studies.confidence import Sureness
+    from tco.studies.comparison import Sureness
     from tco.studies.evaluation import Evaluation
 
 

@@ -26,8 +26,8 @@ def diff(
     from tco.outputs.document import document
     from tco.outputs.drift import DIFF_HEADER, diff_document, diff_rows, diff_table
     from tco.studies.baseline import known_metrics
-    from tco.studies.difference import between, state_at
     from tco.studies.evaluation import HEADLINE
+    from tco.studies.waterfall import between, state_at
 
     if b is None:
         raise UsageError(f"B is missing: tco diff {a} {HEADLINE[-1]}, or what a setting changes: tco diff {a} {a} --set PATH=VALUE")

@@ -9,7 +9,7 @@ from tco.chain.metrics import METRICS, MORE_IS_BETTER, RATIOS
 from tco.outputs.table import significant
 
 if TYPE_CHECKING:
-    from tco.studies.confidence import Driver, Sureness
+    from tco.studies.comparison import Driver, Sureness
 
 RATIO, TRAINING_COST = "perf_per_tco_vs_baseline", "train_usd_per_trillion_tokens"
 MILLION = 1e6

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tco.chain.comparable import apart
 from tco.chain.metrics import PRICED, perf_per_tco
 from tco.foundation.errors import DataError
-from tco.studies.confidence import Lead, Sureness
 from tco.studies.evaluation import HEADLINE, evaluate_all
 
 if TYPE_CHECKING:
@@ -48,6 +47,45 @@ def compared(results: Sequence[Result], baseline: str | None = None) -> Comparis
         raise DataError("nothing to compare: name a scenario")
     own = [replace(result, metrics=dict(result.metrics), notes=list(result.notes)) for result in results]
     return Comparison(scenario.compare(own, baseline), own)
+
+
+class Driver(NamedTuple):
+    """An input that moves the performance per cost of a scenario."""
+
+    path: str
+    swing: float | None  # of the ratio to the baseline, from the input's P5 to its P95; none where it has no end or no value at one of them
+    flips_at: float | None  # where in between the ratio passes one; none where it is on one side of it at both ends
+    unit: str
+    value: float
+    shown: tuple[float, str] | None  # value and unit as the catalogue writes them
+
+
+class Lead(NamedTuple):
+    """How the performance per cost of a scenario stands to another's, in the draws in which either meets the target; None is without end."""
+
+    p10: float | None
+    p50: float | None
+    p90: float | None
+    probability: float  # that it is the greater
+
+
+class Sureness(NamedTuple):
+    """How sure the figures of one scenario are."""
+
+    ranges: dict[str, dict[str, Any] | None]  # P10, P50 and P90 of each metric that has some, with the reason where one is none
+    probability: float | None  # the chance to beat the baseline, in the draws that are no tie
+    meets: float | None  # the share of draws that meet the target
+    drivers: list[Driver]
+    reason: str | None = None  # why nothing is known
+    draws: int = 0
+    leads: Mapping[str, Lead] = {}  # against each of the others, by name
+    error: float | None = None  # standard error of the chance
+    ties: float | None = None  # the share of draws in which neither it nor the baseline meets the target
+    hold: bool = False  # whether the plan was that of the point in every draw
+
+    def range(self, metric: str) -> dict[str, Any] | None:
+        """P10, P50 and P90 of a metric; None where it has none."""
+        return self.ranges.get(metric)
 
 
 class Verdict(NamedTuple):

@@ -1,56 +1,26 @@
-"""How sure a comparison is: of each scenario the range of its metrics, the chance to beat the baseline, and what drives the answer.
+"""How sure a comparison is: drawn, or kept from when it was.
 
-It is drawn, or kept from when it was: the draws of shipped scenarios on shipped data never change.
+What takes long and never changes is kept in the user's cache folder until the program, its data, its scenarios or what computes them do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+import json
+import os
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from tco.studies.cache import kept
+from tco.foundation.arithmetic import arithmetic
+from tco.foundation.errors import TcoError
+from tco.foundation.files import data_directory, scenario_directory, write_atomically
+from tco.studies.comparison import Driver, Lead, Sureness
 
 if TYPE_CHECKING:
     from tco.studies.evaluation import Evaluation
 
-
-class Driver(NamedTuple):
-    """An input that moves the performance per cost of a scenario."""
-
-    path: str
-    swing: float | None  # of the ratio to the baseline, from the input's P5 to its P95; none where it has no end or no value at one of them
-    flips_at: float | None  # where in between the ratio passes one; none where it is on one side of it at both ends
-    unit: str
-    value: float
-    shown: tuple[float, str] | None  # value and unit as the catalogue writes them
-
-
-class Lead(NamedTuple):
-    """How the performance per cost of a scenario stands to another's, in the draws in which either meets the target; None is without end."""
-
-    p10: float | None
-    p50: float | None
-    p90: float | None
-    probability: float  # that it is the greater
-
-
-class Sureness(NamedTuple):
-    """How sure the figures of one scenario are."""
-
-    ranges: dict[str, dict[str, Any] | None]  # P10, P50 and P90 of each metric that has some, with the reason where one is none
-    probability: float | None  # the chance to beat the baseline, in the draws that are no tie
-    meets: float | None  # the share of draws that meet the target
-    drivers: list[Driver]
-    reason: str | None = None  # why nothing is known
-    draws: int = 0
-    leads: Mapping[str, Lead] = {}  # against each of the others, by name
-    error: float | None = None  # standard error of the chance
-    ties: float | None = None  # the share of draws in which neither it nor the baseline meets the target
-    hold: bool = False  # whether the plan was that of the point in every draw
-
-    def range(self, metric: str) -> dict[str, Any] | None:
-        """P10, P50 and P90 of a metric; None where it has none."""
-        return self.ranges.get(metric)
+UNREAD = ("__pycache__", "measured")  # folders that no answer rests on
 
 
 def sureness_of(asked: Sequence[Evaluation], baseline: str, hold: bool = False) -> list[Sureness]:
@@ -75,3 +45,50 @@ def drawn_anew(asked: Sequence[Evaluation], baseline: str, hold: bool) -> list[S
     from tco.studies.side_by_side import drawn  # what is kept is read without it
 
     return drawn(asked, baseline, hold)
+
+
+# ---------------------------------------------------------------- what is kept
+def kept(name: str, make: Callable[[], Any]) -> Any:
+    """Return what was kept under a name, or make and keep it, as JSON holds it; a folder that cannot be written keeps nothing.
+
+    A file that is not whole, or that another than this program on this data has written or changed, is made anew.
+    """
+    folder, rests = cache_folder(), f"{name} {stamp()}"
+    path = folder / f"{sha256(name.encode()).hexdigest()[:16]}.json"
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(found, dict) and found.get("sum") == summed(rests, found.get("content")):
+            return found["content"]
+    except (OSError, ValueError, RecursionError):
+        pass
+    made = json.loads(json.dumps(make(), default=float))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, json.dumps({"sum": summed(rests, made), "content": made}))
+    except (OSError, TcoError):
+        pass
+    return made
+
+
+def summed(rests: str, content: Any) -> str:
+    """Return a sum over what is kept and all it rests on."""
+    return sha256(f"{rests}\n{json.dumps(content, sort_keys=True)}".encode()).hexdigest()
+
+
+def cache_folder() -> Path:
+    """Return the folder of the program in the user's cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tco"
+
+
+def stamp() -> str:
+    """Return a hash of all files an answer rests on, byte by byte, and of what computes: a size and a time say nothing of what is in a file."""
+    digest = sha256(arithmetic().encode())
+    for folder in (Path(__file__).resolve().parents[1], data_directory(), scenario_directory()):
+        for place, folders, files in os.walk(folder):
+            folders[:] = sorted(one for one in folders if one not in UNREAD)
+            for name in sorted(files):
+                path = os.path.join(place, name)
+                with open(path, "rb") as stream:
+                    content = stream.read()
+                digest.update(f"{os.path.relpath(path, folder)} {len(content)}\n".encode() + content)
+    return digest.hexdigest()

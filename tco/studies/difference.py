@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tco.foundation.errors import DataError
-from tco.foundation.files import read_json
 from tco.foundation.units import convert
-from tco.studies.evaluation import SAVED, catalogue_for, evaluate_all
-
-if TYPE_CHECKING:
-    from tco.catalog import Catalogue
-    from tco.chain.result import Result
 
 PRICES = ("price", "own_price", "cost", "loss", "electricity_price", "usd_per_mw", "colo_usd_per_kw_month", "staff", "margin")
 
@@ -133,54 +125,3 @@ def moves(old: dict[str, Any], new: dict[str, Any], tolerance: float = 1e-9) -> 
         if differs(a, b, tolerance):
             found.append(Move(name, a, b, b / a - 1 if a and b is not None else None))
     return found
-
-
-# ---------------------------------------------------------------- asked
-class Difference(NamedTuple):
-    """What differs between two results: the metrics that moved, step by step, and all that differs beside them."""
-
-    moves: list[Move]
-    causes: list[Cause]
-
-
-def diff(
-    a: str | Path | Result,
-    b: str | Path | Result,
-    set: Mapping[str, str] | None = None,  # noqa: A002
-    data: Path | None = None,
-) -> Difference:
-    """Return what changed from `a` to `b`, and why; `set` replaces inputs of `b` only."""
-    return between(state_at(a, data), state_at(b, data, dict(set or {})), catalogue_for(None if not isinstance(a, str) else a, data))
-
-
-def between(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> Difference:
-    """Return what changed between two states, and the steps of every metric that moved."""
-    from tco.studies.waterfall import points, steps
-
-    moved = moves(old, new)
-    way = points(old, new, catalogue) if moved else []
-    walked = [m if m.old is None or m.new is None else m._replace(steps=steps(way, old["metrics"], m.metric)) for m in moved]
-    return Difference(walked, causes(old, new))
-
-
-def state_at(name: str | Path | Result, data: Path | None, settings: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return the state of a scenario, of a saved result, or the one that the JSON of `tco price` carries."""
-    from tco.chain.result import SCHEMA, Result
-    from tco.studies.state import refuse_broken, state_of
-
-    if not isinstance(name, Result) and str(name).endswith(SAVED):
-        wrong = f"{name}: is no saved result; `Result.save` or `tco price SCENARIO --format json --output FILE` writes one"
-        try:
-            document = read_json(Path(name), "a saved result")
-        except DataError as error:
-            raise DataError(f"{wrong}: {error}") from None
-        if isinstance(document, dict) and "state" in document:
-            try:
-                refuse_broken(document["state"], "state")
-            except DataError as error:
-                raise DataError(f"{wrong}: {error}") from None
-            return dict(document["state"])
-        if isinstance(document, dict) and document.get("schema", SCHEMA) != SCHEMA:  # that of another command, such as `compare`
-            raise DataError(f"{wrong}: its schema is {document['schema']!r}")
-    _, (result,) = evaluate_all([name], data, settings or {})
-    return state_of(result)

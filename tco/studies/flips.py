@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tco.studies.beliefs import STEPS
-from tco.studies.confidence import Driver
+from tco.studies.comparison import Driver
 from tco.studies.ranges import Array, Range
 from tco.studies.response import CENTRE, places_of
 

@@ -14,8 +14,8 @@ from tco.chain.inputs import system_inputs
 from tco.fabric.scopes import Scope, fabric_scopes
 from tco.foundation.errors import DataError
 from tco.foundation.values import as_number
-from tco.studies.comparison import compared
-from tco.studies.confidence import Sureness, sureness_of
+from tco.studies.comparison import Sureness, compared
+from tco.studies.confidence import sureness_of
 from tco.studies.evaluation import Evaluation, catalogue_of, evaluate_each
 from tco.studies.frontier import Frontier, frontier_of, mark_cheapest, pool_of
 from tco.studies.maps import Field, field_of

@@ -12,7 +12,7 @@ import numpy as np
 from tco.chain.comparable import apart
 from tco.chain.draws import Draws
 from tco.chain.metrics import PRICED
-from tco.studies.confidence import Driver, Lead, Sureness
+from tco.studies.comparison import Driver, Lead, Sureness
 from tco.studies.evaluation import Evaluation
 from tco.studies.flips import drivers_of
 from tco.studies.ranges import Array, Dice

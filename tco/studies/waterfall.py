@@ -9,15 +9,19 @@ sum of all steps does not: it is the drift.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.chain.metrics import perf_per_tco
-from tco.foundation.errors import TcoError
-from tco.studies.difference import Cause, Step, differs, formula_causes, in_unit, input_causes, quantity_causes
-from tco.studies.state import Again, again
+from tco.foundation.errors import DataError, TcoError
+from tco.foundation.files import read_json
+from tco.studies.difference import Cause, Move, Step, causes, differs, formula_causes, in_unit, input_causes, moves, quantity_causes
+from tco.studies.evaluation import SAVED, catalogue_for, evaluate_all
+from tco.studies.state import Again, again, refuse_broken, state_of
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
+    from tco.chain.result import Result
 
 ROUNDING = 1e-11  # of the digits that files keep
 PROGRAM, INPUT, TEXT, SYSTEM = range(4)  # the order in which things change
@@ -140,3 +144,51 @@ def against(own: Sequence[Waypoint], other: Sequence[Waypoint], start: tuple[Met
         here, there = mine.get(place) or here, theirs.get(place) or there
         found.append(Waypoint(place, causes[place], {metric: float(perf_per_tco(there, here))} if here and there else {}))
     return found
+
+
+# ---------------------------------------------------------------- what differs between two results
+class Difference(NamedTuple):
+    """What differs between two results: the metrics that moved, step by step, and all that differs beside them."""
+
+    moves: list[Move]
+    causes: list[Cause]
+
+
+def diff(
+    a: str | Path | Result,
+    b: str | Path | Result,
+    set: Mapping[str, str] | None = None,  # noqa: A002
+    data: Path | None = None,
+) -> Difference:
+    """Return what changed from `a` to `b`, and why; `set` replaces inputs of `b` only."""
+    return between(state_at(a, data), state_at(b, data, dict(set or {})), catalogue_for(None if not isinstance(a, str) else a, data))
+
+
+def between(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> Difference:
+    """Return what changed between two states, and the steps of every metric that moved."""
+    moved = moves(old, new)
+    way = points(old, new, catalogue) if moved else []
+    walked = [m if m.old is None or m.new is None else m._replace(steps=steps(way, old["metrics"], m.metric)) for m in moved]
+    return Difference(walked, causes(old, new))
+
+
+def state_at(name: str | Path | Result, data: Path | None, settings: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return the state of a scenario, of a saved result, or the one that the JSON of `tco price` carries."""
+    from tco.chain.result import SCHEMA, Result
+
+    if not isinstance(name, Result) and str(name).endswith(SAVED):
+        wrong = f"{name}: is no saved result; `Result.save` or `tco price SCENARIO --format json --output FILE` writes one"
+        try:
+            document = read_json(Path(name), "a saved result")
+        except DataError as error:
+            raise DataError(f"{wrong}: {error}") from None
+        if isinstance(document, dict) and "state" in document:
+            try:
+                refuse_broken(document["state"], "state")
+            except DataError as error:
+                raise DataError(f"{wrong}: {error}") from None
+            return dict(document["state"])
+        if isinstance(document, dict) and document.get("schema", SCHEMA) != SCHEMA:  # that of another command, such as `compare`
+            raise DataError(f"{wrong}: its schema is {document['schema']!r}")
+    _, (result,) = evaluate_all([name], data, settings or {})
+    return state_of(result)

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from tco.chain.draws import CELLS, evaluate_draws, programs_of
+import tco
+from tco.chain.draws import CELLS, programs_of
 from tco.chain.inputs import load_scenario
-from tco.chain.scenario import evaluate
 from tco.graph.run import Run
 from tco.studies.ranges import Dice, ranges_of, settings_of
 
@@ -20,10 +20,10 @@ OF_THE_WORK = ("performance.", "workload.")
 @pytest.mark.parametrize("name", ["trn3-nl72x2", "gb200-nvl72"])
 def test_draws_of_all_prices(name, benchmark, catalogue):
     """Cost and price of a chip from the rows up, with everything drawn they rest on: 4 M draws a second of CPU time on a machine at rest."""
-    result = evaluate(name, catalogue=catalogue)
+    result = tco.evaluate(name, catalogue=catalogue)
     ranges, dice = ranges_of(result), Dice(catalogue, 0, 0, CELLS)
     drawn = settings_of(ranges, {path: dice.places(one) for path, one in ranges.items() if not path.startswith(OF_THE_WORK) and not one.steps})
-    made = evaluate_draws(name, drawn, structure=result.structure, catalogue=catalogue)
+    made = tco.evaluate_draws(name, drawn, structure=result.structure, catalogue=catalogue)
     programs = programs_of(catalogue, load_scenario(catalogue, name), {}, dict(result.structure.variant))
     ((lot, (names,), _),) = list(programs.known.values())
     kernel = lot.kernel(frozenset(drawn), {})

@@ -13,8 +13,7 @@ import pytest
 import tco
 from tco.chain.draws import Draws
 from tco.studies.beliefs import P95, PERT
-from tco.studies.cache import kept
-from tco.studies.confidence import sureness_of
+from tco.studies.confidence import kept, sureness_of
 from tco.studies.evaluation import HEADLINE, evaluate_each
 from tco.studies.flips import drivers_of, flips_of
 from tco.studies.ranges import Range, ranges_of
@@ -230,7 +229,9 @@ def test_an_edit_of_the_same_size_and_time_is_seen(keeping, tmp_path, monkeypatc
     (tmp_path / "shipped").mkdir()
     price = tmp_path / "shipped" / "chips.csv"
     price.write_text("gb200-gpu,price,30059")
-    monkeypatch.setattr("tco.studies.cache." + {"data": "data_directory", "scenarios": "scenario_directory"}[folder], lambda: tmp_path / "shipped")
+    monkeypatch.setattr(
+        "tco.studies.confidence." + {"data": "data_directory", "scenarios": "scenario_directory"}[folder], lambda: tmp_path / "shipped"
+    )
     read(), read()
     assert len(made) == 2
     before = price.stat()
@@ -242,7 +243,7 @@ def test_an_edit_of_the_same_size_and_time_is_seen(keeping, tmp_path, monkeypatc
 
 def test_another_numpy_or_other_instructions_are_seen(keeping, monkeypatch):
     _, read, made = keeping
-    monkeypatch.setattr("tco.studies.cache.arithmetic", lambda: "numpy 0.0 (none)")
+    monkeypatch.setattr("tco.studies.confidence.arithmetic", lambda: "numpy 0.0 (none)")
     read(), read()
     assert len(made) == 2
 

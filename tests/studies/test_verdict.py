@@ -9,8 +9,8 @@ import pytest
 
 import tco
 from tco.outputs.verdicts import verdict_document, verdict_words
-from tco.studies.comparison import Verdict, compared, verdict_of
-from tco.studies.confidence import Lead, sureness_of
+from tco.studies.comparison import Lead, Verdict, compared, verdict_of
+from tco.studies.confidence import sureness_of
 from tco.studies.evaluation import HEADLINE, evaluate_each
 from tco.studies.side_by_side import DRAWS, SEED
 from tests.cli import document
