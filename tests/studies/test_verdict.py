@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tco
-from tco.outputs.verdicts import verdict_document, verdict_words
+from tco.outputs.ranges import VERDICT, verdict_words
 from tco.studies.comparison import Lead, Verdict, compared, verdict_of
 from tco.studies.confidence import sureness_of
 from tco.studies.evaluation import HEADLINE, evaluate_each
@@ -113,5 +113,5 @@ def test_the_document_says_it():
     assert said["best"] == "mi450x-ualoe72"
     assert said["range"]["p10"] < said["range"]["p50"] < said["range"]["p90"]
     assert said["too_close_to_call"] is True
-    assert verdict_document(Verdict())["best"] is None
+    assert VERDICT.json(Verdict())["best"] is None
     assert document("compare", "--no-range")["verdict"]["probability"] is None
