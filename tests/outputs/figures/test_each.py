@@ -29,6 +29,7 @@ from tco.outputs.figures.performance import operators_figure, roofline_figure
 from tco.outputs.figures.ranges import range_figure
 from tco.outputs.figures.tornado import SHOWN, tornado_figure
 from tco.outputs.performance import operators_of
+from tco.studies import evaluation
 from tco.studies.frontier import frontier
 from tco.studies.maps import Field, MapAxis
 from tco.studies.money import money_of
