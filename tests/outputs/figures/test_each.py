@@ -277,8 +277,8 @@ def test_what_a_plan_may_come_to_stands_beside_the_frontiers():
 
 def test_systems_of_one_name_are_told_apart_by_their_scenarios():
     one, other = copy(frontiers()[0]), copy(frontiers()[0])
-    other.decode = other.prefill = copy(one.decode)
-    other.decode.result = replace(one.decode.result, scenario="trn3-nl32x2 at night")
+    night = replace(one.decode.result, scenario="trn3-nl32x2 at night")
+    other.decode = other.prefill = replace(one.decode, asked=one.decode.asked._replace(result=night))
     said = texts(frontier_figure([one, other]))
     assert "trn3-nl32x2" in said
     assert "trn3-nl32x2 at night" in said
