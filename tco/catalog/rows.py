@@ -8,10 +8,9 @@ from datetime import date
 from functools import cache
 from typing import Any, NamedTuple
 
-from tco.foundation.dates import period
 from tco.foundation.errors import DataError, nearest, unknown
 from tco.foundation.files import data_directory, read_csv
-from tco.foundation.provenance import DIRECTNESS, GUESSED, KINDS, Input, bounded
+from tco.foundation.provenance import DIRECTNESS, GUESSED, KINDS, Input, bounded, period
 from tco.foundation.stand_ins import stand_in
 from tco.foundation.units import convert
 

@@ -37,8 +37,8 @@ def explain(
     everything: Annotated[bool, typer.Option("--all", help="Open the whole tree.")] = False,
 ) -> None:
     """Open a number: its equation, its inputs and their sources, down to the catalogue."""
-    from tco.chain.absent import why_absent
     from tco.chain.metrics import METRICS
+    from tco.chain.result import why_absent
     from tco.cli.load import evaluate_all
     from tco.foundation.errors import DataError, UsageError, unknown
     from tco.outputs.explanation import SHALLOW, View, cells_of, explanation_answer

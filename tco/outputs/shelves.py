@@ -15,9 +15,8 @@ from tco.outputs.table import Table, significant
 
 if TYPE_CHECKING:
     from tco.catalog.systems import System
-    from tco.chain.figures import Figures
-    from tco.chain.result import Result
-    from tco.economics.rebates import Agreement, Worth
+    from tco.chain.result import Figures, Result
+    from tco.economics.perspective import Agreement, Worth
     from tco.foundation.provenance import Input
     from tco.models.architecture import Architecture
 

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from tco.catalog import load_catalogue
-from tco.chain.bills import bill_of_system
 from tco.chain.inputs import load_scenario
-from tco.chain.scenario import evaluate
+from tco.chain.scenario import bill_of_system, evaluate
 from tco.performance.serving import phases
 from tests.chain import HEADLINE
 

@@ -14,7 +14,7 @@ import typer
 from jsonschema import Draft202012Validator
 
 from tco.catalog.rows import Attribute, attributes
-from tco.chain import collect, metrics
+from tco.chain import metrics
 from tco.chain.metrics import METRICS, Metric
 from tco.cli import app, emit, options
 from tco.economics import cost
@@ -35,7 +35,7 @@ def with_metric(monkeypatch, catalogue):
     exec(compile("from __future__ import annotations\n" + code, "page", "exec"), vars(metrics))
     (found,) = (Metric(*entry) for name, entry in eval(f"{{{row}}}", {"Metric": Metric}).items() if name == METRIC)
     monkeypatch.setitem(METRICS, METRIC, found)
-    usual = collect.joined_metrics
+    usual = metrics.joined_metrics
 
     def joined(*given):
         usual(*given)
@@ -43,7 +43,7 @@ def with_metric(monkeypatch, catalogue):
         used, out = metrics_found["tco_usd_per_used_chip_hour"], metrics_found["output_tokens_per_s_per_chip"]
         exec(line, {"joined": metrics, "used": used, "out": out, "name": name})
 
-    monkeypatch.setattr(collect, "joined_metrics", joined)
+    monkeypatch.setattr(metrics, "joined_metrics", joined)
     yield
     del REGISTRY["tokens_for_money"]
     del metrics.tokens_for_money

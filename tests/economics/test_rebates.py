@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tco.catalog.rows import COLUMNS
-from tco.chain.bills import bill_of_system
-from tco.chain.scenario import evaluate
-from tco.economics.rebates import (
+from tco.chain.scenario import bill_of_system, evaluate
+from tco.economics.perspective import (
     black_scholes_call,
     in_force_for,
     intrinsic_value,

@@ -6,7 +6,7 @@ import pytest
 
 from tco.catalog import checks
 from tco.catalog.systems import load_system
-from tco.chain.bills import bill_of_system
+from tco.chain.scenario import bill_of_system
 from tco.foundation.errors import DataError
 from tests.hardware.test_wires import changed
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tco.chain.bills import bill_of_system
+from tco.chain.scenario import bill_of_system
 from tco.foundation.errors import DataError
 from tests.chain import HEADLINE, result
 

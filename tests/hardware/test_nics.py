@@ -13,7 +13,7 @@ from tco.chain.scenario import evaluate
 from tco.foundation.errors import DataError
 from tco.foundation.trace import recording
 from tco.foundation.values import as_number, as_traced
-from tco.hardware.nics import NETWORKS, cards_of
+from tco.hardware.network import NETWORKS, cards_of
 from tests.cli import document
 from tests.hardware.test_wires import changed, every_variant
 

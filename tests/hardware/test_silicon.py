@@ -12,7 +12,7 @@ from scipy.stats import nbinom
 
 from tco.chain.scenario import evaluate
 from tco.foundation.errors import DataError
-from tco.hardware.silicon import chip_cost, die_cost, gross_dies_per_wafer, murphy_yield, negative_binomial_yield, poisson_yield, usable_dies
+from tco.hardware.bill import chip_cost, die_cost, gross_dies_per_wafer, murphy_yield, negative_binomial_yield, poisson_yield, usable_dies
 from tests.chain import result
 
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from tco.chain.placement import worlds_in_a_rack
+from tco.chain.ownership import worlds_in_a_rack
 from tco.chain.scenario import evaluate
 from tco.foundation.errors import DataError
 from tco.studies.comparison import compare

@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 import tco
 from tco.chain.metrics import PERFORMANCE
-from tco.chain.plans import plain_plan
+from tco.chain.structure import plain_plan
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.provenance import Input
 from tco.outputs.sensitivities import GROUPS

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from tco.catalog.accuracy import table
-from tco.chain.bills import bill_of_system
 from tco.chain.inputs import system_inputs
+from tco.chain.scenario import bill_of_system
 from tco.fabric.scopes import fabric_scopes
 from tco.foundation.values import as_number
 from tco.outputs.figures import NARROW, WIDE
