@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tco.chain.scenario import evaluate
+from tco import DataError, evaluate
 from tco.economics.perspective import load_agreement
-from tco.foundation.errors import DataError
 from tco.foundation.provenance import period
 from tests.cli import tco
 

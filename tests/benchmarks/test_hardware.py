@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tco.catalog import load_catalogue
+from tco import load_catalogue
 from tco.catalog.systems import load_system
 from tco.chain.inputs import system_inputs
 from tco.chain.scenario import bill_of_system

@@ -69,8 +69,8 @@ def test_the_golden_row_of_the_page(with_metric):
 def test_the_cost_line_of_the_page(own, monkeypatch):
     """0.4 % of the price of the servers every year, to every owner whose perspective does not say otherwise, by the month as in the hour."""
     row, value, line = blocks("Add a cost line")
-    group, name, unit, least, most, belief, dated, words = next(csv.reader([row.strip()]))
-    monkeypatch.setitem(attributes(), (group, name), Attribute(group, name, unit, float(least), float(most), belief, dated == "yes", words))
+    group, name, unit, least, most, belief, dated, words, also = next(csv.reader([row.strip()]))
+    monkeypatch.setitem(attributes(), (group, name), Attribute(group, name, unit, float(least), float(most), belief, dated == "yes", words, also))
     usual = cost.add_repairs
 
     def repairs(ledger, values, bill, broken):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tco.chain.scenario import evaluate
+from tco import evaluate
 from tco.models.architecture import load_model
 from tco.models.layers import numbers_of, projections
 from tco.performance.layer.layers import keys_attended, keys_held

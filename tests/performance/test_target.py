@@ -7,9 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from tco.catalog import load_catalogue
+from tco import evaluate, load_catalogue
 from tco.chain.inputs import Inputs, load_scenario
-from tco.chain.scenario import evaluate
 from tco.chain.workloads import server_of
 from tco.foundation.values import as_number
 from tco.performance.serving.phases import decode, decode_rate
