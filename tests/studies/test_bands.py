@@ -43,6 +43,7 @@ def test_the_band_where_the_workload_stands_is_the_range_of_a_comparison():
         assert band.meets.mean() == row["share_of_draws_that_meet_the_target"]
 
 
+@pytest.mark.thorough
 def test_a_band_that_is_held_is_that_of_the_point_s_own_plan():
     """Each point is asked alone, on its plan; where nothing is moved every draw is the point."""
     found = replace(banded(GB200), bands=[])

@@ -152,6 +152,7 @@ def nested(name, metric, path, places=200, draws=60):
     return 1 - np.sqrt(within / np.concatenate(groups).var(ddof=1))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "metric", "count"), [(GB200, HOUR, 2), (TRN3, TOKEN, 1)])
 def test_what_knowing_an_input_narrows_is_what_nested_draws_say(name, metric, count):
     found = asked(name, metric)
@@ -252,6 +253,7 @@ def test_inputs_that_draw_alike_and_those_that_decide_what_exists_are_no_pair():
     assert not pairs_that_flip(ranges | {"b": ranges["b"]._replace(steps=True)}, law.ways(), law.together)
 
 
+@pytest.mark.thorough
 def test_the_chain_flips_where_it_is_said_to_and_at_no_other_pair():
     """Of the strongest inputs that do not flip the order alone, every pair at all corners, each asked of the chain as settings."""
     found = asked(MI450X, RATIO)
@@ -293,6 +295,7 @@ def test_flips_of_plans_chosen_anew_are_those_of_a_search():
     assert len(found.flips) >= 2
 
 
+@pytest.mark.thorough
 def test_flips_stand_in_table_document_and_csv():
     found = document("sensitivity", MI450X, "--metric", RATIO)
     first = found["pairs_that_flip"][0]
@@ -315,6 +318,7 @@ def test_flips_stand_in_table_document_and_csv():
 
 
 # ---------------------------------------------------------------- all together
+@pytest.mark.thorough
 def test_first_order_indices_of_a_price_that_is_nearly_a_sum_come_to_one():
     found = sensitivity(GB200, HOUR, hold=True, sobol=1024)
     moving = {one.given.path for one in found.swings if one.swing and one.given.path not in ("cluster.chips", "cluster.oversubscription")}

@@ -40,6 +40,7 @@ def found():
     return dict(zip(HEADLINE, sureness_of(cases(), GB200), strict=True))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", HEADLINE)
 def test_ranges_are_those_of_the_study(name):
     study = tco.uncertainty(name, GB200, samples=DRAWS, seed=SEED).sample

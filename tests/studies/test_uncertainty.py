@@ -274,6 +274,7 @@ def test_the_size_of_the_cluster_is_drawn_unless_the_plan_is_held():
     assert np.any(moved == 1)
 
 
+@pytest.mark.thorough
 def test_the_document_repeats_to_the_byte_and_changes_with_the_seed():
     one, again, other = (document("uncertainty", TRN3, "--baseline", GB200, "--samples", "100", "--seed", seed) for seed in ("7", "7", "8"))
     assert one == again
