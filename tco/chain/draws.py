@@ -49,6 +49,13 @@ class Draws(NamedTuple):
     structure_of: Array  # place of each draw's in that list
     at: Mapping[float, Draws] = {}  # what they come to at other speeds, by tokens/s a user: few of the metrics
 
+    def part(self, which: slice) -> Draws:
+        """Return some of the draws."""
+        metrics = {name: None if many is None else many[which] for name, many in self.metrics.items()}
+        sequences = None if self.sequences is None else self.sequences[which]
+        at = {speed: one.part(which) for speed, one in self.at.items()}
+        return Draws(metrics, self.meets[which], sequences, self.structures, self.structure_of[which], at)
+
 
 class Group(NamedTuple):
     """Draws of one structure."""
