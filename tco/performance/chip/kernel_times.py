@@ -14,22 +14,34 @@ from tco.foundation.errors import DataError
 from tco.foundation.formula import total
 from tco.performance.chip import kernels as cost
 from tco.performance.chip import kernels_attention as attention
+from tco.performance.chip import moe
 from tco.performance.chip.families import family_of
 from tco.performance.chip.formats import FORMATS, WIDE, Computed, element_size
 from tco.performance.chip.machine import devices_share
 from tco.performance.chip.messages import hidden_pass_bytes, kernel_time, stream_time
 from tco.performance.chip.products import Chip, Operands, chip_of, operands, product
-from tco.performance.chip.roofline import attention_bytes, attention_flops, conversion_traffic, exponential_rate, smooth_maximum
+from tco.performance.chip.roofline import (
+    achieved_bandwidth,
+    achieved_rate,
+    attention_bytes,
+    attention_flops,
+    conversion_traffic,
+    exponential_rate,
+    smooth_maximum,
+)
 
 OVERLAP = 4  # sharpness of the smooth maximum of kernels that hide their traffic well
 QUERY_TILE = 128  # queries of one block of fused attention
 DECODE_CHUNK = 1024  # keys of one block of decoding
+HEAD_TILE = 64  # rows of matrix units that the heads of latent attention fill
 WIDEST_GROUP = 32  # query heads of one key head that a decode kernel on matrix units takes
 SHAPES = {  # names of the sides a kernel is asked with
     "gemm": ("m", "n", "k"),
     "grouped": ("m", "n", "k", "groups"),
-    "prefill": ("batch", "seq_q", "seq_kv", "heads", "kv_heads", "head_dim", "causal"),
+    "experts": ("tokens", "topk", "experts", "ranks", "hidden", "width", "skew", "even"),
+    "prefill": ("batch", "seq_q", "seq_kv", "heads", "kv_heads", "head_dim", "value_dim", "causal"),
     "decode": ("batch", "seq_kv", "heads", "kv_heads", "head_dim"),
+    "latent": ("batch", "seq_kv", "heads", "latent", "rotary"),
     "elementwise": ("m", "width", "passes", "by_row"),
 }
 BARE = "bare-kernel"  # the library of kernels called one at a time
@@ -91,6 +103,10 @@ def kernel(chip: Chip, operation: str, form: Computed, shape: Shape, library: st
     if missing:
         raise DataError(f"{operation}: states no {', '.join(missing)}; it takes {', '.join(SHAPES[operation])}")
     runs, sides = Library(chip.values, library), [shape[name] for name in SHAPES[operation]]
+    if operation == "experts":
+        return expert_layer(chip, form, runs, *sides)
+    if operation == "latent":
+        return latent_decode(chip, form, runs, *sides)
     if operation in ("gemm", "grouped"):
         rows, columns, inner, groups = sides if operation == "grouped" else (*sides, None)
         return product_kernel(chip, form, runs, rows, columns, inner, groups, cores)
@@ -108,6 +124,13 @@ def on_cores(chip: Chip, made: Operands, cores: Any) -> Operands:
     return made._replace(rate=rate, stream=cost.partial_bandwidth(made.stream, cores, every))
 
 
+def run_by(library: Library, made: Operands) -> Operands:
+    """Return what products rest on in a library that holds another share of the rates than the best kernels do."""
+    share = library.practice("rate_share")
+    rate, core = achieved_rate(made.rate, share), None if made.core is None else achieved_rate(made.core, share)
+    return made._replace(rate=rate, core=core, stream=achieved_bandwidth(made.stream, library.practice("stream_share")))
+
+
 def product_kernel(
     chip: Chip, form: Computed, library: Library, rows: Any, columns: Any, inner: Any, groups: Any = None, cores: Any = None
 ) -> Kernel:
@@ -115,7 +138,7 @@ def product_kernel(
 
     A framework that calls compiled programs adds the call and the copy of the result to the host.
     """
-    made = operands(chip, form)
+    made = run_by(library, operands(chip, form))
     if cores is not None:
         made = on_cores(chip, made, cores)
     found = product(made, rows, columns, inner, groups)
@@ -128,6 +151,34 @@ def product_kernel(
     parts["call"] = cost.program_call_time(library.practice("call_time"), rows, columns, element_size(WIDE), library.practice("result_time"))
     terms.append(parts["call"])
     return Kernel(total("product", terms), parts, found.flops, found.bytes)
+
+
+def expert_layer(
+    chip: Chip, form: Computed, library: Library, tokens: Any, topk: Any, experts: Any, ranks: Any, hidden: Any, width: Any, skew: Any, even: Any
+) -> Kernel:
+    """Return the time of an expert layer on the busiest of some ranks: gate and up, activation, down, and bringing tokens to and fro.
+
+    `tokens` are those of all ranks, `width` the rank's part of an expert's. `skew` is how unlike the experts' popularity is, as
+    standard deviation over mean; `even` says that tokens are dealt out in turn.
+    """
+    made = run_by(library, operands(chip, form))
+    local = moe.group_tokens(experts, 1.0, ranks)
+    load = moe.busiest_popular(moe.group_tokens(tokens, topk, ranks), ranks, chip.values["performance.serving.expert_imbalance"], local, skew, even)
+    reached = moe.popular_experts(load, local, skew, even)
+    rows = moe.per_expert(load, reached)
+    up, down = (product(made, rows, columns, inner, reached) for columns, inner in ((2 * width, hidden), (hidden, width)))
+    numbers = moe.expert_numbers(width, hidden, library.practice("expert_passes"))
+    touched = hidden_pass_bytes(load, numbers, 1.0, element_size(WIDE))
+    passing = stream_time(touched, chip.bandwidth("row_efficiency"))
+    latency = kernel_time(library.practice("expert_stages"), chip.practice("kernel_stage"))
+    parts = {
+        "compute": total("computing", (up.computing, down.computing)),
+        "memory": total("moving", (up.moving, down.moving)),
+        "passes": passing,
+        "latency": latency,
+    }
+    flops, moved = total("flops", (up.flops, down.flops)), total("bytes", (up.bytes, down.bytes))
+    return Kernel(total("experts", (up.time, down.time, passing, latency)), parts, flops, moved)
 
 
 def casting_time(chip: Chip, made: Operands, form: Computed, rows: Any, inner: Any) -> Any:
@@ -156,7 +207,17 @@ def elementwise(chip: Chip, rows: Any, width: Any, passes: Any, by_row: bool) ->
 
 
 def prefill(
-    chip: Chip, form: Computed, library: Library, batch: Any, queries: Any, keys: Any, heads: Any, kv_heads: Any, width: Any, causal: Any
+    chip: Chip,
+    form: Computed,
+    library: Library,
+    batch: Any,
+    queries: Any,
+    keys: Any,
+    heads: Any,
+    kv_heads: Any,
+    width: Any,
+    values: Any,
+    causal: Any,
 ) -> Kernel:
     """Return the time of fused attention over whole prompts, with the kernels its library runs around it."""
     if form.efficiency not in ("bf16", "fp8"):
@@ -165,9 +226,9 @@ def prefill(
     rate = chip.rate(form.peak, f"flash_efficiency_{form.efficiency}")
     exponentials = exponential_rate(chip.part("cores"), chip.part("exponentials_per_clock"), chip.part("clock"), 1.0)
     softmax = attention.softmax_time(scores, chip.practice("softmax_cost"), exponentials)
-    products = attention.score_product_time(scores, width, width, rate)
+    products = attention.score_product_time(scores, width, values, rate)
     core = attention.flash_core_time(products, softmax, chip.part("asynchronous_matrix"))
-    moved = attention.flash_bytes(batch, queries, keys, heads, kv_heads, width, width, element_size(WIDE))
+    moved = attention.flash_bytes(batch, queries, keys, heads, kv_heads, width, values, element_size(WIDE))
     memory = stream_time(moved, chip.bandwidth("stream_efficiency"))
     latency = [kernel_time(library.practice("attention_launches"), chip.practice("kernel_launch"))]
     latency.append(kernel_time(library.practice("prefill_stages"), chip.practice("kernel_stage")))
@@ -175,7 +236,7 @@ def prefill(
         latency.append(attention.tail_time(chip.practice("tail_exposed"), core, scores, chip.part("cores"), QUERY_TILE, keys))
         one = kernel_time(library.practice("prepares_attention"), chip.practice("attention_preparation"))
         latency.append(attention.preparation_time(one, batch, heads, queries, QUERY_TILE, chip.part("cores")))
-    flops = attention_flops(queries, attention.mean_keys(keys, causal), attention.all_heads(batch, heads), width, width)
+    flops = attention_flops(queries, attention.mean_keys(keys, causal), attention.all_heads(batch, heads), width, values)
     parts = {"compute": products, "exponentials": softmax, "memory": memory, "latency": total("latency", latency)}
     return Kernel(total("attention", (core, memory, *latency)), parts, flops, moved)
 
@@ -197,3 +258,32 @@ def decode(chip: Chip, form: Computed, library: Library, batch: Any, keys: Any, 
     launches = kernel_time(library.practice("attention_launches"), chip.practice("kernel_launch"))
     parts["latency"] = total("latency", (stages, launches))
     return Kernel(total("attention", (core, stages, launches)), parts, flops, moved)
+
+
+def latent_decode(chip: Chip, form: Computed, library: Library, batch: Any, keys: Any, heads: Any, latent: Any, rotary: Any) -> Kernel:
+    """Return the time of latent attention with one query a sequence: all heads read one cache, each key once as key and as value.
+
+    A cache in a format that the library's kernel does not read is widened before, which moves all of it.
+    """
+    if not chip.tiled:
+        raise DataError("latent attention: timed on chips of many small cores only")
+    numbers, size = latent + rotary, element_size(FORMATS[form.stored].bits)
+    moved = attention_bytes(batch, keys, numbers, size)
+    rows = attention.padded_heads(heads, HEAD_TILE)
+    flops = attention_flops(batch, keys, heads, numbers, latent)
+    rate = chip.rate(form.peak, f"latent_efficiency_{form.efficiency}")
+    blocks = attention.latent_blocks(batch, keys, chip.practice("latent_chunk"), chip.part("cores"))
+    cores = attention.shared_by_cores(blocks, chip.part("cores"))
+    computing = attention.latent_product_time(batch, keys, rows, numbers, latent, rate)
+    loading = attention.block_load_time(moved, blocks, cores, chip.load("core_load"))
+    one = attention.on_busiest(computing, blocks, cores, chip.part("cores"))
+    memory = stream_time(moved, chip.bandwidth("stream_efficiency"))
+    core = smooth_maximum(smooth_maximum(one, loading, 2), memory, OVERLAP)
+    queries = stream_time(attention.query_bytes(batch, heads, numbers + latent, chip.practice("latent_query_passes"), element_size(WIDE)), chip.part("hbm_bandwidth"))
+    widening = stream_time(attention.widened_bytes(moved, size, library.practice("widens_cache"), element_size(WIDE)), chip.bandwidth("row_efficiency"))
+    starts = kernel_time(cores, chip.practice("decode_block_time"))
+    stages = kernel_time(library.practice("latent_stages"), chip.practice("kernel_stage"))
+    joining = attention.joining_time(blocks, batch, chip.practice("kernel_stage"))
+    latency = total("latency", (stages, joining, starts))
+    parts = {"compute": one, "cores": loading, "memory": memory, "queries": queries, "widening": widening, "latency": latency}
+    return Kernel(total("attention", (core, queries, widening, stages, joining, starts)), parts, flops, moved)

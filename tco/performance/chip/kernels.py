@@ -53,15 +53,18 @@ def tile_step(
 
 
 @formula(unit="s", source="cutlass")
-def waves_time(tiles: Pure, cores: Pure, inner: Pure, step: Second, chain: Second) -> Any:
-    """Time of all waves of tiles over the cores, no shorter than the chain of steps of one tile: k max(ceil(tiles / n) step, chain)."""
-    return inner * maximum(ceil_ratio(tiles, cores) * step, chain)
+def waves_time(tiles: Pure, cores: Pure, inner: Pure, step: Second, chain: Second, ends: Second) -> Any:
+    """Time of all waves of tiles over the cores, each with its first loads and last writes, no shorter than the chain of steps of one tile.
+
+    t = max(ceil(tiles / n) (k step + e), k chain).
+    """
+    return maximum(ceil_ratio(tiles, cores) * (inner * step + ends), inner * chain)
 
 
 @formula(unit="s", source="cutlass")
-def split_time(tiles: Pure, cores: Pure, inner: Pure, step: Second, most: Pure, reduction: Second) -> Any:
-    """Time of tiles whose inner side is split up to s ways, so that all cores end together, and of summing: max(tiles / n, 1/s) k step + r."""
-    return maximum(tiles / cores, 1 / most) * (inner * step) + reduction
+def split_time(tiles: Pure, cores: Pure, inner: Pure, step: Second, most: Pure, reduction: Second, ends: Second) -> Any:
+    """Time of tiles whose inner side is split up to s ways, so that all cores end together, and of summing: max(tiles / n, 1/s) k step + e + r."""
+    return maximum(tiles / cores, 1 / most) * (inner * step) + ends + reduction
 
 
 @formula(unit="s", source="aws-nki-trn2")

@@ -80,3 +80,59 @@ def decode_core_time(blocks: Pure, cores: Pure, block_time: Second, bytes_moved:
 def decode_vector_time(flops: FLOP, peak: FLOPPerSecond, efficiency: Pure, group: Pure, widest: Pure, single: Pure) -> Any:
     """Time on the vector units where no matrix kernel fits: F / (P e) for groups of queries wider than `widest`, and for lone ones if single = 1."""
     return flops / (peak * efficiency) * select(group > widest, 1, select(group <= 1, single, 0))
+
+
+@formula(unit="", source="flashmla")
+def padded_heads(heads: Pure, tile: Pure) -> Any:
+    """Rows of the matrix units that some heads take: ceil(h / t) t."""
+    return ceil_ratio(heads, tile) * tile
+
+
+@formula(unit="", source="flashmla")
+def latent_blocks(sequences: Pure, keys: Pure, chunk: Pure, cores: Pure) -> Any:
+    """Blocks that share the caches, split only until all cores have one: b min(max(k / chunk, 1), max(n / b, 1))."""
+    return sequences * minimum(maximum(keys / chunk, 1), maximum(cores / sequences, 1))
+
+
+@formula(unit="", source="tco-calibration")
+def shared_by_cores(blocks: Pure, cores: Pure) -> Any:
+    """Blocks that the busiest core computes, one after the other: max(n_b / n, 1)."""
+    return maximum(blocks / cores, 1)
+
+
+@formula(unit="s", source="flashmla")
+def latent_product_time(
+    sequences: Pure, keys: Pure, rows: Pure, score_width: Pure, value_width: Pure, rate: FLOPPerSecond, flop_per_mac: FLOP = 2
+) -> Any:
+    """Time of both products of all heads against one cache, on all cores: 2 b k r (d_qk + d_v) / P."""
+    return flop_per_mac * sequences * keys * rows * (score_width + value_width) / rate
+
+
+@formula(unit="s", source="tco-calibration")
+def on_busiest(time: Second, blocks: Pure, each: Pure, cores: Pure) -> Any:
+    """Time on the core with most blocks of what takes t on all cores: t n c / n_b."""
+    return time * cores * each / blocks
+
+
+@formula(unit="s", source="tco-calibration")
+def block_load_time(bytes_moved: Byte, blocks: Pure, each: Pure, load: BytePerSecond) -> Any:
+    """Time the busiest core takes to load its blocks: c Q / n_b / L."""
+    return each * bytes_moved / blocks / load
+
+
+@formula(unit="byte", source="tco-calibration")
+def query_bytes(sequences: Pure, heads: Pure, width: Pure, passes: Pure, element_size: Byte) -> Any:
+    """Traffic of queries and results, with the passes that turn, cast and scale them: p b h w e."""
+    return passes * sequences * heads * width * element_size
+
+
+@formula(unit="byte", source="tco-calibration")
+def widened_bytes(bytes_moved: Byte, stored: Byte, passes: Pure, wide: Byte) -> Any:
+    """Traffic of turning a cache into wide numbers, which no kernel reads otherwise: p Q (1 + w / b)."""
+    return passes * bytes_moved * (1 + wide / stored)
+
+
+@formula(unit="s", source="flashdecoding")
+def joining_time(blocks: Pure, sequences: Pure, stage: Second) -> Any:
+    """Time of adding up the blocks of a sequence where it has several: t (1 - b / n_b)."""
+    return stage * (1 - sequences / blocks)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tco.foundation.formula import formula, minimum
+from tco.foundation.formula import formula, maximum, minimum, select
 from tco.foundation.units import Pure, Second
 
 
@@ -38,6 +38,46 @@ def group_tokens(tokens: Pure, active: Pure, groups: Pure) -> Any:
 def busiest_load(load: Pure, groups: Pure, imbalance: Pure) -> Any:
     """Expert tokens of the busiest of some groups: x + c sqrt(2 x ln G)."""
     return load + imbalance * np.sqrt(2 * load * np.log(groups))
+
+
+@formula(unit="", source="raab-steger1998")
+def busiest_popular(load: Pure, groups: Pure, imbalance: Pure, local_experts: Pure, skew: Pure, even: Pure) -> Any:
+    """Expert tokens of the busiest of some groups of experts that are not equally popular; x where they are dealt out in turn.
+
+    x + c sqrt(2 ln G (x + (s x)^2 / E_local)): chance and popularity, whose standard deviation over its mean is s, both scatter.
+    """
+    return load + (1 - even) * imbalance * np.sqrt(2 * np.log(groups) * (load + (skew * load) ** 2 / local_experts))
+
+
+@formula(unit="", source="tco-model")
+def popular_experts(load: Pure, local_experts: Pure, skew: Pure, even: Pure) -> Any:
+    """Experts of a group that at least one of its expert tokens reaches: E_local (1 - exp(-x / sqrt(1 + s^2))), x tokens an expert on average.
+
+    sqrt(1 + s^2) is mean over median of a popularity whose logarithm is normal; dealt out in turn they are min(x, 1).
+    """
+    each = load / local_experts
+    return local_experts * select(even > 0.5, minimum(each, 1), -np.expm1(-each / np.sqrt(1 + skew**2)))
+
+
+@formula(unit="", source="tco-model")
+def per_expert(load: Pure, reached: Pure) -> Any:
+    """Tokens of one of the experts that are reached: x / E."""
+    return load / reached
+
+
+@formula(unit="", source="tco-calibration")
+def expert_numbers(width: Pure, hidden: Pure, passes: Pure) -> Any:
+    """Numbers an expert token moves beside its products: 3 w of the activation, and p h to its expert and back."""
+    return 3 * width + passes * hidden
+
+
+@formula(unit="", source="clauset2009")
+def power_law_scatter(exponent: Pure, least: Pure, most: Pure) -> Any:
+    """Standard deviation over mean of a power law p(x) ~ x^-a between two ends: sqrt(m_0 m_2 / m_1^2 - 1), m_i = (M^(1+i-a) - l^(1+i-a)) / (1+i-a)."""
+    none = (most ** (1 - exponent) - least ** (1 - exponent)) / (1 - exponent)
+    one = (most ** (2 - exponent) - least ** (2 - exponent)) / (2 - exponent)
+    two = (most ** (3 - exponent) - least ** (3 - exponent)) / (3 - exponent)
+    return np.sqrt(maximum(none * two / one**2 - 1, 0))
 
 
 @formula(unit="", source="semianalysis-trn3")

@@ -7,7 +7,7 @@ from typing import Any
 from tco.foundation.formula import total
 from tco.foundation.trace import scope
 from tco.performance.chip.messages import exposed_time, per_rank, stream_time
-from tco.performance.chip.products import OVERLAP, Operands, Product, product
+from tco.performance.chip.products import Operands, Product, product
 from tco.performance.chip.roofline import conversion_traffic, repeated, smooth_maximum
 from tco.performance.training import compute
 from tco.performance.training.items import FULL, Item, Part, Shape, Work
@@ -84,7 +84,7 @@ class Builder:
         weights, size = inner * outer * (1 if groups is None else groups), self.job.values["workload.accumulator_size"]
         if self.job.software.adds_in_product:
             moved = compute.weight_gradient_bytes(tokens, inner, outer, weights, form.made.input_size, size)
-            time = smooth_maximum(found.computing, stream_time(moved, form.made.stream), OVERLAP)
+            time = smooth_maximum(found.computing, stream_time(moved, form.made.stream), form.made.overlap)
             return Part(found.flops, moved, total("product", [time, self.practice.launch]), form.peak)
         moved = compute.gradient_sum_bytes(weights, self.element, size)
         adding = stream_time(moved, form.made.stream)

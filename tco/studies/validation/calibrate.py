@@ -122,7 +122,9 @@ def calibrate(
     table, groups, free = task.table, task.groups(), task.measured.free
     progress(f"fitting {len(free.parameters)} parameters on {len(table):,} {kind}, and {len(groups)} times without one accelerator, model or source")
     everything = np.ones(len(table), dtype=bool)
-    found, *others = fits_of(task, [~everything, *(rows for _, _, rows in groups)])
+    apart = {rows.tobytes(): rows for rows in (~everything, *(rows for _, _, rows in groups))}  # one source often is all there is of a chip
+    fits = dict(zip(apart, fits_of(task, list(apart.values())), strict=True))
+    found, *others = (fits[rows.tobytes()] for rows in (~everything, *(rows for _, _, rows in groups)))
     fitting.restore(task.chips, found.values)
     made = task.predict(table, task.chips)
     refits = [refit(*group, one, made) for group, one in zip(groups, others, strict=True)]
