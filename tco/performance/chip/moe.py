@@ -42,9 +42,9 @@ def busiest_load(load: Pure, groups: Pure, imbalance: Pure) -> Any:
 
 @formula(unit="", source="raab-steger1998")
 def busiest_popular(load: Pure, groups: Pure, imbalance: Pure, local_experts: Pure, skew: Pure, even: Pure) -> Any:
-    """Expert tokens of the busiest of some groups of experts that are not equally popular; x where they are dealt out in turn.
+    """Expert tokens of the busiest of some groups of experts: x + c sqrt(2 ln G (x + (s x)^2 / E_local)), x where they are dealt out in turn.
 
-    x + c sqrt(2 ln G (x + (s x)^2 / E_local)): chance and popularity, whose standard deviation over its mean is s, both scatter.
+    Chance and popularity both scatter, whose standard deviation over its mean is s.
     """
     return load + (1 - even) * imbalance * np.sqrt(2 * np.log(groups) * (load + (skew * load) ** 2 / local_experts))
 
