@@ -52,6 +52,12 @@ def tile_step(
     return maximum(maximum(computing, loading), latency)
 
 
+@formula(unit="s", source="tco-calibration")
+def ends_time(ends: Second, rows: Pure, tile_rows: Pure) -> Any:
+    """First loads and last writes of a tile, as long as it is filled with rows: e min(m / t_m, 1)."""
+    return ends * minimum(rows / tile_rows, 1)
+
+
 @formula(unit="s", source="cutlass")
 def waves_time(tiles: Pure, cores: Pure, inner: Pure, step: Second, chain: Second, ends: Second) -> Any:
     """Time of all waves of tiles over the cores, each with its first loads and last writes, no shorter than the chain of steps of one tile.

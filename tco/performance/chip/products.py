@@ -231,6 +231,7 @@ def tiles_time(
     """Return the time of products cut into tiles of one size, each on one core."""
     tiles = cost.tiles_of(rows, columns, groups, tile_rows, tile_columns)
     step = cost.tile_step(tile_rows, tile_columns, rate, input_size, weight_size, load, latency)
+    ends = cost.ends_time(ends, rows, tile_rows)
     return cost.waves_time(tiles, cores, inner, step, chain, ends)
 
 
@@ -254,6 +255,7 @@ def split_tiles_time(
     """Return the same where several cores may share a tile."""
     tiles = cost.tiles_of(rows, columns, groups, tile_rows, tile_columns)
     step = cost.tile_step(tile_rows, tile_columns, rate, input_size, weight_size, load, latency)
+    ends = cost.ends_time(ends, rows, tile_rows)
     whole = cost.waves_time(tiles, cores, inner, step, chain, ends)
     return least("splits", (whole, cost.split_time(tiles, cores, inner, step, SPLITS, stage, ends)))
 
