@@ -10,7 +10,6 @@ from tco.catalog import load_catalogue
 from tco.chain import draws
 from tco.chain.draws import CELLS, evaluate_draws
 from tco.foundation.errors import DataError
-from tco.graph.solve import largest_within
 
 CATALOGUE = load_catalogue()
 ROOM = {"site.rack_kw_max": "900 kW"}
@@ -184,20 +183,3 @@ def test_pieces_change_nothing():
 def test_draws_that_are_refused(settings, words):
     with pytest.raises(DataError, match=words):
         evaluate_draws(TRN3, settings, catalogue=CATALOGUE)
-
-
-def test_the_largest_number_within_a_time():
-    """A line, a curve and a stair, against what is known of them."""
-    wanted = np.array([2.0, 5.0, 0.5, 100.0])
-    low, high = np.ones(4), np.full(4, 64.0)
-    middle = np.full(4, 9.0)
-
-    def largest(time):
-        found, its_time = largest_within(lambda x, _: time(x), wanted, low, high, middle, np.ones(4))
-        assert its_time == pytest.approx(time(found), rel=1e-12)
-        assert np.all((its_time <= wanted) | (found == low))
-        return found
-
-    assert largest(lambda x: 1 + x / 8) == pytest.approx([8, 32, 1, 64], rel=1e-5)
-    assert largest(lambda x: np.sqrt(1 + (x / 8) ** 2)) == pytest.approx([8 * np.sqrt(3), 8 * np.sqrt(24), 1, 64], rel=1e-5)
-    assert largest(lambda x: 0.1 + np.ceil(x / 16)) == pytest.approx([16, 64, 1, 64], rel=2e-5)

@@ -56,14 +56,15 @@ def test_the_bounds_tell_what_can_be_from_what_cannot():
 
 
 def test_a_job_that_never_makes_progress_has_no_price_and_says_so():
-    never = {"workload": "training", "parts.gb200-gpu.failure_rate": "100 1/year"}
+    never = {"workload": "training", "parts.gb200-gpu.failure_rate": "100 1/year", "failures.restart_time": "1e6 s"}
     found = tco.evaluate("gb200-nvl72", never)
     assert found.metrics["goodput"] == 0
     assert found.metrics["tco_usd_per_chip_hour"] > 0
     for metric in ("tco_usd_per_used_chip_hour", "train_usd_per_trillion_tokens"):
         assert found.metrics[metric] is None
     assert any("goodput is 0" in note for note in found.notes)
-    many = tco.evaluate_draws("gb200-nvl72", {"workload": "training", "parts.gb200-gpu.failure_rate": (np.array([0.05, 100]), "1/year")})
+    rates = {"parts.gb200-gpu.failure_rate": (np.array([0.0001, 100]), "1/year")}
+    many = tco.evaluate_draws("gb200-nvl72", never | rates)
     cost = many.metrics["train_usd_per_trillion_tokens"]
     assert np.isfinite(cost).tolist() == [True, False]
     assert counted("train_usd_per_trillion_tokens", cost)[1] == np.inf

@@ -66,10 +66,6 @@ COUNTS = st.integers(1, 10**5)
 PLAIN = {
     "smooth_maximum": ({"one": TIMES, "other": TIMES, "sharpness": st.floats(1, 20)}, lambda one, other, p: (one**p + other**p) ** (1 / p)),
     "added_beside": ({"one": TIMES, "other": TIMES, "sharpness": st.floats(1, 20)}, lambda one, other, p: (one**p + other**p) ** (1 / p) - one),
-    "slowest_of": (
-        {"missing": between(1e-15, 0.9), "groups": st.integers(1, 64), "world": st.just(144), "cluster": st.integers(144, 10**6)},
-        lambda missing, groups, world, cluster: 1 - (1 - missing) ** (groups * cluster / world),
-    ),
     "capital_recovery_factor": (
         {"rate": RATES, "life": st.floats(0.5, 40), "period": between(1 / 12, 1)},
         lambda r, life, period: (r / (1 - (1 + r) ** (-life / period)) if r else period / life) / period,

@@ -193,15 +193,36 @@ def test_same_unit(one, other, expected):
         ("85 %", "", 0.85),
         ("1e3 W", "W", 1000),
         ("  4.9 TB/s ", "byte/s", 4.9e12),
+        ("9,000 USD", "USD", 9000),
+        ("1,234,567.5 USD", "USD", 1234567.5),
+        ("9k USD", "USD", 9000),
+        ("9kUSD", "USD", 9000),
+        ("1.5 M USD", "USD", 1.5e6),
+        ("2 bn USD", "USD", 2e9),
+        ("9000USD", "USD", 9000),
+        ("$9000", "USD", 9000),
+        ("$9,000", "USD", 9000),
+        ("$ 9k", "USD", 9000),
+        ("$0.09/kWh", "USD/Wh", 0.09 / 1000),
+        ("$2M/MW", "USD/W", 2),
+        ("20MW", "W", 20e6),
+        ("0.02GW", "W", 20e6),
+        ("1e3W", "W", 1000),
+        ("64KiB", "byte", 65536),
+        ("64 B", "byte", 64),
+        ("100k", "", 1e5),
     ],
 )
 def test_a_quantity_as_users_write_it(text, target, expected):
     assert parse_quantity(text, target) == pytest.approx(expected, rel=1e-15)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "USD", "many USD", "nan USD", "inf USD", "-inf", "1e999 USD", "9000", "9000 W", "1,000 USD", "9000USD", "%", "0x10 USD", "1 2 USD"]
-)
+NOBODY_CAN_READ = """
+USD|many USD|nan USD|inf USD|-inf|1e999 USD|9000|9000 W|1,00 USD|1,0000 USD|$9 USD|9 m USD|%|0x10 USD|1 2 USD|,5 USD|$|9000 €|£9000
+""".strip()
+
+
+@pytest.mark.parametrize("text", ["", *NOBODY_CAN_READ.split("|")])
 def test_a_quantity_nobody_can_read(text):
     with pytest.raises(DataError):
         parse_quantity(text, "USD")

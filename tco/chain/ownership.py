@@ -11,7 +11,7 @@ from tco.chain.connections import design_network
 from tco.chain.placement import SIDECAR, needs_sidecar
 from tco.economics.cost import FLASH_CAPACITY, OBJECT_CAPACITY, REPAIRS, Cost, cost_of_world
 from tco.economics.flows import RATES
-from tco.economics.goodput import AVAILABILITY, RATE, Failing, failing, goodput
+from tco.economics.goodput import AVAILABILITY, RATE, Failing, failing, goodput, long_checkpoints
 from tco.economics.ownership import Holding
 from tco.economics.perspective import BUILT_UP
 from tco.economics.rebates import Agreement, Rebate, in_force_for, load_agreement, rebate_of
@@ -112,17 +112,30 @@ def notes_of_network(inputs: Inputs, cost: Cost, plan: Any) -> list[str]:
     return [f"serving keeps inside one scale-up domain and uses none of the scale-out network, {bought}{chosen}"]
 
 
-def failures_of(inputs: Inputs, values: Values) -> tuple[list[Failing], Any]:
-    """Return the parts that fail, and what failures leave of the hours; what they leave of availability may be stated instead."""
-    system, catalogue = inputs.system, inputs.catalogue
+def parts_that_fail(inputs: Inputs, values: Values) -> list[Failing]:
+    """Return the parts that fail, those among them whose rate somebody states."""
 
     def states(part: str) -> bool:
-        return catalogue.has_part_value(part, RATE) or values.has(f"parts.{part}.{RATE}")
+        return inputs.catalogue.has_part_value(part, RATE) or values.has(f"parts.{part}.{RATE}")
 
     with scope("failures"):
-        found = failing(values, system, states)
-        trains, stated = inputs.kind == "training", inputs.states(AVAILABILITY, values)
-        return found, values.derived("metrics.goodput", "", lambda: goodput(values, system, found, trains, stated))
+        return failing(values, inputs.system, states)
+
+
+def failures_of(inputs: Inputs, values: Values) -> tuple[list[Failing], Any]:
+    """Return the parts that fail, and what failures leave of the hours; what they leave of availability may be stated instead."""
+    found = parts_that_fail(inputs, values)
+    trains, stated = inputs.kind == "training", inputs.states(AVAILABILITY, values)
+    with scope("failures"):
+        return found, values.derived("metrics.goodput", "", lambda: goodput(values, inputs.system, found, trains, stated))
+
+
+def notes_of_checkpoints(inputs: Inputs, values: Values) -> list[str]:
+    """Return a note where a training job saves for longer than it works."""
+    if inputs.kind != "training":
+        return []
+    with paused():
+        return long_checkpoints(values, inputs.system, parts_that_fail(inputs, values))
 
 
 def holding_of(inputs: Inputs, values: Values) -> Holding:

@@ -27,7 +27,7 @@ from tco.chain.comparable import apart
 from tco.chain.connections import design_network, refuse_less_than_a_world
 from tco.chain.inputs import HEADLINE_SYSTEM, Inputs, Scenario, load_scenario
 from tco.chain.metrics import METRICS, is_possible
-from tco.chain.ownership import cost_of, notes_of, notes_of_network, notes_of_rent, rebates_of, refuse_strangers
+from tco.chain.ownership import cost_of, notes_of, notes_of_checkpoints, notes_of_network, notes_of_rent, rebates_of, refuse_strangers
 from tco.chain.placement import SITE_POWER, MisfitError, place
 from tco.chain.plans import plan_for
 from tco.chain.practice import relatives_of
@@ -122,7 +122,7 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
     notes = [
         *inputs.notes,
         *notes_of(inputs),
-        *(notes_of_network(inputs, chain.cost, chain.serving.plan) if chain.cost else []),
+        *([*notes_of_network(inputs, chain.cost, chain.serving.plan), *notes_of_checkpoints(inputs, values)] if chain.cost else []),
         *(notes_of_rent(inputs, values, chain.bill) if chain.bill and chain.cost and inputs.perspective.rents else []),
         *standing_notes,
         *(f"{path} is set, but nothing in this scenario rests on it" for path in inputs.unused(values)),

@@ -106,16 +106,9 @@ def buffer_of(text: str, option: str) -> float:
     from tco.foundation.errors import UsageError
     from tco.foundation.units import parse_quantity
 
-    written = spaced(text)
-    if written.endswith("b"):
+    if text.strip().endswith("b"):
         raise UsageError(f"{option}: {text!r} counts bits, and a buffer has bytes, such as {text.strip()[:-1]}B")
-    size = parse_quantity(written, "byte")
+    size = parse_quantity(text, "byte")
     if size < 0:
         raise UsageError(f"{option}: {text!r} is negative, expected a buffer such as 64KiB")
     return size
-
-
-def spaced(text: str) -> str:
-    """Return '64KiB' as '64 KiB'."""
-    number = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
-    return f"{number} {text[len(number) :].strip()}".strip()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tco.foundation.formula import formula
+from tco.foundation.formula import formula, select
 from tco.foundation.units import USD, Hour, HourPerYear, PerYear, Pure, Second, SecondPerHour
 
 
@@ -41,10 +41,10 @@ def shortfall(chance: Pure, missing: Pure, needed: Pure) -> Any:
     return chance * missing / needed
 
 
-@formula(unit="", source="tco-model")
-def slowest_of(missing: Pure, groups: Pure, world: Pure, cluster: Pure) -> Any:
-    """Share that is missing where the slowest group of all worlds of a cluster sets the pace: 1 - (1 - s)^(groups x cluster / world)."""
-    return -np.expm1(groups * cluster / world * np.log1p(-np.minimum(missing, 1 - 1e-16)))
+@formula(unit="1/year", source="tco-model")
+def interrupting_failures(failures: PerYear, chance: Pure) -> Any:
+    """Failures of a year that stop what runs: f P, P the chance that nothing stands in for what fails."""
+    return failures * chance
 
 
 @formula(unit="", source="tco-model")
@@ -98,22 +98,36 @@ def time_between_failures(
 
 
 @formula(unit="s", source="daly2006")
-def young_interval(stall: Second, between: Second) -> Any:
-    """Time between checkpoints that loses least, to first order: tau = sqrt(2 C M)."""
-    return np.sqrt(2 * stall * between)
+def checkpoint_interval(stall: Second, between: Second) -> Any:
+    """Work between checkpoints that loses least: tau = sqrt(2 C M) (1 + sqrt(C / 2M) / 3 + C / 18 M) - C for C < 2 M, else M.
 
-
-@formula(unit="s", source="daly2006")
-def daly_interval(stall: Second, between: Second) -> Any:
-    """Time between checkpoints that loses least: tau = sqrt(2 C M) (1 + sqrt(C / 2M) / 3 + C / 18 M) - C, for C < 2 M."""
+    C is the time a checkpoint stops the job, M the mean time between failures. Within 0.1 % of the efficiency of the exact optimum,
+    M (1 + W(-exp(-1 - C / M))).
+    """
     share = np.minimum(stall / (2 * between), 1)
-    return np.maximum(np.sqrt(2 * stall * between) * (1 + np.sqrt(share) / 3 + share / 9) - stall, stall)
+    return select(stall < 2 * between, np.sqrt(2 * stall * between) * (1 + np.sqrt(share) / 3 + share / 9) - stall, between)
 
 
 @formula(unit="", source="daly2006")
-def restart_loss(stall: Second, interval: Second, restart: Second, between: Second) -> Any:
-    """Share of its time a job loses between checkpoints and failures: x = C / tau + (tau / 2 + R) / M."""
-    return stall / interval + (interval / 2 + restart) / between
+def checkpoint_efficiency(interval: Second, stall: Second, restart: Second, between: Second) -> Any:
+    """Share of its time in which a job with checkpoints makes progress: tau / (M exp(R / M) (exp((tau + C) / M) - 1)).
+
+    Exact where failures come one by one at any time, while it works, saves or starts again alike: work and its checkpoint, tau + C, are
+    done again until none fails between, and so is the restart R. Daly's equation 20, for a job of many intervals.
+    """
+    return interval / between * np.exp(-restart / between) / np.expm1((interval + stall) / between)
+
+
+@formula(unit="", source="tco-model")
+def share_between_pauses(pauses: PerYear, time: Second, seconds_per_hour: SecondPerHour = 3600, hours_per_year: HourPerYear = 8760) -> Any:
+    """Share of the time in which no pause lasts: exp(-f t), of pauses that begin one by one, also while another lasts."""
+    return np.exp(-pauses * (time / seconds_per_hour) / hours_per_year)
+
+
+@formula(unit="", source="tco-model")
+def share_kept(errors: PerYear, time: Second, seconds_per_hour: SecondPerHour = 3600, hours_per_year: HourPerYear = 8760) -> Any:
+    """Share of the work that is kept where an error throws away what follows it for some time: 1 / (1 + f t)."""
+    return 1 / (1 + errors * (time / seconds_per_hour) / hours_per_year)
 
 
 @formula(unit="s", source="tco-model")
@@ -123,9 +137,9 @@ def between_such(between: Second, share: Pure) -> Any:
 
 
 @formula(unit="", source="tco-model")
-def progress(up: Pure, lost: Pure, straggling: Pure) -> Any:
-    """Share of the time in which a job that starts again after failures makes progress: g = a (1 - losses) (1 - stragglers), never below nothing."""
-    return up * np.maximum(1 - lost, 0) * (1 - straggling)
+def progress(up: Pure, kept: Pure, straggling: Pure) -> Any:
+    """Share of the time in which a job that starts again after failures makes progress: g = a k (1 - stragglers)."""
+    return up * kept * (1 - straggling)
 
 
 @formula(unit="", source="tco-model")

@@ -179,32 +179,48 @@ def same_unit(one: str, other: str) -> bool:
     return a.dimension == b.dimension and math.isclose(a.factor, b.factor, rel_tol=1e-12)
 
 
+NUMBER = r"[-+]?(?:(?:\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|(?:nan|inf)\b)"
+QUANTITY = re.compile(rf"(?P<dollars>\$?)\s*(?P<number>{NUMBER})(?P<unit>\s+[^\s,.].*|[^\s\d,.].*)?", re.DOTALL)
+SCALED = re.compile(r"(?P<scale>k|K|M|bn|B(?=\s))(?P<unit>(?:\s+USD.*)?)", re.DOTALL)  # what may follow the number of a price or a count
+SCALES = {"k": 1e3, "K": 1e3, "M": 1e6, "bn": 1e9, "B": 1e9}
+
+
+def number_and_unit(text: str) -> tuple[float, str] | None:
+    """Return a quantity as people write it, '20 MW', '20MW', '9,000 USD', '9k USD' or '$0.09/kWh'; None where no number begins it."""
+    found = QUANTITY.fullmatch(text.strip())
+    if found is None:
+        return None
+    value, unit_text = float(found["number"].replace(",", "")), (found["unit"] or "").strip()
+    if found["dollars"]:
+        scale, _, per = unit_text.partition("/")
+        unit_text = f"{scale.strip()} USD{'/' * bool(per)}{per}".strip()
+    if scaled := SCALED.fullmatch(unit_text):
+        value, unit_text = value * SCALES[scaled["scale"]], scaled["unit"].strip()
+    return value, unit_text
+
+
 def parse_quantity(text: str, target: str) -> float:
     """Return the number of a text such as '0.083 USD/kWh' in unit `target`.
 
     A bare number is taken as pure, so it is accepted only where `target` is dimensionless. Raises `DataError`.
     """
-    number, _, unit_text = text.strip().partition(" ")
-    if number.endswith("%") and not unit_text:
-        number, unit_text = number[:-1], "%"
-    try:
-        value = float(number)
-    except ValueError:
+    found = number_and_unit(text)
+    if found is None:
         raise DataError(
             f"{text!r} does not begin with a number; expected a value like '{meant(text, target)}'"
             + ("" if text.isascii() else "; money is in USD: convert it at the rate of its date")
-        ) from None
+        )
+    value, unit_text = found
     if not math.isfinite(value):
         raise DataError(f"{text!r} is not a finite number")
     if not unit_text and not is_pure(target):
         raise DataError(f"{text!r} has no unit, expected {target!r} ({unit(target).dimension}), such as '{meant(text, target)}'")
-    return convert(value, unit_text.strip(), target)
+    return convert(value, unit_text, target)
 
 
 def meant(text: str, target: str) -> str:
-    """Return how what was probably meant is written: without a sign of currency, and without marks between thousands."""
-    plain = re.sub(r"(?<=\d),(?=\d{3})", "", text.strip().lstrip("$").strip())
-    number = re.match(r"[-+]?\d+(\.\d+)?", plain)
+    """Return how what was probably meant is written: the number that the text holds, with the unit that is expected."""
+    number = re.search(r"\d+(\.\d+)?", re.sub(r"(?<=\d),(?=\d{3})", "", text))
     return f"{number[0] if number else '1.5'} {WRITTEN.get(target, target)}".rstrip()
 
 

@@ -17,7 +17,7 @@ from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import everywhere, somewhere
 from tco.foundation.provenance import SETTING, Given, Input, bounded, making
 from tco.foundation.trace import Trace, Traced, paused, scope
-from tco.foundation.units import parse_quantity
+from tco.foundation.units import number_and_unit, parse_quantity
 
 Reader = Callable[[Input], Any]
 Rule = Callable[[Callable[[str], Any]], Any]  # computes a value from those it looks up by path
@@ -172,8 +172,8 @@ class Values(Readable):
             value = parse_quantity(given.text, unit)
         except DataError as error:
             raise DataError(f"{path}={given.text}: {error}") from None
-        number, _, unit_text = given.text.strip().partition(" ")
-        shown = (float(number), unit_text.strip()) if not number.endswith("%") else (value, unit)
+        number, unit_text = number_and_unit(given.text) or (value, unit)
+        shown = (number, unit_text) if unit_text != "%" else (value, unit)
         made = bounded(Input(path, value, unit, value, value, "", given.kind, given.source, "", shown, given.where, given.own), *self.bounds(path))
         if (one := making.get()) and given.own and (given.where != SETTING or (path, given.text) in one.said):
             from tco.foundation.stand_ins import stand_in

@@ -42,7 +42,7 @@ def test_the_band_where_the_workload_stands_is_the_range_of_a_comparison():
             ours, theirs = band.ranges[metric], row["range"][metric]
             assert ours.get("reason") == theirs.get("reason")
             for end in ("p10", "p50", "p90"):
-                assert ours[end] == (None if theirs[end] is None else pytest.approx(theirs[end], rel=1e-3)), metric
+                assert ours[end] == (None if theirs[end] is None else pytest.approx(theirs[end], rel=1e-6)), metric
         assert band.meets.mean() == row["share_of_draws_that_meet_the_target"]
 
 
@@ -62,7 +62,7 @@ def test_where_nothing_is_moved_every_draw_is_the_point():
     assert made.meets.all()
     for metric in BANDED:
         ours = made.metrics[metric].reshape(len(places), DRAWS)
-        assert ours == pytest.approx(np.array([[getattr(found.points[place], metric)] * DRAWS for place in places]), rel=2e-3), metric
+        assert ours == pytest.approx(np.array([[getattr(found.points[place], metric)] * DRAWS for place in places]), rel=1e-6), metric
 
 
 @pytest.mark.parametrize("place", [3, 20, -1])

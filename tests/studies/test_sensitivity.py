@@ -59,7 +59,7 @@ def test_every_end_is_that_of_the_input_set_alone(name, metric):
     for one in [*found.swings[:8], *found.swings[40:43], *(one for one in found.swings if one.given.path.startswith("cluster."))]:
         given = one.given
         each = [tco.evaluate(name, {given.path: (end, given.unit)}, catalogue=CATALOGUE).metrics[metric] for end in (given.low, given.high)]
-        assert (one.at_low, one.at_high) == tuple(None if alone is None else pytest.approx(alone, rel=1e-3) for alone in each), given.path
+        assert (one.at_low, one.at_high) == tuple(None if alone is None else pytest.approx(alone, rel=1e-7) for alone in each), given.path
         assert (one.meets_low, one.meets_high) == tuple(alone is not None for alone in each), given.path
 
 
@@ -107,7 +107,7 @@ def test_a_ratio_moves_both_sides_together():
     chip = by_path["parts.gb200-gpu.price"]
     theirs = solved(GB200, chip.given.path, [chip.given.high], TOKEN)[0]
     mine = solved(TRN3, "terms.rate", [own.inputs["terms.rate"].value], TOKEN)[0]
-    assert chip.at_high == pytest.approx(theirs / mine, rel=1e-3)
+    assert chip.at_high == pytest.approx(theirs / mine, rel=1e-7)
     assert chip.swing > 0
 
 
@@ -135,7 +135,7 @@ def test_plans_chosen_anew_are_those_of_a_search_and_an_end_without_one_has_no_p
             alone = tco.evaluate(TRN3, {"workload.interactivity": "60 token/s", one.given.path: (end, one.given.unit)}, catalogue=CATALOGUE)
             assert met == (value is not None) == (alone.plan is not None)
             if value is not None:
-                assert value == pytest.approx(alone.metrics[TOKEN], rel=2e-3)
+                assert value == pytest.approx(alone.metrics[TOKEN], rel=1e-7)
     assert without
 
 

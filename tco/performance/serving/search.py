@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -10,9 +9,10 @@ import numpy as np
 from tco.foundation.formula import somewhere
 from tco.foundation.trace import plain
 from tco.foundation.values import Readable
+from tco.graph.solve import largest_within
 from tco.models.architecture import Architecture
 from tco.performance.chip.machine import Machine
-from tco.performance.serving.batches import EXACTLY, SLOWEST, Bracket, largest_within, solved
+from tco.performance.serving.batches import SLOWEST, solved
 from tco.performance.serving.operators import Operator
 from tco.performance.serving.phases import PassResult, decode, decode_rate, full_context, prefill, prefill_rate, reading_time, tokens_per_user
 from tco.performance.serving.plans import (
@@ -121,13 +121,14 @@ def at_the_target(
     row, passes = int(found.rows[place]), dict[float, PassResult]()
     one = DecodePlan(*(float(at(axis, (row, 0))) for axis in plan))
 
-    def time_of(batch: Any, _: Any) -> Any:
-        made = passes[float(batch)] = decode(machine, model, one._replace(sequences=float(batch)), request)
-        return made.per_token
+    def times(batches: Any, _: Any) -> Any:
+        """Return the time of a token with each of some batches."""
+        for batch in batches:
+            passes[float(batch)] = decode(machine, model, one._replace(sequences=float(batch)), request)
+        return np.array([passes[float(batch)].per_token for batch in batches])
 
-    low, high, quick, slow, first = (float(side[place]) for side in (*found.batches, *found.times, found.batch))
-    known = Bracket(quick, slow, first) if math.isfinite(slow) else None
-    batch = low if low == high else float(largest_within(time_of, allowed, low, high, known, EXACTLY, EXACTLY))
+    low, high, first, power = (side[place : place + 1] for side in (*found.batches, found.batch, found.power))
+    batch = float(largest_within(times, np.array([allowed]), low, high, first, power)[0][0])
     one = one._replace(sequences=batch)
     made = passes.get(batch) or decode(machine, model, one, request)
     best = choice.best.copy()
