@@ -58,7 +58,22 @@ def test_latent_attention_reads_each_cache_once(chip):
 
 
 def test_the_library_that_widens_a_cache_pays_for_all_of_it():
-    shape = ("--op", "attention", "--phase", "latent", "--precision", "fp8", "--batch", "64", "--seq-kv", "16384", "--heads", "128", "--latent", "512")
+    shape = (
+        "--op",
+        "attention",
+        "--phase",
+        "latent",
+        "--precision",
+        "fp8",
+        "--batch",
+        "64",
+        "--seq-kv",
+        "16384",
+        "--heads",
+        "128",
+        "--latent",
+        "512",
+    )
     kept, widened = (document("kernel", "h100-sxm", *shape, "--rotary", "64", "--library", name) for name in ("latent", "latent-widened"))
     assert widened["parts_us"]["widening"] > 0
     assert widened["time_us"] - kept["time_us"] == pytest.approx(widened["parts_us"]["widening"], rel=1e-9)

@@ -163,7 +163,7 @@ def expert_layer(
     """
     made = run_by(library, operands(chip, form))
     local = moe.group_tokens(experts, 1.0, ranks)
-    load = moe.busiest_popular(moe.group_tokens(tokens, topk, ranks), ranks, chip.values["performance.serving.expert_imbalance"], local, skew, even)
+    load = moe.busiest_popular(moe.group_tokens(tokens, topk, ranks), ranks, chip.values["performance.experts.expert_imbalance"], local, skew, even)
     reached = moe.popular_experts(load, local, skew, even)
     rows = moe.per_expert(load, reached)
     up, down = (product(made, rows, columns, inner, reached) for columns, inner in ((2 * width, hidden), (hidden, width)))
@@ -279,8 +279,12 @@ def latent_decode(chip: Chip, form: Computed, library: Library, batch: Any, keys
     one = attention.on_busiest(computing, blocks, cores, chip.part("cores"))
     memory = stream_time(moved, chip.bandwidth("stream_efficiency"))
     core = smooth_maximum(smooth_maximum(one, loading, 2), memory, OVERLAP)
-    queries = stream_time(attention.query_bytes(batch, heads, numbers + latent, chip.practice("latent_query_passes"), element_size(WIDE)), chip.part("hbm_bandwidth"))
-    widening = stream_time(attention.widened_bytes(moved, size, library.practice("widens_cache"), element_size(WIDE)), chip.bandwidth("row_efficiency"))
+    queries = stream_time(
+        attention.query_bytes(batch, heads, numbers + latent, chip.practice("latent_query_passes"), element_size(WIDE)), chip.part("hbm_bandwidth")
+    )
+    widening = stream_time(
+        attention.widened_bytes(moved, size, library.practice("widens_cache"), element_size(WIDE)), chip.bandwidth("row_efficiency")
+    )
     starts = kernel_time(cores, chip.practice("decode_block_time"))
     stages = kernel_time(library.practice("latent_stages"), chip.practice("kernel_stage"))
     joining = attention.joining_time(blocks, batch, chip.practice("kernel_stage"))

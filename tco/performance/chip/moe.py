@@ -73,7 +73,10 @@ def expert_numbers(width: Pure, hidden: Pure, passes: Pure) -> Any:
 
 @formula(unit="", source="clauset2009")
 def power_law_scatter(exponent: Pure, least: Pure, most: Pure) -> Any:
-    """Standard deviation over mean of a power law p(x) ~ x^-a between two ends: sqrt(m_0 m_2 / m_1^2 - 1), m_i = (M^(1+i-a) - l^(1+i-a)) / (1+i-a)."""
+    """Standard deviation over mean of a power law p(x) ~ x^-a between two ends: sqrt(m_0 m_2 / m_1^2 - 1).
+
+    m_i = (M^(1+i-a) - l^(1+i-a)) / (1+i-a).
+    """
     none = (most ** (1 - exponent) - least ** (1 - exponent)) / (1 - exponent)
     one = (most ** (2 - exponent) - least ** (2 - exponent)) / (2 - exponent)
     two = (most ** (3 - exponent) - least ** (3 - exponent)) / (3 - exponent)

@@ -57,7 +57,10 @@ def deployment(given: Mapping[str, float]) -> tuple[dict[str, float], str]:
         return {}, ""
     depth = given.get("pp", 1)
     chips = max(given["tp"] * given.get("cp", 1), given["ep"]) * depth
-    return {"chips": chips, "pp": depth}, f"--plan is taken as one engine of {chips:g} chips{'' if 'pp' in given else ', without a pipeline'}; chips, pp and workers say otherwise"
+    return {
+        "chips": chips,
+        "pp": depth,
+    }, f"--plan is taken as one engine of {chips:g} chips{'' if 'pp' in given else ', without a pipeline'}; chips, pp and workers say otherwise"
 
 
 def whole(key: str, text: str) -> float:

@@ -85,7 +85,7 @@ def prompt_time(time: Second, prompts: Pure) -> Any:
 
 @formula(unit="", source="leviathan2023")
 def accepted_tokens(draft_tokens: Pure, acceptance: Pure, decline: Pure = 1) -> Any:
-    """Tokens a step of speculative decoding yields: 1 + a (1 - b^k) / (1 - b), the first draft accepted with a chance a, each further one with b = a d.
+    """Tokens a step of speculative decoding yields: 1 + a (1 - b^k) / (1 - b), its first draft accepted with a chance a, further ones with b = a d.
 
     Later drafts rest on drafts, which the model that makes them was not trained to read; at d = 1 it is (1 - a^(k + 1)) / (1 - a).
     """

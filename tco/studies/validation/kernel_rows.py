@@ -24,7 +24,7 @@ Array = np.ndarray[Any, Any]
 WIDTHS = re.compile(r"hidden (\d+), ffn (\d+), (\d+)/(\d+) heads")  # of the model an elementwise row comes from
 HEAD = 128  # width of the heads of those models
 PASSES = {"copy": 2, "add": 3, "input_layernorm": 3, "mlp_act": 3, "attn_rope": 2}  # times an element is read or written
-COPIED = 3  # shapes that share a time to its printed digits: the table repeats it, and nobody measured it on all of them
+COPIED = 4  # shapes that share a time to its printed digits: the table repeats it, and nobody measured it on all of them
 MOST = 0.5  # of the rows of a table
 DIGITS = 6  # of a time that two shapes share by chance at most
 POWER_LAW = re.compile(r"power_law_([\d.]+)")
@@ -193,8 +193,9 @@ def copied(table: pd.DataFrame, kinds: Sequence[Kind]) -> Array:
     own = table.assign(printed=times)[rows].drop_duplicates(["accelerator", "printed", *shape])
     shared = own.groupby(["accelerator", "printed"]).size()
     keys = pd.MultiIndex.from_arrays([table["accelerator"], times])
-    found = pd.Series(rows & (shared.reindex(keys).fillna(0).to_numpy() >= COPIED))
-    return np.asarray(rows & (found | (found[rows].groupby(texts(table, "source_url")[rows]).mean().reindex(texts(table, "source_url")).to_numpy() > MOST)))
+    found = rows & (shared.reindex(keys).fillna(0).to_numpy() >= COPIED)
+    of_table = pd.Series(found[rows]).groupby(texts(table, "source_url")[rows]).mean()
+    return found | rows & (of_table.reindex(texts(table, "source_url")).to_numpy() > MOST)
 
 
 def targets(table: pd.DataFrame) -> tuple[Array, Array]:

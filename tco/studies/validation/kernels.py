@@ -38,7 +38,9 @@ def commands(kind: Kind, sides: Mapping[str, Any], parts: Array) -> list[str]:
     found = []
     for row, part in enumerate(parts):
         own = {name: side[row] if np.ndim(side) else side for name, side in named.items()}
-        found.append(command_line(["kernel", part], {**options, **own, "full": bool(full[row]) or None, "even": bool(even[row]) or None, "flat": flat}, {}))
+        found.append(
+            command_line(["kernel", part], {**options, **own, "full": bool(full[row]) or None, "even": bool(even[row]) or None, "flat": flat}, {})
+        )
     return found
 
 

@@ -163,7 +163,16 @@ def test_no_attention_beats_peak_and_memory(chips, values, name):
     @given(st.integers(1, 64), st.integers(1, 2**15), st.integers(1, 8), st.sampled_from([1, 2, 8, 64]), st.sampled_from([0, 1]))
     def holds(batch, length, kv_heads, group, causal):
         heads = kv_heads * group
-        shape = {"batch": batch, "seq_q": length, "seq_kv": length, "heads": heads, "kv_heads": kv_heads, "head_dim": 128, "value_dim": 128, "causal": causal}
+        shape = {
+            "batch": batch,
+            "seq_q": length,
+            "seq_kv": length,
+            "heads": heads,
+            "kv_heads": kv_heads,
+            "head_dim": 128,
+            "value_dim": 128,
+            "causal": causal,
+        }
         for form in ("bf16", "fp8"):
             how = computed_on(values, name, form, "precision")
             bare, layer = (kernel(chip, "prefill", how, shape, library).time for library in (BARE, LAYER))
