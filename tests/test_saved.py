@@ -174,6 +174,12 @@ BAD = {
     "no input of the workload": (changed("inputs", "workload.output_tokens"), r"the key 'workload\.output_tokens' is missing"),
     "no kind of workload": (changed("texts", "workload.kind"), r"texts: the key 'workload\.kind' is missing"),
     "a line that is none": (changed("lines", 0, to=3), "lines 1: '3', expected a table"),
+    "a line of an input that is not there": (changed("lines", 0, "inputs", to=["parts.[].price"]), r"lines 1: unknown input 'parts\.\[\]\.price'"),
+    "an input of no kind": (changed("inputs", "site.pue", "kind", to="rumour"), r"inputs \d+: kind is 'rumour', expected one of measured, vendor"),
+    "an input of no directness": (
+        changed("inputs", "site.pue", "directness", to="far"),
+        r"inputs \d+: directness is 'far', expected one of first-hand",
+    ),
     "a line without its cost": (changed("lines", 2, "usd_per_chip_hour"), "lines 3: the key 'usd_per_chip_hour' is missing"),
     "a bill without lines": (changed("bill", "lines", to={}), "bill: lines is '{}', expected a list"),
     "a bound without shares": (changed("bounds", "decode", to=1), "bounds: decode is '1', expected a table of numbers"),

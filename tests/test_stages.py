@@ -45,6 +45,7 @@ SETTINGS = {
     "workload.precision": ("fp8", "bf16"),
     "performance.serving.expert_imbalance": ("0.2",),
     "parts.connectx-7.failure_rate": ("0.2",),
+    "parts.tor-25t6.price": ("1000 USD", "9e5 USD"),
     "parts.gb200-compute-tray.price": ("1e5 USD",),
 }
 ELSEWHERE = {
@@ -94,6 +95,13 @@ def test_a_setting_is_that_of_a_fresh_walk(path):
             agrees(name, after, plan=plan)
 
 
+@pytest.mark.parametrize("asked", [{"parts.tor-12t8.price": "-5 USD"}, {"cluster.chips": "1e9"}, {"cluster.oversubscription": "0.1"}], ids=str)
+def test_a_setting_that_is_refused_leaves_nothing_behind(asked):
+    forget()
+    assert "outside" in told("gb200-nvl72", asked)
+    agrees("gb200-nvl72", {})
+
+
 @settings(max_examples=4, deadline=None)
 @given(st.data())
 def test_settings_one_after_the_other_are_those_of_fresh_walks(data):
@@ -116,16 +124,16 @@ def walks(monkeypatch):
 @pytest.mark.parametrize("name", SCENARIOS[:2])
 def test_a_price_leaves_the_plan_and_a_plan_leaves_the_price(name, walks):
     usual = evaluate(name, catalogue=CATALOGUE)
-    assert len(walks) == 2
+    assert len(walks) == 3  # which switch is the cheapest, what the racks cost, what the chips do
     dearer = evaluate(name, {"site.electricity_price": "0.2 USD/kWh"}, catalogue=CATALOGUE)
-    assert len(walks) == 3
+    assert len(walks) == 4
     assert dearer.metrics["tco_usd_per_chip_hour"] > usual.metrics["tco_usd_per_chip_hour"]
     slower = evaluate(name, {"workload.interactivity": "10 token/s"}, catalogue=CATALOGUE)
-    assert len(walks) == 4
+    assert len(walks) == 5
     assert slower.metrics["output_tokens_per_s_per_chip"] > usual.metrics["output_tokens_per_s_per_chip"]
     assert slower.bill is usual.bill
     evaluate(name, plan=usual.plan, catalogue=CATALOGUE)
-    assert len(walks) == 5
+    assert len(walks) == 6
 
 
 def test_what_is_kept_has_an_end(walks):
@@ -135,14 +143,14 @@ def test_what_is_kept_has_an_end(walks):
     assert kept
     assert max(kept) <= stages.LAST
     evaluate("gb200-nvl72", {"site.electricity_price": f"{price} USD/kWh"}, workload=False, catalogue=CATALOGUE)
-    assert len(walks) == 3 * stages.LAST
+    assert len(walks) == 3 * stages.LAST + 1  # the cheapest switch is one for all
 
 
 def test_values_that_are_kept_back_are_walked_apart(walks):
     """Others stand for a person's own numbers in an answer that keeps them back: what is known of the one is not known of the other."""
     asked = {"parts.gb200-gpu.price": "30000 USD"}
     own = evaluate("gb200-nvl72", asked, catalogue=CATALOGUE)
-    making = Making(0, 30.0, set())
+    making = Making(0, set())
     making.said.update(asked.items())
     with made_with(making):
         other = evaluate("gb200-nvl72", asked, catalogue=CATALOGUE)
@@ -153,7 +161,7 @@ def test_arrays_and_traces_are_always_walked(walks):
     held = evaluate("gb200-nvl72", catalogue=CATALOGUE).structure
     many = evaluate("gb200-nvl72", {"site.pue": np.array([1.1, 1.2])}, structure=held, catalogue=CATALOGUE)
     assert many.metrics["tco_usd_per_chip_hour"].shape == (2,)
-    assert len(walks) == 2
+    assert len(walks) == 3
     traced = evaluate("gb200-nvl72", structure=held, catalogue=CATALOGUE, trace=True)
     assert traced.nodes["tco_usd_per_chip_hour"].value == traced.metrics["tco_usd_per_chip_hour"]
 

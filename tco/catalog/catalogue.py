@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tco.catalog.rows import ALTERNATIVE, COLUMNS, OPTIONAL, Attribute, Row, at_date, attribute, attributes, row_in_place, to_input, usual_value
+from tco.catalog.rows import COLUMNS, OPTIONAL, Attribute, Row, at_date, attribute, attributes, live, row_in_place, to_input, usual_value
 from tco.foundation.errors import DataError, UnavailableError, unknown
 from tco.foundation.files import data_directory, is_folder, read_csv, read_toml, refuse_odd_files, scenario_directory
 from tco.foundation.provenance import Input, making
@@ -143,12 +143,7 @@ class Catalogue:
     # ---------------------------------------------------------------- one value
     def chosen(self, rows: list[Row], wanted: Attribute, path: str, date: str) -> Input:
         """Return the input of the row that holds: the chosen one, or of a dated series the latest not after `date`."""
-        live = [row for row in rows if row.cells.get("use", "") != ALTERNATIVE]
-        if not live:
-            raise DataError(f"{rows[0].where}: {path}: every row is an alternative, one must be chosen")
-        if len(live) > 1 and (not wanted.dated or len({row.as_of for row in live}) < len(live)):
-            raise DataError(f"{live[1].where}: {path} is given twice (also {live[0].where}); mark one {ALTERNATIVE!r} or date both")
-        return self.with_directness(to_input(at_date(live, date), path, wanted))
+        return self.with_directness(to_input(at_date(live(rows, wanted.dated, path), date), path, wanted))
 
     def part_input(self, part: str, name: str, date: str) -> Input:
         """Return `parts.<part>.<name>` at a date; an unknown part or a missing value raises `DataError`."""
@@ -207,6 +202,15 @@ class Catalogue:
         """Return path and content of a TOML document."""
         path: Path = self.once((folder_name, name), lambda: self.find(folder_name, name, what))
         return path, self.toml(path)
+
+    def with_base(self, folder_name: str, name: str, what: str) -> list[str]:
+        """Return the name of a TOML document after that of the one it is `base`d on, if any; a base that has one itself raises `DataError`."""
+        where, document = self.document(folder_name, name, what)
+        if (base := document.get("base")) is None:
+            return [name]
+        if self.document(folder_name, str(base), f"{what} that {where} is based on")[1].get("base") is not None:
+            raise DataError(f"{where}: base {base!r} has a base itself; name that one")
+        return [str(base), name]
 
     def toml(self, path: Path) -> dict[str, Any]:
         """Return the content of a TOML file of the catalogue, read once."""

@@ -15,8 +15,8 @@ LOOKED = 100  # rows that are held against the names of all parts, for the neare
 
 def own_rows(catalogue: Catalogue) -> Iterator[tuple[str, Row]]:
     """Yield the path and the row of every value in the tables of a person's own folders; an attribute nobody reads raises `DataError`."""
-    tables = (catalogue.part_rows, catalogue.share_rows, catalogue.vesting_rows, catalogue.calibration_rows)
-    for group, table in zip(("parts", "shares", "rebates", "performance"), tables, strict=True):
+    tables = (catalogue.part_rows, catalogue.share_rows, catalogue.vesting_rows, catalogue.calibration_rows, catalogue.grid_rows)
+    for group, table in zip(("parts", "shares", "rebates", "performance", "site"), tables, strict=True):
         for (name, key), rows in table.items():
             for row in rows:
                 if row.overlay:
@@ -41,9 +41,11 @@ def own_note(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[str]:
     rows = dict(own_rows(catalogue))
     if not rows:
         return []
+    places = {one.where for one in inputs.values()}  # a row of a grid stands for any site on it
+    in_force = {path for path, row in own_rows(catalogue) if path in inputs or row.where in places}
     shipped = {part for (part, _), found in catalogue.part_rows.items() if not all(row.overlay for row in found)}
     known = shipped | in_own_trees(catalogue)
-    unread = [(path, row) for path, row in rows.items() if path not in inputs]
+    unread = [(path, row) for path, row in rows.items() if path not in in_force]
     idle = [(path, row, hint(path, known) if place < LOOKED else "") for place, (path, row) in enumerate(unread)]
     idle.sort(key=lambda one: not one[2])  # what looks like a slip comes first
     named = [f"{row.where} {path.partition('.')[2]}{slip}" for path, row, slip in idle[:NAMED]]

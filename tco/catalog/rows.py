@@ -138,6 +138,20 @@ def own_directness(row: Row, kind: str, note: str, path: str) -> str:
     return said or ("estimate" if kind in GUESSED else "recalled" if "recalled" in note.lower() else "")
 
 
+def live(rows: Sequence[Row], dated: bool, path: str) -> list[Row]:
+    """Return the rows that are no alternatives; none, two of one date, or any two of what does not move with the date raise `DataError`."""
+    found = [row for row in rows if row.cells.get("use", "") != ALTERNATIVE]
+    if not found:
+        raise DataError(f"{rows[0].where}: {path}: every row is an alternative, one must be chosen")
+    if len(found) > 1 and (not dated or len({row.as_of for row in found}) < len(found)):
+        seen: dict[str, Row] = {}
+        row = next(row for row in found if seen.setdefault(row.as_of if dated else "", row) is not row)
+        day = f", both of {row.as_of}" if dated and row.as_of else ""
+        also = f"(also {seen[row.as_of if dated else ''].where}){day}"
+        raise DataError(f"{row.where}: {path} is given twice {also}; mark one {ALTERNATIVE!r} or date both{' apart' if day else ''}")
+    return found
+
+
 def at_date(rows: list[Row], when: str) -> Row:
     """Return the row of a dated series that holds at `when` (a year, quarter, month or day): the latest that begins by its last day.
 

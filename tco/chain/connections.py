@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tco.catalog.systems import System
+from tco.chain.ownership import holding_of
+from tco.chain.placement import SIDECAR, needs_sidecar
+from tco.chain.stages import stage
+from tco.economics.cost import cost_of_world
 from tco.fabric.library import Library, family_library
 from tco.fabric.links import PROTOCOLS, Links, Route, Tier, links_of
 from tco.fabric.scopes import crossing_bandwidth, fabric_scopes, lane_bandwidth, port_bandwidth, shares_ports, torus_of, tray_of
+from tco.foundation.dates import period
 from tco.foundation.errors import DataError, unknown
-from tco.foundation.trace import plain
+from tco.foundation.trace import paused, plain
 from tco.foundation.units import parse_quantity
-from tco.foundation.values import Readable, Values
-from tco.hardware.clos import switch_radix, tiers_needed
-from tco.hardware.network import OPTICS, Network, Plan, scale_out_network, summed, switch_part
+from tco.foundation.values import Readable, Values, as_number
+from tco.hardware.bill import Bill
+from tco.hardware.clos import ReachError, switch_radix, tiers_needed
+from tco.hardware.network import OPTICS, Network, NetworkLine, Plan, scale_out_network, summed, switch_part
 from tco.hardware.nics import converged
 from tco.performance.chip.families import family_of
 
@@ -22,9 +30,77 @@ if TYPE_CHECKING:
     from tco.chain.inputs import Inputs
 
 
-def design_network(inputs: Inputs, values: Values) -> Network:
-    """Return the scale-out network of the scenario's cluster, with as many tiers as its size needs, and its frontend."""
-    chip, (switch, port, radix) = f"parts.{inputs.system.chip}", switches_of(inputs, values)
+SWITCH = "cluster.switch"
+CHEAPEST = "cheapest of "  # begins a list of switches, of which the one stands with which a chip-hour costs least
+
+
+def switch_of(inputs: Inputs) -> str:
+    """Return the switch of the cluster: the one that is named or that the structure holds, or of a list the cheapest, decided once."""
+    asked = inputs.text(SWITCH)
+    if asked.startswith(CHEAPEST):
+        held = inputs.structure.texts.get(SWITCH) if inputs.structure is not None else None
+        inputs.texts = inputs.texts | {SWITCH: held or cheapest_switch(inputs, asked.removeprefix(CHEAPEST))}
+    return switch_part(inputs.text(SWITCH), inputs.catalogue.parts)
+
+
+def cheapest_switch(inputs: Inputs, listed: str) -> str:
+    """Return the switch of a list whose network adds least to a chip-hour, of those for sale at the scenario's date.
+
+    Where hours are rented the price of the network decides. Of many values asked together their mean does; a chip alone has no network to
+    price, and takes the last of the list.
+    """
+    catalogue, day = inputs.catalogue, period(inputs.date).last
+    known = [switch_part(name.strip(), catalogue.parts) for name in listed.split(",")]
+    sold = [part for part in known if min(row.begins for row in catalogue.part_rows[part, "price"]) <= day] or known
+    if inputs.system.bare:
+        return sold[-1]
+    readings, inputs.readings = inputs.readings, {}  # of those that are not bought nothing is decided
+    values = inputs.values(as_number)
+
+    def networks() -> dict[str, tuple[float, float]]:
+        return {part: found for part in sold if (found := price_and_power(inputs, values, part)) is not None}
+
+    try:
+        with paused():  # what is not bought leaves no trace
+            found = stage("networks", inputs, values, networks, listed)
+            by_price = sorted(found, key=lambda part: found[part][0])
+            thrifty = [part for place, part in enumerate(by_price) if all(found[part][1] < found[other][1] for other in by_price[:place])]
+            if len(thrifty) > 1 and not inputs.perspective.rents:  # more to buy, and less power: the hour tells
+                hours = hours_of(inputs, values, *np.transpose([found[part] for part in thrifty]))
+                thrifty = [thrifty[int(np.argmin(hours))]]
+    finally:
+        inputs.readings = readings
+    inputs.compared += [f"parts.{part}.price" for part in sold]
+    inputs.judged |= set(values.inputs)
+    return next(iter(thrifty), sold[0])
+
+
+def price_and_power(inputs: Inputs, values: Values, switch: str) -> tuple[float, float] | None:
+    """Return price and power of the network of a switch; none where it has too few ports for the cluster."""
+    try:
+        network = design_network(inputs, values, switch)
+    except ReachError:
+        return None
+    return float(np.mean(network.price)), float(np.mean(network.power))
+
+
+def hours_of(inputs: Inputs, values: Values, prices: Any, powers: Any) -> Any:
+    """Return what networks of some prices and powers add to a chip-hour: the cost of a world of which nothing else is bought."""
+    sidecar = SIDECAR if needs_sidecar(inputs) else None
+    many = (-1, *[1] * len(inputs.shape))
+    price, power = prices.reshape(many), powers.reshape(many)
+    network = Network(1, [NetworkLine("whole", "", 1, price, power, "derived", (), ())], price, power)
+    cost = cost_of_world(values, Bill([], 0.0, 0.0), network, [], inputs.system.chips, inputs.tenure, 1.0, sidecar, holding_of(inputs, values))
+    return np.mean(cost.per_chip_hour.reshape(len(prices), -1), axis=1)
+
+
+def design_network(inputs: Inputs, values: Values, switch: str | None = None) -> Network:
+    """Return the scale-out network of the scenario's cluster, with as many tiers as its size needs, and its frontend.
+
+    It is built of the switch of the cluster, or of another that is named.
+    """
+    switch = switch or switch_of(inputs)
+    chip, (port, radix) = f"parts.{inputs.system.chip}", ports_of(inputs, values, switch)
     chips, design = values["cluster.chips"], network_design(inputs.system)
     ends, oversubscription = values.structure("cluster.chips"), values.structure("cluster.oversubscription")
     tiers = tiers_of(inputs.system, design, ends, radix, oversubscription)
@@ -58,11 +134,10 @@ def tiers_of(system: System, design: str, chips: float, radix: float, oversubscr
     return 1 if racks <= 1 else 1 + tiers_needed(racks, radix, oversubscription)
 
 
-def switches_of(inputs: Inputs, values: Readable) -> tuple[str, float, float]:
-    """Return the switch of the cluster, the rate of its ports, and how many it has."""
-    switch = switch_part(inputs.text("cluster.switch"), inputs.catalogue.parts)
+def ports_of(inputs: Inputs, values: Readable, switch: str) -> tuple[float, float]:
+    """Return the rate of the ports of a switch, and how many it has."""
     port = port_rate(inputs.text("cluster.port"), "cluster.port")
-    return switch, port, plain(switch_radix(values.structure(f"parts.{switch}.switch_capacity"), port))
+    return port, plain(switch_radix(values.structure(f"parts.{switch}.switch_capacity"), port))
 
 
 def network_design(system: System) -> str:
@@ -78,7 +153,7 @@ def route_of(inputs: Inputs, values: Readable) -> Route:
 
 def tiers_between(inputs: Inputs, values: Readable, design: str, chips: float, domain: float) -> int:
     """Return the tiers of switches up to the one where the traffic of some chips meets, which stand in worlds of so many."""
-    _, _, radix = switches_of(inputs, values)
+    _, radix = ports_of(inputs, values, switch_of(inputs))
     ends = math.ceil(chips / domain) if design == "leaf" else chips
     return tiers_of(inputs.system, design, max(ends, 1), radix, values.structure("cluster.oversubscription"))
 

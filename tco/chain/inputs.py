@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
 from os.path import exists  # unlike a path's method it says no to a name that no file can have
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,10 +16,12 @@ from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known
 from tco.chain.practice import OWN, practised
 from tco.chain.settings import given_of, shape_of
 from tco.chain.texts import DOCUMENTS, TEXTS, Texts, texts_of
+from tco.economics.flows import LOSS, from_the_age
 from tco.economics.perspective import FOLDER, Perspective, load_perspective, owner_of
 from tco.fabric.scopes import from_the_lanes
 from tco.foundation.dates import period
 from tco.foundation.errors import DataError, unknown
+from tco.foundation.files import scenario_directory
 from tco.foundation.provenance import KEPT, Given, Input
 from tco.foundation.values import Reader, Rule, Values, as_number
 from tco.hardware.nics import from_the_tree
@@ -51,6 +54,11 @@ class Scenario(NamedTuple):
     variant: dict[str, str]
     settings: dict[str, str]
     where: str
+
+    @property
+    def own(self) -> bool:
+        """Say whether its settings are a person's own: those of a file that is shipped are not."""
+        return bool(self.settings) and not Path(self.where).resolve().is_relative_to(scenario_directory().resolve())
 
 
 def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
@@ -110,9 +118,6 @@ def variants_of(text: str, where: str) -> dict[str, str]:
     return found
 
 
-SWITCH = "cluster.switch"
-
-
 @dataclass(slots=True)
 class Inputs(Texts):
     """Resolves the paths of one scenario."""
@@ -139,7 +144,7 @@ class Inputs(Texts):
         variant = {**scenario.variant, **self.variant}
         self.system = self.system_of(variant)
         wanted = {path: Given(text, self.system.source, "analyst", self.system.where, own=False) for path, text in self.system.settings.items()}
-        own, by = scenario.name not in self.catalogue.scenarios, f"set by the scenario {scenario.name}"
+        own, by = scenario.own, f"set by the scenario {scenario.name}"
         wanted |= {path: Given(text, by, "assumed", scenario.where, own=own) for path, text in scenario.settings.items()}
         for group, name in scenario.documents.items():
             self.read(group, name)
@@ -147,12 +152,13 @@ class Inputs(Texts):
             self.found = {**self.catalogue.document_inputs("defaults", defaults, "file", "workload"), **self.found}
         wanted |= {path: given_of(path, setting, self.unit_of) for path, setting in self.settings.items()}
         self.settings = {path: wanted[path].text for path in self.settings}
-        wanted |= {path: Given(text, KEPT, "assumed", KEPT) for path, text in self.kept.items()}
+        wanted |= {path: Given(text, KEPT, "assumed", KEPT, own=False) for path, text in self.kept.items()}
         for path, given in wanted.items():
             self.place(path, given)
         self.shape = shape_of(self.given)
         self.perspective = load_perspective(self.catalogue, self.text("terms.perspective"))
-        self.found = {**self.catalogue.document_inputs(FOLDER, self.perspective.id, "perspective", "terms"), **self.found}
+        for one in reversed(self.catalogue.with_base(FOLDER, self.perspective.id, "perspective")):
+            self.found = {**self.catalogue.document_inputs(FOLDER, one, "perspective", "terms"), **self.found}
         self.texts.setdefault("terms.owner", owner_of(self.perspective, self.system))
         if owners := self.owners_variants():
             variant = {**owners, **variant}
@@ -172,7 +178,6 @@ class Inputs(Texts):
             chip = f"parts.{scenario.system}"
             self.system = bare_system(self.catalogue, scenario.system, values.structure(f"{chip}.{DOMAIN}"), values.exists(f"{chip}.point_to_point"))
             refuse_unjoined(self.system, self.catalogue, values)
-            self.take_switch()
             self.take_formats(values, wanted)
             self.judged = set(values.inputs)
             return
@@ -181,20 +186,8 @@ class Inputs(Texts):
             self.system = load_system(self.catalogue, scenario.system, variant, self.alternatives)
         refuse_bad_wires(self.system, self.catalogue, values)
         refuse_unjoined(self.system, self.catalogue, values)
-        self.take_switch()
         self.take_formats(values, wanted)
         self.judged = set(values.inputs)
-
-    def take_switch(self) -> None:
-        """Name the switch where the cluster asks for the cheapest of some: that of the structure, or the one with which a chip-hour costs least."""
-        from tco.chain.ownership import CHEAPEST, cheapest_switch
-
-        asked, listed = self.texts.get(SWITCH, ""), self.texts.get(SWITCH, "").removeprefix(CHEAPEST)
-        if listed != asked:
-            held = self.structure.texts.get(SWITCH) if self.structure is not None else None
-            readings, self.readings = self.readings, {}  # of those that are not bought nothing is decided
-            self.texts[SWITCH] = held or cheapest_switch(self, self.values(as_number), listed)
-            self.readings = readings
 
     def take_formats(self, values: Values, wanted: Mapping[str, Given]) -> None:
         """Take the formats that the chip computes itself where they are asked for, but for those that somebody sets.
@@ -243,13 +236,10 @@ class Inputs(Texts):
 
     def read(self, group: str, name: str) -> None:
         """Take in the values and texts of one document, over those of the one it is `base`d on."""
-        where, document = self.catalogue.document(DOCUMENTS[group], name, group)
-        if (base := document.get("base")) is not None:
-            if self.catalogue.document(DOCUMENTS[group], str(base), f"{group} that {where} is based on")[1].get("base") is not None:
-                raise DataError(f"{where}: base {base!r} has a base itself; name that one")
-            self.read(group, str(base))
-        self.found |= self.catalogue.document_inputs(DOCUMENTS[group], name, group, group)
-        self.texts |= self.catalogue.once(("texts", group, name), lambda: texts_of(group, document))
+        for one in self.catalogue.with_base(DOCUMENTS[group], name, group):
+            _, document = self.catalogue.document(DOCUMENTS[group], one, group)
+            self.found |= self.catalogue.document_inputs(DOCUMENTS[group], one, group, group)
+            self.texts |= self.catalogue.once(("texts", group, one), partial(texts_of, group, document))
 
     def place(self, path: str, given: Given) -> None:
         """Take in one setting: a text where the input is one, else a quantity for later."""
@@ -268,7 +258,8 @@ class Inputs(Texts):
     def values(self, read: Reader) -> Values:
         """Return the mapping of all inputs, in one reading."""
         if self.tree is not self.system:
-            self.tree, self.follows = self.system, {**from_the_tree(self.system, self.catalogue), **from_the_lanes(self.system)}
+            by_age = from_the_age() if LOSS in self.found or LOSS in self.given else {}
+            self.tree, self.follows = self.system, {**from_the_tree(self.system, self.catalogue), **from_the_lanes(self.system), **by_age}
         return Values(self.resolve, read, self.given, bounds, self.unit_of, lambda date: self.at(date).values(read), self.follows, self.readings)
 
     def at(self, date: str) -> Inputs:

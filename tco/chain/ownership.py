@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from tco.chain.connections import design_network
 from tco.chain.placement import SIDECAR, needs_sidecar
 from tco.economics.cost import FLASH_CAPACITY, OBJECT_CAPACITY, REPAIRS, Cost, cost_of_world
 from tco.economics.flows import RATES
@@ -15,12 +11,11 @@ from tco.economics.goodput import AVAILABILITY, RATE, Failing, failing, goodput,
 from tco.economics.ownership import Holding
 from tco.economics.perspective import BUILT_UP
 from tco.economics.rebates import Agreement, Rebate, in_force_for, load_agreement, rebate_of
-from tco.foundation.dates import period
 from tco.foundation.errors import DataError
 from tco.foundation.trace import paused, plain, scope
 from tco.foundation.values import Values
-from tco.hardware.bill import Bill, bill_of_materials
-from tco.hardware.network import Network, switch_part
+from tco.hardware.bill import Bill
+from tco.hardware.network import Network
 from tco.hardware.nics import network_parts
 
 if TYPE_CHECKING:
@@ -67,36 +62,6 @@ def notes_of_rent(inputs: Inputs, values: Values, bill: Bill) -> list[str]:
         paid = given.value * HOURS * years
         found.append(f"{given.where}: {given.path}: {years:g} years of it are {paid:,.0f} USD, more than twice the {price:,.0f} of buying")
     return found
-
-
-CHEAPEST = "cheapest of "  # begins a list of switches, of which the one stands with which a chip-hour costs least
-
-
-def cheapest_switch(inputs: Inputs, values: Values, listed: str) -> str:
-    """Return the switch of a list with which a chip-hour costs least, of those for sale at the scenario's date.
-
-    The network's price and its power both count, the price alone where hours are rented. Of many prices asked together their mean decides;
-    a chip alone has none, and takes the last of the list.
-    """
-    catalogue, day = inputs.catalogue, period(inputs.date).last
-    known = [switch_part(name.strip(), catalogue.parts) for name in listed.split(",")]
-    sold = [part for part in known if min(row.begins for row in catalogue.part_rows[part, "price"]) <= day] or known
-    rents = inputs.perspective.rents
-    if inputs.system.bare:
-        return sold[-1]
-
-    def cost(part: str) -> tuple[float, float]:
-        inputs.texts["cluster.switch"] = part
-        try:
-            network = design_network(inputs, values)
-        except DataError:  # too few ports for the cluster
-            return math.inf, math.inf
-        hour = 0.0 if rents else cost_of(inputs, values, bill, network, rebates_of(inputs, values, bill)).per_chip_hour
-        return float(np.mean(hour)), float(np.mean(network.price))
-
-    with paused():  # what is not bought leaves no trace
-        bill = bill_of_materials(inputs.system, values, catalogue, inputs.dies)
-        return min(sold, key=cost)
 
 
 def notes_of_network(inputs: Inputs, cost: Cost, plan: Any) -> list[str]:

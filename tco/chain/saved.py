@@ -16,15 +16,16 @@ from tco.chain.structure import Structure
 from tco.economics.cost import CostLine
 from tco.economics.flows import Flow
 from tco.economics.rebates import Rebate
-from tco.foundation.errors import DataError
+from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import read_json
-from tco.foundation.provenance import Input, making
+from tco.foundation.provenance import DIRECTNESS, KINDS, Input, making
 from tco.hardware.bill import Bill, BillLine
 from tco.performance.profile import Report
 
 # What each field of a record may hold; fields that are not named here are texts.
 NUMBER, MAYBE, FLAG, LIST, SHOWN = "a number", "a number or null", "true or false", "a list of texts", "a value and its unit, or null"
 READINGS = "a table of numbers, or true or false"
+KIND, DIRECT = f"one of {', '.join(KINDS)}", f"one of {', '.join(DIRECTNESS)}"
 MONTHS, YEARS = "a count of months", "a life in years of no more than a century"
 FIELDS: dict[type, dict[str, str]] = {
     Flow: {
@@ -36,7 +37,7 @@ FIELDS: dict[type, dict[str, str]] = {
         **{"included_in": "a text or null", "overlay": FLAG},
     },
     Rebate: {"value": NUMBER, "sources": LIST, "inputs": LIST, "spend": MAYBE},
-    Input: {"value": NUMBER, "low": MAYBE, "high": MAYBE, "shown": SHOWN, "overlay": FLAG},
+    Input: {"value": NUMBER, "low": MAYBE, "high": MAYBE, "shown": SHOWN, "overlay": FLAG, "kind": KIND, "directness": DIRECT},
     Standing: {"rows": NUMBER, "median": MAYBE, "left_out": MAYBE, "anchors": LIST},
     Ages: {"later": NUMBER, "older": NUMBER, "notes": LIST},
 }
@@ -57,6 +58,8 @@ HOLDS: dict[str, Callable[[Any], bool]] = {
     FLAG: lambda value: isinstance(value, bool),
     LIST: lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value),
     SHOWN: lambda value: value is None or (isinstance(value, list) and len(value) == 2 and is_number(value[0]) and isinstance(value[1], str)),
+    KIND: lambda value: value in KINDS,
+    DIRECT: lambda value: value in DIRECTNESS,
     "a table": lambda value: isinstance(value, dict),
     "a table or null": lambda value: value is None or isinstance(value, dict),
     "a list": lambda value: isinstance(value, list),
@@ -106,7 +109,7 @@ def load_result(path: str | Path) -> Result:
     return Result(
         **{name: document[name] for name in (*FOUND, *KEPT)},
         metrics={name: document["metrics"].get(name) for name in METRICS},  # a metric that came later has no value
-        lines=[cost_line(cells, f"{where}: lines {number}") for number, cells in enumerate(document["lines"], 1)],
+        lines=[cost_line(cells, inputs, f"{where}: lines {number}") for number, cells in enumerate(document["lines"], 1)],
         bill=bill_of(document["bill"], f"{where}: bill"),
         rebates=records(Rebate, document["rebates"], f"{where}: rebates"),
         serving=None,
@@ -165,9 +168,12 @@ def records(cls: type, rows: Iterable[Any], where: str) -> list[Any]:
     return [record(cls, cells, f"{where} {number}") for number, cells in enumerate(rows, 1)]
 
 
-def cost_line(cells: Any, where: str) -> CostLine:
-    """Return a line of the cost: its flow, and what that costs a chip-hour."""
+def cost_line(cells: Any, inputs: dict[str, Input], where: str) -> CostLine:
+    """Return a line of the cost: its flow, which rests on inputs of the file, and what that costs a chip-hour."""
     flow = record(Flow, cells, where)
+    for path in flow.inputs:
+        if path not in inputs:
+            raise unknown("input", path, inputs, where)
     hold(cells, {"usd_per_chip_hour": NUMBER}, where)
     return CostLine(flow, cells["usd_per_chip_hour"])
 

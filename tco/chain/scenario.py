@@ -24,7 +24,7 @@ from tco.chain.ages import Ages, ages_of
 from tco.chain.carbon import add_carbon
 from tco.chain.collect import collect
 from tco.chain.comparable import apart
-from tco.chain.connections import design_network, refuse_less_than_a_world
+from tco.chain.connections import design_network, refuse_less_than_a_world, switch_of
 from tco.chain.inputs import HEADLINE_SYSTEM, Inputs, Scenario, load_scenario
 from tco.chain.metrics import METRICS, is_possible
 from tco.chain.ownership import cost_of, notes_of, notes_of_checkpoints, notes_of_network, notes_of_rent, rebates_of, refuse_strangers
@@ -248,6 +248,7 @@ def run(inputs: Inputs, values: Values, plan: Any = None, found: ServingResult |
     if system.bare:
         workload = found or worked(inputs, values, plan)
         return Chain(system, None, None, [], None, workload, collect(values, system, None, workload))
+    switch_of(inputs)  # before any stage: each rests on which it is
     bill, network, rebates, cost, unpriced = stage("owned", inputs, values, lambda: owned(inputs, values))
     workload = found or worked(inputs, values, plan)
     metrics = collect(values, system, cost, workload)

@@ -61,7 +61,7 @@ def stage(name: str, inputs: Inputs, values: Values, walk: Callable[[], T], *res
         return walk()
     before = inputs.readings
     decided = tuple([(path, one, type(one)) for path, one in before.items()])
-    rested = (inputs.scenario.documents, inputs.scenario.rebates, inputs.texts, decided, making.get(), exactly(rests))
+    rested = (inputs.scenario.documents, inputs.scenario.rebates, dict(inputs.texts), decided, making.get(), exactly(rests))
     kept: dict[str, tuple[Walked, ...]] = inputs.system.known.setdefault("stages", {})
     last = kept.get(name, ())
     found = next((one for one in last if one.holds(rested, values.given)), None)

@@ -56,8 +56,7 @@ def judge_workload(catalogue: Catalogue, name: str) -> None:
 
 def judge_cluster(catalogue: Catalogue, name: str) -> None:
     """Read the switch and the rate of its ports."""
-    from tco.chain.connections import port_rate
-    from tco.chain.ownership import CHEAPEST
+    from tco.chain.connections import CHEAPEST, port_rate
     from tco.hardware.network import switch_part
 
     inputs = inputs_with(catalogue, "cluster", name)
@@ -78,7 +77,7 @@ KINDS = (
     Kind("terms", "set of terms", "terms", ("name", "perspective", "date"), judge_terms),
     Kind("workloads", "workload", "workload", ("name", "kind", "model", "precision"), judge_workload),
     Kind("clusters", "cluster", "cluster", ("name", "switch", "port"), judge_cluster),
-    Kind("perspectives", "perspective", "terms", ("name", "owner", "pays"), judge_perspective),
+    Kind("perspectives", "perspective", "terms", ("name", "base", "owner", "pays"), judge_perspective),
 )
 
 

@@ -42,10 +42,10 @@ class KeptBackError(UsageError):
 class Others:
     """What an answer, or the error in its place, came to in its makings."""
 
-    def __init__(self) -> None:
-        self.answers: list[Any] = []
-        self.errors: list[str] = []
-        self.met: set[str] = set()  # the own values that had a stand-in
+    def __init__(self, before: Others | None = None) -> None:
+        self.answers: list[Any] = [*before.answers] if before else []
+        self.errors: list[str] = [*before.errors] if before else []
+        self.met: set[str] = {*before.met} if before else set()  # the own values that had a stand-in
 
     @property
     def are_enough(self) -> bool:
@@ -76,14 +76,17 @@ def keeping_back(run: Callable[[], None]) -> None:
 
 def others_of(run: Callable[[], None]) -> Others:
     """Return the makings of an answer, with stand-ins as far away as all of them come to one."""
-    found = Others()
-    for span in SPANS:
-        found = Others()
-        for number in range(len(WAYS)):
-            if number == (1, 3)[bool(found.met)] and len(found.met) < 2:  # one without own values, three with one, else all
+    near = Others()
+    make(run, Making(0, near.met), near)
+    if not near.met:
+        return near  # nothing in it is a person's own
+    for span in SPANS[-1:] if near.errors else SPANS:  # where what is near ends in an error, so does every other lot
+        found = Others(near)
+        for number in range(1, len(WAYS)):
+            if (number == 3 and len(found.met) < 2) or (found.errors and span != SPANS[-1]):  # two values need all the ways, one needs three
                 break
-            make(run, Making(number, span, found.met), found)
-        if not found.errors or not found.met:
+            make(run, Making(number, found.met, span), found)
+        if not found.errors:
             break
     return found
 

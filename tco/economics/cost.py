@@ -280,7 +280,7 @@ def add_servers(ledger: Ledger, values: Values, bill: Bill, network: frozenset[s
 
     Where somebody states the price of the whole it is one line.
     """
-    if values.has("system.price"):
+    if bill.lines and values.has("system.price"):
         ledger.priced("servers/system", "servers", bill.price, "system.price")
         return []
     found = []

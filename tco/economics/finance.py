@@ -51,6 +51,12 @@ def yearly_capital(price: USD, charge: PerYear) -> Any:
     return price * charge
 
 
+@formula(unit="", source="tco-model")
+def residual_by_age(loss: Pure, age: Year, period: Year = 1) -> Any:
+    """Share of its price that a thing is worth at an age, if it loses the same share of its value every year: RV = (1 - d)^t."""
+    return (1 - loss) ** (age / period)
+
+
 @formula(unit="USD", source="tco-model")
 def resale(price: USD, residual: Pure) -> Any:
     """What comes in at the end of a life, as a payment that is negative: -C x RV."""

@@ -20,16 +20,18 @@ from tco.economics.finance import (
     rate_of_period,
     recoverable_share,
     resale,
+    residual_by_age,
     yearly_capital,
 )
 from tco.foundation.formula import total
 from tco.foundation.provenance import worst
 from tco.foundation.trace import plain, scope
-from tco.foundation.values import Values
+from tco.foundation.values import Rule, Values
 
 OPERATION = "terms.life"  # how long a world is run, and what recurs is paid
 LIVES = {"network": "terms.life_network", "building": "terms.life_building"}  # classes of assets with a life of their own
 SOLD = ("servers", "storage")  # classes of which a residual is left at the end of their life
+RESIDUAL, LOSS = "terms.residual", "terms.value_loss"  # at the end of a life, and by the year, which the one follows from where it is stated
 RATE = "terms.rate"
 RATES = {"network": "terms.rate_network", "building": "terms.rate_building"}  # classes that may be financed at a rate of their own
 MONTHLY = 1  # months between payments: of what recurs, and of what repays a purchase with interest
@@ -82,7 +84,7 @@ class Terms:
 
     def residual(self, asset: str) -> Any:
         """Return the share of its price a class of assets is worth at the end of its life."""
-        return self.values["terms.residual"] if asset in SOLD else 0.0
+        return self.values[RESIDUAL] if asset in SOLD else 0.0
 
     def paths(self, asset: str) -> tuple[str, str]:
         """Return the inputs that the yearly charge of a class of assets rests on: its rate and its life."""
@@ -135,6 +137,11 @@ class Terms:
         kind, sources = worst([one.kind for one in given]), tuple(dict.fromkeys(one.source for one in given))
         overlay = any(one.overlay for one in given)
         return Flow(path, asset, yearly, MONTHLY, self.values[OPERATION], MONTHLY, 0.0, kind, sources, inputs, overlay)
+
+
+def from_the_age() -> dict[str, Rule]:
+    """Return how the residual follows from the loss of value by the year and from the life."""
+    return {RESIDUAL: lambda look_up: residual_by_age(look_up(LOSS), look_up(OPERATION))}
 
 
 def named(path: str) -> str:

@@ -25,9 +25,9 @@ WAYS: tuple[Callable[[int], bool], ...] = (lambda _: True, lambda _: True, lambd
 class Making:
     """One making of an answer with stand-ins; what is computed in it is known in no other."""
 
-    def __init__(self, number: int, far: float, met: set[str]) -> None:
+    def __init__(self, number: int, met: set[str], span: float = NEAR) -> None:
         self.number = number  # of `WAYS`
-        self.span = far if number else NEAR  # how many times as great as what is shipped, or as small, a stand-in is at least
+        self.span = span  # how many times as great as what is shipped, or as small, a stand-in is at least
         self.met = met  # the paths that have one
         self.said: set[tuple[str, str]] = set()  # paths and texts on the command line: what a study sets in turn is no value of a person's own
 

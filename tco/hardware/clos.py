@@ -82,13 +82,17 @@ def reach_of(radices: Sequence[float], oversubscription: float) -> float:
     return float(plain(reach))
 
 
+class ReachError(DataError):
+    """More ends than a sensible Clos of a switch reaches."""
+
+
 def tiers_needed(chips: float, radix: float, oversubscription: float = 1.0) -> int:
-    """Return the fewest tiers that hold `chips` endpoints; a size no sensible Clos reaches raises `DataError`."""
+    """Return the fewest tiers that hold `chips` endpoints; a size no sensible Clos reaches raises `ReachError`."""
     for tiers in range(1, MOST_TIERS + 1):
         if chips <= reach_of([radix] * tiers, oversubscription) * (1 + 1e-9):
             return tiers
     most = math.floor(reach_of([radix] * MOST_TIERS, oversubscription))
-    raise DataError(
+    raise ReachError(
         f"{chips:,.0f} endpoints do not fit a Clos of {MOST_TIERS} tiers of {radix:.0f}-port switches: it reaches {most:,}; "
         "take slower ports or larger switches"
     )

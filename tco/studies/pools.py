@@ -68,7 +68,8 @@ def pool_of(catalogue: Catalogue, name: str, settings: Mapping[str, str], servin
     if serving is not None:
         chosen = {path: text for path, text in scenario.settings.items() if not path.startswith("workload.")}
         chosen |= {path: text for path, text in serving.settings.items() if path.startswith("workload.")}
-        scenario = scenario._replace(documents=scenario.documents | {"workload": serving.documents["workload"]}, settings=chosen)
+        where = serving.where if serving.own else scenario.where  # a person's own setting stays his own
+        scenario = scenario._replace(documents=scenario.documents | {"workload": serving.documents["workload"]}, settings=chosen, where=where)
     inputs = Inputs(catalogue, scenario, dict(settings), {})
     if inputs.kind != "serving":
         raise DataError(f"{name}: its workload trains (workload.kind), a frontier is one of serving")

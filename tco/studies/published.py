@@ -116,6 +116,11 @@ def per_facility_power(result: Result, lines: Sequence[CostLine]) -> float:
     return per_chip(result, lines) / float(result.metrics["facility_power_w_per_chip"] or 0)
 
 
+def per_it_power(result: Result, lines: Sequence[CostLine]) -> float:
+    """Return what a watt of IT power buys on some lines."""
+    return per_chip(result, lines) / float(result.metrics["it_power_w_per_chip"] or 0)
+
+
 def of_cluster(measure: Callable[[Result, Sequence[CostLine]], float]) -> Callable[[Result, Sequence[CostLine]], float]:
     """Return a measure of one world as that of the whole cluster."""
     return lambda result, lines: measure(result, lines) * result.inputs["cluster.chips"].value / worlds_chips(result)
@@ -131,6 +136,7 @@ MEASURES: dict[str, tuple[str, Callable[[Result, Sequence[CostLine]], float]]] =
     "usd_per_chip": ("USD/chip", per_chip),
     "usd_per_chip_hour": ("USD/chip/h", hourly),
     "usd_per_facility_w": ("USD/W", per_facility_power),
+    "usd_per_it_w": ("USD/W", per_it_power),
     "cluster_usd": ("USD", of_cluster(capital)),
     "cluster_usd_per_year": ("USD/year", of_cluster(yearly)),
     "cluster_usd_paid": ("USD", of_cluster(paid)),

@@ -38,6 +38,37 @@ def test_a_new_part_that_stands_in_a_system_of_ones_own_is_no_slip(own, monkeypa
     assert "did you mean" not in note
 
 
+def test_a_grid_of_ones_own_is_in_force_where_its_site_stands_on_it(own):
+    columns, row = "region,attribute,value,unit,low,high,as_of,kind,source,note\n", "{},grid_carbon,300,kg/MWh,,,2025,analyst,mine,\n"
+    path = own.write("grids/own.csv", columns + row.format("us-east5") + row.format("my-grid"))
+    asked = ("--data", own.folder, "--set", "site.grid=us-east5")
+    assert notes(*asked) == [f"own values: 1 in force, 1 not used: {path}:3 my-grid.grid_carbon"]
+    own.write("grids/own.csv", path.read_text().replace("kg/MWh", "USD"))
+    done = tco("price", "trn3-nl72x2", *asked)
+    assert (done.exit_code, done.stdout) == (3, "")
+    assert f"{path}:2: site.us-east5.grid_carbon" in done.stderr
+
+
+def test_money_is_in_dollars_unless_somebody_says_at_which_rate(own):
+    path = own.parts(QUOTE.replace(",USD,", ",EUR,"))
+    done = tco("price", "trn3-nl72x2", "--data", own.folder)
+    assert (done.exit_code, done.stdout) == (3, "")
+    assert f"{path}:2: parts.nitro-v6-400g.price: 'EUR' is not a unit; money is in USD: convert it at the rate of its date" in done.stderr
+    listed = tco("parts", "check", "--data", own.folder)
+    assert listed.exit_code == 1
+    assert f"{path}:2: parts.nitro-v6-400g.price: 'EUR'" in listed.stdout + listed.stderr
+
+
+def test_a_rent_above_buying_twice_is_said_by_its_row(own):
+    path = own.parts("gb200-gpu,rent,6,USD/chip/h,,,2025-12,analyst,my-quote,,")
+    rented = ("price", "gb200-nvl72", "--set", "terms.perspective=renter")
+    assert "more than twice" not in tco(*rented).stderr
+    done = tco(*rented, "--data", own.folder)
+    assert done.exit_code == 0
+    assert f"note: {path}:2: parts.gb200-gpu.rent: 3 years of it are 157,680 USD, more than twice the " in done.stderr
+    assert document(*rented, "--data", str(own.folder))["metrics"]["tco_usd_per_chip_hour"] == 6
+
+
 def test_without_a_folder_nothing_is_said():
     assert notes() == []
 

@@ -9,10 +9,13 @@ from typing import Annotated, Any
 import pytest
 import typer
 
+from tco.catalog.rows import Attribute, attributes
 from tco.chain import collect, metrics
 from tco.chain.metrics import METRICS, Metric
 from tco.cli import app, options
+from tco.economics import cost
 from tco.foundation.equation import equation
+from tco.foundation.files import data_directory
 from tco.foundation.formula import REGISTRY
 from tests.catalog.test_contributing import blocks
 from tests.cli import document, tco, testing
@@ -56,6 +59,28 @@ def test_the_golden_row_of_the_page(with_metric):
     assert record.function(**json.loads(inputs)) == pytest.approx(float(expected), rel=float(tolerance))
     assert record.unit == unit
     assert source
+
+
+def test_the_cost_line_of_the_page(own, monkeypatch):
+    """0.4 % of the price of the servers every year, to every owner whose perspective does not say otherwise, by the month as in the hour."""
+    row, value, line = blocks("Add a cost line")
+    group, name, unit, least, most, belief, dated, words = next(csv.reader([row.strip()]))
+    monkeypatch.setitem(attributes(), (group, name), Attribute(group, name, unit, float(least), float(most), belief, dated == "yes", words))
+    usual = cost.add_repairs
+
+    def repairs(ledger, values, bill, broken):
+        exec(line, {"ledger": ledger, "bill": bill, "yearly_upkeep": cost.yearly_upkeep})
+        usual(ledger, values, bill, broken)
+
+    monkeypatch.setattr(cost, "add_repairs", repairs)
+    own.write("perspectives/hyperscaler.toml", (data_directory() / "perspectives" / "hyperscaler.toml").read_text(encoding="utf-8") + "\n" + value)
+    for perspective in ("hyperscaler", "neocloud"):
+        asked = ("gb200-nvl72", "--data", str(own.folder), "--set", f"terms.perspective={perspective}")
+        found, price = document("price", *asked, "--cash-flow"), document("bom", *asked)["totals"]["price_usd"]
+        premium = next(one for one in found["lines"] if one["path"] == "upkeep/insurance")
+        assert premium["kind"] == "estimate"
+        assert premium["usd_per_chip_hour"] * 8760 * 72 == pytest.approx(0.004 * price, rel=1e-12)
+        assert sum(one["usd"] for one in found["cash_flow"] if one["line"] == "upkeep/insurance") == pytest.approx(5 * 0.004 * price, rel=1e-12)
 
 
 @pytest.fixture

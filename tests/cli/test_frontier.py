@@ -56,7 +56,13 @@ def test_csv_is_the_json(arguments):
 
 @pytest.mark.parametrize(
     "arguments",
-    [TWO, PAIRS, (*TWO, "--range"), (*TWO, "mi450x-ualoe72", "--pareto"), (*TWO, "mi450x-ualoe72", "--pareto", "--range")],
+    [
+        TWO,
+        PAIRS,
+        (*TWO, "--range"),
+        (*TWO, "mi450x-ualoe72", "--pareto"),
+        pytest.param((*TWO, "mi450x-ualoe72", "--pareto", "--range"), marks=pytest.mark.thorough),
+    ],
     ids=["alone", "pairs", "ranges", "designs", "both"],
 )
 def test_eighty_columns(arguments, monkeypatch):
@@ -84,6 +90,7 @@ def test_designs():
                 assert (by["change"][name] <= 1e-3) if axis["better"] == "less" else (by["change"][name] >= -1e-3)
 
 
+@pytest.mark.thorough
 def test_ranges():
     found = document(*TWO, "--pareto", "--range")
     for row in found["frontiers"]:

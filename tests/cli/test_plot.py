@@ -121,7 +121,7 @@ DRAWN = [
 ]  # from many draws, each made several times
 
 
-@pytest.mark.parametrize("kind", ["bom", "cost", "money", *DRAWN])
+@pytest.mark.parametrize("kind", ["bom", "cost", pytest.param("money", marks=pytest.mark.thorough), *DRAWN])
 def test_a_figure_that_tells_of_own_values_is_refused(kind, folder, tmp_path):
     words = ("plot", kind, "trn3-nl72x2", *KINDS[kind][1:], "--data", folder, "-o", tmp_path / "figure.svg")
     if kind == "cost":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tco.foundation.files import scenario_directory
 from tests.cli import tco
 
 COLUMNS = "part,attribute,value,unit,low,high,as_of,kind,source,note,use\n"
@@ -143,13 +144,29 @@ def test_every_file_holds_the_same_bytes(own, monkeypatch, tmp_path, command):
         ("site.electricity_price={} USD/kWh", ("0.0512", "0.1777")),
     ],
 )
-@pytest.mark.parametrize("command", [("price", "trn3-nl72x2"), ("compare", *PAIR, "--no-range")], ids=" ".join)
-@pytest.mark.parametrize("form", ["table", "json"])
+@pytest.mark.parametrize(
+    "command", [("price", "trn3-nl72x2"), pytest.param(("compare", *PAIR, "--no-range"), marks=pytest.mark.thorough)], ids=" ".join
+)
+@pytest.mark.parametrize("form", [pytest.param("table", marks=pytest.mark.thorough), "json"])
 def test_two_settings_are_told_in_the_same_bytes(command, setting, values, form):
     one, other = (tco(*command, "--set", setting.format(value), "--redact", "--format", form) for value in values)
     assert (one.exit_code, one.stdout, one.stderr) == (other.exit_code, other.stdout, other.stderr)
     assert one.exit_code == 0
     assert not any(value in one.stdout + one.stderr for value in values)
+
+
+@pytest.mark.parametrize("command", [("price",), ("frontier", "trn3-nl72x2")], ids=" ".join)
+def test_two_own_scenarios_are_told_in_the_same_bytes(tmp_path, command):
+    """A file is a person's own whatever its name, and its settings are wherever they go: a frontier takes its workload on to the others."""
+    found = []
+    for rate, speed in (("0.0876543", "47"), ("0.0712", "41")):
+        file = tmp_path / "gb200-nvl72.toml"
+        settings = f'[set]\n"terms.rate" = "{rate}"\n"workload.interactivity" = "{speed} token/s"\n'
+        file.write_text(f"{(scenario_directory() / file.name).read_text()}\n{settings}")
+        done = tco(command[0], file, *command[1:], "--redact")
+        assert done.exit_code == 0, done.stderr
+        found.append((done.stdout, done.stderr))
+    assert found[0] == found[1]
 
 
 def test_a_fault_tells_no_number(own, monkeypatch, tmp_path):

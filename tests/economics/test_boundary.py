@@ -10,7 +10,7 @@ from tco.chain.inputs import Inputs, load_scenario, system_inputs
 from tco.chain.scenario import evaluate
 from tco.foundation.errors import DataError
 from tco.foundation.values import as_number
-from tests.chain import HEADLINE, again, on_vendors_network, result
+from tests.chain import CATALOGUE, HEADLINE, again, on_vendors_network, result
 
 HOUR = "tco_usd_per_chip_hour"
 
@@ -82,6 +82,21 @@ def test_an_owner_runs_racks_on_cards_of_his_own(catalogue, name, own):
     assert stranger.metrics["network_usd_per_chip"] == vendors.metrics["network_usd_per_chip"]
 
 
+SOLD = [name for name in CATALOGUE.ids("systems") if not name.startswith(("trn", "tpu"))]  # built for oneself, or without cards in its tree
+
+
+@pytest.mark.parametrize("name", SOLD)
+def test_every_rack_that_is_sold_stands_on_the_network_of_who_owns_it(catalogue, name):
+    """On one boundary: Amazon's cards in whatever it owns, of the vendor's rate but where AWS's is taken to be another."""
+    rates = []
+    for owner in ("Amazon", "nobody"):
+        found = evaluate(name, {"terms.owner": owner, "workload": "stated"}, catalogue=catalogue, refuse=False)
+        assert any(line.part.startswith("nitro-") for line in found.bill.lines) == (owner == "Amazon")
+        assert any(line.part.startswith(("connectx", "bluefield", "pollara", "vulcano")) for line in found.bill.lines) != (owner == "Amazon")
+        rates.append(found.metrics["scale_out_byte_per_s"])
+    assert rates[0] == pytest.approx(rates[1] / (6 if name == "mi450x-ualoe72" else 1))
+
+
 def test_a_network_that_serving_does_not_use_is_named():
     (note,) = (note for note in on_vendors_network("mi450x-ualoe72").notes if "scale-out network" in note)
     assert note.endswith("here with nic=3x")
@@ -94,6 +109,30 @@ def test_the_switch_with_which_an_hour_costs_least_is_bought(name):
     hours = {switch: again(name, cluster__switch=switch).metrics[HOUR] for switch in ("12.8T", "25.6T", "51.2T")}
     assert result(name).metrics[HOUR] == min(hours.values())
     assert len(set(hours.values())) == 3
+
+
+def test_a_switch_that_draws_less_is_worth_more_where_power_is_dear(catalogue):
+    """By price alone GB200 takes 25.6T; with 51.2T the network draws less, and buys it wherever power and hall are no gift."""
+    free = {path: f"0 {unit}" for path, unit in (("site.usd_per_mw", "USD/W"), ("site.electricity_price", "USD/kWh"), ("site.staff", "USD/W/year"))}
+    bought = {
+        site: evaluate("gb200-nvl72", settings, result("gb200-nvl72").plan, catalogue=catalogue).texts["cluster.switch"]
+        for site, settings in (("free", free), ("usual", {}))
+    }
+    assert bought == {"free": "tor-25t6", "usual": "tor-51t2"}
+
+
+def test_a_switch_that_becomes_cheaper_is_bought_and_one_that_becomes_dearer_is_not(catalogue):
+    """What was decided for other prices does not stand, and a price that only decided is no setting without effect."""
+
+    def bought(part, price):
+        found = evaluate("gb200-nvl72", {f"parts.{part}.price": f"{price} USD"}, result("gb200-nvl72").plan, catalogue=catalogue)
+        assert not any("nothing in this scenario rests on it" in note for note in found.notes)
+        return found.texts["cluster.switch"]
+
+    usual = result("gb200-nvl72").texts["cluster.switch"]
+    assert usual != "tor-25t6" == bought("tor-25t6", 1000)
+    assert bought("tor-25t6", 9e6) == usual
+    assert bought(usual, 9e6) == "tor-25t6"
 
 
 def test_a_switch_that_is_not_yet_sold_is_not_bought(catalogue):

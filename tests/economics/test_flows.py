@@ -136,3 +136,15 @@ def test_the_command_shows_the_payments():
     table = tco("price", "gb200-nvl72", "--cash-flow").stdout
     assert "49-60" in table
     assert "so far" in table
+
+
+@pytest.mark.parametrize(("settings", "left"), [({}, 0.725**5), ({"terms.life": "3 year"}, 0.725**3), ({"terms.residual": "0.1"}, 0.1)])
+def test_what_is_left_follows_from_the_age_unless_it_is_set(catalogue, settings, left):
+    """By the terms with resale; what is sold back is worth it in the chip-hour and in the payments alike."""
+    found = evaluate("gb200-nvl72", {"terms": "hyperscaler-resale-2025-12", "workload": "stated", **settings}, catalogue=catalogue)
+    sold = [line.flow for line in found.lines if line.asset in ("servers", "storage")]
+    assert [flow.residual for flow in sold] == pytest.approx([left] * len(sold), rel=1e-12)
+    back = -sum(one.usd for flow in sold for one in payments(flow) if one.month > 0)
+    assert back == pytest.approx(left * sum(flow.amount for flow in sold), rel=1e-12)
+    usual = evaluate("gb200-nvl72", {"workload": "stated", **settings, "terms.residual": "0"}, catalogue=catalogue)
+    assert found.metrics["tco_usd_per_chip_hour"] < usual.metrics["tco_usd_per_chip_hour"]

@@ -69,6 +69,20 @@ def test_its_values_hold_unless_the_terms_or_a_setting_say_otherwise(catalogue, 
     assert seen(own.catalogue(), "gb200-nvl72", "neocloud").inputs["terms.rate"].value == 0.15
 
 
+def test_what_a_perspective_does_not_state_is_that_of_its_base(catalogue, own):
+    hyperscaler, neocloud = (seen(catalogue, "gb200-nvl72", name).inputs for name in ("hyperscaler", "neocloud"))
+    assert neocloud["terms.maintenance"] == hyperscaler["terms.maintenance"]
+    assert neocloud["terms.margin"].value > hyperscaler["terms.margin"].value == 0
+    mine = 'base = "hyperscaler"\nname = "Mine"\nas_of = "2026"\nowner = ""\npays = ["selling-price"]\n'
+    rate = '\n[rate]\nvalue = 0.15\nunit = ""\nlow = 0.1\nhigh = 0.2\nas_of = "2026"\nkind = "assumed"\nsource = "tco-estimate-2026"\n'
+    own.write("perspectives/mine.toml", mine + rate)
+    found = seen(own.catalogue(), "gb200-nvl72", "mine")
+    assert (found.inputs["terms.rate"].value, found.inputs["terms.life"].value) == (0.15, 5)
+    own.write("perspectives/mine.toml", mine.replace("hyperscaler", "neocloud"))
+    with pytest.raises(DataError, match="base 'neocloud' has a base itself"):
+        seen(own.catalogue(), "gb200-nvl72", "mine")
+
+
 def test_a_sellers_margin_and_tax_by_hand(catalogue):
     plain = seen(catalogue, "gb200-nvl72", "hyperscaler")
     both = seen(catalogue, "gb200-nvl72", "hyperscaler", terms__margin="0.1", terms__purchase_tax="0.05")
@@ -161,14 +175,14 @@ def test_nobody_else_owns_what_its_builder_keeps(catalogue):
 
 
 def test_a_setting_of_an_agreement_that_one_column_knows_is_known_to_all():
-    done = tco("compare", "gb200-nvl72", "mi450x-ualoe72", "--set", "rebates.amd-openai.vested=0.5")
+    done = tco("compare", "gb200-nvl72", "mi450x-ualoe72", "--set", "rebates.amd-openai.vested=0.5", "--no-range")
     assert "gb200-nvl72: rebates.amd-openai.vested is set, but nothing in this scenario rests on it" in done.stderr
     assert "unknown input path" in tco("price", "gb200-nvl72", "--set", "rebates.amd-openai.vestet=0.5").stderr
 
 
 # ---------------------------------------------------------------- what is printed
 def test_compare_prints_gross_and_net():
-    rows = {row["scenario"]: row for row in document("compare", "trn3-nl72x2", "gb200-nvl72")["rows"]}
+    rows = {row["scenario"]: row for row in document("compare", "trn3-nl72x2", "gb200-nvl72", "--no-range")["rows"]}
     base, own = rows["gb200-nvl72"]["metrics"], rows["trn3-nl72x2"]["metrics"]
     assert base["perf_per_tco_gross_vs_baseline"] == base["perf_per_tco_vs_baseline"] == 1
     gross = own["perf_per_tco_vs_baseline"] * own[HOUR] / own["tco_gross_usd_per_chip_hour"]
@@ -180,9 +194,9 @@ def test_two_perspectives_in_one_table_say_so_before_it(tmp_path):
     text = 'system = "gb200-nvl72"\nsite = "us-hyperscale"\nterms = "hyperscaler-2025-12"\nworkload = "deepseek-v3-8k-1k"\ncluster = "tor-100g-16k"\n'
     rented = tmp_path / "rented.toml"
     rented.write_text(text + '[set]\n"terms.perspective" = "renter"\n')
-    done = tco("compare", "gb200-nvl72", str(rented))
+    done = tco("compare", "gb200-nvl72", str(rented), "--no-range")
     verdict, _, first = done.stdout.splitlines()[:3]
     assert "rented is not rated: its terms.perspective is renter, that of gb200-nvl72 hyperscaler." in verdict
     assert "rented: performance per cost says nothing here: its terms.perspective is renter" in done.stderr
     assert first.startswith("different perspectives: gb200-nvl72 hyperscaler, rented renter | deepseek-v3")
-    assert "different" not in tco("compare", "gb200-nvl72").stdout
+    assert "different" not in tco("compare", "gb200-nvl72", "--no-range").stdout

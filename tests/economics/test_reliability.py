@@ -199,8 +199,8 @@ def test_repairs_by_hand(catalogue):
 
 
 def test_who_states_no_share_of_repairs_has_them_in_his_upkeep(catalogue, own):
-    text = own.catalogue().find("perspectives", "neocloud", "perspective").read_text(encoding="utf-8")
-    own.write("perspectives/neocloud.toml", text[: text.index("[repairs]")] + text[text.index("[margin]") :])
+    text = own.catalogue().find("perspectives", "hyperscaler", "perspective").read_text(encoding="utf-8")
+    own.write("perspectives/hyperscaler.toml", text[: text.index("[repairs]")] + text[text.index("[margin]") :])
     paths = [line.path for line in evaluate("gb200-nvl72", {"terms.perspective": "neocloud", "workload": "stated"}, catalogue=own.catalogue()).lines]
     assert "upkeep/repairs" not in paths
     assert "upkeep/equipment" in paths

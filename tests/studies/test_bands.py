@@ -65,7 +65,7 @@ def test_where_nothing_is_moved_every_draw_is_the_point():
         assert ours == pytest.approx(np.array([[getattr(found.points[place], metric)] * DRAWS for place in places]), rel=1e-6), metric
 
 
-@pytest.mark.parametrize("place", [3, 20, -1])
+@pytest.mark.parametrize("place", [pytest.param(3, marks=pytest.mark.thorough), 20, pytest.param(-1, marks=pytest.mark.thorough)])
 def test_points_together_are_what_each_is_alone(place):
     found = banded(TRN3)
     ranges, dice = ranges_of(found.decode.result), Dice(CATALOGUE, SEED, 0, DRAWS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from functools import cache
 
 import numpy as np
 import pytest
@@ -21,44 +22,54 @@ from tests.cli import document
 from tests.cli import tco as command
 
 GB200, RATIO = "gb200-nvl72", "perf_per_tco_vs_baseline"
-CASES = evaluate_each(HEADLINE, None, {})
-FOUND = dict(zip(HEADLINE, sureness_of(CASES, GB200), strict=True))
 LINE = Range("any", 1.0, 4.0, 16.0, "", 0.0, 1e9, False, None, "any")
 PLACES = np.array([-P95, 0, P95])
+
+
+@cache
+def cases():
+    """Return the headline, evaluated."""
+    return evaluate_each(HEADLINE, None, {})
+
+
+@cache
+def found():
+    """Return how sure each of the headline is."""
+    return dict(zip(HEADLINE, sureness_of(cases(), GB200), strict=True))
 
 
 @pytest.mark.parametrize("name", HEADLINE)
 def test_ranges_are_those_of_the_study(name):
     study = tco.uncertainty(name, GB200, samples=DRAWS, seed=SEED).sample
     for metric in ("tco_usd_per_chip_hour", COST, RATIO):
-        whole, ours = spread(metric, study.metrics[metric]), FOUND[name].range(metric)
+        whole, ours = spread(metric, study.metrics[metric]), found()[name].range(metric)
         assert {at: ours[at] for at in ("p10", "p50", "p90")} == {
             at: one if one is None else pytest.approx(one, rel=1e-7) for at in ("p10", "p50", "p90") for one in [whole[at]]
         }, metric
         assert ("reason" in ours) == (None in ours.values())
-    assert FOUND[name].probability == share(study.better)
-    assert FOUND[name].meets == share(study.meets)
+    assert found()[name].probability == share(study.better)
+    assert found()[name].meets == share(study.meets)
 
 
 @pytest.mark.parametrize("name", [name for name in HEADLINE if name != GB200])
 def test_drivers_swing_as_the_chain_does_and_flip_where_the_ratio_is_one(name):
-    cases = {case.name: case for case in CASES}
-    for driver in FOUND[name].drivers:
-        one = (ranges_of(cases[GB200].result) | ranges_of(cases[name].result))[driver.path]
+    asked = {case.name: case for case in cases()}
+    for driver in found()[name].drivers:
+        one = (ranges_of(asked[GB200].result) | ranges_of(asked[name].result))[driver.path]
         wanted = [one.low, one.high, driver.flips_at or one.value]
         costs = []
         for side in (GB200, name):
-            own = driver.path in cases[side].result.inputs
-            each = [tco.evaluate(side, {driver.path: (end, one.unit)} if own else {}, catalogue=cases[side].catalogue) for end in wanted]
+            own = driver.path in asked[side].result.inputs
+            each = [tco.evaluate(side, {driver.path: (end, one.unit)} if own else {}, catalogue=asked[side].catalogue) for end in wanted]
             costs.append(np.array([np.nan if found.metrics[COST] is None else found.metrics[COST] for found in each]))
         low, high, there = costs[0] / costs[1]
         assert driver.swing == pytest.approx(high - low, rel=1e-6)
-        assert (driver.flips_at is None) == ((low > 1) == (high > 1) == (cases[GB200].result.metrics[COST] > cases[name].result.metrics[COST]))
+        assert (driver.flips_at is None) == ((low > 1) == (high > 1) == (asked[GB200].result.metrics[COST] > asked[name].result.metrics[COST]))
         if driver.flips_at is not None:
             assert there == pytest.approx(1, abs=0.06)
             assert one.low <= driver.flips_at <= one.high
-    assert len(FOUND[name].drivers) == 3
-    swings = [abs(driver.swing) for driver in FOUND[name].drivers]
+    assert len(found()[name].drivers) == 3
+    swings = [abs(driver.swing) for driver in found()[name].drivers]
     assert swings == sorted(swings, reverse=True)
 
 
@@ -139,7 +150,7 @@ def test_what_cannot_be_drawn_says_why():
 
 def test_a_kept_result_of_todays_data_is_drawn_as_its_scenario_and_one_of_other_data_is_not(tmp_path):
     settings = {"workload": "reasoning", "terms.rate": "0.08"}
-    kept = tco.evaluate(GB200, settings, catalogue=CASES[0].catalogue)
+    kept = tco.evaluate(GB200, settings, catalogue=cases()[0].catalogue)
     kept.save(tmp_path / "kept.json")
     (live,), (saved,) = evaluate_each([GB200], None, settings), evaluate_each([tmp_path / "kept.json"], None, {})
     one, other = (sureness_of([case], GB200)[0].range(COST) for case in (live, saved))
