@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tco.catalog import Catalogue
 from tco.foundation.errors import DataError
 from tco.foundation.formula import total
@@ -151,6 +153,15 @@ def product_kernel(
     parts["call"] = cost.program_call_time(library.practice("call_time"), rows, columns, element_size(WIDE), library.practice("result_time"))
     terms.append(parts["call"])
     return Kernel(total("product", terms), parts, found.flops, found.bytes)
+
+
+def skew_of_power_law(exponent: Any, tokens: Any, topk: Any, experts: Any) -> Any:
+    """Return how unlike the popularity of experts is that a power law gives, as standard deviation over mean.
+
+    It is drawn from one token to four fifths of all for an expert, or below two where there are fewer choices than experts.
+    """
+    many = tokens * topk > experts
+    return moe.power_law_scatter(exponent, np.where(many, 1.0, 0.01), np.where(many, np.maximum(0.8 * tokens, 1.01), 2.0))
 
 
 def expert_layer(

@@ -93,6 +93,11 @@ def accepted_tokens(draft_tokens: Pure, acceptance: Pure, decline: Pure = 1) -> 
     return 1 - acceptance * np.expm1(draft_tokens * np.log1p(-refused)) / refused
 
 
+def tokens_of_drafts(values: Readable, drafts: Any) -> Any:
+    """Return the tokens a step yields with so many drafts, at the chances that a workload states."""
+    return accepted_tokens(drafts, values["workload.spec_acceptance"], values["workload.spec_decline"])
+
+
 @formula(unit="", source="leviathan2023")
 def verified_tokens(sequences: Pure, draft_tokens: Pure) -> Any:
     """Tokens a step computes: the drafts of every sequence and one more, B (k + 1)."""

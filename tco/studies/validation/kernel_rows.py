@@ -13,8 +13,7 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.foundation.files import read_csv
 from tco.performance.chip.formats import Computed, computed_on
-from tco.performance.chip.kernel_times import BARE, SHAPES, Traits, traits_of
-from tco.performance.chip.moe import power_law_scatter
+from tco.performance.chip.kernel_times import BARE, SHAPES, Traits, skew_of_power_law, traits_of
 from tco.studies.validation.measured import base_skips, column, texts
 from tco.studies.validation.naming import rows_of
 from tco.studies.validation.specifications import Specifications
@@ -170,17 +169,12 @@ def sided(table: pd.DataFrame, name: str) -> Array:
 
 
 def routing(table: pd.DataFrame, sides: Mapping[str, Array]) -> dict[str, Array]:
-    """Return how tokens choose experts: in turn if balanced, with the scatter of a power law of popularity, by chance where nothing is said.
-
-    A power law is drawn from one token to four fifths of all for an expert, or below two where there are fewer choices than experts.
-    """
+    """Return how tokens choose experts: in turn if balanced, by a power law of popularity, by chance where nothing is said."""
     said = texts(table, "routing").astype(str)
     laws = [POWER_LAW.fullmatch(text) for text in said]
     exponent = np.array([float(law[1]) if law else np.nan for law in laws])
-    many = sides["tokens"] * sides["topk"] > sides["experts"]
-    least, most = np.where(many, 1.0, 0.01), np.where(many, np.maximum(0.8 * sides["tokens"], 1.01), 2.0)
-    scatter = power_law_scatter(exponent, least, most)
-    return {"skew": np.where(np.isnan(exponent), 0.0, scatter), "even": np.array([1.0 if text == "balanced" else 0.0 for text in said])}
+    skew = skew_of_power_law(exponent, sides["tokens"], sides["topk"], sides["experts"])
+    return {"skew": np.where(np.isnan(exponent), 0.0, skew), "even": np.array([1.0 if text == "balanced" else 0.0 for text in said])}
 
 
 def copied(table: pd.DataFrame, kinds: Sequence[Kind]) -> Array:
