@@ -52,6 +52,12 @@ def tile_step(
     return maximum(maximum(computing, loading), latency)
 
 
+@formula(unit="", source="tco-calibration")
+def product_overlap(asynchronous: Pure) -> Any:
+    """Sharpness of the smooth maximum of a product's computing and loading: p = 1 + a, one where the same waves do both in turn."""
+    return 1 + asynchronous
+
+
 @formula(unit="s", source="tco-calibration")
 def ends_time(ends: Second, rows: Pure, tile_rows: Pure) -> Any:
     """First loads and last writes of a tile, as long as it is filled with rows: e min(m / t_m, 1)."""

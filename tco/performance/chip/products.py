@@ -106,7 +106,7 @@ def read_operands(chip: Chip, form: Computed) -> Operands:
         weight_size=element_size(stored.bits),
         stream=chip.bandwidth("stream_efficiency"),
         splits=not four,
-        overlap=chip.practice("product_overlap"),
+        overlap=cost.product_overlap(chip.part("asynchronous_loads")),
         unpacking=(chip.practice("unpacking_operations"), chip.part("peak_vector")) if form.unpacked else None,
     )
     if chip.tiled:
