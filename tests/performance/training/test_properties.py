@@ -209,6 +209,8 @@ def test_every_rate_of_a_machine_is_raised_here():
         "cores",
         "stage",
         "latency",
+        "ends",
+        "overlap",
         "array",
         "unpacking",
         "extent",
