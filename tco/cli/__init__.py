@@ -14,15 +14,20 @@ from typer.main import get_group
 from tco import __version__
 from tco.cli.help import Listing, place
 
-ALONE = (
-    *("baseline", "bom", "calibrate", "claims", "collective", "compare", "diff", "explain", "export", "fabric", "fleet", "frontier", "init"),
-    *("inputs", "kernel", "measure", "metrics", "network", "perf", "plot", "price", "report", "sensitivity", "solve", "sweep", "uncertainty"),
-    "validate",
-)
 SHELVES = ("parts", "systems", "models", "scenarios", "sources", "rebates")
-DOCUMENTS = ("sites", "terms", "workloads", "clusters", "perspectives")
-# Command -> the module that registers it on `app`.
-MODULES = {name: name for name in ALONE} | {"help": "manual"} | dict.fromkeys(SHELVES, "drafts") | dict.fromkeys(DOCUMENTS, "documents")
+TOGETHER = {  # the module that registers some commands on `app`, where it has not the name of one
+    "hardware": ("bom", "fabric", "network", "collective", "kernel"),
+    "compare": ("compare", "frontier", "fleet"),
+    "explain": ("explain", "perf", "inputs", "metrics"),
+    "baseline": ("baseline", "diff"),
+    "analyse": ("uncertainty", "sensitivity", "solve", "sweep"),
+    "evidence": ("claims", "validate", "calibrate", "measure"),
+    "drafts": ("init", *SHELVES),
+    "documents": ("sites", "terms", "workloads", "clusters", "perspectives"),
+    "manual": ("help",),
+    **{name: (name,) for name in ("price", "report", "plot", "export")},
+}
+MODULES = {name: module for module, names in TOGETHER.items() for name in names}
 
 FAULT = 70  # the exit code of a defect of the program
 

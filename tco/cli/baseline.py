@@ -1,45 +1,31 @@
-"""`tco baseline`: save, check, list, show."""
+"""`tco baseline | diff`: what moved, and why."""
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from tco.cli import app
 from tco.cli.help import Listing
-from tco.cli.options import Given, command
+from tco.cli.options import Request, command
 
 group = typer.Typer(cls=Listing, no_args_is_help=True, help="Cost regression: keep results, and say what moved since and why.")
 app.add_typer(group, name="baseline")
 Name = Annotated[str, typer.Argument(help="Name of the baseline, a file in reports/baselines/ of the current folder.")]
 
 
-class CheckForm(StrEnum):
-    """How a check is printed."""
-
-    table = "table"
-    csv = "csv"
-    json = "json"
-    md = "md"
-    github = "github"
-    junit = "junit"
-
-
 @command(group, "set")
 def save(
-    given: Given,
+    given: Request,
     name: Name,
     scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Left out: the four headline racks.")] = None,
 ) -> None:
     """Keep the results of scenarios under a name; those it already keeps of others stay."""
     from tco.chain.ages import newest_price
-    from tco.cli.emit import Answer
     from tco.cli.load import HEADLINE, evaluate_all
     from tco.foundation.files import is_there
-    from tco.outputs.document import document
-    from tco.outputs.table import Table
+    from tco.outputs.drift import saved_answer
     from tco.studies.baseline import baseline_path, load
     from tco.studies.baseline import save as keep
     from tco.studies.state import state_of
@@ -53,22 +39,12 @@ def save(
         if state["data_hash"] == catalogue.once("hash", catalogue.hash):
             state["data_date"] = newest_price(catalogue)
     stayed = keep(path, given.states(states))
-    saved = [[one, str(path)] for one in names]
-    content = {"name": name, "path": str(path), "scenarios": names, "stayed": stayed}
-    below = [f"As they were: {', '.join(stayed)}."] if stayed else []
-    given.emit(
-        Answer(
-            lambda: document("baseline-save", catalogue, content),
-            lambda: [Table(("scenario", "kept in"), saved, below=below, align="ll")],
-            ("scenario", "path"),
-            saved,
-        )
-    )
+    given.emit(saved_answer(catalogue, name, str(path), names, stayed))
 
 
-@command(group, "set", forms=CheckForm)
+@command(group, "set", forms=("github", "junit"))
 def check(
-    given: Given,
+    given: Request,
     name: Name,
     threshold: Annotated[str, typer.Option(metavar="LIMIT", help="Change, either way, that counts as a move: 2%, 0.02, or 0.05USD.")] = "1e-9",
     max_increase: Annotated[
@@ -77,10 +53,8 @@ def check(
     metrics: Annotated[list[str] | None, typer.Option("--metric", metavar="METRIC", help="Look at this metric only. Repeatable.")] = None,
 ) -> None:
     """Compare today's results with the kept ones; exit 1 and say why, step by step, if any metric moved."""
-    from tco.cli.emit import Answer
     from tco.cli.load import catalogue_for, evaluate_all
-    from tco.outputs.document import document
-    from tco.outputs.drift import HEADER, drift_document, drift_rows, drift_table
+    from tco.outputs.drift import drift_answer
     from tco.studies.baseline import baseline_path, drifts, load, rule_of, side_by_side
 
     rule = rule_of(threshold, max_increase, metrics)
@@ -88,75 +62,62 @@ def check(
     catalogue, results = evaluate_all(list(kept), given.data, given.settings)
     found = drifts(kept, dict(zip(kept, results, strict=True)), lambda one: catalogue_for(one, given.data), rule)
 
-    def junit() -> str:
-        from tco.outputs.checks import to_junit
-
-        checked = {one: [metric for metric in state["metrics"] if metric in rule.metrics] for one, state in side_by_side(kept).items()}
-        return to_junit(name, checked, found)
-
-    def github() -> str:
-        from tco.outputs.checks import to_github
-
-        return to_github(name, len(kept), found)
-
-    given.emit(
-        Answer(
-            lambda: document("baseline-check", catalogue, drift_document(name, found)),
-            lambda: [drift_table(name, len(kept), found)],
-            HEADER,
-            drift_rows(found),
-            texts={"github": github, "junit": junit},
-        )
-    )
+    checked = {one: [metric for metric in state["metrics"] if metric in rule.metrics] for one, state in side_by_side(kept).items()}
+    given.emit(drift_answer(catalogue, name, checked, found))
     if found:
         raise typer.Exit(1)
 
 
 @command(group, name="list")
-def list_baselines(given: Given) -> None:
+def list_baselines(given: Request) -> None:
     """List the baselines of the current folder, and what each keeps."""
-    from tco.cli.emit import Answer
     from tco.cli.load import catalogue_for
-    from tco.outputs.document import document
-    from tco.outputs.table import Table
+    from tco.outputs.drift import list_answer
     from tco.studies.baseline import baseline_path, listed
 
-    found = listed()
-    rows = [[name, str(baseline_path(name)), kept if isinstance(kept, str) else ", ".join(kept)] for name, kept in found.items()]
-    items = [
-        {"id": name, "path": str(baseline_path(name)), **({"error": kept} if isinstance(kept, str) else {"scenarios": list(kept)})}
-        for name, kept in found.items()
-    ]
-    given.emit(
-        Answer(
-            lambda: document("baseline-list", catalogue_for(None, given.data), {"items": items}),
-            lambda: [Table(("baseline", "file", "scenarios"), rows, f"{len(rows)} baselines", align="lll")],
-            ("id", "path", "scenarios"),
-            rows,
-        )
-    )
+    found = {name: (str(baseline_path(name)), kept) for name, kept in listed().items()}
+    given.emit(list_answer(catalogue_for(None, given.data), found))
 
 
 @command(group, name="show")
 def show_baseline(
-    given: Given,
+    given: Request,
     name: Name,
     metrics: Annotated[list[str] | None, typer.Option("--metric", metavar="METRIC", help="Show this metric only. Repeatable.")] = None,
 ) -> None:
     """Show the metrics a baseline keeps, and by which program, on which data they were made."""
-    from tco.cli.emit import Answer
     from tco.cli.load import catalogue_for
-    from tco.outputs.document import document
-    from tco.outputs.drift import KEPT_HEADER, kept_document, kept_rows, kept_table
+    from tco.outputs.drift import kept_answer
     from tco.studies.baseline import baseline_path, known_metrics, load, side_by_side
 
     kept = side_by_side(load(baseline_path(name)))
-    wanted = known_metrics(metrics)
-    given.emit(
-        Answer(
-            lambda: document("baseline-show", catalogue_for(None, given.data), kept_document(name, kept, wanted)),
-            lambda: [kept_table(name, kept, wanted)],
-            KEPT_HEADER,
-            kept_rows(kept, wanted),
-        )
-    )
+    given.emit(kept_answer(catalogue_for(None, given.data), name, kept, known_metrics(metrics)))
+
+
+@command(app, "set")
+def diff(
+    given: Request,
+    a: Annotated[str, typer.Argument(metavar="A", help="A scenario, a saved result, or the JSON of `tco price`.")],
+    b: Annotated[str | None, typer.Argument(metavar="B", help="Another one, or A again with --set.", show_default=False)] = None,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit 1 if they differ.")] = False,
+    metrics: Annotated[list[str] | None, typer.Option("--metric", metavar="METRIC", help="Show the steps of this metric. Repeatable.")] = None,
+) -> None:
+    """Show what changed between two scenarios or results, and why, step by step. --set applies to B only."""
+    from tco.chain.metrics import METRICS
+    from tco.cli.load import catalogue_for
+    from tco.foundation.errors import UsageError
+    from tco.outputs.drift import diff_answer
+    from tco.studies.asking import HEADLINE, between, state_at
+    from tco.studies.baseline import known_metrics
+
+    if b is None:
+        raise UsageError(f"B is missing: tco diff {a} {HEADLINE[-1]}, or what a setting changes: tco diff {a} {a} --set PATH=VALUE")
+    if a in METRICS or b in METRICS:
+        metric, other = (a, b) if a in METRICS else (b, a)
+        raise UsageError(f"{metric} is a metric: tco diff {other} {HEADLINE[-1]} --metric {metric}")
+    wanted = known_metrics(metrics) if metrics else ()
+    before, after = state_at(a, given.data), state_at(b, given.data, given.settings)
+    found = between(before, after, catalogue_for(a, given.data))
+    given.emit(diff_answer(catalogue_for(None, given.data), a, b, found.moves, found.causes, wanted))
+    if exit_code and (found.moves or found.causes):
+        raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""`tco compare`."""
+"""`tco compare | frontier | fleet`: systems side by side, at one speed, at every speed, and in one site."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Given, command, pairs
+from tco.cli.options import Request, command, pairs
 
 if TYPE_CHECKING:
     from tco.chain.result import Result
@@ -38,7 +38,7 @@ def ranges_of(asked: Sequence[Asked], baseline: str, wanted: bool, hold: bool) -
 
 @command(app, "set", "hold")
 def compare(
-    given: Given,
+    given: Request,
     scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; left out: the four headline racks.")] = None,
     baseline: Annotated[str | None, typer.Option(metavar="NAME", help="The scenario the others are compared with.")] = None,
     hall: Annotated[str | None, typer.Option(metavar="POWER", help="Fill a site with each system, such as '20 MW' from the grid.")] = None,
@@ -52,15 +52,8 @@ def compare(
     ranges: Annotated[bool, typer.Option("--range/--no-range", help="Draw the inputs within their ranges: how sure the answer is.")] = True,
 ) -> None:
     """Price and rate scenarios side by side."""
-    from tco.chain.metrics import METRICS
     from tco.chain.placement import SITE_POWER
-    from tco.cli.emit import Answer
-    from tco.outputs.columns import comparison_table
-    from tco.outputs.comparison import CONTEXT, comparison_document, comparison_rows
-    from tco.outputs.document import document
-    from tco.outputs.ranges import range_keys, range_lines, range_rows
-    from tco.outputs.table import Table
-    from tco.outputs.verdicts import verdict_document, verdict_words
+    from tco.outputs.comparison import comparison_answer
     from tco.studies.asking import HEADLINE, catalogue_of, compared, evaluate_each
     from tco.studies.verdict import verdict_of
 
@@ -70,26 +63,45 @@ def compare(
     held = pairs(what_if, "--what-if")
     asked = evaluate_each(scenarios or HEADLINE, given.data, wanted, refuse=False, what_if=held)
     base, results = compared([one.result for one in asked], baseline)
-    halls, sure = halls_of(results), ranges_of(asked, base, ranges, given.texts["hold"] or bool(held))
-    names, verdict = [one.name for one in asked], verdict_of(results, base, sure)
-    given.emit(
-        Answer(
-            lambda: document(
-                "compare",
-                catalogue_of(asked, given.data),
-                comparison_document(results, base, halls, [range_keys(one) for one in sure], verdict_document(verdict))
-                | ({"what_if": list(held)} if held else {}),
-            ),
-            lambda: [
-                Table((), [], above=[verdict_words(verdict)]),
-                comparison_table(results, base, halls, range_rows(sure), range_lines(names, sure)),
-            ],
-            ("scenario", "system", *METRICS, *CONTEXT),
-            comparison_rows(results),
-            [
-                *([f"plans and choices are those without {', '.join(held)}"] if held else []),
-                *(f"{result.scenario}: {note}" for result in results for note in (*result.notes, *result.ages.notes)),
-                *(f"{name}: no range, {one.reason}" for name, one in zip(names, sure, strict=bool(sure)) if one.reason),
-            ],
-        ),
-    )
+    sure = ranges_of(asked, base, ranges, given.texts["hold"] or bool(held))
+    verdict, names = verdict_of(results, base, sure), [one.name for one in asked]
+    given.emit(comparison_answer(catalogue_of(asked, given.data), results, base, halls_of(results), sure, verdict, names, held))
+
+
+@command(app, "set", "hold")
+def frontier(
+    given: Request,
+    scenarios: Annotated[list[str], typer.Argument(metavar="SCENARIO...", help="Names or files of scenarios, or systems on the headline's terms.")],
+    prefill: Annotated[
+        list[str] | None,
+        typer.Option("--prefill", metavar="SCENARIO", help="Read prompts on a pool of another system; find the best pair. Repeatable."),
+    ] = None,
+    pareto: Annotated[
+        bool,
+        typer.Option("--pareto", help="Hold all designs against each other: cost, throughput, interactivity and power; name what beats what."),
+    ] = False,
+    ranges: Annotated[bool, typer.Option("--range", help="Draw the inputs within their ranges at every point: P10 to P90 along it.")] = False,
+) -> None:
+    """Show what interactivity costs: throughput per chip and dollars per million tokens of every plan that no other beats."""
+    from tco.cli.load import catalogue_for
+    from tco.outputs.frontiers import frontier_answer
+    from tco.studies import frontier as study
+    from tco.studies.designs import designs_of
+
+    found = study.frontier(scenarios, prefill or (), given.settings, given.data, ranges, given.texts["hold"])
+    given.emit(frontier_answer(catalogue_for(scenarios[-1], given.data), found, designs_of(found) if pareto else None))
+
+
+@command(app, "set")
+def fleet(
+    given: Request,
+    waves: Annotated[list[str], typer.Argument(metavar="SCENARIO:POWER[:DATE]...", help="What is bought, such as 'trn3-nl72x2:500 MW:2026-06'.")],
+    power: Annotated[str | None, typer.Option(metavar="POWER", help="What all of them share, such as '2.2 GW'.")] = None,
+) -> None:
+    """Fill one power with several systems bought at their dates: racks, chips, price and tokens of each and of all."""
+    from tco.outputs.fleets import fleet_answer
+    from tco.studies.asking import catalogue_of
+    from tco.studies.fleet import fleet_of, wave_of
+
+    found = fleet_of([wave_of(text) for text in waves], power, given.data, given.settings)
+    given.emit(fleet_answer(catalogue_of(found.asked, given.data), found))

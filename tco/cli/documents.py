@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tco.cli.options import Given, command
-from tco.cli.shelves import Id, add_shelf, load, send
+from tco.cli.options import Request, command
+from tco.cli.shelves import Id, add_shelf, load
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
     from tco.chain.inputs import Inputs
-    from tco.outputs.table import Table
-
-VALUE_HEADER = ("path", "value", "unit", "low", "high", "as_of", "kind", "source", "from", "note")
 
 
-class Kind(NamedTuple):
+class DocumentKind(NamedTuple):
     """A kind of document: its folder is the name of its commands."""
 
     folder: str
@@ -73,11 +70,11 @@ def judge_perspective(catalogue: Catalogue, name: str) -> None:
 
 
 KINDS = (
-    Kind("sites", "site", "site", ("name", "base", "tenure", "cooling", "grid"), judge_site),
-    Kind("terms", "set of terms", "terms", ("name", "perspective", "date"), judge_terms),
-    Kind("workloads", "workload", "workload", ("name", "kind", "model", "precision"), judge_workload),
-    Kind("clusters", "cluster", "cluster", ("name", "switch", "port"), judge_cluster),
-    Kind("perspectives", "perspective", "terms", ("name", "base", "owner", "pays"), judge_perspective),
+    DocumentKind("sites", "site", "site", ("name", "base", "tenure", "cooling", "grid"), judge_site),
+    DocumentKind("terms", "set of terms", "terms", ("name", "perspective", "date"), judge_terms),
+    DocumentKind("workloads", "workload", "workload", ("name", "kind", "model", "precision"), judge_workload),
+    DocumentKind("clusters", "cluster", "cluster", ("name", "switch", "port"), judge_cluster),
+    DocumentKind("perspectives", "perspective", "terms", ("name", "base", "owner", "pays"), judge_perspective),
 )
 
 
@@ -91,7 +88,7 @@ def word(entry: Any) -> str:
     return ", ".join(map(str, entry)) if isinstance(entry, list) else str(entry)
 
 
-def add_kind(kind: Kind) -> None:
+def add_kind(kind: DocumentKind) -> None:
     """Register the commands of a kind of document."""
 
     def items(catalogue: Catalogue) -> list[dict[str, Any]]:
@@ -103,7 +100,7 @@ def add_kind(kind: Kind) -> None:
             found.append({"id": name, **said, "own": catalogue.is_overlay(path)})
         return found
 
-    def check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
+    def check(catalogue: Catalogue) -> tuple[list[str]]:
         from tco.catalog import checks
         from tco.foundation.errors import TcoError
 
@@ -113,25 +110,20 @@ def add_kind(kind: Kind) -> None:
                 kind.judge(catalogue, name)
             except TcoError as error:
                 findings.append(f"{kind.folder}/{name}.toml: {error}")
-        return findings, {}
+        return (findings,)
 
-    def show(given: Given, name: Id) -> None:
+    def show(given: Request, name: Id) -> None:
+        from tco.outputs.shelves import page_answer
+
         catalogue = load(given)
         texts, values = page(catalogue, kind, name)
-        rows = [[f"{kind.group}.{key}", text, *[""] * 6, where, ""] for key, (text, where) in texts.items()]
-        rows += [["" if cell is None else cell for cell in value] for value in values]
-        content = {
-            "id": name,
-            "texts": {key: text for key, (text, _) in texts.items()},
-            "values": [dict(zip(VALUE_HEADER, value, strict=True)) for value in values],
-        }
-        send(given, f"{kind.folder}-show", catalogue, content, VALUE_HEADER, rows, name, table_of(name, texts, values))
+        given.emit(page_answer(kind.folder, kind.group, catalogue, name, texts, values))
 
     show.__doc__ = f"Show what a {kind.one} states, as written, with the ranges and sources."
     command(add_shelf(kind.folder, kind.one, items, check), name="show")(show)
 
 
-def page(catalogue: Catalogue, kind: Kind, name: str) -> tuple[dict[str, tuple[str, str]], list[list[Any]]]:
+def page(catalogue: Catalogue, kind: DocumentKind, name: str) -> tuple[dict[str, tuple[str, str]], list[dict[str, Any]]]:
     """Return the texts of a document and the rows of its values, those of the document it is `base`d on below its own."""
     from tco.catalog.rows import Row
 
@@ -140,29 +132,14 @@ def page(catalogue: Catalogue, kind: Kind, name: str) -> tuple[dict[str, tuple[s
     texts, values = page(catalogue, kind, base) if base and base != name else ({}, [])
     own, in_place = catalogue.is_overlay(path), catalogue.in_place(kind.folder, path)
     said = {key: entry for key, entry in document.items() if not is_value(entry) and not (own and key == "note")}  # one's own notes stay there
-    texts |= {key: (word(entry), name + own * " (own)") for key, entry in said.items()}
-    rows = {row[0]: row for row in values}
+    where = name + own * " (own)"
+    texts |= {key: (word(entry), where) for key, entry in said.items()}
+    rows = {row["path"]: row for row in values}
     for key in filter(lambda key: is_value(document[key]), document):
         cells = in_place(Row(document[key], f"{path}:{key}", own), kind.group, "", key).cells
-        numbers = [number_of(cells.get(column)) for column in ("value", "low", "high")]
-        words = [str(cells.get(column, "")) for column in ("as_of", "kind", "source")]
-        row = [f"{kind.group}.{key}", numbers[0], str(cells.get("unit", "")), *numbers[1:], *words]
-        rows[row[0]] = [*row, name + own * " (own)", str(cells.get("note", ""))]
+        row = {"path": f"{kind.group}.{key}", "from": where} | {column: number_of(cells.get(column)) for column in ("value", "low", "high")}
+        rows[row["path"]] = row | {column: str(cells.get(column, "")) for column in ("unit", "as_of", "kind", "source", "note")}
     return texts, list(rows.values())
-
-
-def table_of(name: str, texts: dict[str, tuple[str, str]], values: list[list[Any]]) -> Table:
-    """Return the page of a document: its texts above its values, what is to be said of each below."""
-    from tco.outputs.table import Table, significant
-
-    rows = []
-    for path, value, unit, low, high, *words, _ in values:
-        span = f"{significant(low)} to {significant(high)}" if low is not None and high is not None else ""
-        rows.append((path, significant(value, 6), unit, span, *words))
-    notes = [f"{row[0]}: {row[-1]}" for row in values if row[-1]]
-    header = ("path", "value", "unit", "low to high", "as of", "kind", "source", "from") if rows else ()
-    said = [f"{key}: {text}" for key, (text, _) in texts.items() if text]
-    return Table(header, rows, name, said, ["Notes:", *notes] if notes else [], "lrllllll")
 
 
 def number_of(cell: Any) -> float | None:

@@ -1,48 +1,81 @@
-"""Printing a command's answer: the data to stdout or a file, everything else to stderr."""
+"""Printing a command's answer: the data to stdout or a file, everything else to stderr.
+
+A form that answers are printed in is a row of `FORMS`, and nothing else: `--format`, endings of files and help follow from it.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tco.foundation.streams import put, tell
-from tco.outputs.document import to_json
-from tco.outputs.table import Table, to_csv, to_markdown
-from tco.outputs.terminal import to_text
+if TYPE_CHECKING:
+    from tco.outputs.record import Answer
 
 
-class Answer(NamedTuple):
-    """What a command has to say, each form made only if it is asked for."""
+def as_text(answer: Answer, width: int | None) -> str:
+    """Return the tables of an answer as text that keeps to the width of a terminal, if there is one."""
+    from tco.outputs.terminal import to_text
 
-    json: Callable[[], dict[str, Any]]
-    tables: Callable[[], Sequence[Table]]
-    header: Sequence[str] = ()
-    rows: Sequence[Sequence[Any]] = ()
-    notes: Sequence[str] = ()
-    texts: Mapping[str, Callable[[], str]] = {}  # forms that this command has beside those of all
+    return "\n".join(to_text(table, width) for table in answer.tables())
+
+
+def as_csv(answer: Answer, _: int | None) -> str:
+    """Return the rows of an answer as CSV."""
+    from tco.outputs.table import to_csv
+
+    return to_csv(answer.header, answer.rows)
+
+
+def as_json(answer: Answer, _: int | None) -> str:
+    """Return the document of an answer."""
+    from tco.outputs.record import to_json
+
+    return to_json(answer.json())
+
+
+def as_markdown(answer: Answer, _: int | None) -> str:
+    """Return the tables of an answer as Markdown."""
+    from tco.outputs.table import to_markdown
+
+    return "\n".join(to_markdown(table) for table in answer.tables())
+
+
+class Rendering(NamedTuple):
+    """A form: the ending of files that are written in it, and what makes its text, for a terminal of some width if it goes to one."""
+
+    ending: str
+    text: Callable[[Answer, int | None], str]
+
+
+FORMS = {
+    "table": Rendering(".txt", as_text),
+    "csv": Rendering(".csv", as_csv),
+    "json": Rendering(".json", as_json),
+    "md": Rendering(".md", as_markdown),
+}
+
+
+def choices(*own: str) -> Any:
+    """Return what `--format` takes: the forms of all answers, and some that a command has beside them."""
+    made: Any = StrEnum
+    return made("Form", [*FORMS, *own])
 
 
 def emit(answer: Answer, form: str, output: Path | None, quiet: bool, redact: bool = False) -> None:
-    """Print or write an answer in one of the forms table, csv, json, md, or of its own; with `redact` without what tells of own values."""
+    """Print or write an answer in one of the forms of all, or in one of its own; with `redact` without what tells of own values."""
     from tco.foundation.files import write_atomically
+    from tco.foundation.streams import put, tell
 
     if redact:
         from tco.cli.keeping import without_own_values
 
         answer = without_own_values(answer, form)
-    if form in answer.texts:
-        text = answer.texts[form]()
-    elif form == "json":
-        text = to_json(answer.json())
-    elif form == "csv":
-        text = to_csv(answer.header, answer.rows)
-    elif form == "md":
-        text = "\n".join(to_markdown(table) for table in answer.tables())
-    else:
-        text = "\n".join(to_text(table, terminal_width() if output is None else None) for table in answer.tables())
+    own, width = answer.texts.get(form), terminal_width() if output is None else None
+    text = own() if own else FORMS[form].text(answer, width)
     if output is None:
         put(text)
     else:

@@ -1,4 +1,4 @@
-"""`tco explain`."""
+"""`tco perf | explain | inputs | metrics`: the plan and its time, any number opened, what may be set and asked for."""
 
 from __future__ import annotations
 
@@ -7,12 +7,25 @@ from typing import Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Given, command
+from tco.cli.help import Listing
+from tco.cli.options import Request, command
+
+
+@command(app, "plan", "set", "variant")
+def perf(
+    given: Request,
+    scenario: Annotated[str, typer.Argument(help="A scenario's name or file, or the id of a system or a chip.")],
+) -> None:
+    """Show the best parallel plan, what it reaches, and its time by operator and by bound."""
+    from tco.cli.load import performing
+    from tco.outputs.performance import performance_answer
+
+    given.emit(performance_answer(*performing(scenario, given)))
 
 
 @command(app, "plan", "set", "variant")
 def explain(
-    given: Given,
+    given: Request,
     scenario: Annotated[str, typer.Argument(help="A scenario's name or file.")],
     metric: Annotated[
         str | None,
@@ -26,14 +39,9 @@ def explain(
     """Open a number: its equation, its inputs and their sources, down to the catalogue."""
     from tco.chain.absent import why_absent
     from tco.chain.metrics import METRICS
-    from tco.cli.emit import Answer
     from tco.cli.load import evaluate_all
     from tco.foundation.errors import DataError, UsageError, unknown
-    from tco.foundation.trace import STRUCTURE
-    from tco.outputs.document import document
-    from tco.outputs.explanation import HEADER, SHALLOW, STRUCTURE_TITLE, View, cells_of, explanation_document, explanation_lines, explanation_rows
-    from tco.outputs.structure import structure_document, structure_text
-    from tco.outputs.table import Table
+    from tco.outputs.explanation import SHALLOW, View, cells_of, explanation_answer
 
     if metric is None:
         raise UsageError(f"METRIC is missing: tco explain {scenario} tco_usd_per_chip_hour; `tco metrics list` shows what there is to explain")
@@ -55,18 +63,40 @@ def explain(
     own = frozenset(path for path, found in result.inputs.items() if found.overlay)
     view = View(catalogue, depth, {path: found.as_of for path, found in result.inputs.items()}, own)
     short = view._replace(depth=SHALLOW) if depth is None and not everything else view
-    decided = {"structure": structure_document(result.structure)}
-    title = f"{result.title}: {METRICS[metric].label if metric in METRICS else metric}"
-    deeper = f"--depth {(short.depth or 0) + 1} opens one more, --all everything, `tco explain {scenario} CELL` what lies below a cell"
-    more = f"{short.depth} levels; {deeper}."
-    below = [f"{STRUCTURE}: {STRUCTURE_TITLE}; ~ an estimate or an assumption.", *([] if short.depth is None else [more])]
-    below += structure_text(result.structure)
-    given.emit(
-        Answer(
-            lambda: document("explain", catalogue, {"scenario": result.scenario, **explanation_document(metric, root, view), **decided}),
-            lambda: [Table((), [], title, list(explanation_lines(metric, root, short)), below)],
-            HEADER,
-            explanation_rows(root, view),
-            result.notes,
-        ),
-    )
+    given.emit(explanation_answer(result, metric, root, view, short))
+
+
+metrics = typer.Typer(cls=Listing, no_args_is_help=True, help="The figures a result carries, which `explain`, `diff` and others name.")
+app.add_typer(metrics, name="metrics")
+
+
+@command(app, "set", "variant")
+def inputs(
+    given: Request,
+    scenario: Annotated[str, typer.Argument(help="A scenario's name or file, or a system's id.")],
+    words: Annotated[list[str] | None, typer.Argument(metavar="[WORD]...", help="Show inputs alone whose path has all of these words.")] = None,
+) -> None:
+    """List what a scenario depends on, by the paths that --set takes: value, range, kind and source."""
+    from tco.cli.load import evaluate_all
+    from tco.foundation.errors import DataError
+    from tco.outputs.shelves import inputs_answer, stated
+
+    catalogue, (result,) = evaluate_all([scenario], given.data, given.settings, given.variant, priced=False)
+    rows = [row for row in stated(result) if all(word.lower() in row.path.lower() for word in words or ())]
+    if not rows:
+        raise DataError(
+            f"no input of {result.scenario} has {' and '.join(map(repr, words or []))} in its path; `tco inputs {result.scenario}` lists all"
+        )
+    given.emit(inputs_answer(catalogue, result, rows))
+
+
+@command(metrics, name="list")
+def list_metrics(given: Request) -> None:
+    """List all metrics: unit, which way is better, and what each is."""
+    from tco.chain.metrics import METRICS, is_worse
+    from tco.cli.load import catalogue_for
+    from tco.outputs.shelves import list_answer
+
+    better = {None: "", True: "less", False: "more"}
+    items = [{"id": name, "unit": one.unit, "better": better[is_worse(name, 1.0)], "what": one.label} for name, one in METRICS.items()]
+    given.emit(list_answer("metrics", catalogue_for(None, given.data), items))

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tco.cli import app
-from tco.cli.options import Given, command
+from tco.cli.options import Request, command
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
     from tco.chain.result import Result
-    from tco.outputs.records import Records
+    from tco.outputs.export import ExportTable
 
 WORKBOOK = ".xlsx"
 FOLDER = "/"
@@ -34,7 +34,7 @@ def ending_of(output: str) -> str:
 
 @command(app, "set", "variant", usual=("data", "quiet", "redact"))
 def export(
-    given: Given,
+    given: Request,
     output: Annotated[
         str,
         typer.Option("--output", "-o", metavar="FILE", help="Where to: FILE.xlsx, .csv, .json or .parquet, or FOLDER/ for a data package."),
@@ -73,7 +73,7 @@ def refuse_namesakes(results: Sequence[Result]) -> None:
         raise UsageError(f"two scenarios are called {twice}, expected names that tell them apart")
 
 
-def write_workbook(given: Given, output: str, catalogue: Catalogue, results: Sequence[Result], baseline: str, names: Sequence[str]) -> None:
+def write_workbook(given: Request, output: str, catalogue: Catalogue, results: Sequence[Result], baseline: str, names: Sequence[str]) -> None:
     """Write the workbook; one that is to keep own values back cannot, since it recalculates from them."""
     from tco.foundation.errors import DataError, UsageError
     from tco.foundation.files import write_atomically
@@ -91,7 +91,7 @@ def write_workbook(given: Given, output: str, catalogue: Catalogue, results: Seq
     write_atomically(Path(output), workbook_of(results, catalogue, baseline, command_line(given, names, baseline)))
 
 
-def command_line(given: Given, names: Sequence[str], baseline: str) -> str:
+def command_line(given: Request, names: Sequence[str], baseline: str) -> str:
     """Return the command that makes the workbook again."""
     from shlex import join
 
@@ -101,16 +101,15 @@ def command_line(given: Given, names: Sequence[str], baseline: str) -> str:
     return join(["tco", "export", *names, *settings, *variants, "--baseline", baseline, *data, "--output", "model.xlsx"])
 
 
-def write_tables(given: Given, output: str, ending: str, catalogue: Catalogue, results: Sequence[Result], baseline: str) -> None:
+def write_tables(given: Request, output: str, ending: str, catalogue: Catalogue, results: Sequence[Result], baseline: str) -> None:
     """Write what the scenarios come to as tables, in the form an ending asks for."""
     from tco.foundation.files import write_atomically
-    from tco.outputs.comparison import inputs_of
-    from tco.outputs.document import document, to_json
-    from tco.outputs.package import export_document, package_files, parquet_of
-    from tco.outputs.records import records_of
+    from tco.outputs.export import export_document, package_files, parquet_of, tables_of
+    from tco.outputs.premises import inputs_of
+    from tco.outputs.record import document, to_json
     from tco.outputs.table import to_csv
 
-    tables = records_of(results, catalogue)
+    tables = tables_of(results, catalogue)
     asked = document("export", catalogue, {"inputs": inputs_of(results), "set": given.settings, "variant": given.variant})
     if given.texts["redact"]:
         tables, asked = redacted(tables, asked | {"set": dict.fromkeys(given.settings)})
@@ -118,14 +117,14 @@ def write_tables(given: Given, output: str, ending: str, catalogue: Catalogue, r
         write_folder(Path(output), package_files(tables, asked["data_hash"]))
         return
     makers: dict[str, Callable[[], str | bytes]] = {
-        ".csv": lambda: to_csv(*tables["scenarios"]),
+        ".csv": lambda: to_csv(tables["scenarios"].header, tables["scenarios"].rows),
         ".json": lambda: to_json(asked | export_document(tables, baseline)),
         ".parquet": lambda: parquet_of(tables["scenarios"]),
     }
     write_atomically(Path(output), makers[ending]())
 
 
-def redacted(tables: dict[str, Records], asked: dict[str, Any]) -> tuple[dict[str, Records], dict[str, Any]]:
+def redacted(tables: dict[str, ExportTable], asked: dict[str, Any]) -> tuple[dict[str, ExportTable], dict[str, Any]]:
     """Return tables, and what was asked for, without what tells of own values."""
     from tco.cli.keeping import shown
     from tco.outputs.redaction import alike, alike_rows
@@ -143,7 +142,7 @@ def write_folder(folder: Path, files: dict[str, str]) -> None:
 
     from tco.foundation.errors import UsageError
     from tco.foundation.files import write_atomically
-    from tco.outputs.package import DESCRIPTION
+    from tco.outputs.export import DESCRIPTION
 
     new = not folder.exists()
     if not new and folder.is_dir() and any(folder.iterdir()) and not (folder / DESCRIPTION).is_file():

@@ -20,8 +20,8 @@ from tco.foundation.stand_ins import WAYS, WITHHELD, Making, made_with
 from tco.outputs.redaction import NOTE, SENTENCE, alike, alike_rows, alike_table, alike_text, lines_alike
 
 if TYPE_CHECKING:
-    from tco.cli.emit import Answer
     from tco.outputs.page.page import Page, Section
+    from tco.outputs.record import Answer
 
 UNSAID = "what is wrong rests on values of your own, and is withheld; it is told without --redact"
 SPANS = (1000.0, 30.0, 4.0, 1.5)  # how far stand-ins lie from what is shipped: as far as there are answers

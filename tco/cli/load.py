@@ -10,12 +10,12 @@ from tco.studies.asking import HEADLINE, catalogue_for, evaluate_all
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
     from tco.chain.result import Result
-    from tco.cli.options import Given
+    from tco.cli.options import Request
 
 __all__ = ["HEADLINE", "catalogue_for", "evaluate_all", "performing"]
 
 
-def performing(scenario: str, given: Given) -> tuple[Catalogue, Result]:
+def performing(scenario: str, given: Request) -> tuple[Catalogue, Result]:
     """Return a scenario whose plan takes its time, and its catalogue; one without a plan is refused with the reason."""
     catalogue, (result,) = evaluate_all([scenario], given.data, given.settings, given.variant, given.plan, priced=False)
     if result.texts["workload.kind"] == "stated":

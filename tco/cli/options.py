@@ -1,35 +1,23 @@
 """The options commands share: each is declared here, once, and a command names those it takes.
 
-A command that answers has `--data`, `--format`, `--output`, `--quiet` and `--redact`; it gets what the user asked for as one `Given`.
+A command that answers has `--data`, `--format`, `--output`, `--quiet` and `--redact`; it gets what the user asked for as one `Request`.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tco.cli.emit import FORMS, choices
 from tco.cli.help import Taught
 from tco.foundation.provenance import making
 
 if TYPE_CHECKING:
-    from tco.cli.emit import Answer
-
-
-class Form(StrEnum):
-    """How an answer is printed."""
-
-    table = "table"
-    csv = "csv"
-    json = "json"
-    md = "md"
-
-
-ENDINGS = {".csv": "csv", ".json": "json", ".md": "md", ".txt": "table"}  # of an output's name -> the form it is written in
+    from tco.outputs.record import Answer
 
 
 def completed(kind: str) -> Callable[[str], list[str]]:
@@ -104,7 +92,7 @@ SHARED: dict[str, tuple[Any, Any]] = {
         ],
         None,
     ),
-    "form": (Annotated[Form, typer.Option("--format", help="How the answer is printed.", rich_help_panel=HOW)], Form.table),
+    "form": (Annotated[choices(), typer.Option("--format", help="How the answer is printed.", rich_help_panel=HOW)], "table"),
     "output": (
         Annotated[
             Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file, in the form of its ending.", rich_help_panel=HOW)
@@ -125,13 +113,13 @@ SHARED: dict[str, tuple[Any, Any]] = {
 USUAL = ("data", "form", "output", "quiet", "redact")
 
 
-class Given:
+class Request:
     """What the user gave for the shared options; one that a command does not take has its default."""
 
     def __init__(self, texts: Mapping[str, Any]) -> None:
         self.texts = {name: default for name, (_, default) in SHARED.items()} | dict(texts)
         self.data: Path | None = self.texts["data"]
-        self.form: str = self.form_of(self.texts["form"].value, self.texts["output"])
+        self.form: str = self.form_of(str(self.texts["form"]), self.texts["output"])
         self.quiet: bool = self.texts["quiet"]
 
     @staticmethod
@@ -139,12 +127,13 @@ class Given:
         """Return the form that an output's ending names; one that says nothing, or that no form has, raises `UsageError`."""
         from tco.foundation.errors import UsageError
 
-        if output is None or not output.suffix or form not in ENDINGS.values():
+        if output is None or not output.suffix or form not in FORMS:
             return form
-        named = ENDINGS.get(output.suffix.lower())
+        endings = {one.ending: name for name, one in FORMS.items()}
+        named = endings.get(output.suffix.lower())
         if named is None:
-            raise UsageError(f"--output {output}: unknown ending {output.suffix!r}, expected one of {', '.join(ENDINGS)}")
-        if form not in (named, Form.table.value):
+            raise UsageError(f"--output {output}: unknown ending {output.suffix!r}, expected one of {', '.join(sorted(endings))}")
+        if form not in (named, "table"):
             raise UsageError(f"--output {output}: ends in {output.suffix!r}, and --format is {form}")
         return named
 
@@ -181,11 +170,11 @@ class Given:
 
 
 def command(
-    group: typer.Typer, *takes: str, name: str | None = None, usual: tuple[str, ...] = USUAL, forms: type[StrEnum] = Form
+    group: typer.Typer, *takes: str, name: str | None = None, usual: tuple[str, ...] = USUAL, forms: tuple[str, ...] = ()
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Register a function as a command: its first parameter is a `Given`, the others are its own, then come the shared options it `takes`.
+    """Register a function as a command: its first parameter is a `Request`, the others are its own, then come the shared options it `takes`.
 
-    `usual` are those it has beside; `forms` are what its `--format` knows, where that is more than the usual.
+    `usual` are those it has beside; `forms` are what its `--format` knows beside those of all.
     """
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
@@ -194,17 +183,19 @@ def command(
             if one.name in COMPLETED:
                 one.annotation.__metadata__[0].autocompletion = completed(COMPLETED[one.name])
         shared = [option(one) for one in SHARED if one in takes or one in usual]
-        if forms is not Form:
-            shared = [one.replace(annotation=Annotated[forms, *one.annotation.__metadata__]) if one.name == "form" else one for one in shared]
+        if forms:
+            shared = [
+                one.replace(annotation=Annotated[choices(*forms), *one.annotation.__metadata__]) if one.name == "form" else one for one in shared
+            ]
 
         def run(**texts: Any) -> None:
             mine = {one.name: texts.pop(one.name) for one in own}
             if not texts.get("redact"):
-                function(Given(texts), **mine)
+                function(Request(texts), **mine)
                 return
             from tco.cli.keeping import keeping_back
 
-            keeping_back(lambda: function(Given(texts), **mine))
+            keeping_back(lambda: function(Request(texts), **mine))
 
         run.__name__, run.__doc__, run.__module__ = function.__name__, function.__doc__, function.__module__
         run.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ import typer
 
 from tco.cli import app
 from tco.cli.help import Listing
-from tco.cli.options import Given, command
+from tco.cli.options import Request, command
 
 SVG, PNG = ".svg", ".png"
 USUAL = ("data", "quiet", "redact")
@@ -45,7 +45,7 @@ class Against(StrEnum):
     power = "power"
 
 
-def write(given: Given, output: Path, figure: str, notes: Sequence[str] = ()) -> None:
+def write(given: Request, output: Path, figure: str, notes: Sequence[str] = ()) -> None:
     """Write a figure in the form of the file's ending, and the notes of what it shows to stderr."""
     from tco.foundation.files import write_atomically
     from tco.foundation.streams import tell
@@ -55,7 +55,7 @@ def write(given: Given, output: Path, figure: str, notes: Sequence[str] = ()) ->
 
         figure, notes = figure_without_own_values(figure, list(notes))
     if output.suffix.lower() == PNG:
-        from tco.outputs.figures.png import png_of
+        from tco.outputs.figures.svg import png_of
 
         write_atomically(output, png_of(figure))
     else:
@@ -81,7 +81,7 @@ def of_two(texts: list[str] | None, option: str) -> list[str | None]:
 
 @kind("set", "variant")
 def cost(
-    given: Given,
+    given: Request,
     output: Output,
     scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; left out: the four headline racks.")] = None,
     width: Width = WIDE,
@@ -95,20 +95,20 @@ def cost(
 
 
 @kind("plan", "set", "variant")
-def roofline(given: Given, output: Output, scenario: Scenario, width: Width = WIDE) -> None:
+def roofline(given: Request, output: Output, scenario: Scenario, width: Width = WIDE) -> None:
     """Draw the operators of a plan under the roofs of the chip."""
     from tco.cli.load import performing
-    from tco.outputs.figures.roofline import roofline_figure
+    from tco.outputs.figures.performance import roofline_figure
 
     _, result = performing(scenario, given)
     write(given, output, roofline_figure(result, width), result.notes)
 
 
 @kind("plan", "set", "variant")
-def operators(given: Given, output: Output, scenario: Scenario, width: Width = WIDE) -> None:
+def operators(given: Request, output: Output, scenario: Scenario, width: Width = WIDE) -> None:
     """Draw where the time of a plan goes, by operator and by what binds it."""
     from tco.cli.load import performing
-    from tco.outputs.figures.operators import operators_figure
+    from tco.outputs.figures.performance import operators_figure
 
     _, result = performing(scenario, given)
     write(given, output, operators_figure(result, width), result.notes)
@@ -116,7 +116,7 @@ def operators(given: Given, output: Output, scenario: Scenario, width: Width = W
 
 @kind("set")
 def frontier(
-    given: Given,
+    given: Request,
     output: Output,
     scenarios: Annotated[list[str], typer.Argument(metavar="SCENARIO...", help="Names or files of scenarios, or systems on the headline's terms.")],
     prefill: Annotated[list[str] | None, typer.Option(metavar="SCENARIO", help="Read prompts on a pool of another system. Repeatable.")] = None,
@@ -141,7 +141,7 @@ def frontier(
 
 @kind("set", "hold", "variant")
 def tornado(
-    given: Given,
+    given: Request,
     output: Output,
     scenario: Scenario,
     metric: Annotated[str, typer.Option(metavar="METRIC", help="The metric whose drivers are drawn.")] = METRIC,
@@ -158,7 +158,7 @@ def tornado(
 
 @kind("set", "hold", name="range")
 def drawn_range(
-    given: Given,
+    given: Request,
     output: Output,
     scenario: Scenario,
     baseline: Baseline = None,
@@ -177,7 +177,7 @@ def drawn_range(
 
 @kind("set", "variant", name="map")
 def drawn_map(
-    given: Given,
+    given: Request,
     output: Output,
     vary: Annotated[list[str], typer.Option("--vary", metavar="PATH", help="An input to move; named twice, for the two axes.")],
     scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; left out: the four headline racks.")] = None,
@@ -207,7 +207,7 @@ def drawn_map(
 
 @kind("set", "variant")
 def fabric(
-    given: Given,
+    given: Request,
     output: Output,
     systems: Annotated[list[str], typer.Argument(metavar="SYSTEM...", help="Ids of systems; `tco systems list` shows them.")],
     width: Width = WIDE,
@@ -231,7 +231,7 @@ def fabric(
 
 @kind("set", "variant")
 def bom(
-    given: Given, output: Output, system: Annotated[str, typer.Argument(help="A system's id; `tco systems list` shows them.")], width: Width = WIDE
+    given: Request, output: Output, system: Annotated[str, typer.Argument(help="A system's id; `tco systems list` shows them.")], width: Width = WIDE
 ) -> None:
     """Draw what a system's price is made of: a map of its bill of materials."""
     from tco.chain.bills import bill_of_system
@@ -243,7 +243,7 @@ def bom(
 
 
 @kind("set", "variant")
-def money(given: Given, output: Output, scenario: Scenario, width: Width = WIDE) -> None:
+def money(given: Request, output: Output, scenario: Scenario, width: Width = WIDE) -> None:
     """Draw what is paid and what comes in over the life of a world."""
     from tco.cli.load import evaluate_all
     from tco.outputs.figures.money import money_figure
@@ -255,7 +255,7 @@ def money(given: Given, output: Output, scenario: Scenario, width: Width = WIDE)
 
 
 @kind()
-def errors(given: Given, output: Output, width: Width = WIDE) -> None:
+def errors(given: Request, output: Output, width: Width = WIDE) -> None:
     """Draw how far predictions lie from published measurements, by kind and chip."""
     from tco.catalog.accuracy import table
     from tco.cli.load import catalogue_for

@@ -9,14 +9,14 @@ from typing import Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Given, command
+from tco.cli.options import Request, command
 
 ENDINGS = (".html", ".htm")
 
 
 @command(app, "set", usual=("data", "quiet", "redact"))
 def report(
-    given: Given,
+    given: Request,
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Where to: FILE.html.")],
     scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; none: the four headline racks.")] = None,
     baseline: Annotated[str | None, typer.Option(metavar="NAME", help="The scenario the others are compared with.")] = None,
@@ -48,7 +48,7 @@ def report(
             tell(f"note: {note}")
 
 
-def words_of(given: Given, names: Sequence[str], baseline: str | None) -> list[str]:
+def words_of(given: Request, names: Sequence[str], baseline: str | None) -> list[str]:
     """Return what was asked for as words of a command line; a setting is a person's own value."""
     kept = {path: "..." if given.texts["redact"] else value for path, value in given.settings.items()}
     settings = [word for path, value in kept.items() for word in ("--set", f"{path}={value}")]

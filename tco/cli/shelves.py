@@ -1,23 +1,22 @@
-"""`tco parts | systems | models | scenarios | sources`: list, show, check."""
+"""`tco parts | systems | models | scenarios | sources | rebates`: list, show, check."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tco.cli import app
 from tco.cli.help import Listing
-from tco.cli.options import Given, command
+from tco.cli.options import Request, command
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
-    from tco.outputs.table import Table
 
 Id = Annotated[str, typer.Argument(help="An id that `list` shows.")]
 Lister = Callable[["Catalogue"], list[dict[str, Any]]]
-Checker = Callable[["Catalogue"], tuple[Any, ...]]  # findings, what the document adds, and tables below the findings
+Checker = Callable[["Catalogue"], tuple[Any, ...]]  # findings, the figures of publications, and tables below the findings
 
 
 def add_shelf(name: str, one: str, items: Lister, check: Checker | None = None) -> typer.Typer:
@@ -25,12 +24,11 @@ def add_shelf(name: str, one: str, items: Lister, check: Checker | None = None) 
     group = typer.Typer(cls=Listing, no_args_is_help=True, help=f"List, show and check {name}.")
     app.add_typer(group, name=name)
 
-    def list_items(given: Given) -> None:
+    def list_items(given: Request) -> None:
+        from tco.outputs.shelves import list_answer
+
         catalogue = load(given)
-        found = items(catalogue)
-        header = list(dict.fromkeys(key for item in found for key in item)) or ["id"]
-        rows = [[cell(item.get(key)) for key in header] for item in found]
-        send(given, f"{name}-list", catalogue, {"items": found}, header, rows, f"{len(found)} {name}")
+        given.emit(list_answer(name, catalogue, items(catalogue)))
 
     list_items.__doc__ = f"List all {name}."
     command(group, name="list")(list_items)
@@ -38,7 +36,7 @@ def add_shelf(name: str, one: str, items: Lister, check: Checker | None = None) 
     if check is not None:
         checked = check
 
-        def check_items(given: Given) -> None:
+        def check_items(given: Request) -> None:
             report_findings(given, name, checked)
 
         check_items.__doc__ = f"Check every {one} against its schema, its units, its bounds and its sources."
@@ -46,70 +44,33 @@ def add_shelf(name: str, one: str, items: Lister, check: Checker | None = None) 
     return group
 
 
-def report_findings(given: Given, name: str, check: Checker) -> None:
+def report_findings(given: Request, name: str, check: Checker) -> None:
     """Print what a check found, and exit with 1 where that is anything."""
+    from tco.outputs.shelves import check_answer
+
     catalogue = load(given, checked=False)
-    findings, extra, *tables = check(catalogue)
-    title = f"{name}: {len(findings)} findings" if findings else f"{name}: all in order"
-    rows = [[finding] for finding in findings]
-    content = {"ok": not findings, "findings": findings, **extra}
-    header = ["finding"] if rows else []
-    send(given, f"{name}-check", catalogue, content, header, rows, title, listed(header, rows, title), *tables)
+    findings, *more = check(catalogue)
+    given.emit(check_answer(name, catalogue, findings, *more))
     if findings:
         raise typer.Exit(1)
 
 
-def load(given: Given, checked: bool = True) -> Catalogue:
+def load(given: Request, checked: bool = True) -> Catalogue:
     """Return the catalogue with the user's folder over it."""
     from tco.cli.load import catalogue_for
 
     return catalogue_for(None, given.data, checked)
 
 
-def cell(value: Any) -> str | float:
-    """Return a value of an item as a text; a number with a fraction stays one, for tables to round."""
-    if isinstance(value, float):
-        return value
-    if isinstance(value, dict):
-        return " ".join(f"{key}={'|'.join(options)}" for key, options in value.items())
-    return "" if value is None else str(value)
-
-
-def send(
-    given: Given,
-    name: str,
-    catalogue: Catalogue,
-    content: dict[str, Any],
-    header: Sequence[str],
-    rows: Sequence[Sequence[Any]],
-    title: str,
-    *tables: Table,
-) -> None:
-    """Print a list, a page or the findings of a check."""
-    from tco.cli.emit import Answer
-    from tco.outputs.document import document
-
-    shown = tables or (listed(header, rows, title),)
-    given.emit(Answer(lambda: document(name, catalogue, content), lambda: shown, header, rows))
-
-
-def listed(header: Sequence[str], rows: Sequence[Sequence[Any]], title: str) -> Table:
-    """Return the table of a list."""
-    from tco.outputs.table import Table, significant
-
-    texts = [[significant(c, 6) if isinstance(c, float) else str(c) for c in row] for row in rows]
-    return Table(header, texts, title, align="l" * len(header))
-
-
 # ---------------------------------------------------------------- parts
 def listed_parts(catalogue: Catalogue) -> list[dict[str, Any]]:
-    """Return every part with what is known of it: what it is called, its latest price and the watts provisioned for it."""
-    from tco.outputs.part_list import part_items
+    """Return every part with what is known of it: what it is called and its latest price."""
+    from tco.outputs.shelves import part_items
 
     return part_items(catalogue)
 
 
-def parts_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
+def parts_check(catalogue: Catalogue) -> tuple[list[str]]:
     """Check parts, share prices and every document of values."""
     from tco.catalog import checks
 
@@ -125,35 +86,41 @@ def parts_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
     )
     for group, folder_name in kinds:
         findings += checks.check_documents(catalogue, folder_name, group)
-    return findings, {}
+    return (findings,)
 
 
 parts = add_shelf("parts", "part", listed_parts, parts_check)
 
 
 @command(parts, name="show")
-def show_part(given: Given, part: Id) -> None:
+def show_part(given: Request, part: Id) -> None:
     """Show every row of a part, the alternatives among them."""
     from tco.foundation.errors import unknown
-    from tco.outputs.shelf import PART_HEADER, part_cells, part_table, rows_of_part
+    from tco.outputs.shelves import part_answer
 
     catalogue = load(given)
     if part not in catalogue.parts:
         raise unknown("part", part, catalogue.parts)
-    rows = [part_cells(catalogue, part, name, row) for name, row in rows_of_part(catalogue, part)]
-    content = {"part": part, "rows": [dict(zip(PART_HEADER, row, strict=True)) for row in rows]}
-    send(given, "parts-show", catalogue, content, PART_HEADER, rows, part, part_table(catalogue, part))
+    given.emit(part_answer(catalogue, part))
 
 
 # ---------------------------------------------------------------- systems
 def system_items(catalogue: Catalogue) -> list[dict[str, Any]]:
     """Return every system with its chip, cooling and variants."""
-    from tco.outputs.shelf import system_item
+    documents = {name: catalogue.document("systems", name, "system")[1] for name in catalogue.ids("systems")}
+    return [
+        {"id": name, **{key: said.get(key, "") for key in ("name", "chip", "cooling")}, "variants": options_of(said)}
+        for name, said in documents.items()
+    ]
 
-    return [system_item(name, catalogue.document("systems", name, "system")[1]) for name in catalogue.ids("systems")]
+
+def options_of(document: dict[str, Any]) -> dict[str, list[str]]:
+    """Return the options of each variant; `check` names what is no table."""
+    variants = document.get("variants", {})
+    return {key: [one for one in branches if one != "default"] for key, branches in (variants.items() if isinstance(variants, dict) else ())}
 
 
-def systems_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
+def systems_check(catalogue: Catalogue) -> tuple[list[str]]:
     """Check every system and variant, its prices included."""
     from tco.catalog import checks
     from tco.chain.bills import bill_of_system
@@ -168,7 +135,7 @@ def systems_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
                 findings += [finding for finding in unstated(made.system, catalogue) if finding not in findings]
             except TcoError as error:
                 findings.append(f"{name} {key}={options}: {error}")
-    return findings, {}
+    return (findings,)
 
 
 def system_variants(catalogue: Catalogue, name: str) -> list[tuple[str, str]]:
@@ -181,20 +148,16 @@ systems = add_shelf("systems", "system", system_items, systems_check)
 
 
 @command(systems, "variant", name="show")
-def show_system(given: Given, system: Id) -> None:
+def show_system(given: Request, system: Id) -> None:
     """Show the tree of a system, and what its chip and its scale-up domain offer."""
     from tco.chain.figures import figures_of
     from tco.chain.inputs import system_inputs
     from tco.foundation.values import as_number
-    from tco.outputs.shelf import figures_document, figures_table, system_document, system_table
+    from tco.outputs.shelves import system_answer
 
     catalogue = load(given)
     inputs = system_inputs(catalogue, system, {}, given.variant)
-    found, figures = inputs.system, figures_of(inputs, inputs.values(as_number))
-    content = system_document(found) | {"figures": figures_document(figures), "notes": [*inputs.notes, *figures.notes]}
-    header, rows = ("path", "part", "quantity"), [[leaf.path, leaf.part, leaf.quantity] for leaf in found.leaves]
-    tables = [system_table(catalogue, found, inputs.notes), figures_table(found, figures)]
-    send(given, "systems-show", catalogue, content, header, rows, found.name, *tables)
+    given.emit(system_answer(catalogue, inputs.system, figures_of(inputs, inputs.values(as_number)), inputs.notes))
 
 
 # ---------------------------------------------------------------- models
@@ -214,7 +177,7 @@ def model_items(catalogue: Catalogue) -> list[dict[str, Any]]:
     return found
 
 
-def models_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
+def models_check(catalogue: Catalogue) -> tuple[list[str]]:
     """Read every model, and look up where it says its figures come from."""
     from tco.foundation.errors import TcoError, unknown
     from tco.models.architecture import load_model
@@ -228,21 +191,20 @@ def models_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
             continue
         if source and source not in catalogue.sources:
             findings.append(str(unknown("source", source, catalogue.sources, str(catalogue.models[name]))))
-    return findings, {}
+    return (findings,)
 
 
 models = add_shelf("models", "model", model_items, models_check)
 
 
 @command(models, name="show")
-def show_model(given: Given, model: Id) -> None:
+def show_model(given: Request, model: Id) -> None:
     """Show the shape of a model."""
     from tco.models.architecture import load_model
-    from tco.outputs.shelf import model_document, model_rows
+    from tco.outputs.shelves import model_answer
 
     catalogue = load(given)
-    found = load_model(catalogue, model)
-    send(given, "models-show", catalogue, model_document(found), ("what", "value"), model_rows(found), found.id)
+    given.emit(model_answer(catalogue, load_model(catalogue, model)))
 
 
 # ---------------------------------------------------------------- scenarios
@@ -259,7 +221,7 @@ def scenarios_check(catalogue: Catalogue, kind: str | None) -> tuple[Any, ...]:
     from tco.catalog import checks
     from tco.chain.scenario import evaluate
     from tco.foundation.errors import TcoError
-    from tco.outputs.published import published_document, published_tables
+    from tco.outputs.claims import published_tables
     from tco.studies.published import publication
 
     findings, publications = [], []
@@ -278,7 +240,8 @@ def scenarios_check(catalogue: Catalogue, kind: str | None) -> tuple[Any, ...]:
             findings += wrong
         except TcoError as error:
             findings.append(f"published/{name}: {error}")
-    return findings, published_document(publications), *published_tables(publications)
+    figures = [one for found in publications for one in found.figures]
+    return findings, figures, published_tables(figures)
 
 
 scenarios = add_shelf("scenarios", "scenario", scenario_items)
@@ -286,7 +249,7 @@ scenarios = add_shelf("scenarios", "scenario", scenario_items)
 
 @command(scenarios, name="check")
 def check_scenarios(
-    given: Given,
+    given: Request,
     kind: Annotated[
         str | None,
         typer.Option("--kind", metavar="KIND", help="Only published figures of this kind: independent, own-source, arithmetic, power or ratio."),
@@ -302,20 +265,14 @@ def check_scenarios(
 
 
 @command(scenarios, name="show")
-def show_scenario(given: Given, scenario: Id) -> None:
+def show_scenario(given: Request, scenario: Id) -> None:
     """Show every input a scenario depends on, with its range and source."""
     from tco.chain.scenario import evaluate
     from tco.cli.load import catalogue_for
-    from tco.outputs.given import given_rows, given_table
+    from tco.outputs.shelves import scenario_answer
 
     catalogue = catalogue_for(scenario, given.data)
-    result = evaluate(scenario, catalogue=catalogue)
-    header = ("path", "value", "unit", "low", "high", "as_of", "kind", "source")
-    rows: list[list[Any]] = [[path, text, "", None, None, "", "", ""] for path, text in sorted(result.texts.items())]
-    rows += [[g.path, g.value, g.unit, g.low, g.high, g.as_of, g.kind, g.source] for _, g in sorted(result.inputs.items())]
-    content = {"scenario": result.scenario, "title": result.title, "inputs": [dict(zip(header, row, strict=True)) for row in rows]}
-    cells = [["" if c is None else c for c in row] for row in rows]
-    send(given, "scenarios-show", catalogue, content, header, cells, result.title, given_table(result, given_rows(result)))
+    given.emit(scenario_answer(catalogue, evaluate(scenario, catalogue=catalogue)))
 
 
 # ---------------------------------------------------------------- sources
@@ -324,28 +281,26 @@ def source_items(catalogue: Catalogue) -> list[dict[str, Any]]:
     return [source._asdict() for source in catalogue.sources.values()]
 
 
-def sources_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
+def sources_check(catalogue: Catalogue) -> tuple[list[str]]:
     """Check the list of sources, and that every source a formula names is in it."""
     from tco.catalog import checks
 
-    return checks.check_sources(catalogue), {}
+    return (checks.check_sources(catalogue),)
 
 
 sources = add_shelf("sources", "source", source_items, sources_check)
 
 
 @command(sources, name="show")
-def show_source(given: Given, source: Id) -> None:
+def show_source(given: Request, source: Id) -> None:
     """Show a source and every value based on it."""
     from tco.foundation.errors import unknown
+    from tco.outputs.shelves import source_answer
 
     catalogue = load(given)
     if source not in catalogue.sources:
         raise unknown("source", source, catalogue.sources)
-    found = catalogue.sources[source]
-    uses = [f"parts.{part}.{name}" for (part, name), rows in catalogue.part_rows.items() for row in rows if row.cells["source"] == source]
-    rows = [[key, value] for key, value in found._asdict().items()] + [["value", path] for path in uses]
-    send(given, "sources-show", catalogue, {**found._asdict(), "values": uses}, ("what", "which"), rows, found.title)
+    given.emit(source_answer(catalogue, source))
 
 
 # ---------------------------------------------------------------- rebates
@@ -357,7 +312,7 @@ def rebate_items(catalogue: Catalogue) -> list[dict[str, Any]]:
     return [{"id": a.id, "supplier": a.supplier, "holder": a.holder, "kind": a.kind, "from": a.begins, "until": a.ends} for a in found]
 
 
-def rebates_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
+def rebates_check(catalogue: Catalogue) -> tuple[list[str]]:
     """Check every agreement, and that the parts it covers exist."""
     from tco.catalog import checks
     from tco.economics.rebates import load_agreement
@@ -366,24 +321,21 @@ def rebates_check(catalogue: Catalogue) -> tuple[list[str], dict[str, Any]]:
     for name in catalogue.ids("rebates"):
         lost = [part for part in load_agreement(catalogue, name).parts if part not in catalogue.parts]
         findings += [f"rebates/{name}.toml: covers the unknown part {part!r}" for part in lost]
-    return findings, {}
+    return (findings,)
 
 
 rebates = add_shelf("rebates", "agreement", rebate_items, rebates_check)
 
 
 @command(rebates, "set", name="show")
-def show_rebate(given: Given, agreement: Id) -> None:
+def show_rebate(given: Request, agreement: Id) -> None:
     """Show an agreement: its terms, what has vested, and what its right is worth at the date (--set terms.date=2026-02)."""
     from tco.chain.inputs import plain_inputs
     from tco.economics.rebates import load_agreement, worth_of
     from tco.foundation.values import as_number
-    from tco.outputs.shelf import rebate_rows, rebate_table
+    from tco.outputs.shelves import rebate_answer
 
     catalogue = load(given)
     found = load_agreement(catalogue, agreement)
     inputs = plain_inputs(catalogue, given.settings)
-    rows = rebate_rows(found, worth_of(found, inputs.values(as_number)), inputs.date)
-    content = {"agreement": found.id, **{str(name): value for name, value in rows}}
-    title = f"{found.supplier} to {found.holder}"
-    send(given, "rebates-show", catalogue, content, ("what", "value"), rows, title, rebate_table(rows, title))
+    given.emit(rebate_answer(catalogue, found, worth_of(found, inputs.values(as_number)), inputs.date))

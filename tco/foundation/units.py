@@ -220,7 +220,7 @@ def parse_quantity(text: str, target: str) -> float:
 
 def meant(text: str, target: str) -> str:
     """Return how what was probably meant is written: the number that the text holds, with the unit that is expected."""
-    number = re.search(r"\d+(\.\d+)?", re.sub(r"(?<=\d),(?=\d{3})", "", text))
+    number = re.match(r"\d+(\.\d+)?", re.sub(r"(?<=\d),(?=\d{3})", "", text))
     return f"{number[0] if number else '1.5'} {WRITTEN.get(target, target)}".rstrip()
 
 

@@ -1,35 +1,33 @@
-"""The claims ledger: the table, the rows and the document of `tco claims`."""
+"""What others publish beside what comes out: the answer of `tco claims`, and the figures that `tco scenarios check` shows."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from tco.catalog import Catalogue
-from tco.outputs.document import number
+from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, significant
 from tco.studies.claims import Finding
 from tco.studies.claims.ledger import VERDICTS
+from tco.studies.published import KINDS, Figure
 
-HEADER = ("id", "claim", "source", "claimed", "unit", "computed", "verdict", "note", "against", "expected")
+STATED = Record(Member("id"), Member("claim"), Member("source"), Member("claimed", float), Member("unit"))
+CLAIM = Record(
+    *STATED.within("claim"),
+    Member("computed", float | None),
+    Member("verdict"),
+    Member("note"),
+    Member("against", str | None, lambda found: found.claim.against or None),
+    Member("expected", read="claim.verdict"),
+    Member("rests_on", [str], csv=False),
+)
+CLAIMS = Document("claims", Member("claims", [CLAIM], lambda findings: findings))
 
 
-def claim_cells(found: Finding) -> list[Any]:
-    """Return the raw cells of a claim."""
-    claim = found.claim
-    return [
-        claim.id,
-        claim.claim,
-        claim.source,
-        claim.claimed,
-        claim.unit,
-        found.computed,
-        found.verdict,
-        found.note,
-        claim.against or None,
-        claim.verdict,
-    ]
+def claims_answer(catalogue: Catalogue, findings: Sequence[Finding], notes: Sequence[str]) -> Answer:
+    """Return the verdict on every claim."""
+    return CLAIMS.answer(catalogue, findings, lambda: [claims_table(catalogue, findings)], (CLAIM, findings), notes)
 
 
 def claims_table(catalogue: Catalogue, findings: Sequence[Finding]) -> Table:
@@ -50,11 +48,22 @@ def claims_table(catalogue: Catalogue, findings: Sequence[Finding]) -> Table:
     return Table(columns, rows, f"{len(findings)} claims of published sources against the catalogue", [], below, "llrrll")
 
 
-def claims_document(findings: Sequence[Finding]) -> dict[str, Any]:
-    """Return the content of the JSON document."""
-    claims = []
-    for found in findings:
-        cells = dict(zip(HEADER, claim_cells(found), strict=True))
-        cells |= {"claimed": number(found.claim.claimed), "computed": number(found.computed), "rests_on": found.rests_on}
-        claims.append(cells)
-    return {"claims": claims}
+# ---------------------------------------------------------------- figures of publications
+def published_tables(figures: Sequence[Figure]) -> list[Table]:
+    """Return a table of figures for each kind that there is."""
+    return [published_table([one for one in figures if one.kind == kind], kind) for kind in KINDS if any(one.kind == kind for one in figures)]
+
+
+def published_table(figures: Sequence[Figure], kind: str) -> Table:
+    """Return figures with what comes out and how far it is from what was published, and below why some miss."""
+    rows = []
+    for one in figures:
+        off = "" if one.tolerance is None or one.computed is None else f"{(one.computed / one.published - 1) * 100:+.1f} %"
+        stated = f"{significant(one.low)}-{significant(one.high)}" if one.tolerance is None else significant(one.published)
+        within = "" if one.tolerance is None else f"{one.tolerance * 100:g} %"
+        rows.append((one.scenario, one.system, one.metric, one.unit, stated, significant(one.computed), off, within, "" if one.ok else "no"))
+    missed = [f"{one.scenario}, {one.metric} of {one.system} misses: {one.reason}" for one in figures if not one.ok and one.reason]
+    below = [f"{sum(one.ok for one in figures)} of {len(figures)} come out.", *missed]
+    return Table(
+        ("scenario", "system", "what", "unit", "published", "computed", "off", "within", ""), rows, f"{kind} figures", [], below, "llllrrrrl"
+    )

@@ -1,334 +1,199 @@
-"""Scenarios side by side: what `tco compare` says of each in words, its rows and its document."""
+"""Scenarios side by side: the table, rows and document of `tco compare`, the answer first and what it rests on last."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from tco.chain.absent import why_absent
-from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS
+from tco.catalog import Catalogue
+from tco.chain.metrics import METRICS, kinds_of
 from tco.chain.result import Result
-from tco.outputs.document import number
-from tco.outputs.table import significant
-
-# What tables print, in readable units: heading -> metric -> (label, unit shown, size of that unit in the metric's own)
-GROUPS: dict[str, dict[str, tuple[str, str, float]]] = {
-    "performance per cost, more is better": {
-        "perf_per_tco_vs_baseline": ("performance per cost", "x", 1),
-        "perf_per_tco_gross_vs_baseline": ("performance per cost, gross", "x", 1),
-    },
-    "cost, less is better": {
-        "usd_per_million_output_tokens": ("cost of a million output tokens", "USD", 1),
-        "usd_per_million_tokens": ("cost of a million tokens, all", "USD", 1),
-        "train_usd_per_trillion_tokens": ("cost of a trillion training tokens", "million USD", 1e6),
-        "tco_usd_per_used_chip_hour": ("cost of a utilised chip-hour", "USD", 1),
-        "tco_usd_per_chip_hour": ("cost of a chip-hour", "USD", 1),
-        "tco_gross_usd_per_chip_hour": ("cost of a chip-hour, gross", "USD", 1),
-        "usd_per_peak_fp8_pflop_hour": ("cost of an FP8 PFLOP/s-hour", "USD", 1),
-        "capex_usd_per_chip": ("IT price a chip", "USD", 1),
-        "network_usd_per_chip": ("of which network", "USD", 1),
-        "rebate_usd_per_chip": ("rebates a chip", "USD", 1),
-    },
-    "speed": {
-        "output_tokens_per_s_per_chip": ("output tokens/s a chip", "", 1),
-        "tokens_per_s_per_user": ("tokens/s a user", "", 1),
-        "tokens_per_s_per_facility_mw": ("tokens/s a site MW", "", 1),
-        "step_s": ("training step", "s", 1),
-        "mfu": ("model FLOPs utilisation", "%", 0.01),
-        "exposed_communication": ("exposed communication, of a step", "%", 0.01),
-        "pipeline_bubble": ("pipeline bubble, of a step", "%", 0.01),
-    },
-    "hardware and assumptions": {
-        "chips": ("chips in the scale-up domain", "", 1),
-        "it_power_w_per_chip": ("IT power a chip", "W", 1),
-        "grid_co2e_g_per_chip_hour": ("grid CO2e a chip-hour", "g", 1),
-        "embodied_co2e_g_per_chip_hour": ("embodied CO2e a chip-hour", "g", 1),
-        "peak_fp8_flop_per_s": ("dense FP8 peak", "PFLOP/s", 1e15),
-        "hbm_bytes": ("HBM", "GB", 1e9),
-        "hbm_byte_per_s": ("HBM bandwidth", "TB/s", 1e12),
-        "scale_up_byte_per_s": ("scale-up bandwidth, per direction", "GB/s", 1e9),
-    },
-}
-SHOWN = [(metric, *how) for group in GROUPS.values() for metric, how in group.items()]
-COSTS = {name for name in METRICS if any(word in name for word in ("usd", "power", "co2e"))} | RATIOS
-SEVERAL = "several workloads"
-PHASES = ("decode", "prefill", "step")
-
-
-def is_estimated(result: Result, metric: str) -> bool:
-    """Say whether a metric rests on an estimate, an assumption or a prior."""
-    firm = bool(result.shares) and all(kinds.get("sourced", 1.0) >= 0.9995 for kinds in result.shares.values())
-    return (metric in COSTS and not firm) or metric in PERFORMANCE
-
-
-def marked(result: Result, metric: str, text: str) -> str:
-    """Return a number with a tilde before it where it rests on an estimate, an assumption or a prior."""
-    return (f"~{text}" if is_estimated(result, metric) else text) if text else "-"
-
-
-def premises(results: Sequence[Result]) -> list[str]:
-    """Return the lines that state perspective, date, life, rate, utilisation and site."""
-    return by_words(results, premise) if results else []
-
-
-def workloads(results: Sequence[Result]) -> list[str]:
-    """Return the lines that say who does what, where the title could not."""
-    return by_words(results, workload_words) if workload_line(results) == SEVERAL else []
-
-
-def by_words(results: Sequence[Result], words: Callable[[Result], str]) -> list[str]:
-    """Return what is said of results: one line if it is common to all, else a line for each that differs, and one for most of them."""
-    lines = [words(result) for result in results]
-    most = max(lines, key=lines.count)
-    if lines.count(most) == len(lines):
-        return [most]
-    rest = [f"{result.scenario}: {line}" for result, line in zip(results, lines, strict=True) if line != most or lines.count(most) == 1]
-    return rest if lines.count(most) == 1 else [*rest, f"the others: {most}"]
-
-
-def premise(result: Result) -> str:
-    """Return the terms and the site a result rests on, in one line: a renter has no rate, no site, and a contract in place of a life."""
-    inputs, texts = result.inputs, result.texts
-    terms = {name: inputs[f"terms.{name}"].value for name in ("life", "rate", "utilisation") if f"terms.{name}" in inputs}
-    owner = texts.get("terms.owner")
-    parts = [
-        result.perspective + (f" ({owner})" if owner else ""),
-        f"prices of {texts['terms.date']}",
-        *([f"life {terms['life']:g} years" if "rate" in terms else f"contract of {terms['life']:g} years"] if "life" in terms else []),
-        *([f"rate {terms['rate'] * 100:g} %"] if "rate" in terms else []),
-        *([f"utilisation {terms['utilisation'] * 100:g} %"] if "utilisation" in terms else []),
-        *site_words(result),
-    ]
-    return " | ".join(parts)
-
-
-def site_words(result: Result) -> list[str]:
-    """Return the site in words, with the price of its electricity; nothing where the answer rests on none."""
-    price = result.inputs.get("site.electricity_price")
-    if price is None:
-        return []
-    value, unit = price.shown or (price.value, price.unit)
-    name = result.origin.documents.get("site") if result.origin else None
-    return [f"{name or 'electricity'} at {significant(value)} {unit}"]
-
-
-def kinds_in_words(result: Result, name: str) -> str:
-    """Return what of the hardware's price, or of the terms, is sourced, estimated and assumed."""
-    kinds = result.shares.get(name)
-    return "/".join(f"{share * 100:.0f}" for share in kinds.values()) + " %" if kinds else "-"
-
-
-def title_of(results: Sequence[Result]) -> str:
-    """Return the workload, and before it whose cost stands beside whose where that is not one owner's."""
-    views = {result.scenario: result.perspective for result in results}
-    if len(set(views.values())) == 1:
-        return workload_line(results)
-    return f"different perspectives: {', '.join(f'{name} {view}' for name, view in views.items())} | {workload_line(results)}"
-
-
-def workload_line(results: Sequence[Result]) -> str:
-    """Return the workload in words, where all results share it; formats that differ have rows of their own."""
-    for words in (workload_words, partial(workload_words, formats=common_formats(results))):
-        lines = {words(result) for result in results}
-        if len(lines) == 1:
-            return lines.pop()
-    return SEVERAL
-
-
-def is_one_workload(results: Sequence[Result]) -> bool:
-    """Say whether all results are of one workload, so that their costs may be held against each other."""
-    return workload_line(results) != SEVERAL
-
-
-SEVERAL = "several workloads"
-PARTS = {"precision": "weights", "attention_format": "attention", "expert_format": "experts", "attention_core_format": "attention core"}
-
-
-def formats_of(result: Result) -> dict[str, str]:
-    """Return the format of the weights, and of the parts of a model that have another."""
-    texts = result.texts
-    whole = texts.get("workload.precision")  # no model, no format
-    if whole is None:
-        return {}
-    found = {words: texts.get(f"workload.{name}", whole) for name, words in PARTS.items()}
-    return {words: form for words, form in found.items() if form != whole or words == PARTS["precision"]}
-
-
-def formats_words(formats: Mapping[str, str]) -> str:
-    """Return formats in words: that of the weights, then those of parts that have another."""
-    others = ", ".join(f"{words} {form.upper()}" for words, form in formats.items() if words != PARTS["precision"])
-    whole = formats.get(PARTS["precision"], "").upper()
-    return f"{whole} ({others})" if whole and others else whole or others
-
-
-def common_formats(results: Sequence[Result]) -> dict[str, str]:
-    """Return the formats that all results share."""
-    first, *rest = map(formats_of, results)
-    return {words: form for words, form in first.items() if all(one.get(words) == form for one in rest)}
-
-
-def formats_rows(results: Sequence[Result]) -> list[Sequence[str]]:
-    """Return a row for each part whose format differs between results."""
-    shared, found = common_formats(results), [formats_of(result) for result in results]
-    names = [words for words in PARTS.values() if words not in shared and any(words in one for one in found)]
-    return [(f"format of {words}", *(one.get(words, one.get(PARTS["precision"], "-")).upper() for one in found)) for words in names]
-
-
-def practice_words(results: Sequence[Result]) -> str:
-    """Return whose practice and which software the results rest on."""
-    found = {(result.texts.get("workload.practice", "own"), result.texts.get("workload.software", "mature")) for result in results}
-    if len(found) > 1:
-        return "practice and software differ"
-    practice, software = found.pop()
-    whose = "each family's own practice" if practice == "own" else f"all under the practice of {practice}"
-    return f"{whose}, software {software}"
-
-
-def workload_words(result: Result, formats: Mapping[str, str] | None = None) -> str:
-    """Return the workload of one result in words, with all its formats or those given."""
-    texts = result.texts
-    if texts["workload.kind"] == "stated":
-        return "no model is run: rates, if any, are stated"
-    values = {path.partition(".")[2]: given.value for path, given in result.inputs.items() if path.startswith(("workload.", "cluster."))}
-    if texts["workload.kind"] == "training":
-        step = f"{values['global_batch']:,.0f} sequences of {values['sequence_length']:,.0f} tokens a step"
-        return f"{texts['workload.model']} training, {step}, {texts['workload.precision'].upper()}, {values['chips']:,.0f} chips"
-    tokens = f"{values['input_tokens']:,.0f} tokens in, {values['output_tokens']:,.0f} out"
-    words = formats_words(formats_of(result) if formats is None else formats)
-    target = [f"at least {values['interactivity']:g} tokens/s a user"] if "interactivity" in values else []  # of a plan that is held there is none
-    return ", ".join([texts["workload.model"], tokens, *filter(None, [words]), *target])
-
-
-def binding(result: Result, phase: str) -> str:
-    """Return the bound that takes the most time of a phase, with its share."""
-    bounds = result.bounds.get(phase)
-    if not bounds:
-        return "-"
-    name = max(bounds, key=lambda key: bounds[key])
-    return f"{name} {bounds[name] * 100:.0f} %"
-
-
-def comparison_rows(results: Sequence[Result]) -> list[list[Any]]:
-    """Return the CSV rows: scenario, system, then every metric, then what the row rests on."""
-    return [[result.scenario, result.system, *(result.metrics[name] for name in METRICS), *context_of(result)] for result in results]
-
-
-def validation(result: Result) -> dict[str, Any]:
-    """Return how a result stands against measurements, for a JSON document."""
-    found = result.standing
-    return {
-        "rows": found.validated_rows,
-        "anchored_rows": found.anchored_rows,
-        "median_ape": found.median,
-        "left_out_ape": found.left_out,
-        "path": found.path,
-        "text": found.text,
-        "order": result.order,
-    }
-
-
-def comparison_document(
-    results: Sequence[Result],
-    baseline: str,
-    halls: Sequence[Mapping[str, float | None] | None] = (),
-    ranges: Sequence[Mapping[str, Any]] = (),
-    verdict: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Return the content of the JSON document; `ranges` are what each row says of its ranges."""
-    rows: list[dict[str, Any]] = [
-        {
-            "scenario": result.scenario,
-            "system": result.system,
-            "chips": number(result.metrics["chips"]),
-            "metrics": {name: number(value) for name, value in result.metrics.items()},
-            "bounds": result.bounds,
-            "perspective": result.perspective,
-            "shares": {name: shares for name, shares in result.shares.items() if name != "directness"},
-            "directness": result.shares.get("directness", {}),
-            "own_values": sum(given.overlay for given in result.inputs.values()),
-            "validated": validation(result),
-            "validated_rows": result.standing.validated_rows,
-            "anchored_rows": result.standing.anchored_rows,
-            "bill_dates": bill_dates(result),
-            "notes": [*missing_notes(result), *result.notes, *result.ages.notes, result.standing.text],
-        }
-        for result in results
-    ]
-    for row, hall in zip(rows, halls, strict=bool(halls)):
-        row["hall"] = hall
-    for row, some in zip(rows, ranges, strict=bool(ranges)):
-        row.update(some)
-    given = {path: text for result in results for path, text in set_of(result).items()}
-    return {"verdict": verdict, "baseline": baseline, "inputs": inputs_of(results), "set": given, "rows": rows}
-
-
-NAMED = ("terms.date", "workload.model", "workload.practice", "workload.software", "workload.engine")
-
-
-def asked_of(result: Result) -> dict[str, Any]:
-    """Return what a result was asked for, by name."""
-    documents = result.origin.documents if result.origin else {}
-    asked: dict[str, Any] = {name: documents.get(name) for name in ("site", "terms", "workload", "cluster")}
-    asked |= {path.partition(".")[2]: result.texts.get(path) for path in NAMED}
-    formats = (path for path in result.texts if path == "workload.precision" or path.endswith("_format"))
-    return asked | {"formats": {path.partition(".")[2]: result.texts[path] for path in sorted(formats)}}
-
-
-def set_of(result: Result) -> dict[str, str]:
-    """Return the inputs that were set and that the result rests on, as `--set` takes them."""
-    found = {}
-    for path in result.origin.settings if result.origin else ():
-        if path in result.texts:
-            found[path] = result.texts[path]
-        elif path in result.inputs and (shown := result.inputs[path].shown):
-            found[path] = f"{shown[0]!r} {shown[1]}".rstrip()
-    return found
-
-
-def inputs_of(results: Sequence[Result]) -> dict[str, Any]:
-    """Return what the results rest on, by name; a table by scenario where they differ."""
-    found: dict[str, dict[str, Any]] = {}
-    for result in results:
-        for name, value in asked_of(result).items():
-            found.setdefault(name, {})[result.scenario] = value
-    return {name: next(iter(each.values())) if len({str(one) for one in each.values()}) == 1 else each for name, each in found.items()}
-
-
-CONTEXT = (
-    *("date", "site", "terms", "perspective", "workload", "cluster", "model", "engine", "practice", "software", "formats", "plan", "set"),
-    *("hardware_sourced_share", "validated_rows", "anchored_rows"),
+from tco.outputs.premises import (
+    GROUPS,
+    PHASES,
+    SHARES,
+    VALIDATED,
+    asked_of,
+    bill_dates,
+    binding,
+    formats_rows,
+    in_words,
+    inputs_of,
+    is_estimated,
+    kinds_in_words,
+    missing_notes,
+    plan_words,
+    practice_words,
+    premises,
+    set_of,
+    title_of,
+    workloads,
 )
+from tco.outputs.ranges import SURE, VERDICT, range_lines, range_rows, verdict_words
+from tco.outputs.record import LEFT_OUT, Answer, Document, Maybe, Member, Plain, Record
+from tco.outputs.table import Table, significant
+from tco.studies.verdict import Sureness, Verdict
+
+ANSWER, COST, SPEED, REST = GROUPS
+SITE = "the site filled"
+PURE = "1"  # the unit of a number without one
+DIGITS = 3  # of an estimate; more than the chain is right to says nothing
+LEGEND = (
+    "~ before a number, or before a row for all of its numbers: it is based on an estimate, an assumption or a prior; "
+    "prior: no measurement of this kind is public of this chip or of those it shares its practice with."
+)
+# What a filled site comes to: key -> (label, unit shown, size of that unit in the key's own)
+HALL: tuple[tuple[str, str, str, float], ...] = (
+    ("racks", "racks", "", 1),
+    ("chips", "chips", "", 1),
+    ("it_power_w", "IT power used", "MW", 1e6),
+    ("capex_usd", "IT price", "million USD", 1e6),
+    ("output_tokens_per_s", "output tokens/s", "", 1),
+    ("margin_usd_per_mw_year", "margin a MW and year", "million USD", 1e6),
+)
+Hall = Mapping[str, float | None] | None
+Row = tuple[str, ...]
 
 
-def context_of(result: Result) -> list[Any]:
+class Compared(NamedTuple):
+    """A scenario of a comparison: its result, what it makes of the site, how sure it is."""
+
+    result: Result
+    sure: Sureness | None
+    hall: Any = LEFT_OUT  # left out where no site is filled, none where this system does not fit it
+
+
+OF_RESULT = Record(
+    Member("scenario"),
+    Member("system"),
+    Member("chips", float, "metrics.chips"),
+    Member("metrics", {str: float | None}),
+    Member("bounds", {str: {str: float}}),
+    Member("perspective"),
+    Member("shares", SHARES, lambda result: {name: shares for name, shares in result.shares.items() if name != "directness"}),
+    Member("directness", {str: float}, lambda result: result.shares.get("directness", {})),
+    Member("own_values", int, lambda result: sum(given.overlay for given in result.inputs.values())),
+    Member("validated", VALIDATED, lambda result: result),
+    Member("validated_rows", int, "standing.validated_rows"),
+    Member("anchored_rows", int, "standing.anchored_rows"),
+    Member("bill_dates", {str: float}, bill_dates),
+    Member("notes", [str], lambda result: [*missing_notes(result), *result.notes, *result.ages.notes, result.standing.text]),
+)
+HALLS = Member("hall", Maybe({str: float | None}), optional=True)
+ROW = Record(*OF_RESULT.within("result"), HALLS, *SURE.members)
+COMPARE = Document(
+    "compare",
+    Member("verdict", VERDICT),
+    Member("baseline"),
+    Member("inputs", Plain({"type": "object"})),
+    Member("set", {str: str}),
+    Member("rows", [ROW]),
+    Member("what_if", [str], lambda found: found["what_if"] or None, optional=True),
+)
+ASKED = ("date", "site", "terms", "perspective", "workload", "cluster", "model", "engine", "practice", "software", "formats", "plan", "set")
+
+
+def context_of(result: Result) -> dict[str, Any]:
     """Return what a CSV row says of how it came about, so that it can be told from another and made again."""
     asked = asked_of(result) | {"perspective": result.perspective, "plan": plan_words(result.report.plan), "set": in_words(set_of(result))}
-    asked["formats"] = in_words(asked["formats"])
-    asked["hardware_sourced_share"] = result.shares.get("hardware", {}).get("sourced")
-    asked |= {name: getattr(result.standing, name) for name in ("validated_rows", "anchored_rows")}
-    return [asked[name] for name in CONTEXT]
+    return asked | {"formats": in_words(asked["formats"])}
 
 
-def in_words(found: Mapping[str, Any]) -> str:
-    """Return names and values as a text of one cell."""
-    return ";".join(f"{name}={value}" for name, value in found.items())
+def comparison_row() -> Record:
+    """Return the record of a row of a CSV: scenario, system, then every metric, then what the row rests on."""
+    return Record(
+        Member("scenario"),
+        Member("system"),
+        *(Member(name, float | None, f"metrics.{name}", unit=metric.unit or PURE) for name, metric in METRICS.items()),
+        *Record(*map(Member, ASKED)).within(context_of),
+        Member("hardware_sourced_share", float | None, lambda one: one.shares.get("hardware", {}).get("sourced"), unit=PURE),
+        *(Member(name, int, f"standing.{name}", unit=PURE) for name in ("validated_rows", "anchored_rows")),
+    )
 
 
-def plan_words(plan: Mapping[str, Any] | None) -> str:
-    """Return the axes of a plan as `--plan` takes them."""
-    return ",".join(f"{name}={value:g}" for name, value in (plan or {}).items() if isinstance(value, (int, float)) and not isinstance(value, bool))
+def comparison_answer(
+    catalogue: Catalogue,
+    results: Sequence[Result],
+    baseline: str,
+    halls: Sequence[Hall],
+    sure: Sequence[Sureness],
+    verdict: Verdict,
+    names: Sequence[str],
+    held: Mapping[str, str],
+) -> Answer:
+    """Return scenarios side by side; `names` are what they were asked for as, `held` what was set with plans and choices held."""
+    compared = [Compared(one, sure[at] if sure else None, halls[at] if halls else LEFT_OUT) for at, one in enumerate(results)]
+    found = {"verdict": verdict, "baseline": baseline, "inputs": inputs_of(results), "rows": compared, "what_if": list(held)}
+    found["set"] = {path: text for result in results for path, text in set_of(result).items()}
+    notes = [f"plans and choices are those without {', '.join(held)}"] if held else []
+    notes += [f"{result.scenario}: {note}" for result in results for note in (*result.notes, *result.ages.notes)]
+    notes += [f"{name}: no range, {one.reason}" for name, one in zip(names, sure, strict=bool(sure)) if one.reason]
+
+    def tables() -> list[Table]:
+        said = Table((), [], above=[verdict_words(verdict)])
+        return [said, comparison_table(results, baseline, halls, range_rows(sure), range_lines(names, sure))]
+
+    return COMPARE.answer(catalogue, found, tables, (comparison_row(), results), notes)
 
 
-def bill_dates(result: Result) -> dict[str, float]:
-    """Return the shares of the bill that rest on later prices than its date, and on older ones than their kind may be."""
-    return {"later": result.ages.later, "older": result.ages.older}
+def comparison_table(
+    results: Sequence[Result], baseline: str, halls: Sequence[Hall] = (), ranges: Sequence[Row] = (), drivers: Sequence[str] = ()
+) -> Table:
+    """Return the table: `ranges` stand under the answer, `halls` are what each system makes of its site, `drivers` stand below."""
+    kinds = {result.texts["workload.kind"] for result in results}
+    groups = {
+        title: [row for metric in metrics if (row := metric_row(metric, *metrics[metric], results, kinds))] for title, metrics in GROUPS.items()
+    }
+    if len(results) == 1:
+        groups[ANSWER] = []  # it is held against nothing
+    groups[ANSWER][1:1] = ranges
+    groups[SPEED] += [
+        (f"{phase} bound by", *(binding(one, phase) for one in results)) for phase in PHASES if any(phase in one.bounds for one in results)
+    ]
+    groups[REST] += [
+        (of, *(kinds_in_words(one, name) for one in results)) for name, of in (("hardware", "hardware price"), ("terms", "terms and site"))
+    ]
+    groups[REST] += [*own_row(results), *map(tuple, formats_rows(results)), ("performance validated on", *(one.standing.short for one in results))]
+    ordered = {ANSWER: groups[ANSWER], COST: groups[COST], SPEED: groups[SPEED], SITE: hall_rows(halls), REST: groups[REST]}
+    rows = [row for title, some in ordered.items() if some for row in ((title.upper(), *("" for _ in results)), *some)]
+    below = [f"{LEGEND} Shares: sourced/estimated/assumed. Baseline: {baseline}."]
+    if "serving" in kinds:
+        below.append(f"Performance: {practice_words(results)}.")
+    below += [*dict.fromkeys(result.order for result in results if result.order), *drivers]
+    return Table(("", *(result.scenario for result in results)), rows, title_of(results), [*workloads(results), *premises(results)], below)
 
 
-def missing_notes(result: Result) -> list[str]:
-    """Return why metrics are null, those of one reason together."""
-    absent: dict[str, list[str]] = {}
-    for name, value in result.metrics.items():
-        if value is None:
-            absent.setdefault(why_absent(result, name), []).append(name)
-    return [f"not computed: {', '.join(names)}: {why}" for why, names in absent.items()]
+def metric_row(metric: str, label: str, unit: str, size: float, results: Sequence[Result], kinds: set[str]) -> Row | None:
+    """Return the row of a metric; none where no workload here has it."""
+    if kinds.isdisjoint(kinds_of(metric)):
+        return None
+    estimated = [is_estimated(result, metric) for result in results]
+    values = [result.metrics[metric] for result in results]
+    cells = [significant(None if one is None else one / size, DIGITS if weak else 4) or "-" for one, weak in zip(values, estimated, strict=True)]
+    under = label.removeprefix("cost of a ").removeprefix("cost of an ") if metric in GROUPS[COST] else label
+    return row_marked(f"{under}, {unit}" if unit and unit != "x" else under, cells, estimated)
+
+
+def row_marked(label: str, cells: Sequence[str], estimated: Sequence[bool]) -> Row:
+    """Return a row with a tilde before each estimate, or before the row where all of its numbers are estimates: it tells nothing apart there."""
+    weak = [is_weak for cell, is_weak in zip(cells, estimated, strict=True) if cell != "-"]
+    if weak and all(weak):
+        return (f"~ {label}", *cells)
+    return (label, *(f"~{cell}" if is_weak and cell != "-" else cell for cell, is_weak in zip(cells, estimated, strict=True)))
+
+
+def own_row(results: Sequence[Result]) -> list[Row]:
+    """Return how many of a person's own values each column rests on; nothing where none does."""
+    counts = [sum(given.overlay for given in result.inputs.values()) for result in results]
+    return [("own values", *map(str, counts))] if any(counts) else []
+
+
+def hall_rows(halls: Sequence[Hall]) -> list[Row]:
+    """Return the rows that say what each system makes of the site's power; none where no site is filled."""
+    rows: list[Row] = []
+    for key, label, unit, size in HALL if halls else ():
+        values = [None if hall is None else hall[key] for hall in halls]
+        if any(value is not None for value in values):
+            cells = ["-" if value is None else significant(value / size) for value in values]
+            rows.append(row_marked(f"{label}, {unit}" if unit else label, cells, [True for _ in cells]))
+    return rows

@@ -1,18 +1,87 @@
-"""Cost lines: the table, the rows and the document of `tco price`."""
+"""What a scenario costs: the lines of `tco price`, and with `--cash-flow` its money month by month."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tco.catalog import Catalogue
 from tco.chain.result import Result
 from tco.economics.cost import CostLine, directness_of
 from tco.foundation.provenance import SOURCED
-from tco.outputs.comparison import bill_dates, kinds_in_words, missing_notes, premise
-from tco.outputs.document import number
+from tco.outputs.premises import SHARES, bill_dates, kinds_in_words, missing_notes, premise
+from tco.outputs.record import Answer, Document, Member, Plain, Record
 from tco.outputs.table import Table, significant
+from tco.studies.money import DEBT, INCOME, Money
 
-HEADER = ("path", "asset", "usd", "usd_per_chip_hour", "kind", "directness", "sources")
+# A line with the result it is of: how direct its sources are is told by the inputs of the result.
+LINE = Record(
+    Member("path", read="0.path"),
+    Member("asset", read="0.asset"),
+    Member("usd", float | None, "0.usd", unit="USD"),
+    Member("usd_per_chip_hour", float, "0.usd_per_chip_hour", unit="USD/chip/h"),
+    Member("kind", read="0.kind"),
+    Member("directness", read=lambda one: directness_of(one[0], one[1].inputs)),
+    Member("sources", [str], lambda one: list(one[0].sources)),
+    Member("own", bool, "0.overlay", csv=False),
+)
+PAYMENT = Record(Member("month", int), Member("usd", float), Member("line"))
+MONEY = Record(
+    Member("npv_usd", float | None, "npv"),
+    Member("irr_per_year", float | None, "irr"),
+    Member("equity_irr_per_year", float | None, "equity_irr"),
+    Member("payback_month", int | None, "payback"),
+    Member("break_even_usd_per_used_chip_hour", float, "break_even_hour"),
+    Member("break_even_usd_per_million_output_tokens", float | None, "break_even_tokens"),
+    Member("break_even_utilisation", float | None),
+    Member("market_rent_usd_per_chip_hour", float | None, "market_rent"),
+    Member("renting_costs_as_much_by_month", int | None, "turns"),
+    Member("delay_usd_per_rack_month", float | None, "delay_cost"),
+    Member("working_capital_usd", float, "tied_up"),
+    Member("carrying_usd", float, "carrying"),
+)
+BOOK = Record(
+    Member("year", int),
+    Member("straight_line_usd", float, "straight_line"),
+    Member("declining_usd", float, "declining"),
+)
+
+
+def kept_state(result: Result) -> Any:
+    """Return the state of a result, by which another answer is held against it."""
+    from tco.studies.state import state_of  # only the document has it
+
+    return state_of(result)
+
+
+PRICE = Document(
+    "price",
+    Member("scenario", read="0.scenario"),
+    Member("system", read="0.system"),
+    Member("lines", [LINE], lambda found: lines_of(found[0])),
+    Member("metrics", {str: float | None}, "0.metrics"),
+    Member("shares", SHARES, lambda found: {name: found[0].shares[name] for name in ("hardware", "terms") if name in found[0].shares}),
+    Member("directness", {str: float}, lambda found: found[0].shares.get("directness", {})),
+    Member("bill_dates", {str: float}, lambda found: bill_dates(found[0])),
+    Member("notes", [str], lambda found: [*missing_notes(found[0]), *found[0].notes, *found[0].ages.notes]),
+    Member("cash_flow", [PAYMENT], "1.payments", optional=True),
+    Member("money", MONEY, "1", optional=True),
+    Member("books", [BOOK], "1.books", optional=True),
+    Member("money_notes", [str], "1.notes", optional=True),
+    Member("state", Plain({"type": "object"}), lambda found: kept_state(found[0])),
+)
+
+
+def lines_of(result: Result) -> list[tuple[CostLine, Result]]:
+    """Return what the lines of a result are records of."""
+    return [(line, result) for line in result.lines]
+
+
+def price_answer(catalogue: Catalogue, result: Result, money: Money | None) -> Answer:
+    """Return the cost of a scenario by line, or by month."""
+    notes = [*result.notes, *result.ages.notes, *(money.notes if money else ())]
+    rows = (PAYMENT, money.payments) if money else (LINE, lines_of(result))
+    return PRICE.answer(catalogue, (result, money), lambda: [payment_table(result, money) if money else cost_table(result)], rows, notes)
 
 
 def cost_table(result: Result) -> Table:
@@ -54,44 +123,51 @@ def directness_in_words(result: Result) -> str:
     return ", ".join(f"{name} {share * 100:.0f} %" for name, share in shares.items() if share >= 0.005 or name == "first-hand") or "nothing is bought"
 
 
-def cost_rows(result: Result) -> list[list[Any]]:
-    """Return the CSV rows."""
-    return [
-        [
-            line.path,
-            line.asset,
-            line.usd,
-            line.usd_per_chip_hour,
-            line.kind,
-            directness_of(line, result.inputs),
-            ";".join(line.sources),
-        ]
-        for line in result.lines
-    ]
+COLUMNS = ("once", "recurring", "income", "debt")
 
 
-def cost_document(result: Result) -> dict[str, Any]:
-    """Return the content of the JSON document."""
-    lines = [
-        {
-            "path": line.path,
-            "asset": line.asset,
-            "usd": number(line.usd),
-            "usd_per_chip_hour": number(line.usd_per_chip_hour),
-            "kind": line.kind,
-            "directness": directness_of(line, result.inputs),
-            "sources": list(line.sources),
-            "own": line.overlay,
-        }
-        for line in result.lines
-    ]
-    return {
-        "scenario": result.scenario,
-        "system": result.system,
-        "lines": lines,
-        "metrics": {name: number(value) for name, value in result.metrics.items()},
-        "shares": {name: result.shares[name] for name in ("hardware", "terms") if name in result.shares},
-        "directness": result.shares.get("directness", {}),
-        "bill_dates": bill_dates(result),
-        "notes": [*missing_notes(result), *result.notes, *result.ages.notes],
-    }
+def payment_table(result: Result, money: Money) -> Table:
+    """Return what is paid before operation begins and in each of its years, by kind; what comes in is negative."""
+    recurring = {line.path for line in result.lines if line.flow.recurs}
+    kinds = {INCOME: "income", DEBT: "debt"} | dict.fromkeys(recurring, "recurring")
+    years: dict[int, dict[str, float]] = {}
+    for one in money.payments:
+        paid_then = years.setdefault(-(-one.month // 12), {})
+        kind = kinds.get(one.line, "once")
+        paid_then[kind] = paid_then.get(kind, 0.0) + float(one.usd)
+    columns = [kind for kind in COLUMNS if kind in ("once", "recurring") or any(kind in sums for sums in years.values())]
+    rows: list[Sequence[str]] = []
+    paid = 0.0
+    for year, sums in sorted(years.items()):
+        paid += sum(sums.values())
+        months = f"{12 * year - 11}-{12 * year}" if year != 0 else "0" if min(one.month for one in money.payments) >= 0 else "-11-0"
+        rows.append((months, *(significant(value) for value in (*(sums.get(kind, 0.0) for kind in columns), sum(sums.values()), paid))))
+    header = ("months", *columns, "sum", "so far")
+    return Table(header, rows, result.title, [premise(result)], list(lines_below(result, money)), "l" + "r" * (len(header) - 1))
+
+
+def lines_below(result: Result, money: Money) -> Iterator[str]:
+    """Yield what follows from the payments, a line each."""
+    yield (
+        f"USD of one scale-up domain of {result.metrics['chips']:g} chips, not discounted. "
+        "What comes in is negative: rebates, resale, income, loans; "
+        "what outlives the operation comes in at its end for what keeps its yearly charge."
+    )
+    tokens = "" if money.break_even_tokens is None else f", or {significant(money.break_even_tokens)} a million output tokens"
+    yield f"Paid back with interest at {significant(money.break_even_hour)} USD a utilised chip-hour{tokens}."
+    if money.npv is not None:
+        back = "never paid back" if money.payback is None else f"paid back by month {money.payback}"
+        rate, equity = ("none" if one is None else f"{one * 100:.1f} %" for one in (money.irr, money.equity_irr))
+        lent = f", of equity {equity}" if any(one.line == DEBT for one in money.payments) else ""
+        yield f"Net present value {significant(money.npv)} USD, {back}; internal rate of return {rate}{lent}."
+    if money.break_even_utilisation is not None:
+        yield f"At the rent stated, owning pays from a utilisation of {money.break_even_utilisation * 100:.0f} %."
+    if money.market_rent is not None:
+        when = "never within its life" if money.turns is None else f"by month {money.turns}"
+        rent = significant(money.market_rent)
+        yield f"Rented at {rent} USD a chip-hour, committed, the chips would have cost as much as owning them has {when}, without interest."
+    if money.delay_cost is not None:
+        yield f"A month's delay costs {significant(money.delay_cost)} USD a rack."
+    if money.carrying > 0:
+        interest = significant(money.carrying)
+        yield f"{significant(money.tied_up)} USD are paid before the first month of operation; interest on it until then is {interest}."

@@ -1,19 +1,38 @@
-"""What moved, and in which steps: the tables and documents of `tco baseline check` and `tco diff`."""
+"""What moved since, in which steps and why: the answers of `tco baseline` and `tco diff`, and what moved in the forms of GitHub and JUnit."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+from xml.sax.saxutils import escape, quoteattr
 
+from tco.catalog import Catalogue
 from tco.chain.metrics import METRICS
+from tco.outputs.record import Answer, Document, Member, Plain, Record
 from tco.outputs.table import Table, significant
 from tco.studies.baseline import Drift
 from tco.studies.difference import PROGRAM, Cause, Move, Step
 
-HEADER = ("scenario", "metric", "unit", "old", "new", "change", "worse", "why")
-DIFF_HEADER = ("what", "kind", "path", "old", "new", "change", "unit")
 NAMED = 3  # causes of one step that a line names
 FIRST = ("usd_per_million_output_tokens", "train_usd_per_trillion_tokens", "tco_usd_per_chip_hour", "capex_usd_per_chip")  # whose steps are shown
+EITHER = float | str | None  # a number or a text; none of what is new or gone
+CAUSE = Record(
+    Member("cause", Literal["program", "input"], lambda cause: "program" if cause.program else "input"),
+    Member("kind"),
+    Member("path"),
+    Member("old", Plain({"type": ["null", "number", "string"]})),
+    Member("new", Plain({"type": ["null", "number", "string"]})),
+    Member("unit"),
+)
+STEP = Record(Member("causes", [CAUSE]), Member("difference", float), Member("ratio", float | None))
+MOVE = Record(
+    Member("metric"),
+    Member("unit", read=lambda move: METRICS[move.metric].unit),
+    Member("old", float | None),
+    Member("new", float | None),
+    Member("change", float | None),
+    Member("steps", [STEP], csv=False),
+)
 
 
 def percent(change: float | None) -> str:
@@ -75,47 +94,47 @@ def verdict(drift: Drift) -> str:
     return "" if drift.worse is None else "worse" if drift.worse else "better"
 
 
-def drift_rows(found: Sequence[Drift]) -> list[list[Any]]:
-    """Return the CSV rows."""
-    return [
-        [d.scenario, d.move.metric, METRICS[d.move.metric].unit, d.move.old, d.move.new, d.move.change, verdict(d), "; ".join(reasons(d.move.steps))]
-        for d in found
-    ]
+DRIFT = Record(
+    Member("scenario"),
+    *MOVE.within("move"),
+    Member("worse", bool | None),
+    Member("why", [str], lambda drift: reasons(drift.move.steps)),
+)
+CHECK = Document(
+    "baseline-check", Member("name"), Member("ok", bool, lambda found: not found["drift"]), Member("drift", [DRIFT])
+)  # fmt: skip
+DRIFT_ROW = Record(
+    Member("scenario"),
+    *MOVE.within("move"),
+    Member("worse", read=verdict),
+    Member("why", read=lambda drift: "; ".join(reasons(drift.move.steps))),
+)
 
 
-def drift_document(name: str, found: Sequence[Drift]) -> dict[str, Any]:
-    """Return the content of the JSON document."""
-    drift = [{"scenario": d.scenario, **move_document(d.move), "worse": d.worse, "why": reasons(d.move.steps)} for d in found]
-    return {"name": name, "ok": not found, "drift": drift}
+def drift_answer(catalogue: Catalogue, name: str, checked: Mapping[str, Sequence[str]], found: Sequence[Drift]) -> Answer:
+    """Return what moved since a baseline; `checked` are the metrics that were looked at, by scenario."""
+    texts = {"github": lambda: to_github(name, len(checked), found), "junit": lambda: to_junit(name, checked, found)}
+    asked = {"name": name, "drift": found}
+    return CHECK.answer(catalogue, asked, lambda: [drift_table(name, len(checked), found)], (DRIFT_ROW, found), texts=texts)
 
 
-def move_document(move: Move) -> dict[str, Any]:
-    """Return a metric that moved, its unit and its steps."""
-    return {
-        "metric": move.metric,
-        "unit": METRICS[move.metric].unit,
-        "old": move.old,
-        "new": move.new,
-        "change": move.change,
-        "steps": step_documents(move.steps),
-    }
+# ---------------------------------------------------------------- tco diff
+DIFF = Document("diff", Member("a"), Member("b"), Member("metrics", [MOVE]), Member("why", [CAUSE]))
+DIFF_ROW = Record(  # of a metric that moved, or of a cause
+    Member("what", read=lambda one: "metric" if isinstance(one, Move) else "input"),
+    Member("kind", read=lambda one: "" if isinstance(one, Move) else one.kind),
+    Member("path", read=lambda one: one.metric if isinstance(one, Move) else one.path),
+    Member("old", EITHER),
+    Member("new", EITHER),
+    Member("change", float | None, lambda one: one.change if isinstance(one, Move) else None),
+    Member("unit", read=lambda one: METRICS[one.metric].unit if isinstance(one, Move) else one.unit),
+)
 
 
-def step_documents(steps: Sequence[Step]) -> list[dict[str, Any]]:
-    """Return steps as JSON members: what each adds to the metric, in its unit, and its factor."""
-    return [{"causes": [cause_document(c) for c in step.causes], "difference": step.difference, "ratio": step.ratio} for step in steps]
-
-
-def cause_document(cause: Cause) -> dict[str, Any]:
-    """Return a cause as JSON members."""
-    return {
-        "cause": "program" if cause.program else "input",
-        "kind": cause.kind,
-        "path": cause.path,
-        "old": cause.old,
-        "new": cause.new,
-        "unit": cause.unit,
-    }
+def diff_answer(catalogue: Catalogue, a: str, b: str, moved: Sequence[Move], why: Sequence[Cause], metrics: Sequence[str]) -> Answer:
+    """Return what changed between two states, with the steps of some metrics."""
+    found = {"a": a, "b": b, "metrics": moved, "why": why}
+    return DIFF.answer(catalogue, found, lambda: [diff_table(a, b, moved, why, metrics)], (DIFF_ROW, [*moved, *why]))
 
 
 def diff_table(a: str, b: str, moved: Sequence[Move], why: Sequence[Cause], metrics: Sequence[str]) -> Table:
@@ -153,35 +172,58 @@ def mark(value: Any) -> str:
     return "absent" if value is None else significant(value, 6) if isinstance(value, (int, float)) else str(value)
 
 
-def diff_rows(moved: Sequence[Move], why: Sequence[Cause]) -> list[list[Any]]:
-    """Return the CSV rows."""
-    return [
-        *(["metric", "", m.metric, m.old, m.new, m.change, METRICS[m.metric].unit] for m in moved),
-        *(["input", c.kind, c.path, c.old, c.new, None, c.unit] for c in why),
+# ---------------------------------------------------------------- what a baseline keeps
+LISTED = Record(
+    Member("id"),
+    Member("path"),
+    Member("scenarios", [str], lambda one: one.get("scenarios"), optional=True),
+    Member("error", optional=True),
+)
+LIST = Document("baseline-list", Member("items", [LISTED], lambda found: found))
+LIST_ROW = Record(
+    Member("id", label="baseline"),
+    Member("path", label="file"),
+    Member("scenarios", label="scenarios", read=lambda one: one.get("error") or ", ".join(one["scenarios"])),
+)
+SAVED = Record(Member("scenario", read="0", label="scenario"), Member("path", read="1", label="kept in"))
+SAVE = Document("baseline-save", Member("name"), Member("path"), Member("scenarios", [str]), Member("stayed", [str]))
+KEPT_INPUT = Record(Member("path", read="0"), Member("value", float, "1.0"), Member("unit", read="1.1"))
+KEPT = Record(
+    Member("scenario"),
+    *(Member(name, str | None) for name in ("system", "tco_version", "data_hash", "data_date")),
+    Member("metrics", {str: float | None}),
+    Member("inputs", [KEPT_INPUT], lambda one: one["inputs"].items()),
+    Member("formulas", {str: str}),
+)
+SHOW = Document("baseline-show", Member("name"), Member("scenarios", [KEPT]))
+SHOW_ROW = Record(Member("scenario"), Member("metric"), Member("unit"), Member("value", float | None))
+
+
+def saved_answer(catalogue: Catalogue, name: str, path: str, scenarios: Sequence[str], stayed: Sequence[str]) -> Answer:
+    """Return what was saved, and what stays beside it."""
+    found = {"name": name, "path": path, "scenarios": scenarios, "stayed": stayed}
+    rows = [(one, path) for one in scenarios]
+    below = [f"As they were: {', '.join(stayed)}."] if stayed else []
+    return SAVE.answer(catalogue, found, lambda: [SAVED.table(rows, below=below)], (SAVED, rows))
+
+
+def list_answer(catalogue: Catalogue, found: Mapping[str, tuple[str, Any]]) -> Answer:
+    """Return the baselines of a folder, each with its file and its states, or with what is wrong with it."""
+    items = [{"id": name, "path": path, "error" if isinstance(kept, str) else "scenarios": kept} for name, (path, kept) in found.items()]
+    return LIST.answer(catalogue, items, lambda: [LIST_ROW.table(items, f"{len(items)} baselines")], (LIST_ROW, items))
+
+
+def kept_answer(catalogue: Catalogue, name: str, kept: dict[str, dict[str, Any]], metrics: Sequence[str]) -> Answer:
+    """Return the metrics that a baseline keeps."""
+    states = [
+        {"scenario": one, **state, "metrics": {m: state["metrics"][m] for m in metrics if m in state["metrics"]}} for one, state in kept.items()
     ]
-
-
-def diff_document(a: str, b: str, moved: Sequence[Move], why: Sequence[Cause]) -> dict[str, Any]:
-    """Return the content of the JSON document."""
-    return {
-        "a": a,
-        "b": b,
-        "metrics": [move_document(move) for move in moved],
-        "why": [cause_document(c) for c in why],
-    }
-
-
-KEPT_HEADER = ("scenario", "metric", "unit", "value")
-
-
-def kept_rows(kept: dict[str, dict[str, Any]], metrics: Sequence[str]) -> list[list[Any]]:
-    """Return the metrics a baseline keeps as CSV rows."""
-    return [
-        [name, metric, METRICS[metric].unit, state["metrics"][metric]]
-        for name, state in kept.items()
-        for metric in metrics
-        if metric in state["metrics"]
+    rows = [
+        {"scenario": state["scenario"], "metric": metric, "unit": METRICS[metric].unit, "value": value}
+        for state in states
+        for metric, value in state["metrics"].items()
     ]
+    return SHOW.answer(catalogue, {"name": name, "scenarios": states}, lambda: [kept_table(name, kept, metrics)], (SHOW_ROW, rows))
 
 
 def made_by(state: dict[str, Any]) -> str:
@@ -202,17 +244,49 @@ def mark_kept(value: float | None) -> str:
     return "-" if value is None else significant(value, 6)
 
 
-def kept_document(name: str, kept: dict[str, dict[str, Any]], metrics: Sequence[str]) -> dict[str, Any]:
-    """Return the content of the JSON document of `tco baseline show`."""
-    made = ("system", "tco_version", "data_hash", "data_date")
-    rows = [
-        {
-            "scenario": one,
-            **{key: state.get(key) for key in made},
-            "metrics": {metric: state["metrics"][metric] for metric in metrics if metric in state["metrics"]},
-            "inputs": [{"path": path, "value": value, "unit": unit} for path, (value, unit) in state["inputs"].items()],
-            "formulas": state["formulas"],
-        }
-        for one, state in kept.items()
-    ]
-    return {"name": name, "scenarios": rows}
+# ---------------------------------------------------------------- what moved, for machines that show it beside a change
+def to_github(name: str, scenarios: int, found: Sequence[Drift]) -> str:
+    """Return a workflow command for each metric that moved, its steps in the message; a notice where nothing did."""
+    if not found:
+        return f"::notice title=baseline {in_title(name)}::{scenarios} scenarios, nothing moved\n"
+    lines = []
+    for drift in found:
+        head, *steps = step_lines(drift.move)
+        lines.append(f"::error title=baseline {in_title(f'{name}, {drift.scenario}')}::{in_message(chr(10).join([head, *steps]))}")
+    return "\n".join(lines) + "\n"
+
+
+def in_message(text: str) -> str:
+    """Return a text as the message of a workflow command."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def in_title(text: str) -> str:
+    """Return a text as a property of a workflow command."""
+    return in_message(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def to_junit(name: str, checked: Mapping[str, Sequence[str]], found: Sequence[Drift]) -> str:
+    """Return a test suite for each scenario, with a case for each metric that was checked; one that moved is a failure."""
+    moved = {(drift.scenario, drift.move.metric): drift for drift in found}
+    whole = sum(map(len, checked.values()))
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', f'<testsuites name={quoted(f"baseline {name}")} tests="{whole}" failures="{len(moved)}">']
+    for scenario, metrics in checked.items():
+        failed = sum((scenario, metric) in moved for metric in metrics)
+        lines.append(f'  <testsuite name={quoted(scenario)} tests="{len(metrics)}" failures="{failed}">')
+        for metric in metrics:
+            case = f"    <testcase classname={quoted(scenario)} name={quoted(metric)}"
+            drift = moved.get((scenario, metric))
+            if drift is None:
+                lines.append(f"{case}/>")
+                continue
+            head, *steps = step_lines(drift.move)
+            body = escape("\n".join([head, *steps]))
+            lines.append(f"{case}><failure message={quoted(head)}>{body}</failure></testcase>")
+        lines.append("  </testsuite>")
+    return "\n".join([*lines, "</testsuites>"]) + "\n"
+
+
+def quoted(text: Any) -> str:
+    """Return a text as an attribute."""
+    return quoteattr(str(text))

@@ -9,11 +9,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
+from tco.chain.metrics import METRICS
+from tco.chain.plans import plain_plan
+from tco.chain.result import Result
+from tco.chain.structure import Structure
 from tco.foundation.equation import equation
 from tco.foundation.provenance import SOURCED
 from tco.foundation.trace import STRUCTURE, Node, walk
-from tco.outputs.document import number
-from tco.outputs.table import significant
+from tco.outputs.record import Answer, Document, Member, Plain, Record, number
+from tco.outputs.table import Table, significant
 
 SHALLOW = 3  # levels below the number that the table form shows of itself
 TERMS = 8  # of a long sum that it shows of itself
@@ -48,8 +52,8 @@ def cells_of(roots: Iterable[Node]) -> dict[str, Node]:
     return {node.id: node for root in roots for node in walk(root)}
 
 
-def explanation_document(metric: str, root: Node, view: View) -> dict[str, Any]:
-    """Return the content of the JSON document; a node that is not opened says how many inputs it has."""
+def explanation_tree(metric: str, root: Node, view: View) -> dict[str, Any]:
+    """Return the tree as JSON members; a node that is not opened says how many inputs it has."""
     seen: set[str] = set()
 
     def branch(name: str, node: Node, level: int) -> dict[str, Any]:
@@ -83,7 +87,7 @@ def explanation_document(metric: str, root: Node, view: View) -> dict[str, Any]:
             made["inputs"] = [branch(name, inner, level + 1) for name, inner in node.inputs]
         return made
 
-    return {"metric": metric, "tree": branch(metric, root, 0)}
+    return branch(metric, root, 0)
 
 
 def source_text(node: Node, catalogue: Catalogue) -> str:
@@ -141,9 +145,22 @@ def opened(node: Node, view: View) -> tuple[list[tuple[str, Node, str]], str]:
     return [(name, inner, f"  {share * 100:.3g} %") for share, name, inner in parts[:most]], words
 
 
-def explanation_rows(root: Node, view: View) -> list[list[Any]]:
+NODE = Record(  # a row of a CSV
+    Member("id"),
+    Member("name"),
+    Member("path"),
+    Member("value", float),
+    Member("unit"),
+    Member("equation"),
+    Member("kind"),
+    Member("source"),
+    Member("inputs", [str]),
+)
+
+
+def explanation_rows(root: Node, view: View) -> list[dict[str, Any]]:
     """Return the CSV rows: every node once, parents before inputs."""
-    rows: list[list[Any]] = []
+    rows: list[dict[str, Any]] = []
     seen: set[str] = set()
 
     def visit(name: str, node: Node, level: int) -> None:
@@ -151,9 +168,9 @@ def explanation_rows(root: Node, view: View) -> list[list[Any]]:
             return
         seen.add(node.id)
         value, unit = node.shown or (node.value, node.unit)
-        inputs = ";".join(inner.id for _, inner in node.inputs)
-        cells = [node.id, name, node.path or "", value, unit, node_equation(node) or ""]
-        rows.append([*cells, node.kind or "", source_text(node, view.catalogue), inputs])
+        row = {"id": node.id, "name": name, "path": node.path or "", "value": value, "unit": unit, "equation": node_equation(node) or ""}
+        inputs = [inner.id for _, inner in node.inputs]
+        rows.append(row | {"kind": node.kind or "", "source": source_text(node, view.catalogue), "inputs": inputs})
         if not view.ends(level):
             for inner_name, inner in node.inputs:
                 visit(inner_name, inner, level + 1)
@@ -162,4 +179,55 @@ def explanation_rows(root: Node, view: View) -> list[list[Any]]:
     return rows
 
 
-HEADER = ("id", "name", "path", "value", "unit", "equation", "kind", "source", "inputs")
+EXPLAIN = Document(
+    "explain",
+    Member("scenario", read="0.scenario"),
+    Member("metric", read="1"),
+    Member("tree", Plain({"type": "object"}), lambda found: explanation_tree(*found[1:])),
+    Member("structure", Plain({"type": ["null", "object"]}), lambda found: structure_document(found[0].structure)),
+)
+
+
+def explanation_answer(result: Result, metric: str, root: Node, view: View, short: View) -> Answer:
+    """Return the tree below a number; `short` is how deep a table shows it."""
+    title = f"{result.title}: {METRICS[metric].label if metric in METRICS else metric}"
+    deeper = f"--depth {(short.depth or 0) + 1} opens one more, --all everything, `tco explain {result.scenario} CELL` what lies below a cell"
+    below = [f"{STRUCTURE}: {STRUCTURE_TITLE}; ~ an estimate or an assumption."]
+    below += [] if short.depth is None else [f"{short.depth} levels; {deeper}."]
+    below += structure_text(result.structure)
+
+    def tables() -> list[Table]:
+        return [Table((), [], title, list(explanation_lines(metric, root, short)), below)]
+
+    return EXPLAIN.answer(view.catalogue, (result, metric, root, view), tables, (NODE, explanation_rows(root, view)), result.notes)
+
+
+# ---------------------------------------------------------------- what was decided before anything was computed
+def structure_document(structure: Structure | None) -> dict[str, Any] | None:
+    """Return the structure for a JSON document: choices, the plan, and the inputs that were read to decide, as they were then."""
+    if structure is None:
+        return None
+    return {
+        "alternatives": structure.alternatives,
+        "compared": structure.compared,
+        "choices": structure.choices,
+        "plan": plain_plan(structure.plan),
+        "rests_on": structure.readings,
+    }
+
+
+def structure_text(structure: Structure | None) -> list[str]:
+    """Return the structure in a line or two."""
+    if structure is None:
+        return []
+    parts = [f"{part} as {place}" for place, part in structure.alternatives.items()]
+    if network := structure.choices.get("network"):
+        parts.append(f"a network of {counted(network['tiers'], 'tier')} ({', '.join(network['parts'])})")
+    formats = list(dict.fromkeys(structure.choices.get("formats", {}).values()))
+    parts += [*formats, *filter(None, [structure.choices.get("collectives", {}).get("library")])]
+    return [f"Fixed: the plan, {', '.join(parts)}; decided by {counted(len(structure.readings), 'input')}, listed with --format json."]
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number of things in words."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

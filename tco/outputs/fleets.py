@@ -1,10 +1,12 @@
-"""A fleet of several systems: the table, the rows and the document of `tco fleet`."""
+"""A fleet of several systems: the answer of `tco fleet`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tco.outputs.comparison import premises, title_of
+from tco.catalog import Catalogue
+from tco.outputs.premises import premises, title_of
+from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, significant
 from tco.studies.fleet import Fleet
 
@@ -17,42 +19,45 @@ COLUMNS = {
     "cost_usd_per_year": ("MUSD/year", 1e6),
     "output_tokens_per_s": ("tokens/s", 1),
 }
-HEADER = ("date", "scenario", *COLUMNS, *(f"{name}_so_far" for name in COLUMNS))
 
 
-def cells(found: dict[str, float | None]) -> list[str]:
-    """Return the figures of a wave as the table shows them: all but the power rest on estimates."""
-    shown = []
-    for name, (_, size) in COLUMNS.items():
-        value = found[name]
-        shown.append("-" if value is None else ("" if name == "site_power_w" else "~") + significant(value / size))
-    return shown
+def shown(key: str, size: float) -> Any:
+    """Return what shows a figure of some systems: all but the power rest on estimates."""
+    mark = "" if key == "site_power_w" else "~"
+    return lambda found: "-" if found[key] is None else mark + significant(found[key] / size)
+
+
+SUMS = Record(*(Member(key, float | None, None, label, shown(key, size)) for key, (label, size) in COLUMNS.items()))
+ALL = (SUMS + Record(Member("it_power_w", float))).only(
+    *("site_power_w", "racks", "chips", "it_power_w", "capex_usd", "output_tokens_per_s", "cost_usd_per_year")
+)
+NAMES = Record(Member("scenario", label="scenario"), Member("date", label="date"))
+WAVE = Record(*NAMES.members, *ALL.within("own"), Member("so_far", ALL))
+FLEET = Document(
+    "fleet",
+    Member("power_w", float | None, "power"),
+    Member("waves", [WAVE], "stages"),
+    Member("fleet", ALL, lambda fleet: fleet.stages[-1].so_far),
+)
+ROW = Record(  # of a CSV: a wave, with all up to it
+    *NAMES.only("date", "scenario").members,
+    *SUMS.within("own"),
+    *(field._replace(key=f"{field.key}_so_far", label=None) for field in SUMS.within("so_far")),
+)
+
+
+def fleet_answer(catalogue: Catalogue, fleet: Fleet) -> Answer:
+    """Return every wave, and what all come to."""
+    notes = [f"{one.name}: {note}" for one in fleet.asked for note in (*one.result.notes, *one.result.ages.notes)]
+    return FLEET.answer(catalogue, fleet, lambda: [fleet_table(fleet)], (ROW, fleet.stages), notes)
 
 
 def fleet_table(fleet: Fleet) -> Table:
     """Return a row for each wave, and one for all of them."""
-    rows: list[tuple[str, ...]] = [(stage.date, stage.scenario, *cells(stage.own)) for stage in fleet.stages]
-    rows.append(("all", "", *cells(fleet.stages[-1].so_far)))
-    taken = fleet.stages[-1].so_far["site_power_w"] or 0.0
+    every = fleet.stages[-1].so_far
+    taken = every["site_power_w"] or 0.0
     below = [] if fleet.power is None else [f"{taken / 1e6:,.0f} of {fleet.power / 1e6:,.0f} MW are taken."]
     below.append("MW are the grid's at the worst hour, MUSD the IT price, MUSD/year the whole cost; tokens are those of chips up and used.")
     results = [one.result for one in fleet.asked]
-    return Table(
-        ("date", "scenario", *(name for name, _ in COLUMNS.values())),
-        rows,
-        title_of(results),
-        list(dict.fromkeys(premises(results))),
-        below,
-        "ll" + "r" * len(COLUMNS),
-    )
-
-
-def fleet_rows(fleet: Fleet) -> list[list[Any]]:
-    """Return the CSV rows: a wave each, with all up to it."""
-    return [[stage.date, stage.scenario, *(stage.own[name] for name in COLUMNS), *(stage.so_far[name] for name in COLUMNS)] for stage in fleet.stages]
-
-
-def fleet_document(fleet: Fleet) -> dict[str, Any]:
-    """Return the content of the JSON document."""
-    waves = [{"scenario": stage.scenario, "date": stage.date, **stage.own, "so_far": stage.so_far} for stage in fleet.stages]
-    return {"power_w": fleet.power, "waves": waves, "fleet": fleet.stages[-1].so_far}
+    last = ("all", "", *(field.text(every) for field in SUMS.members))
+    return ROW.table(fleet.stages, title_of(results), list(dict.fromkeys(premises(results))), below, [last])

@@ -1,26 +1,27 @@
-"""Throughput and cost against interactivity: the tables, rows and document of `tco frontier`."""
+"""Throughput and cost against interactivity: the answer of `tco frontier`, and with `--pareto` designs held against each other."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from tco.outputs.comparison import premise, premises, validation, workload_words
-from tco.outputs.document import number
-from tco.outputs.ranges import end_words, percent
+from tco.catalog import Catalogue
+from tco.chain.metrics import METRICS, MORE_IS_BETTER
+from tco.outputs.premises import VALIDATED, formats_rows, premise, premises, workload_line, workload_words
+from tco.outputs.ranges import RANGE, end_words, percent
+from tco.outputs.record import Answer, Document, Maybe, Member, Record, record_of
 from tco.outputs.table import Table, significant
+from tco.studies.designs import AXES, Held
 from tco.studies.frontier import Frontier, Point
 
 if TYPE_CHECKING:
     from tco.studies.bands import Band
 
 One = TypeVar("One")
-HEADER = ("scenario", "system", "prefill_scenario", "prefill_system", *Point._fields)
 SHOWN = 16  # points of one table; every point is in CSV and JSON
 BANDED = ("usd_per_million_output_tokens", "usd_per_million_tokens", "output_tokens_per_s_per_chip", "tokens_per_s_per_facility_mw")
 ENDS = ("p10", "p50", "p90")
 MEETS = "share_of_draws_that_meet_the_target"
-BANDS = (*(f"{metric}_{end}" for metric in BANDED for end in ENDS), MEETS)
 COLUMNS = ("per user", "per chip", "$/M out", "$/M all", "TTFT s", "plan", "bound by")
 WITH_BANDS = ("per user", "per chip", "$/M out", "P10 to P90", "draws", "plan", "bound by")
 DRAWN = (
@@ -36,34 +37,101 @@ def names(frontier: Frontier) -> tuple[str, str, str, str]:
     return decode.scenario, decode.system, prefill.scenario, prefill.system
 
 
-def frontier_header(frontiers: Sequence[Frontier]) -> tuple[str, ...]:
-    """Return the CSV columns: those of bands only where there are some."""
-    return (*HEADER, *(BANDS if any(frontier.bands for frontier in frontiers) else ()))
+Place = tuple[Frontier, int]  # a point of a frontier, and where it stands
+POOLS = Record(
+    Member("scenario", read="decode.result.scenario"),
+    Member("system", read="decode.result.system"),
+    Member("prefill_scenario", read="prefill.result.scenario"),
+    Member("prefill_system", read="prefill.result.system"),
+)
+OF_POINT = Record(*record_of(Point).within(lambda one: one[0].points[one[1]]))
 
 
-def frontier_rows(frontiers: Sequence[Frontier]) -> list[list[Any]]:
-    """Return the CSV rows: every point."""
+def band_of(one: Place) -> Band | None:
+    """Return the draws of a point, if there are any."""
+    return one[0].bands[one[1]] if one[0].bands else None
+
+
+def share_met(band: Band) -> float:
+    """Return the share of the draws that reach the interactivity of a point."""
+    return float(band.meets.mean())
+
+
+MET = Member(MEETS, float, share_met, optional=True)
+POINT = Record(*OF_POINT.members, *Record(Member("range", {str: RANGE}, "ranges", optional=True), MET).within(band_of))
+BANDS = Record(*(Member(f"{metric}_{end}", float | None, f"ranges.{metric}.{end}") for metric in BANDED for end in ENDS), MET)
+FRONTIER = Record(
+    *POOLS.within("0"),
+    Member("tco_usd_per_used_chip_hour", float | None, "0.decode.result.metrics.tco_usd_per_used_chip_hour"),
+    Member("prefill_tco_usd_per_used_chip_hour", float | None, "0.prefill.result.metrics.tco_usd_per_used_chip_hour"),
+    Member("interactivity_tokens_per_s", float, lambda found: found[0].decode.values["workload.interactivity"]),
+    Member("plans", int, "0.plans"),
+    Member("feasible", int, "0.feasible"),
+    Member("points", [POINT], lambda found: places_of([found[0]])),
+    Member("cost_against_own", float | None, lambda found: against_own(*found) if found[0].separate else None),
+    Member("validated", VALIDATED, "0.decode.result"),
+    Member("prefill_validated", VALIDATED, "0.prefill.result"),
+    Member("notes", [str], lambda found: [*filter(None, [found[0].reason, unsure_words(found[0])]), *found[0].decode.result.notes]),
+)
+PLAN = ("chips", "tp", "cp", "pp", "batch")
+CHANCE = "share_of_draws_in_which_it_is_beaten"
+BEST, WORST = 20, 6  # rows shown of the designs that none beats, and of those of a system that are beaten
+FREE = ("design", "per user", "per chip", "per MW", "$/M out", "plan", "")
+HELD = ("per user", "$/M out", "beaten by", "its plan", "$/M", "chip", "user", "MW")
+CONTEST = Record(
+    *POOLS.within("frontier"),
+    *(Member(name, int, f"point.{name}") for name in PLAN),
+    *(Member(axis, float, f"point.{axis}") for axis in AXES),
+)
+BEATER = Record(
+    *CONTEST.within("by"),
+    Member("change", {str: float}, "changes"),
+    Member(CHANCE, float, "chance", optional=True),
+)
+AXIS = Record(
+    Member("metric", read=str),
+    Member("unit", read=lambda axis: METRICS[axis].unit),
+    Member("better", read=lambda axis: "more" if axis in MORE_IS_BETTER else "less"),
+)
+PARETO = Record(
+    Member("axes", [AXIS], lambda _: AXES),
+    Member(
+        "designs",
+        [
+            Record(
+                *CONTEST.within("design"),
+                Member("chosen", bool, "design.point.chosen"),
+                Member("beaten_by", Maybe(BEATER), lambda one: one if one.by else None),
+            )
+        ],
+        lambda designs: designs,
+    ),
+)
+DOCUMENT = Document(
+    "frontier",
+    Member("frontiers", [FRONTIER], lambda found: [(one, found[0]) for one in found[0]]),
+    Member("best", Maybe(POOLS), lambda found: next(iter(ranked(found[0])), None)),
+    Member("pareto", PARETO, lambda found: found[1] or None, optional=True),
+)
+
+
+def frontier_answer(catalogue: Catalogue, frontiers: Sequence[Frontier], designs: Sequence[Held] | None = None) -> Answer:
+    """Return every frontier, or where designs are held against each other those that none beats and those that are beaten."""
+    notes = [f"{one.decode.result.scenario}: {note}" for one in frontiers for note in (*filter(None, [unsure_words(one)]), *one.decode.result.notes)]
     drawn = any(frontier.bands for frontier in frontiers)
-    return [point_row(frontier, place, drawn) for frontier in frontiers for place in range(len(frontier.points))]
+    if designs is not None:
+        return DOCUMENT.answer(catalogue, (frontiers, designs), lambda: design_tables(frontiers, designs), (design_row(drawn), designs), notes)
+    return DOCUMENT.answer(catalogue, (frontiers, None), lambda: frontier_tables(frontiers), (point_row(drawn), places_of(frontiers)), notes)
 
 
-def point_row(frontier: Frontier, place: int, drawn: bool) -> list[Any]:
-    """Return one point as a CSV row, a flag as 1 or 0; empty cells for what was not drawn."""
-    row = [*names(frontier), *(int(cell) if isinstance(cell, bool) else cell for cell in frontier.points[place])]
-    if not drawn:
-        return row
-    band = band_keys(frontier, place)
-    found = band.get("range", {})
-    ends = [(found.get(metric) or {}).get(end) for metric in BANDED for end in ENDS]
-    return [*row, *ends, band.get(MEETS)]
+def places_of(frontiers: Sequence[Frontier]) -> list[Place]:
+    """Return every point."""
+    return [(frontier, place) for frontier in frontiers for place in range(len(frontier.points))]
 
 
-def band_keys(frontier: Frontier, place: int) -> dict[str, Any]:
-    """Return what the draws say of a point, as its document has it; nothing where nothing was drawn."""
-    if not frontier.bands:
-        return {}
-    band = frontier.bands[place]
-    return {"range": band.ranges, MEETS: float(band.meets.mean())}
+def point_row(drawn: bool) -> Record:
+    """Return the record of a row of a CSV: a point with both pools, and its bands where some are drawn."""
+    return Record(*POOLS.within("0"), *OF_POINT.members, *(BANDS.within(band_of) if drawn else ()))
 
 
 def own_pair(frontier: Frontier, frontiers: Sequence[Frontier]) -> Frontier | None:
@@ -84,30 +152,6 @@ def ranked(frontiers: Sequence[Frontier]) -> list[Frontier]:
     """Return the pairs of pools with a plan at the workload's interactivity, the cheapest first."""
     found = [frontier for frontier in frontiers if frontier.chosen is not None]
     return sorted(found, key=lambda frontier: frontier.chosen.usd_per_million_output_tokens if frontier.chosen else 0.0)
-
-
-def frontier_document(frontiers: Sequence[Frontier]) -> dict[str, Any]:
-    """Return the content of the JSON document."""
-    rows = []
-    for frontier in frontiers:
-        decode, prefill = frontier.decode, frontier.prefill
-        rows.append(
-            {
-                **dict(zip(HEADER[:4], names(frontier), strict=True)),
-                "tco_usd_per_used_chip_hour": decode.result.metrics["tco_usd_per_used_chip_hour"],
-                "prefill_tco_usd_per_used_chip_hour": prefill.result.metrics["tco_usd_per_used_chip_hour"],
-                "interactivity_tokens_per_s": number(decode.values["workload.interactivity"]),
-                "plans": frontier.plans,
-                "feasible": frontier.feasible,
-                "points": [point._asdict() | band_keys(frontier, place) for place, point in enumerate(frontier.points)],
-                "cost_against_own": against_own(frontier, frontiers) if frontier.separate else None,
-                "validated": validation(decode.result),
-                "prefill_validated": validation(prefill.result),
-                "notes": [*filter(None, [frontier.reason, unsure_words(frontier)]), *decode.result.notes],
-            }
-        )
-    best = ranked(frontiers)
-    return {"frontiers": rows, "best": dict(zip(HEADER[:4], names(best[0]), strict=True)) if best else None}
 
 
 def unsure_words(frontier: Frontier) -> str:
@@ -153,7 +197,7 @@ def frontier_table(frontier: Frontier) -> Table:
             significant(point.output_tokens_per_s_per_chip),
             significant(point.usd_per_million_output_tokens),
             *(
-                (band_words(frontier.bands[place]), percent(float(frontier.bands[place].meets.mean())))
+                (band_words(frontier.bands[place]), percent(share_met(frontier.bands[place])))
                 if frontier.bands
                 else (significant(point.usd_per_million_tokens, 3), significant(point.ttft_s, 3))
             ),
@@ -221,3 +265,96 @@ def frontier_tables(frontiers: Sequence[Frontier]) -> list[Table]:
         return [frontier_table(frontier) for frontier in frontiers]
     best = ranked(frontiers)
     return [pair_table(frontiers), *([frontier_table(best[0])] if best else [])]
+
+
+# ---------------------------------------------------------------- designs held against each other
+def called(frontier: Frontier) -> str:
+    """Return the scenario of a frontier, and that of its prefill pool where it is another."""
+    decode, _, prefill, _ = names(frontier)
+    return decode if decode == prefill else f"{decode} with {prefill}"
+
+
+def design_row(drawn: bool) -> Record:
+    """Return the record of a row of a CSV: a design, what beats it, and by which share that has more or less."""
+    by = [field for field in CONTEST.within("by", "beaten_by_") if field.key.removeprefix("beaten_by_") not in AXES]
+    return Record(
+        *point_row(drawn).within(lambda one: (one.design.frontier, one.design.place)),
+        *by,
+        *(Member(f"change_of_{axis}", float | None, f"changes.{axis}") for axis in AXES),
+        *([Member(CHANCE, float | None, "chance")] if drawn else []),
+    )
+
+
+def free_table(frontiers: Sequence[Frontier], found: Sequence[Held]) -> Table:
+    """Return the designs that none beats, the quickest first."""
+    results = list({pool.result.scenario: pool.result for frontier in frontiers for pool in (frontier.decode, frontier.prefill)}.values())
+    free = [one.design for one in found if one.by is None]
+    shown = thinned(free, lambda design: design.point.chosen, BEST)
+    rows = [
+        (
+            called(design.frontier),
+            *(significant(getattr(design.point, axis)) for axis in ("tokens_per_s_per_user", *AXES[1::2], AXES[0])),
+            plan_words(design.point),
+            "*" if design.point.chosen else "",
+        )
+        for design in shown
+    ]
+    above = [workload_line(results), *premises(results), *(f"{result.scenario}: {result.standing.text}" for result in results)]
+    above += [f"{words}: {', '.join(dict.fromkeys(forms))}" for words, *forms in formats_rows(results)]
+    counts = {called(frontier): sum(one.frontier is frontier for one in free) for frontier in frontiers if frontier.points}
+    apart = len({frontier.decode.workload for frontier in frontiers}) > 1
+    below = [
+        f"{len(free)} of {len(found)} designs (a system on one of its plans): {', '.join(f'{many} of {name}' for name, many in counts.items())}.",
+        "None is as good or better in cost, output tokens a chip, a user and a site MW, and better in one.",
+        "* the cheapest at this workload's interactivity. plan: chips/tensor parallel/batch of a decode instance. All are estimates.",
+        *(["A design is held against those of its own workload, date and owner alone."] if apart else []),
+        *(f"{called(frontier)}: {frontier.reason}." for frontier in frontiers if not frontier.points),
+    ]
+    return Table(FREE, rows, "Designs no other beats", above, below, "lrrrrll")
+
+
+def held_table(found: Sequence[Held]) -> Table | None:
+    """Return designs that are beaten, system by system, each with what beats it and by how much on every axis; none where there are none."""
+    rows: list[Sequence[str]] = []
+    for name in dict.fromkeys(called(one.design.frontier) for one in found):
+        every = [one for one in found if called(one.design.frontier) == name]
+        some = [one for one in every if one.by is not None]
+        if some:
+            rows.append([f"{name}: {len(some)} of {len(every)} designs are beaten", *([""] * (len(HELD) - 1))])
+            rows += [held_row(one) for one in thinned(some, lambda one: one.design.point.chosen, WORST)]
+    below = [
+        "Of those that beat a design the one is named that leads most where it leads least. Changes: from the design to what beats it, in cost, "
+        "output tokens a chip, a user and a site MW. Every design is in --format csv and json."
+    ]
+    columns = HELD
+    if any(one.chance is not None for one in found):
+        columns = (HELD[0], "draws", *HELD[2:])
+        below.append("draws: of those in which both keep their tokens/s a user, the share in which the design is beaten still.")
+    return Table(columns, rows, "Designs that are beaten", (), below, "rrllrrrr") if rows else None
+
+
+def held_row(one: Held) -> list[str]:
+    """Return a design that is beaten as a row."""
+    by, point = one.by, one.design.point
+    if by is None:
+        raise ValueError("a design that none beats has no row")
+    return [
+        f"{'*' if point.chosen else ''}{significant(point.tokens_per_s_per_user)}",
+        significant(point.usd_per_million_output_tokens) if one.chance is None else percent(one.chance),
+        called(by.frontier),
+        plan_words(by.point),
+        *(change_words(one.changes[axis]) for axis in AXES),
+    ]
+
+
+def change_words(change: float) -> str:
+    """Return a change in per cent, or from twice as much on as a factor; one that is not seen at three digits is none."""
+    if change >= 1:
+        return f"{significant(1 + change, 3)}x"
+    return "=" if abs(change) < 5e-4 else f"{change * 100:+.1f} %" if abs(change) < 0.1 else f"{change * 100:+.0f} %"
+
+
+def design_tables(frontiers: Sequence[Frontier], found: Sequence[Held]) -> list[Table]:
+    """Return the designs that none beats, and those that are beaten."""
+    held = held_table(found)
+    return [free_table(frontiers, found), *([held] if held else [])]

@@ -3,67 +3,110 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from tco.catalog import Catalogue
 from tco.chain.metrics import METRICS
 from tco.chain.result import Result
 from tco.foundation.provenance import making
-from tco.outputs.comparison import plan_words, validation
-from tco.outputs.document import number
-from tco.outputs.structure import structure_document, structure_text
+from tco.outputs.explanation import structure_document, structure_text
+from tco.outputs.premises import VALIDATED, plan_words
+from tco.outputs.record import Answer, Document, Maybe, Member, Plain, Record
 from tco.outputs.table import Table, significant
-from tco.performance.profile import lines_of
+from tco.performance.profile import Line, lines_of
 from tco.performance.serving.axes import Axis
 from tco.studies.gaps import figures
 
-HEADER = ("phase", "name", "time_us", "share", "bound", "bound_time_us", "of_bound", "flops", "bytes", "launches")
 REACHED = ("output_tokens_per_s_per_chip", "input_tokens_per_s_per_chip", "tokens_per_s_per_user", "ttft_s", "tpot_s", "step_s", "mfu")
-CSV_HEADER = (*HEADER, "scenario", "system", "plan", *REACHED)  # each row of a CSV says of which answer it is
 BAR = 24
 MFU = "Model FLOPs: 6 a weight and token, attention causal, nothing computed again; over the dense peak of the format the forward pass computes in."
 
 
-def operator_rows(result: Result) -> list[list[Any]]:
-    """Return the CSV rows: the lines of every phase, the longest first."""
-    rows = []
-    for phase, made in result.report.phases.items():
-        whole = float(made.time)
-        for line in sorted(lines_of(made), key=lambda line: -line.time):
-            ideal = None if line.ideal is None else line.ideal * 1e6
-            rows.append(
-                [phase, line.name, line.time * 1e6, line.time / whole, line.bound, ideal, line.of_bound, line.flops, line.bytes, line.launches]
-            )
-    return rows
+class OperatorShare(NamedTuple):
+    """A line of a phase, with its share of it."""
+
+    phase: str
+    line: Line
+    share: float
 
 
-def csv_rows(result: Result) -> list[list[Any]]:
-    """Return the lines of every phase, each with the plan they are of, as `--plan` takes it, and what it reaches."""
-    of = [result.scenario, result.system, plan_words(result.report.plan), *(result.metrics[name] for name in REACHED)]
-    return [[*row, *of] for row in operator_rows(result)]
+def operators_of(result: Result) -> list[OperatorShare]:
+    """Return the lines of every phase, the longest first."""
+    phases = result.report.phases
+    lines = ((phase, line) for phase, made in phases.items() for line in sorted(lines_of(made), key=lambda line: -line.time))
+    return [OperatorShare(phase, line, line.time / float(phases[phase].time)) for phase, line in lines]
 
 
-def performance_document(result: Result) -> dict[str, Any]:
-    """Return the content of the JSON document."""
-    rows = [dict(zip(HEADER, row, strict=True)) for row in operator_rows(result)]
-    return {
-        "scenario": result.scenario,
-        "system": result.system,
-        "kind": result.texts["workload.kind"],
-        "plan": result.report.plan,
-        "metrics": {name: number(value) for name, value in result.metrics.items()},
-        "figures": figures(result),
-        "operators": rows,
-        "bounds": result.bounds,
-        "validated": validation(result),
-        "memory_bytes": result.report.memory,
-        "search": result.report.search,
-        "axes": [axis._asdict() for axis in result.axes],
-        "across_domains": (result.serving.cuts if result.serving else {}) or None,
-        "runner_up": result.report.runner_up,
-        "margin": result.report.margin,
-        "structure": structure_document(result.structure),
-        "notes": result.notes,
-    }
+OPERATOR = Record(
+    Member("phase", label="phase"),
+    Member("name", read="line.name", label="operator"),
+    Member("time_us", float, lambda one: one.line.time * 1e6, "ms", lambda one: significant(one.line.time * 1e6 / 1e3)),
+    Member("share", float, label="share", show=lambda one: f"{one.share * 100:.1f} %"),
+    Member("bound", read="line.bound", label="bound"),
+    Member("bound_time_us", float | None, lambda one: None if one.line.ideal is None else one.line.ideal * 1e6),
+    Member("of_bound", float | None, "line.of_bound", "of the bound", lambda one: reached_words(one.line.of_bound)),
+    Member("flops", float | None, "line.flops"),
+    Member("bytes", float | None, "line.bytes"),
+    Member("launches", float | None, "line.launches"),
+)
+BARS = Member("bar", label="", show=lambda one: "#" * round(one.share * BAR))
+FIGURE = Record(
+    Member("metric", label="figure", show=lambda one: METRICS[one["metric"]].label),
+    Member("value", float, label="value", show=lambda one: f"~{significant(one['value'])}"),
+    Member("unit", label="unit", read=lambda one: METRICS[one["metric"]].unit),
+    Member("phase"),
+    Member("bound", label="bound by", show=lambda one: f"{one['bound']} {one['bound_share'] * 100:.0f} %"),
+    Member("bound_share", float),
+    Member("at_bound", float | None, label="at that bound", show=lambda one: significant(one["at_bound"]) or "-"),
+    Member("gap", float | None, label="gap", show=lambda one: "-" if one["gap"] is None else f"{significant(one['gap'], 3)} x"),
+)
+AXIS = Record(
+    Member("phase", label="phase"),
+    Member("name", label="axis"),
+    Member("ranks", int, label="ranks", show=lambda axis: str(axis.ranks)),
+    Member("domains", int, label="domains", show=lambda axis: str(axis.domains)),
+    Member("hops", float | None, label="hops", show=lambda axis: "network" if axis.hops is None else significant(axis.hops, 3)),
+    Member("bytes", float, label="GB", show=lambda axis: significant(axis.bytes / 1e9, 3)),
+    Member("time_s", float, label="ms", show=lambda axis: significant(axis.time_s * 1e3)),
+)
+PERF = Document(
+    "perf",
+    Member("scenario"),
+    Member("system"),
+    Member("kind", read=lambda result: result.texts["workload.kind"]),
+    Member("plan", Plain({"type": "object"}), "report.plan"),
+    Member("metrics", {str: float | None}),
+    Member("figures", [FIGURE.only("metric", "value", "phase", "bound", "bound_share", "at_bound", "gap")], figures),
+    Member("operators", [OPERATOR], operators_of),
+    Member("bounds", {str: {str: float}}),
+    Member("validated", VALIDATED, lambda result: result),
+    Member("memory_bytes", {str: float}, "report.memory"),
+    Member("search", {str: float}, "report.search"),
+    Member("axes", [AXIS]),
+    Member("across_domains", Maybe({str: float}), lambda result: (result.serving.cuts if result.serving else {}) or None),
+    Member("runner_up", Plain({"type": ["null", "object"]}), "report.runner_up"),
+    Member("margin", float | None, "report.margin"),
+    Member("structure", Plain({"type": ["null", "object"]}), lambda result: structure_document(result.structure)),
+    Member("notes", [str]),
+)
+ROW = Record(  # of a CSV, where each row says of which answer it is
+    *OPERATOR.within("0"),
+    Member("scenario", read="1.scenario"),
+    Member("system", read="1.system"),
+    Member("plan", read=lambda one: plan_words(one[1].report.plan)),
+    *(Member(name, float | None, f"1.metrics.{name}") for name in REACHED),
+)
+
+
+def performance_answer(catalogue: Catalogue, result: Result) -> Answer:
+    """Return the best plan, what it reaches, and its time by operator."""
+    rows = [(one, result) for one in operators_of(result)]
+    return PERF.answer(catalogue, result, lambda: performance_tables(result), (ROW, rows), result.notes)
+
+
+def reached_words(share: float | None) -> str:
+    """Return which share of its bound an operator reaches."""
+    return "-" if share is None else f"{share * 100:.0f} %"
 
 
 def plan_text(plan: dict[str, Any]) -> str:
@@ -97,23 +140,13 @@ def performance_tables(result: Result) -> list[Table]:
     if result.metrics["mfu"] is not None:
         below.append(MFU)
     below += structure_text(result.structure)
-    rows = []
-    for figure in figures(result):
-        unit = METRICS[figure["metric"]].unit
-        bound = f"{figure['bound']} {figure['bound_share'] * 100:.0f} %"
-        gap = "-" if figure["gap"] is None else f"{significant(figure['gap'], 3)} x"
-        rows.append((METRICS[figure["metric"]].label, f"~{significant(figure['value'])}", unit, bound, significant(figure["at_bound"]) or "-", gap))
-    tables = [Table(("figure", "value", "unit", "bound by", "at that bound", "gap"), rows, result.title, above, below, "lrllrr")]
+    tables = [FIGURE.table(figures(result), result.title, above, below)._replace(align="lrllrr")]
     if result.axes:
         tables.append(axes_table(result.axes))
+    operators, shown = operators_of(result), OPERATOR.only("name", "time_us", "share", "bound", "of_bound") + Record(BARS)
     for phase, made in result.report.phases.items():
-        whole = float(made.time)
-        cells = [
-            (name, significant(time / 1e3), f"{share * 100:.1f} %", bound, "-" if reached is None else f"{reached * 100:.0f} %", bar(share))
-            for _, name, time, share, bound, _, reached, *_ in (row for row in operator_rows(result) if row[0] == phase)
-        ]
-        title = f"{phase}: {significant(whole * 1e3)} ms by operator"
-        tables.append(Table(("operator", "ms", "share", "bound", "of the bound", ""), cells, title, [], [], "lrrlrl"))
+        lines = [one for one in operators if one.phase == phase]
+        tables.append(shown.table(lines, f"{phase}: {significant(float(made.time) * 1e3)} ms by operator"))
     return tables
 
 
@@ -126,25 +159,8 @@ def cuts_text(cuts: dict[str, float]) -> str:
 
 def axes_table(axes: Sequence[Axis]) -> Table:
     """Return where the axes of the plan lie on the fabric."""
-    rows = [
-        (
-            axis.phase,
-            axis.name,
-            str(axis.ranks),
-            str(axis.domains),
-            "network" if axis.hops is None else significant(axis.hops, 3),
-            significant(axis.bytes / 1e9, 3),
-            significant(axis.time_s * 1e3),
-        )
-        for axis in axes
-    ]
     below = ["hops: devices on the way, on average. GB: what a chip hands to the axis' collectives in a step, over all layers."]
-    return Table(("phase", "axis", "ranks", "domains", "hops", "GB", "ms"), rows, "Axes of the plan on the fabric", [], below, "llrrrrr")
-
-
-def bar(share: float) -> str:
-    """Return a share as a bar."""
-    return "#" * round(share * BAR)
+    return AXIS.table(axes, "Axes of the plan on the fabric", (), below)
 
 
 def differing(chosen: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:

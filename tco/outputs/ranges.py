@@ -1,4 +1,4 @@
-"""How sure a comparison is, as `tco compare` says it: rows under the answer, lines below the table, keys of the document."""
+"""How sure an answer is: the verdict in a sentence, ranges as rows and lines of a comparison, and both as records."""
 
 from __future__ import annotations
 
@@ -6,14 +6,91 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tco.chain.metrics import METRICS, MORE_IS_BETTER, RATIOS
+from tco.outputs.record import LEFT_OUT, Maybe, Member, Record
 from tco.outputs.table import significant
 
 if TYPE_CHECKING:
-    from tco.studies.verdict import Driver, Sureness
+    from tco.studies.verdict import Driver, Sureness, Verdict
 
 RATIO, TRAINING_COST = "perf_per_tco_vs_baseline", "train_usd_per_trillion_tokens"
 MILLION = 1e6
 DIGITS = 2  # of a range
+WORK = {
+    "usd_per_million_output_tokens": ("output tokens", "a million output tokens"),
+    "train_usd_per_trillion_tokens": ("training tokens", "a trillion training tokens"),
+}
+
+
+def percentiles(*names: str) -> Maybe:
+    """Return the shape of some figures of a metric's draws, with the reason where one has no end."""
+    return Maybe(Record(*(Member(name, float | None) for name in names), Member("reason", optional=True)))
+
+
+def drawn(read: Any) -> Any:
+    """Return what reads something of how sure a result is; nothing where nobody wanted to know."""
+    return lambda one: LEFT_OUT if one.sure is None else read(one.sure)
+
+
+def end_words(metric: str, value: float | None, size: float = 1.0) -> str:
+    """Return an end of a range; one among draws that miss the target is none of a rate, and of a cost or of a ratio without end."""
+    if value is not None:
+        return significant(value / size, DIGITS)
+    return "none" if metric in MORE_IS_BETTER - RATIOS else "no end"
+
+
+def percent(share: float | None) -> str:
+    """Return a share in whole per cent; some hundred draws cannot tell it from none or all."""
+    if share is None:
+        return "-"
+    return "<1 %" if share < 0.005 else ">99 %" if share > 0.995 else f"{share * 100:.0f} %"
+
+
+def verdict_words(found: Verdict) -> str:
+    """Return the verdict as a sentence, and after it who is in no order with the rest, and why."""
+    return " ".join([sentence(found), *(f"{name} is not rated: {why}." for name, why in found.unrated.items() if found.best is not None)])
+
+
+def sentence(found: Verdict) -> str:
+    """Return who is best per cost, by how much and how surely; or what there is to say in its place."""
+    if found.metric is None or found.best is None:
+        return "No verdict: " + "; ".join(f"{name} {why}" for name, why in found.unrated.items()) + "."
+    work, amount = WORK[found.metric]
+    if found.against is None or found.ratio is None:
+        return f"{found.best} does this work at ~{significant(found.cost, DIGITS + 1)} USD {amount}."
+    if found.ratio == 1:
+        return f"Level at this workload: {found.best} and {found.against} give the same {work} per dollar."
+    ratio = f"~{significant(found.ratio, DIGITS)} times the {work} per dollar of {found.against}"
+    formats = ", in different formats" if found.formats else ""
+    if found.lead is None:
+        return f"Best per cost at this workload: {found.best}, {ratio}{formats}; no range was drawn."
+    range_ = " to ".join(end_words(RATIO, one) for one in (found.lead.p10, found.lead.p90))
+    ahead = f"ahead in {percent(found.lead.probability)} of draws"
+    if found.close:
+        return f"Too close to call at this workload: {found.best} gives {ratio}{formats}, but P10 to P90 is {range_}; it is {ahead}."
+    return f"Best per cost at this workload: {found.best}, {ratio}{formats}; P10 to P90 {range_}, {ahead}."
+
+
+RANGE = percentiles("p10", "p50", "p90")
+DRIVER = Record(Member("path"), Member("swing", float | None), Member("flips_at", float | None), Member("unit"))
+SURE = Record(  # what a row of a comparison says of its ranges
+    Member("range", {str: RANGE}, drawn(lambda sure: {metric: sure.range(metric) for metric in METRICS}), optional=True),
+    Member("probability_better_than_baseline", float | None, drawn(lambda sure: sure.probability), optional=True),
+    Member("probability_error", float | None, drawn(lambda sure: sure.error), optional=True),
+    Member("ties", float | None, drawn(lambda sure: sure.ties), optional=True),
+    Member("share_of_draws_that_meet_the_target", float | None, drawn(lambda sure: sure.meets), optional=True),
+    Member("drivers", [DRIVER], drawn(lambda sure: sure.drivers), optional=True),
+)
+VERDICT = Record(
+    Member("text", read=verdict_words),
+    Member("metric", str | None),
+    Member("best", str | None),
+    Member("against", str | None),
+    Member("ratio", float | None),
+    Member("range", Maybe(Record(*(Member(end, float | None) for end in ("p10", "p50", "p90")))), "lead"),
+    Member("probability", float | None, lambda found: None if found.lead is None else found.lead.probability),
+    Member("too_close_to_call", bool | None, "close"),
+    Member("unrated", {str: str}),
+)
 
 
 def range_rows(found: Sequence[Sureness]) -> list[tuple[str, ...]]:
@@ -40,25 +117,11 @@ def between(one: Sureness, metric: str, size: float) -> str:
     return f"{end_words(metric, some['p10'], size)} to {end_words(metric, some['p90'], size)}"
 
 
-def end_words(metric: str, value: float | None, size: float = 1.0) -> str:
-    """Return an end of a range; one among draws that miss the target is none of a rate, and of a cost or of a ratio without end."""
-    if value is not None:
-        return significant(value / size, DIGITS)
-    return "none" if metric in MORE_IS_BETTER - RATIOS else "no end"
-
-
 def chance(one: Sureness) -> str:
     """Return the chance to be better with its standard error, both in per cent; none of the baseline itself."""
     if one.error is None:
         return "-"
     return f"{percent(one.probability)} ± {one.error * 100:.1f}"
-
-
-def percent(share: float | None) -> str:
-    """Return a share in whole per cent; some hundred draws cannot tell it from none or all."""
-    if share is None:
-        return "-"
-    return "<1 %" if share < 0.005 else ">99 %" if share > 0.995 else f"{share * 100:.0f} %"
 
 
 def range_lines(names: Sequence[str], found: Sequence[Sureness]) -> list[str]:
@@ -90,15 +153,3 @@ def turn_words(at: float, value: float, unit: str, shown: tuple[float, str] | No
     number, unit = shown if shown and shown[0] else (value, unit)
     scale = number / value if value else 1.0
     return f"{'below' if at < value else 'above'} about {significant(at * scale, DIGITS)} {unit}".rstrip()
-
-
-def range_keys(one: Sureness) -> dict[str, Any]:
-    """Return what the row of a scenario says of its ranges in the JSON document."""
-    return {
-        "range": {metric: one.range(metric) for metric in METRICS},
-        "probability_better_than_baseline": one.probability,
-        "probability_error": one.error,
-        "ties": one.ties,
-        "share_of_draws_that_meet_the_target": one.meets,
-        "drivers": [{"path": each.path, "swing": each.swing, "flips_at": each.flips_at, "unit": each.unit} for each in one.drivers],
-    }

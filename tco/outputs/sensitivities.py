@@ -1,8 +1,8 @@
-"""What drives a metric: the tornado, rows and document of `tco sensitivity`."""
+"""What drives a metric: the answer of `tco sensitivity`."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,13 +10,11 @@ from tco.chain.metrics import METRICS
 from tco.foundation.provenance import SOURCED, Input
 from tco.foundation.units import convert
 from tco.outputs.ranges import turn_words
+from tco.outputs.record import Answer, Document, Maybe, Member, Record
 from tco.outputs.table import Table, significant
 from tco.studies.pairs import Pair
 from tco.studies.sensitivity import Sensitivity, Swing
 
-FIELDS = ("path", "value", "low", "high", "unit", "metric_low", "metric_high", "swing", "meets_low", "meets_high", "kind", "source", "flips_at")
-INDICES = ("first_order", "total", "first_order_error", "total_error")
-HEADER = (*FIELDS, "narrows_by", "flips_with", *INDICES)
 SHOWN = 15  # inputs of the table; all are in CSV and JSON
 NAMED = 3  # flips below it
 HALF = 5  # marks of a bar on either side of the middle
@@ -43,66 +41,23 @@ def in_its_unit(given: Input, at: float) -> float:
     return convert(at, given.unit, in_shown_unit(given)[3])
 
 
-def entries(found: Sensitivity) -> list[dict[str, Any]]:
-    """Return an entry for every input."""
-    rows = []
-    for one in found.swings:
-        given, driver = one.given, found.drivers.get(one.given.path)
-        ends = (*in_shown_unit(given), one.at_low, one.at_high, one.swing, one.meets_low, one.meets_high)
-        cells = (given.path, *ends, given.kind, given.source, None if one.flips_at is None else in_its_unit(given, one.flips_at))
-        row = dict(zip(FIELDS, cells, strict=True)) | {"narrows_by": found.narrows(one)}
-        rows.append(row | (dict(zip(INDICES, driver, strict=True)) if driver else {}))
-    return rows
+class DrawnInput(NamedTuple):
+    """An input with what the whole study says of it."""
+
+    found: Sensitivity
+    swing: Swing
+
+    @property
+    def given(self) -> Input:
+        """The input."""
+        return self.swing.given
 
 
-def partners(found: Sensitivity) -> dict[str, list[str]]:
-    """Return the inputs with which each flips the order, though neither does alone."""
-    with_it: dict[str, list[str]] = {}
-    for pair in found.pairs or ():
-        for one, other in (pair.paths, pair.paths[::-1]):
-            with_it.setdefault(one, []).append(other)
-    return with_it
+class Flip(NamedTuple):
+    """Two inputs that flip the order together, of a study."""
 
-
-def sensitivity_rows(found: Sensitivity) -> list[list[Any]]:
-    """Return the CSV rows, a flag as 1 or 0."""
-    with_it = partners(found)
-    rows = [row | {"flips_with": " ".join(with_it.get(row["path"], []))} for row in entries(found)]
-    return [[int(cell) if isinstance(cell := row.get(name), bool) else cell for name in HEADER] for row in rows]
-
-
-def sensitivity_document(found: Sensitivity) -> dict[str, Any]:
-    """Return the content of the JSON document."""
-    return {
-        "scenario": found.sides[0].scenario.name,
-        "metric": found.metric,
-        "metric_value": found.centre,
-        "metric_unit": METRICS[found.metric].unit,
-        "baseline": found.sides[1].scenario.name if found.sides[1:] else None,
-        "plan": plan_words(found),
-        "inputs": entries(found),
-        "worth_finding_out": [worth_entry(found, one) for one in found.worth],
-        "pairs_that_flip": None if found.pairs is None else [pair_entry(found, pair) for pair in found.pairs],
-        "groups": {group: [{"name": key, "share": share} for key, share in found.groups(name).items()] for group, name in GROUPS.items()},
-        "notes": sensitivity_notes(found),
-    }
-
-
-def worth_entry(found: Sensitivity, one: Swing) -> dict[str, Any]:
-    """Return an estimate that is worth finding out, with what knowing it does to the range."""
-    return {"path": one.given.path, "kind": one.given.kind, "swing": one.swing, "share": found.share(one), "narrows_by": found.narrows(one)}
-
-
-def pair_entry(found: Sensitivity, pair: Pair) -> dict[str, Any]:
-    """Return two inputs that flip the order together, with their values there and the ratio."""
-    ends = [pair_end(found, path, at) for path, at in zip(pair.paths, pair.values, strict=True)]
-    return {"inputs": [{"path": path, "at": at, "unit": unit} for path, at, unit in ends], "metric": pair.ratio}
-
-
-def pair_end(found: Sensitivity, path: str, at: float) -> tuple[str, float, str]:
-    """Return an input of a pair with its value there, and its unit as the catalogue writes it."""
-    given = next(one.given for one in found.swings if one.given.path == path)
-    return path, in_its_unit(given, at), in_shown_unit(given)[3]
+    found: Sensitivity
+    pair: Pair
 
 
 def plan_words(found: Sensitivity) -> str:
@@ -122,6 +77,83 @@ def sensitivity_notes(found: Sensitivity) -> list[str]:
     if not ends:
         return []
     return [f"no {'batch of the plan' if found.hold else 'plan'} meets the workload's targets with {', '.join(ends)}"]
+
+
+def drawn_inputs(found: Sensitivity) -> list[DrawnInput]:
+    """Return every input."""
+    return [DrawnInput(found, one) for one in found.swings]
+
+
+GIVEN = Record(Member("value", float, "0"), Member("low", float, "1"), Member("high", float, "2"), Member("unit", read="3"))
+SWING = Record(
+    Member("metric_low", float | None, "at_low"),
+    Member("metric_high", float | None, "at_high"),
+    Member("swing", float | None),
+    Member("meets_low", bool),
+    Member("meets_high", bool),
+    Member("kind", read="given.kind"),
+    Member("source", read="given.source"),
+    Member("flips_at", float | None, lambda one: None if one.flips_at is None else in_its_unit(one.given, one.flips_at)),
+)
+NARROWS = Member("narrows_by", float | None, lambda one: one.found.narrows(one.swing))
+INDICES = Record(
+    Member("first_order", float, "first", optional=True),
+    Member("total", float, optional=True),
+    Member("first_order_error", float, "first_error", optional=True),
+    Member("total_error", float, optional=True),
+).within(lambda one: one.found.drivers.get(one.given.path))
+INPUT = Record(
+    Member("path", read="given.path"),
+    *GIVEN.within(lambda one: in_shown_unit(one.given)),
+    *SWING.within("swing"),
+    NARROWS,
+)
+ROW = Record(*INPUT.members, Member("flips_with", read=lambda one: " ".join(partners(one.found, one.given.path))), *INDICES)
+WORTH = Record(
+    Member("path", read="given.path"),
+    Member("kind", read="given.kind"),
+    Member("swing", float | None, "swing.swing"),
+    Member("share", float | None, lambda one: one.found.share(one.swing)),
+    NARROWS,
+)
+END = Record(Member("path", read="0"), Member("at", float, "1"), Member("unit", read="2"))
+PAIR = Record(
+    Member("inputs", [END], lambda one: [pair_end(one.found, *end) for end in zip(one.pair.paths, one.pair.values, strict=True)]),
+    Member("metric", float, "pair.ratio"),
+)
+SHARE = Record(Member("name", read="0"), Member("share", float, "1"))
+SENSITIVITY = Document(
+    "sensitivity",
+    Member("scenario", read="sides.0.scenario.name"),
+    Member("metric"),
+    Member("metric_value", float | None, "centre"),
+    Member("metric_unit", read=lambda found: METRICS[found.metric].unit),
+    Member("baseline", str | None, lambda found: found.sides[1].scenario.name if found.sides[1:] else None),
+    Member("plan", read=plan_words),
+    Member("inputs", [Record(*INPUT.members, *INDICES)], drawn_inputs),
+    Member("worth_finding_out", [WORTH], lambda found: [DrawnInput(found, one) for one in found.worth]),
+    Member("pairs_that_flip", Maybe([PAIR]), lambda found: None if found.pairs is None else [Flip(found, pair) for pair in found.pairs]),
+    Member("groups", {str: [SHARE]}, lambda found: {group: found.groups(name).items() for group, name in GROUPS.items()}),
+    Member("notes", [str], sensitivity_notes),
+)
+
+
+def sensitivity_answer(found: Sensitivity) -> Answer:
+    """Return what drives the metric."""
+    own, notes = found.sides[0], sensitivity_notes(found)
+    return SENSITIVITY.answer(own.catalogue, found, lambda: [sensitivity_table(found)], (ROW, drawn_inputs(found)), [*own.centre.notes, *notes])
+
+
+def partners(found: Sensitivity, path: str) -> list[str]:
+    """Return the inputs with which one flips the order, though neither does alone."""
+    both = [pair.paths for pair in found.pairs or () if path in pair.paths]
+    return [other if path == one else one for one, other in both]
+
+
+def pair_end(found: Sensitivity, path: str, at: float) -> tuple[str, float, str]:
+    """Return an input of a pair with its value there, and its unit as the catalogue writes it."""
+    given = next(one.given for one in found.swings if one.given.path == path)
+    return path, in_its_unit(given, at), in_shown_unit(given)[3]
 
 
 def sensitivity_table(found: Sensitivity) -> Table:

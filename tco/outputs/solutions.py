@@ -1,16 +1,28 @@
-"""Break-even: the table, rows and document of `tco solve`."""
+"""Break-evens: where a metric reaches a target as one input moves, and over two inputs who wins where (`tco solve`)."""
 
 from __future__ import annotations
 
-from typing import Any
+from string import ascii_uppercase
 
+from tco.catalog import Catalogue
 from tco.chain.metrics import METRICS
-from tco.outputs.document import number
+from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, significant
+from tco.studies.maps import NOBODY, Map
 from tco.studies.solve import Break, Solution
 from tco.studies.varied import Moment
 
-HEADER = ("value", "unit", "metric", "crossing")
+VALUE = float | str | None  # a number, or a date
+
+
+def plain_value(found: Solution, value: float | None) -> float | str | None:
+    """Return a value of the input as documents carry it: a number, or a date."""
+    return None if value is None else found.today.plain(value)
+
+
+def first_break(found: Solution) -> float | None:
+    """Return the crossing nearest to today's; none where there is none."""
+    return found.breaks[0].value if found.breaks else None
 
 
 def setting(found: Solution, one: Break) -> str:
@@ -18,44 +30,44 @@ def setting(found: Solution, one: Break) -> str:
     return f"{found.path}={found.today.text(one.value)}"
 
 
-def solution_document(found: Solution) -> dict[str, Any]:
-    """Return the content of the JSON document."""
-    first = found.breaks[0] if found.breaks else None
-    return {
-        "scenario": found.scenario,
-        "metric": found.metric,
-        "metric_unit": METRICS[found.metric].unit,
-        "metric_today": number(found.centre),
-        "until": found.words,
-        "target": number(found.target),
-        "input": found.path,
-        "unit": found.today.unit,
-        "today": plain(found, found.today.value),
-        "crossing": first is not None,
-        "value": plain(found, first.value) if first else None,
-        "values": [plain(found, one.value) for one in found.breaks],
-        "set": setting(found, first) if first else None,
-        "reached": [
-            {"value": plain(found, one.value), "metric": one.metric, "metric_before": one.short, "step": one.metric != one.short}
-            for one in found.breaks
-        ],
-        "plan": found.plan,
-        "why": found.reason or None,
-        "points": [{"value": plain(found, value), "metric": metric} for value, metric in found.points],
-        "notes": found.notes,
-    }
+REACHED = Record(
+    Member("value", VALUE, lambda one: plain_value(*one[:2])),
+    Member("metric", float, "2.metric"),
+    Member("metric_before", float, "2.short"),
+    Member("step", bool, lambda one: one[2].metric != one[2].short),
+)
+POINT = Record(Member("value", VALUE, lambda one: plain_value(*one[:2])), Member("metric", float | None, "2"))
+SOLVE = Document(
+    "solve",
+    Member("scenario"),
+    Member("metric"),
+    Member("metric_unit", read=lambda found: METRICS[found.metric].unit),
+    Member("metric_today", float | None, "centre"),
+    Member("until", read="words"),
+    Member("target", float | None),
+    Member("input", read="path"),
+    Member("unit", read="today.unit"),
+    Member("today", VALUE, lambda found: plain_value(found, found.today.value)),
+    Member("crossing", bool, lambda found: bool(found.breaks)),
+    Member("value", VALUE, lambda found: plain_value(found, first_break(found))),
+    Member("values", [VALUE], lambda found: [plain_value(found, one.value) for one in found.breaks]),
+    Member("set", str | None, lambda found: setting(found, found.breaks[0]) if found.breaks else None),
+    Member("reached", [REACHED], lambda found: [(found, one.value, one) for one in found.breaks]),
+    Member("plan"),
+    Member("why", str | None, lambda found: found.reason or None),
+    Member("points", [POINT], lambda found: [(found, *point) for point in found.points]),
+    Member("notes", [str]),
+)
+ROW = Record(  # of a CSV: the metric over the range, crossings among it
+    *POINT.members[:1], Member("unit", read="0.today.unit"), *POINT.members[1:], Member("crossing", bool, "3")
+)
 
 
-def solution_rows(found: Solution) -> list[list[Any]]:
-    """Return the CSV rows: the metric over the range, crossings among it."""
-    rows = [(value, metric, 0) for value, metric in found.points]
-    rows += [(one.value, one.metric, 1) for one in found.breaks]
-    return [[plain(found, value), found.today.unit, metric, crossing] for value, metric, crossing in sorted(rows, key=lambda row: row[0])]
-
-
-def plain(found: Solution, value: float | None) -> float | str | None:
-    """Return a value of the input as documents carry it: a number, or a date."""
-    return None if value is None else number(one) if isinstance(one := found.today.plain(value), float) else one
+def solution_answer(catalogue: Catalogue, found: Solution) -> Answer:
+    """Return the values at which the target is reached."""
+    rows = [(value, metric, False) for value, metric in found.points] + [(one.value, one.metric, True) for one in found.breaks]
+    ordered = [(found, *row) for row in sorted(rows, key=lambda row: row[0])]
+    return SOLVE.answer(catalogue, found, lambda: [solution_table(found)], (ROW, ordered), found.notes)
 
 
 def shown(found: Solution, value: float | None, digits: int = 6) -> str:
@@ -98,3 +110,62 @@ def target_words(found: Solution) -> str:
     if found.target is None:
         return f"equals that of {found.words}"
     return f"is {significant(found.target, 6)} {METRICS[found.metric].unit}".rstrip() + (f" ({found.words})" if found.words.endswith("%") else "")
+
+
+# ---------------------------------------------------------------- two inputs
+DIGITS = 3
+NONE = "·"  # where no scenario has a value
+
+
+def letters(found: Map) -> list[str]:
+    """Return the sign of each scenario."""
+    return [ascii_uppercase[place % len(ascii_uppercase)] for place in range(len(found.scenarios))]
+
+
+def best_at(found: Map, row: int, column: int) -> str | None:
+    """Return the scenario that has the best value at a point."""
+    place = int(found.best[row, column])
+    return None if place == NOBODY else found.scenarios[place]
+
+
+VARIED = Record(Member("path"), Member("unit"), Member("today", float | None), Member("values", [float], lambda axis: list(axis.values)))
+MAP = Document(
+    "solve-map",
+    Member("scenarios", [str]),
+    Member("metric"),
+    Member("metric_unit", read=lambda found: METRICS[found.metric].unit),
+    Member("inputs", [VARIED], lambda found: [found.x, found.y]),
+    Member(
+        "best", [[str | None]], lambda found: [[best_at(found, row, at) for at in range(len(found.x.values))] for row in range(len(found.y.values))]
+    ),
+    Member("values", {str: [[float | None]]}, lambda found: dict(zip(found.scenarios, found.values, strict=True))),
+    Member("share_best", {str: float}, "leaders"),
+)
+
+
+def map_answer(catalogue: Catalogue, found: Map) -> Answer:
+    """Return who wins where over two inputs."""
+    names = (found.x.path, found.y.path, *(f"{found.metric} {name}" for name in found.scenarios))
+    row = Record(*(Member(name, float | None, str(at)) for at, name in enumerate(names)), Member("best", str | None, str(len(names))))
+    points = [
+        (x, y, *found.values[:, down, right], best_at(found, down, right))
+        for down, y in enumerate(found.y.values)
+        for right, x in enumerate(found.x.values)
+    ]
+    return MAP.answer(catalogue, found, lambda: [map_table(found)], (row, points))
+
+
+def map_table(found: Map) -> Table:
+    """Return the map as a table: the first input from left to right, the second from the top down, a letter for the best at each point."""
+    signs = letters(found)
+    title = f"Where {METRICS[found.metric].label} is best: {found.x.words} to the right, {found.y.words} down"
+    legend = ", ".join(f"{sign} {name} ({found.leaders[name] * 100:.0f} %)" for sign, name in zip(signs, found.scenarios, strict=True))
+    rows = [
+        [significant(float(y), DIGITS), *(NONE if found.best[row, at] == NOBODY else signs[found.best[row, at]] for at in range(len(found.x.values)))]
+        for row, y in enumerate(found.y.values)
+    ]
+    below = [] if (found.best != NOBODY).all() else [f"{NONE} no scenario meets the target of its workload."]
+    if len(winners := {name for name, share in found.leaders.items() if share}) == 1 and not below:
+        below.append(f"{next(iter(winners))} is best everywhere: no border lies within these values.")
+    below.append("Plans, batches and structure are re-optimised at every point; --format csv has every value.")
+    return Table(("", *(significant(float(x), DIGITS) for x in found.x.values)), rows, title, [legend], below)

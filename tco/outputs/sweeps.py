@@ -1,48 +1,53 @@
-"""A sweep: the tables, rows and document of `tco sweep`."""
+"""A sweep: the answer of `tco sweep`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tco.outputs.document import number
+from tco.catalog import Catalogue
+from tco.outputs.record import Answer, Document, Member, Plain, Record, plain, record_of
 from tco.outputs.table import Table, significant
 from tco.studies.sweep.answer import Check
 from tco.studies.sweep.run import Sweep
 from tco.studies.sweep.summary import Span, Summary
 
-SPAN = Span._fields
+COLUMN = Record(Member("name", read="0"), Member("unit", str | None, "1"))
+CHECK = Record(
+    *Record(
+        Member("says"),
+        Member("metric"),
+        Member("at", Plain({"type": "object"})),
+        Member("over", Plain({"type": ["null", "object"]})),
+        Member("quantile", float),
+    ).within("figure"),
+    Member("today", float | None),
+    Member("holds", bool),
+)
+SWEEP = Document(
+    "sweep",
+    Member("study", read="0.job.study.name"),
+    Member("folder", read="0.folder"),
+    Member("inputs", read="0.job.inputs_hash"),
+    Member("cases", int, "0.progress.cases"),
+    Member("rows", int, "1.rows"),
+    Member("partitions", int, "0.progress.partitions"),
+    Member("columns", [COLUMN], "0.job.columns"),
+    Member("spans", [Span], "1.spans"),
+    Member("answer", [CHECK], "2"),
+)
 
 
-def sweep_document(found: Sweep, said: Summary, answer: list[Check]) -> dict[str, Any]:
-    """Return the content of the JSON document."""
-    job = found.job
-    return {
-        "study": job.study.name,
-        "folder": found.folder,
-        "inputs": job.inputs_hash,
-        "cases": found.progress.cases,
-        "rows": said.rows,
-        "partitions": found.progress.partitions,
-        "columns": [{"name": name, "unit": unit} for name, unit in job.columns],
-        "spans": [one._asdict() for one in said.spans],
-        "answer": [{**one.figure._asdict(), "today": one.today, "holds": one.holds} for one in answer],
-    }
+def sweep_answer(catalogue: Catalogue, found: Sweep, said: Summary, answer: list[Check]) -> Answer:
+    """Return what came out: the cases where they are few, else what each metric runs through."""
+    return SWEEP.answer(catalogue, (found, said, answer), lambda: sweep_tables(found, said, answer), listed(found, said), found.notes)
 
 
-def header(found: Sweep, said: Summary) -> list[str]:
-    """Return the columns of the CSV rows."""
-    return list(SPAN) if said.shown is None else [name for name, _ in found.job.columns]
-
-
-def rows(found: Sweep, said: Summary) -> list[list[Any]]:
-    """Return the CSV rows: the cases where they are few, else what each metric runs through."""
+def listed(found: Sweep, said: Summary) -> tuple[Record, list[Any]]:
+    """Return the rows of a CSV, and their record."""
     if said.shown is None:
-        return [list(one) for one in said.spans]
-    texts = {name for name, unit in found.job.columns if unit is None}
-    return [
-        [cell if name in texts else number(cell) for name, cell in zip(said.shown.columns, row, strict=True)]
-        for row in said.shown.itertuples(index=False, name=None)
-    ]
+        return record_of(Span), said.spans
+    record = Record(*(Member(name, str if unit is None else float, str(at)) for at, (name, unit) in enumerate(found.job.columns)))
+    return record, [[plain(cell, field.shape) for cell, field in zip(row, record.members, strict=True)] for row in said.shown.itertuples(index=False)]
 
 
 def sweep_tables(found: Sweep, said: Summary, answer: list[Check]) -> list[Table]:
@@ -57,7 +62,8 @@ def sweep_tables(found: Sweep, said: Summary, answer: list[Check]) -> list[Table
     title = str(study.document.get("title", study.name))
     if said.shown is None and not said.spans:
         return [Table((), (), title, above, below)]
-    cells = [[cell if isinstance(cell, str) else significant(cell) or "-" for cell in row] for row in rows(found, said)]
+    record, many = listed(found, said)
+    cells = [[cell if isinstance(cell, str) else significant(cell) or "-" for cell in record.cells(one)] for one in many]
     if said.shown is None:
         return [Table(("scenario", "metric", "cases", "lowest", "median", "highest"), cells, title, above, below, "ll")]
     names = [name if unit in (None, "") else f"{name}, {unit}" for name, unit in found.job.columns]

@@ -1,4 +1,4 @@
-"""How sure the metrics of a scenario are: the tables, rows and document of `tco uncertainty`."""
+"""How sure the metrics of a scenario are: the answer of `tco uncertainty`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ import numpy as np
 
 from tco.chain.metrics import METRICS, RATIOS
 from tco.foundation.arithmetic import mixed
-from tco.outputs.comparison import SHOWN, missing_notes, premises, workload_line
-from tco.outputs.document import number
-from tco.outputs.ranges import end_words
+from tco.outputs.premises import SHOWN, missing_notes, premises, workload_line
+from tco.outputs.ranges import end_words, percentiles
+from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, significant
 from tco.studies.uncertainty import COST, PERCENTILES, Uncertainty, error_of_share, error_of_spread, share, spread, why_endless
 
 FIGURES = (*PERCENTILES, "mean", "sd")
-HEADER = ("metric", "unit", *FIGURES)
 PICTURED = ("perf_per_tco_vs_baseline", COST, "train_usd_per_trillion_tokens", "tco_usd_per_chip_hour")  # the first there is
 BINS, WIDTH, DIGITS = 16, 40, 3
 
@@ -32,54 +31,6 @@ def figures_of(metric: str, many: Any) -> dict[str, Any] | None:
     return one | {"reason": why_endless(metric, many)} if one is not None and None in one.values() else one
 
 
-def uncertainty_document(found: Uncertainty) -> dict[str, Any]:
-    """Return the content of the JSON document."""
-    sample, result = found.sample, found.asked.result
-    return {
-        "scenario": found.asked.name,
-        "system": result.system,
-        "baseline": None if found.baseline is None else found.baseline.name,
-        "samples": len(sample.meets),
-        "seed": found.seed,
-        "replan": not found.hold,
-        "metrics": figures(found),
-        "point": {name: number(value) for name, value in result.metrics.items()},
-        "probability_better_than_baseline": share(sample.better),
-        "share_of_draws_that_meet_the_target": share(sample.meets),
-        "share_of_draws_in_which_both_meet_it": share(sample.both),
-        "ties": share(sample.ties),
-        "monte_carlo_error": {
-            "probability_better_than_baseline": error_of_share(sample.better),
-            "share_of_draws_that_meet_the_target": error_of_share(sample.meets),
-            "metrics": {name: error_of_spread(name, many) for name, many in sample.metrics.items()},
-        },
-        "drawn": [
-            {
-                "path": one.path,
-                "low": one.low,
-                "value": one.value,
-                "high": one.high,
-                "unit": one.unit,
-                "distribution": one.shape,
-                "follows": follows(one.path, one.leader),
-            }
-            for one in found.drawn.values()
-        ],
-        "held": found.held,
-        "notes": notes(found),
-    }
-
-
-def follows(path: str, leader: str) -> str | None:
-    """Return the input whose draws another shares; None where it has its own."""
-    return None if leader == path else leader
-
-
-def uncertainty_rows(found: Uncertainty) -> list[list[Any]]:
-    """Return the CSV rows: a metric with its unit, then its figures."""
-    return [[name, METRICS[name].unit, *((one or {}).get(figure) for figure in FIGURES)] for name, one in figures(found).items()]
-
-
 def notes(found: Uncertainty) -> list[str]:
     """Return what a reader of the figures should know."""
     said = list(missing_notes(found.asked.result)) if found.baseline is None else []
@@ -90,6 +41,59 @@ def notes(found: Uncertainty) -> list[str]:
     if found.held:
         said.append(f"{', '.join(found.held)}: not drawn, as the structure they decide is held; without --hold it is decided in every draw")
     return [*said, *mixed(found.made_with)]
+
+
+ERRORS = Record(
+    Member("probability_better_than_baseline", float | None, lambda found: error_of_share(found.sample.better)),
+    Member("share_of_draws_that_meet_the_target", float | None, lambda found: error_of_share(found.sample.meets)),
+    Member(
+        "metrics", {str: percentiles(*PERCENTILES, "mean")}, lambda found: {m: error_of_spread(m, many) for m, many in found.sample.metrics.items()}
+    ),
+)
+DRAWN = Record(
+    Member("path"),
+    Member("low", float),
+    Member("value", float),
+    Member("high", float),
+    Member("unit"),
+    Member("distribution", read="shape"),
+    Member("follows", str | None, lambda one: follows(one.path, one.leader)),
+)
+UNCERTAINTY = Document(
+    "uncertainty",
+    Member("scenario", read="asked.name"),
+    Member("system", read="asked.result.system"),
+    Member("baseline", str | None, lambda found: None if found.baseline is None else found.baseline.name),
+    Member("samples", int, lambda found: len(found.sample.meets)),
+    Member("seed", int),
+    Member("replan", bool, lambda found: not found.hold),
+    Member("metrics", {str: percentiles(*FIGURES)}, figures),
+    Member("point", {str: float | None}, "asked.result.metrics"),
+    Member("probability_better_than_baseline", float | None, lambda found: share(found.sample.better)),
+    Member("share_of_draws_that_meet_the_target", float | None, lambda found: share(found.sample.meets)),
+    Member("share_of_draws_in_which_both_meet_it", float | None, lambda found: share(found.sample.both)),
+    Member("ties", float | None, lambda found: share(found.sample.ties)),
+    Member("monte_carlo_error", ERRORS, lambda found: found),
+    Member("drawn", [DRAWN], lambda found: list(found.drawn.values())),
+    Member("held", [str]),
+    Member("notes", [str], notes),
+)
+ROW = Record(  # of a CSV: a metric with its unit, then its figures
+    Member("metric", read="0"),
+    Member("unit", read=lambda one: METRICS[one[0]].unit),
+    *(Member(name, float | None, f"1.{name}") for name in FIGURES),
+)
+
+
+def uncertainty_answer(found: Uncertainty) -> Answer:
+    """Return the ranges of every metric."""
+    said = [*notes(found), *(f"{found.asked.name}: {note}" for note in found.asked.result.notes)]
+    return UNCERTAINTY.answer(found.asked.catalogue, found, lambda: uncertainty_tables(found), (ROW, figures(found).items()), said)
+
+
+def follows(path: str, leader: str) -> str | None:
+    """Return the input whose draws another shares; None where it has its own."""
+    return None if leader == path else leader
 
 
 def uncertainty_tables(found: Uncertainty) -> list[Table]:

@@ -1,17 +1,78 @@
-"""Validations: the tables, the rows and the document of `tco validate`."""
+"""Predictions beside measurements: the answers of `tco validate`, and the account of one validation that is kept in files."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+import numpy as np
 
-from tco.outputs.table import Table
+from tco.catalog import Catalogue
+from tco.foundation.errors import DataError, UsageError
+from tco.foundation.files import write_atomically
+from tco.outputs.record import Answer, Document, Member, Plain, Record
+from tco.outputs.table import Table, to_csv, to_markdown
+from tco.studies.validation.run import Validation
 
-SCORES = ("n", "median_ape", "mean_ape", "p90_ape", "bias", "spearman")
-SCORE_COLUMNS = ("group", "member", *SCORES)
+if TYPE_CHECKING:
+    from tco.studies.validation.back_test import BackTest
+    from tco.studies.validation.envelopes import Envelope
+
+FILE = Member("file")
 MOST_GROUPS = 12
+ERRORS = ("median_ape", "mean_ape", "p90_ape", "bias", "spearman")
+SCORE = Record(Member("n", int), *(Member(name, float | None) for name in ERRORS))
+CURVES = Record(Member("n", int), *(Member(name, float | None) for name in ("p90_ape", "spearman", "spearman_p10")))
+UNSTATED = Record(Member("n", int), Member("inside", int), Member("median_width", float | None))
+CARD = Record(
+    *SCORE.members,
+    Member("scored", int),
+    Member("skipped", {str: int}),
+    Member("curves", CURVES),
+    Member("offline", SCORE),
+    Member("ranges", UNSTATED),
+    Member("by", {str: {str: SCORE}}),
+    Member("left_out", {str: SCORE.only("n", "median_ape", "p90_ape", "spearman")}),
+)
+VALIDATION = Document(
+    "validate",
+    FILE,
+    Member("kind"),
+    *CARD.within("card"),
+    Member("rows", [Plain({"type": "object"})], optional=True),
+)
+ROW = Record(Member("group", read="0"), Member("member", read="1"), *SCORE.within("2"))
+
+
+def validation_answer(catalogue: Catalogue, path: Path, found: Validation, with_rows: bool) -> Answer:
+    """Return how far predictions lie from the measurements of a file; with every row, or with the scores of all groups."""
+    listed, rows = (row_record(found), rows_of(found)) if with_rows else (ROW, score_rows(found.card))
+    asked = {"file": str(path), "kind": found.kind, "card": found.card, "rows": list(map(row_members, rows_of(found))) if with_rows else None}
+    return VALIDATION.answer(catalogue, asked, lambda: validation_tables(path.name, found.kind, found.card), (listed, rows))
+
+
+def row_record(found: Validation) -> Record:
+    """Return the record of a row of a file."""
+    return Record(*(Member(str(name), float | str | None) for name in found.rows.columns))
+
+
+def rows_of(found: Validation) -> list[dict[str, Any]]:
+    """Return the rows of a validation, nothing where nothing was predicted."""
+    cells = ([None if isinstance(cell, float) and cell != cell else cell for cell in row] for row in found.rows.itertuples(index=False))  # noqa: PLR0124 - NaN
+    return [dict(zip(map(str, found.rows.columns), row, strict=True)) for row in cells]
+
+
+def row_members(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row as JSON has it: what it leaves unstated by names."""
+    return row | {"unstated": row["unstated"].split()} if "unstated" in row else row
+
+
+def score_rows(card: dict[str, Any]) -> list[tuple[str, str, Any]]:
+    """Return every score of a file: over all, on what was left out of the fit, inside one curve, and by group."""
+    groups = {"all": {"": {**card, "n": card["scored"]}}, "left_out": card["left_out"], "inside": {"curve": card["curves"]}, **card["by"]}
+    return [(group, member, one) for group, members in groups.items() for member, one in members.items()]
 
 
 def percent(value: float | None) -> str:
@@ -22,7 +83,7 @@ def percent(value: float | None) -> str:
 def score_cells(label: str, found: dict[str, Any], count: str = "n") -> list[str]:
     """Return one line of scores."""
     rank = found.get("spearman")
-    return [label, f"{int(found[count]):,}", *(percent(found.get(name)) for name in SCORES[1:5]), "-" if rank is None else f"{rank:.3f}"]
+    return [label, f"{int(found[count]):,}", *(percent(found.get(name)) for name in ERRORS[:4]), "-" if rank is None else f"{rank:.3f}"]
 
 
 def validation_tables(name: str, kind: str, card: dict[str, Any]) -> list[Table]:
@@ -57,23 +118,153 @@ def ranges_in_words(ranges: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def score_rows(card: dict[str, Any]) -> list[list[Any]]:
-    """Return every score of a file as rows: over all, on what was left out of the fit, inside one curve, and by group."""
-    groups = {"all": {"": {**card, "n": card["scored"]}}, "left_out": card["left_out"], "inside": {"curve": card["curves"]}, **card["by"]}
-    return [[group, member, *(one.get(name) for name in SCORES)] for group, members in groups.items() for member, one in members.items()]
+# ---------------------------------------------------------------- best plans against published runs
+SHOWN = (
+    ("alike", "same runs", "median"),
+    ("alike", "error", "median_error"),
+    ("alike_speed", "of their speed", "median_error"),
+    ("", "best plan", "median"),
+    ("", "below 0.9", "below_0.9"),
+    ("", "least", "least"),
+)
 
 
-def row_cells(rows: pd.DataFrame) -> Sequence[Sequence[Any]]:
-    """Return the rows of a validation as raw cells, empty where nothing was predicted."""
-    return [[None if isinstance(cell, float) and cell != cell else cell for cell in row] for row in rows.itertuples(index=False)]  # noqa: PLR0124 - NaN
+NAMED = Record(
+    Member("chip"),
+    Member("model"),
+    Member("formats"),
+    Member("input_tokens", float, lambda one: float(f"{one.prompt:.12g}")),
+    Member("output_tokens", float, lambda one: float(f"{one.answer:.12g}")),
+    Member("configurations", int, lambda one: len(one.speed)),
+)
+RUN = Record(
+    Member("tokens_per_s_per_user", float, "speed"),
+    Member("measured_tokens_per_s_per_chip", float, "measured"),
+    Member("alike_tokens_per_s_per_chip", float, "alike"),
+    Member("ratio_alike", float),
+    Member("speed_ratio_alike", float, "speed_ratio"),
+    Member("best_tokens_per_s_per_chip", float | None, "best"),
+    Member("ratio", float),
+)
+MEMBERS = Record(  # a run in the document
+    *(Member(name, float) for name in ("speed", "measured", "alike", "speed_alike")),
+    Member("best", float | None),
+    *(Member(name, float) for name in ("ratio", "ratio_alike", "speed_ratio")),
+)
+RUN_ROW = Record(*NAMED.within("0"), *RUN.within("1"))
+ENVELOPES = Document("validate", FILE, Member("summary", Plain({"type": "object"})), Member("envelopes", [Plain({"type": "object"})]))
 
 
-def validation_document(path: str, kind: str, card: dict[str, Any], rows: pd.DataFrame | None) -> dict[str, Any]:
-    """Return the content of the JSON document."""
-    found = {"file": path, "kind": kind, **card}
-    if rows is not None:
-        found["rows"] = [dict(zip(rows.columns, cells, strict=True)) for cells in row_cells(rows)]
-        for row in found["rows"]:
-            if "unstated" in row:
-                row["unstated"] = row["unstated"].split()
-    return found
+def envelopes_answer(catalogue: Catalogue, path: Path, envelopes: Sequence[tuple[Envelope, dict[str, Any]]], whole: dict[str, Any]) -> Answer:
+    """Return how the best plans stand to the published runs of each chip, model, formats and lengths."""
+    made = [NAMED.json(one) | found | {"runs": list(map(MEMBERS.json, one.runs))} for one, found in envelopes]
+    asked = {"file": str(path), "summary": whole, "envelopes": made}
+    rows = [(one, run) for one, _ in envelopes for run in one.runs]
+    return ENVELOPES.answer(catalogue, asked, lambda: [envelope_table(envelopes, whole)], (RUN_ROW, rows))
+
+
+def envelope_table(envelopes: Sequence[tuple[Envelope, dict[str, Any]]], whole: dict[str, Any]) -> Table:
+    """Return a line for each envelope, and one for all."""
+
+    def figures(found: dict[str, Any]) -> list[str]:
+        shown = [(found[part] if part else found)[name] for part, _, name in SHOWN]
+        return [str(found["n"]), *("-" if value is None else f"{value:.2f}" for value in shown)]
+
+    rows = [[f"{one.chip}, {one.model}", one.formats, f"{one.prompt:,.0f}/{one.answer:,.0f}", *figures(found)] for one, found in envelopes]
+    columns = ("predicted over published runs", "formats", "tokens in/out", "runs", *(title for _, title, _ in SHOWN))
+    return Table(columns, [*rows, ["all", "", "", *figures(whole)]], "", [], notes_of(whole))
+
+
+def notes_of(whole: dict[str, Any]) -> list[str]:
+    """Say what the figures are, and how two chips stand to each other."""
+    notes = [
+        "Runs that no other run of their envelope beats, each configuration by its newest run, at the speed each gives users.",
+        "Same runs: as they were configured and loaded, predicted by refits that never saw the chip; zero: none has that speed.",
+        "Best plan: of the search, also of plans nobody has run; zero: no plan gives users that speed.",
+    ]
+    two = whole["ratio_of_two"]
+    if two["pairs"]:
+        notes.append(
+            f"Two chips at one speed, by the same runs: order right in {two['right'] * 100:.0f} % of {two['pairs']} pairs, "
+            f"ratio off by {two['ratio_error'] * 100:.0f} % at the median. Runs off at random by "
+            + "; ".join(f"{by['error'] * 100:.0f} %: {by['right'] * 100:.0f} %, {by['ratio_error'] * 100:.0f} %" for by in two["off_at_random"])
+            + "."
+        )
+    return notes
+
+
+# ---------------------------------------------------------------- rows against the ranges that other chips would have given them
+EXPECTED = 0.8  # the share between P10 and P90 were belief and measurement of one distribution
+TESTED = Record(
+    Member("chip", read="0", label="chip taken as unmeasured"),
+    *Record(
+        Member("rows", int, label="rows", show=lambda one: f"{one.rows:,}"),
+        Member("inside", float, label="inside P10-P90", show=lambda one: f"{one.inside * 100:.0f} %"),
+        Member("below", float, label="below", show=lambda one: f"{one.below * 100:.0f} %"),
+        Member("above", float, label="above", show=lambda one: f"{one.above * 100:.0f} %"),
+        Member("median_width", float, "width", "P90/P10", lambda one: f"{one.width:.2f}"),
+        Member("inside_by_parameters_alone", float, "alone", "by parameters alone", lambda one: f"{one.alone * 100:.0f} %"),
+    ).within("1"),
+)
+BACK_TEST = Document(
+    "validate",
+    FILE,
+    Member("kind"),
+    Member("draws", int),
+    Member("expected_inside", float),
+    Member("chips", [TESTED]),
+    Member("summary", TESTED),
+)
+
+
+def back_test_answer(catalogue: Catalogue, path: Path, found: BackTest, draws: int) -> Answer:
+    """Return for each chip, and for all, how many of its rows lie inside the ranges it would have been given had nobody measured it."""
+    chips, summary = list(found.chips.items()), ("all", found.every)
+    asked = {"file": str(path), "kind": found.kind, "draws": draws, "expected_inside": EXPECTED, "chips": chips, "summary": summary}
+    below = [
+        f"Parameters of practice from refits without the chip, within their ranges, and how far single rows of other chips lie off; {draws} draws.",
+        f"{EXPECTED * 100:.0f} % inside would be exact. By parameters alone: had single rows no causes of their own.",
+    ]
+    rows = [*chips, summary]
+    return BACK_TEST.answer(catalogue, asked, lambda: [TESTED.table(rows, f"{path.name}: are the ranges right?", (), below)], (TESTED, rows))
+
+
+# ---------------------------------------------------------------- the account of one validation
+SIZE, DPI = (5.2, 5.2), 110
+
+
+def scatter(found: Validation) -> bytes:
+    """Return predicted against measured of every scored row as a PNG, with the line of equality and a factor of two to both sides."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise DataError("the picture of a report needs matplotlib: pip install 'tco[report]'") from None
+
+    rows = found.rows[found.rows.skipped == ""]
+    figure = Figure(figsize=SIZE, dpi=DPI, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    for name, part in rows.groupby("target"):
+        axes.scatter(part.measured, part.predicted, s=6, alpha=0.35, linewidths=0, label=f"{name} ({len(part):,})", rasterized=True)
+    values = np.concatenate([rows.measured, rows.predicted])
+    low, high = float(values.min()), float(values.max())
+    axes.plot([low, high], [low, high], color="black", linewidth=0.8)
+    for factor in (0.5, 2.0):
+        axes.plot([low, high], [low * factor, high * factor], color="grey", linewidth=0.6, linestyle="--")
+    axes.set(xscale="log", yscale="log", xlabel="measured", ylabel="predicted", title=f"{found.kind}: {len(rows):,} rows")
+    axes.legend(fontsize=7, loc="upper left", markerscale=2)
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png", metadata={"Software": None})
+    return stream.getvalue()
+
+
+def write_report(found: Validation, name: str, folder: Path) -> None:
+    """Write `KIND.csv`, `KIND.md` and `KIND.png` into a folder."""
+    picture = scatter(found)
+    page = "\n".join(to_markdown(table) for table in validation_tables(name, found.kind, found.card))
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: no such folder to write the report to")
+    write_atomically(folder / f"{found.kind}.csv", to_csv(ROW.header, list(map(ROW.cells, score_rows(found.card)))))
+    write_atomically(folder / f"{found.kind}.md", f"{page.rstrip()}\n\n![Predicted against measured]({found.kind}.png)\n")
+    write_atomically(folder / f"{found.kind}.png", picture)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tco.fabric.algorithms import called, named, offered, reach, ways
 from tco.fabric.costs import algorithm_bandwidth, bus_factor
@@ -33,12 +33,6 @@ class Measured(NamedTuple):
     chosen: bool
     offered: bool  # by the library
     parts: dict[str, float]
-
-    @property
-    def row(self) -> list[Any]:
-        """Return the cells of a row, as the header names them."""
-        marks = ["yes" if mark else "" for mark in (self.chosen, self.offered)]
-        return [self.size, self.algorithm, self.time_us, self.rate, self.bus, *marks, *self.parts.values()]
 
 
 def parts_of(timing: Timing, ends: float) -> dict[str, float]:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
+import sys
+from types import ModuleType
 from typing import Annotated, Any
 
 import pytest
 import typer
+from jsonschema import Draft202012Validator
 
 from tco.catalog.rows import Attribute, attributes
 from tco.chain import collect, metrics
 from tco.chain.metrics import METRICS, Metric
-from tco.cli import app, options
+from tco.cli import app, emit, options
 from tco.economics import cost
 from tco.foundation.equation import equation
 from tco.foundation.files import data_directory
 from tco.foundation.formula import REGISTRY
+from tco.outputs.record import DOCUMENTS, published_schema
 from tests.catalog.test_contributing import blocks
 from tests.cli import document, tco, testing
 
@@ -92,17 +97,54 @@ def commands():
 
 
 def run(code: str) -> None:
-    exec(compile(code, "page", "exec"), {"__name__": "page", "app": app, "command": options.command, "Given": options.Given})
+    exec(compile(code, "page", "exec"), {"__name__": "page", "app": app, "command": options.command, "Request": options.Request})
 
 
-def test_the_command_of_the_page(commands):
+@pytest.fixture
+def with_output(monkeypatch):
+    """The program with the output of the page."""
+    page = ModuleType("tco.outputs.watts")
+    monkeypatch.setitem(sys.modules, page.__name__, page)
+    exec(compile(blocks("Add an output")[0], "page", "exec"), vars(page))
+    yield page
+    del DOCUMENTS["tco.watts/1"]
+
+
+def test_the_command_of_the_page(commands, with_output):
     run(blocks("Add a command")[0])
     found = json.loads(tco("watts", "gb200-nvl72", "--set", "site.pue=1.5", "--format", "json").stdout)
     assert found["schema"] == "tco.watts/1"
-    assert found["metrics"]["facility_power_w_per_chip"] > found["metrics"]["it_power_w_per_chip"] > 1000
-    assert "it_power_w_per_chip" in tco("watts", "gb200-nvl72").stdout
+    (_, rack), (_, meter) = (row.values() for row in found["rows"])
+    assert meter > rack > 1000
+    assert "W a chip" in tco("watts", "gb200-nvl72").stdout
     assert "Show what a chip of a scenario draws." in tco("watts", "--help").stdout
     assert tco("watts", "gb200").exit_code == 3
+
+
+def test_the_output_of_the_page_has_every_form(commands, with_output):
+    run(blocks("Add a command")[0])
+    document, csv_text, table, page = (tco("watts", "gb200-nvl72", "--format", form).stdout for form in ("json", "csv", "table", "md"))
+    found = json.loads(document)
+    assert list(Draft202012Validator(published_schema("tco.watts/1")).iter_errors(found)) == []
+    assert list(Draft202012Validator(published_schema("tco.watts/1")).iter_errors(found | {"rows": [{"place": 1}]})) != []
+    assert [list(row.values()) for row in csv.DictReader(io.StringIO(csv_text))] == [
+        [place, repr(power)] for place, power in map(dict.values, found["rows"])
+    ]
+    for text in (table, page):
+        assert all(word in text for word in ("where", "W a chip", *(row["place"] for row in found["rows"])))
+
+
+def test_the_form_of_the_page(commands, with_output, monkeypatch, tmp_path):
+    run(blocks("Add a command")[0])
+    ((name, made),) = eval(f"{{{blocks('Add an output')[1]}}}", {"Rendering": emit.Rendering}).items()
+    monkeypatch.setitem(emit.FORMS, name, made)
+    path = tmp_path / "watts.tsv"
+    assert tco("watts", "gb200-nvl72", "--output", path).exit_code == 0
+    with path.open(encoding="utf-8") as stream:
+        found = list(csv.reader(stream, delimiter="\t"))
+    assert found == list(csv.reader(io.StringIO(tco("watts", "gb200-nvl72", "--format", "csv").stdout)))
+    assert emit.choices("own")("tsv")
+    assert "expected one of .csv, .json, .md, .tsv, .txt" in tco("watts", "gb200-nvl72", "--output", tmp_path / "watts.foo").stderr
 
 
 def test_the_option_of_the_page(commands, monkeypatch):

@@ -10,7 +10,6 @@ import tempfile
 
 import pytest
 
-from tco.outputs import document as documents
 from tests.cli import tco
 
 FORMS = ["table", "csv", "json", "md"]
@@ -43,7 +42,7 @@ def test_what_was_there_survives_a_failure_in_mid_answer(tmp_path, monkeypatch):
 
     path = tmp_path / "out.json"
     path.write_text("before")
-    monkeypatch.setattr(documents.json, "dumps", fail)
+    monkeypatch.setattr(json, "dumps", fail)
     done = tco("price", "gb200-nvl72", "--format", "json", "--output", path)
     assert done.exit_code == 70
     assert "JSON compliant" in done.stderr
@@ -102,7 +101,7 @@ def test_debug_shows_the_whole_trace_of_a_fault(monkeypatch):
     def fail(*_, **__):
         raise ValueError("a defect")
 
-    monkeypatch.setattr(documents.json, "dumps", fail)
+    monkeypatch.setattr(json, "dumps", fail)
     with pytest.raises(ValueError, match="a defect"):
         tco("--debug", "price", "gb200-nvl72", "--format", "json")
 

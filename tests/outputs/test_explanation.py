@@ -6,14 +6,14 @@ import pytest
 
 from tco.chain.scenario import evaluate
 from tco.foundation.trace import walk
-from tco.outputs.explanation import SHALLOW, TERMS, View, explanation_document, explanation_lines, explanation_rows
+from tco.outputs.explanation import SHALLOW, TERMS, View, explanation_lines, explanation_rows, explanation_tree
 from tests.chain import HEADLINE, result
 
 METRIC = "tco_usd_per_chip_hour"
 
 
 def tree(name, catalogue, metric=METRIC):
-    return explanation_document(metric, result(name).nodes[metric], View(catalogue))["tree"]
+    return explanation_tree(metric, result(name).nodes[metric], View(catalogue))
 
 
 def nodes_of(root):
@@ -98,7 +98,7 @@ def test_three_levels_fit_a_page(name, metric, catalogue):
 
 def test_a_document_cut_at_a_depth_says_what_is_left(catalogue):
     node = result("trn3-nl72x2").nodes[METRIC]
-    short = explanation_document(METRIC, node, View(catalogue, 1))["tree"]
+    short = explanation_tree(METRIC, node, View(catalogue, 1))
     assert all("inputs" not in inner and inner["more"] == 3 for inner in short["inputs"])
     assert len(explanation_rows(node, View(catalogue, 1))) == 1 + len(short["inputs"])
 
@@ -137,8 +137,8 @@ def test_names_stay_where_values_move(path, catalogue):
 def test_rows_hold_every_node_once(name, catalogue):
     rows = explanation_rows(result(name).nodes[METRIC], View(catalogue))
     whole = {node["id"] for node in nodes_of(tree(name, catalogue)) if "id" in node}
-    assert [row[0] for row in rows] == [node["id"] for node in in_order(tree(name, catalogue)) if "id" in node]
-    assert {inner for row in rows for inner in row[8].split(";") if inner} == whole - {rows[0][0]}
+    assert [row["id"] for row in rows] == [node["id"] for node in in_order(tree(name, catalogue)) if "id" in node]
+    assert {inner for row in rows for inner in row["inputs"]} == whole - {rows[0]["id"]}
 
 
 def test_a_leaf_says_of_which_date_it_is(catalogue):
@@ -148,6 +148,6 @@ def test_a_leaf_says_of_which_date_it_is(catalogue):
     price = result("trn3-nl72x2").inputs["parts.ddr5-dimm.price"]
     (line,) = {text.lstrip("|`- ") for text in lines if "parts.ddr5-dimm.price = " in text}
     assert f"[{price.kind} {price.as_of}; {catalogue.source_title(price.source)}]" in line
-    leaf = next(one for one in nodes_of(explanation_document(METRIC, node, view)["tree"]) if one.get("path") == price.path)
+    leaf = next(one for one in nodes_of(explanation_tree(METRIC, node, view)) if one.get("path") == price.path)
     assert leaf["as_of"] == price.as_of
     assert any(text.endswith("[structure]") for text in lines)

@@ -14,8 +14,8 @@ import pytest
 from tco.foundation.formula import total
 from tco.foundation.trace import recording, scope
 from tco.outputs.cells import with_ratios
-from tco.outputs.page.controls import ends
 from tco.outputs.page.program import program_of
+from tco.outputs.page.whatif import ends
 from tco.outputs.page.write import embedded
 from tco.studies.asking import compared
 from tests.chain import HEADLINE, result

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 from tco.chain.scenario import evaluate
-from tco.outputs.page.javascript import script
+from tco.outputs.page.program import script
 from tco.studies.asking import compared
 from tests.chain import result
 from tests.cli import document, tco

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tco.outputs.document import number, to_json
+from tco.outputs.record import number, to_json
 from tco.outputs.table import Table, csv_cell, significant, to_csv, to_markdown
 from tco.outputs.terminal import to_text
 

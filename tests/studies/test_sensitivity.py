@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from functools import cache, partial
 from itertools import combinations, product
 
@@ -14,7 +16,7 @@ from tco.chain.metrics import PERFORMANCE
 from tco.chain.plans import plain_plan
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.provenance import Input
-from tco.outputs.sensitivities import GROUPS, HEADER, sensitivity_document, sensitivity_rows, sensitivity_table
+from tco.outputs.sensitivities import GROUPS
 from tco.studies.asking import HEADLINE, evaluate_each
 from tco.studies.beliefs import P95
 from tco.studies.drawable import drawable
@@ -298,7 +300,7 @@ def test_flips_stand_in_table_document_and_csv():
     first = found["pairs_that_flip"][0]
     a, b = (one["path"] for one in first["inputs"])
     assert first["metric"] < 1 < found["metric_value"]
-    lines = sensitivity_table(asked(MI450X, RATIO)).below
+    lines = command("sensitivity", MI450X, "--metric", RATIO).stdout.splitlines()
     (line,) = (line for line in lines if line.startswith("Two that do not alone flip it together: "))
     assert f"{a} at " in line
     assert f"{b} at " in line
@@ -306,11 +308,12 @@ def test_flips_stand_in_table_document_and_csv():
     alone = [row for row in found["inputs"] if row["flips_at"] is not None]
     assert alone
     assert all(f"{row['path']} {'below' if row['flips_at'] < row['value'] else 'above'} about" in line for row in alone)
-    rows = {row[0]: dict(zip(HEADER, row, strict=True)) for row in sensitivity_rows(asked(MI450X, RATIO))}
+    printed = command("sensitivity", MI450X, "--metric", RATIO, "--format", "csv").stdout
+    rows = {row["path"]: row for row in csv.DictReader(io.StringIO(printed))}
     assert b in rows[a]["flips_with"].split()
-    assert rows[alone[0]["path"]]["flips_at"] == alone[0]["flips_at"]
-    assert not any("flip" in line for line in sensitivity_table(asked(GB200, HOUR)).below)
-    assert sensitivity_document(asked(GB200, HOUR))["pairs_that_flip"] is None
+    assert float(rows[alone[0]["path"]]["flips_at"]) == alone[0]["flips_at"]
+    assert "flip" not in command("sensitivity", GB200, "--metric", HOUR).stdout
+    assert document("sensitivity", GB200, "--metric", HOUR)["pairs_that_flip"] is None
 
 
 # ---------------------------------------------------------------- all together

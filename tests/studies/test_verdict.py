@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tco
-from tco.outputs.verdicts import verdict_document, verdict_words
+from tco.outputs.ranges import VERDICT, verdict_words
 from tco.studies.asking import HEADLINE, compared, evaluate_each
 from tco.studies.drawing import DRAWS, SEED
 from tco.studies.sureness import sureness_of
@@ -113,5 +113,5 @@ def test_the_document_says_it():
     assert said["best"] == "mi450x-ualoe72"
     assert said["range"]["p10"] < said["range"]["p50"] < said["range"]["p90"]
     assert said["too_close_to_call"] is True
-    assert verdict_document(Verdict())["best"] is None
+    assert VERDICT.json(Verdict())["best"] is None
     assert document("compare", "--no-range")["verdict"]["probability"] is None

@@ -10,8 +10,7 @@ from tco.foundation.provenance import SOURCED
 from tco.hardware.bill import Bill, BillLine
 from tco.outputs.figures import WIDE
 from tco.outputs.figures.style import SMALL, series
-from tco.outputs.figures.svg import Drawing
-from tco.outputs.figures.words import fitted
+from tco.outputs.figures.svg import Drawing, fitted
 from tco.outputs.table import significant
 
 TALL = 0.62  # height of the map as a share of its width

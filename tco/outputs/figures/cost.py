@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tco.chain.result import Result
-from tco.outputs.comparison import marked, premises
 from tco.outputs.figures import WIDE
 from tco.outputs.figures.scales import Linear, tick_words
 from tco.outputs.figures.style import BODY, SMALL, series
-from tco.outputs.figures.svg import Drawing
-from tco.outputs.figures.words import distinct, fitted, width_of
+from tco.outputs.figures.svg import Drawing, distinct, fitted, width_of
+from tco.outputs.premises import marked, premises
 from tco.outputs.table import significant
 
 BAR, ROW = 26.0, 58.0  # pixels: of a bar, and from one to the next with its name above

@@ -8,8 +8,7 @@ from tco.catalog.accuracy import WORDS
 from tco.outputs.figures import WIDE
 from tco.outputs.figures.scales import Linear, tick_words
 from tco.outputs.figures.style import BODY, SMALL
-from tco.outputs.figures.svg import Drawing
-from tco.outputs.figures.words import fitted, width_of
+from tco.outputs.figures.svg import Drawing, fitted, width_of
 
 ROW = 18.0  # pixels
 MEDIAN, APART = "dot-1", "hollow"

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tco.fabric.scopes import Scope
-from tco.outputs.fabrics import scope_cells
 from tco.outputs.figures import WIDE
 from tco.outputs.figures.scales import Linear, tick_words
 from tco.outputs.figures.style import BODY, SMALL
-from tco.outputs.figures.svg import Drawing
-from tco.outputs.figures.words import fitted, width_of
+from tco.outputs.figures.svg import Drawing, fitted, width_of
+from tco.outputs.hardware import SCOPE
 from tco.outputs.table import significant
 
 BAR, ROW, GAP = 12.0, 40.0, 26.0  # pixels
@@ -22,7 +21,7 @@ def rows_of(found: Sequence[tuple[str, Sequence[Scope]]]) -> list[Row]:
     """Return a row for each scope of each system, scopes that are alike together."""
     rows: list[Row] = []
     for system, scopes in found:
-        cells = [scope_cells(scope) for scope in scopes]
+        cells = list(map(SCOPE.cells, scopes))
         alike = len({tuple(one[1:]) for one in cells}) == 1
         for scope, *numbers in cells[:1] if alike else cells:
             rows.append((f"{system}: {'' if alike else f'{scope}, '}{numbers[0]:g} chips", numbers))

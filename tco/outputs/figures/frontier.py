@@ -6,15 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tco.chain.metrics import METRICS
-from tco.outputs.comparison import premises, workload_line
 from tco.outputs.figures import WIDE
-from tco.outputs.figures.labels import Labels
-from tco.outputs.figures.plot import Plot
-from tco.outputs.figures.scales import Log
+from tco.outputs.figures.scales import Log, Plot
 from tco.outputs.figures.style import BODY, SMALL, series
-from tco.outputs.figures.svg import SHAPES, Drawing
-from tco.outputs.figures.words import distinct, width_of
+from tco.outputs.figures.svg import SHAPES, Drawing, Labels, distinct, width_of
 from tco.outputs.frontiers import names, title_of
+from tco.outputs.premises import premises, workload_line
 from tco.outputs.table import significant
 from tco.studies.frontier import Frontier, Point
 
@@ -31,7 +28,7 @@ SPAN = "P10 to P90"
 ENDS = ("p10", "p90")
 
 
-class Curve(NamedTuple):
+class CostCurve(NamedTuple):
     """A frontier as it is drawn."""
 
     name: str
@@ -46,12 +43,12 @@ class Curve(NamedTuple):
         return f"fill-{self.number}", self.shape
 
 
-def curves_of(frontiers: Sequence[Frontier], ranges: Sequence[Mapping[str, float] | None]) -> list[Curve]:
+def curves_of(frontiers: Sequence[Frontier], ranges: Sequence[Mapping[str, float] | None]) -> list[CostCurve]:
     """Return frontiers with their names, colours and shapes."""
     scenarios = [" with ".join(dict.fromkeys(names(frontier)[::2])) for frontier in frontiers]
     called = distinct([title_of(frontier) for frontier in frontiers], scenarios)
     every = zip(called, frontiers, ranges or [None] * len(frontiers), strict=True)
-    return [Curve(name, series(at), SHAPES[at % len(SHAPES)], frontier, one) for at, (name, frontier, one) in enumerate(every)]
+    return [CostCurve(name, series(at), SHAPES[at % len(SHAPES)], frontier, one) for at, (name, frontier, one) in enumerate(every)]
 
 
 def frontier_figure(
@@ -65,7 +62,7 @@ def frontier_figure(
     return drawn(curves, against, width, named=True) or drawn(curves, against, width, named=False)
 
 
-def drawn(curves: Sequence[Curve], against: str, width: float, named: bool) -> str:
+def drawn(curves: Sequence[CostCurve], against: str, width: float, named: bool) -> str:
     """Return the figure with its lines named, or nothing where a name finds no room; or with a legend."""
     some = [curve for curve in curves if curve.frontier.points]
     results = [curve.frontier.decode.result for curve in some or curves]
@@ -85,7 +82,7 @@ def drawn(curves: Sequence[Curve], against: str, width: float, named: bool) -> s
     return drawing.svg()
 
 
-def draw_plot(drawing: Drawing, curves: Sequence[Curve], against: str, named: bool) -> bool:
+def draw_plot(drawing: Drawing, curves: Sequence[CostCurve], against: str, named: bool) -> bool:
     """Draw the curves, with their names beside them or with a legend; say whether every name found room."""
     if not named:
         drawing.legend([(curve.mark[0], curve.name) for curve in curves], [curve.shape for curve in curves])
@@ -118,25 +115,25 @@ def chosen_words(frontier: Frontier, against: str) -> str:
     return f"{significant(getattr(frontier.chosen, against), 3)} at {significant(getattr(frontier.chosen, SPEED), 3)}"
 
 
-def point_words(curve: Curve, point: Point, against: str) -> str:
+def point_words(curve: CostCurve, point: Point, against: str) -> str:
     """Say what a plan is and gives."""
     figures = f"{significant(getattr(point, against), 3)} {METRICS[against].unit} at {significant(getattr(point, SPEED), 3)} tokens/s a user"
     return f"{curve.name}: {figures}; {point.chips} chips, tensor parallel {point.tp}, batch {point.batch}, bound by {point.bound}"
 
 
-def draw_targets(plot: Plot, curves: Sequence[Curve]) -> None:
+def draw_targets(plot: Plot, curves: Sequence[CostCurve]) -> None:
     """Draw the interactivity that the workloads ask for."""
     for target in dict.fromkeys(curve.frontier.decode.values["workload.interactivity"] for curve in curves):
         if plot.x.low <= target <= plot.x.high:
             plot.drawing.line(plot.at(target, plot.y.low), plot.at(target, plot.y.high), "dashed")
 
 
-def places_of(plot: Plot, curve: Curve, against: str) -> list[tuple[float, float]]:
+def places_of(plot: Plot, curve: CostCurve, against: str) -> list[tuple[float, float]]:
     """Return where the points of a frontier lie."""
     return [plot.at(getattr(point, SPEED), getattr(point, against)) for point in curve.frontier.points]
 
 
-def draw_curve(plot: Plot, labels: Labels, curve: Curve, against: str) -> None:
+def draw_curve(plot: Plot, labels: Labels, curve: CostCurve, against: str) -> None:
     """Draw the points of a system and the line through them."""
     places = places_of(plot, curve, against)
     plot.drawing.path(places, f"line-{curve.number}")
@@ -147,7 +144,7 @@ def draw_curve(plot: Plot, labels: Labels, curve: Curve, against: str) -> None:
         labels.keep_clear(where, radius)
 
 
-def draw_range(plot: Plot, curve: Curve, against: str, x: float) -> None:
+def draw_range(plot: Plot, curve: CostCurve, against: str, x: float) -> None:
     """Draw beside the plot, at its height, from P10 to P90 of the cheapest plan of the workload, and the plan's mark."""
     none = {"p10": plot.y.low, "p90": plot.y.high}  # an end among draws that miss the target lies beyond the plot
     low, high = (plot.y.at(none[end] if (at := (curve.range or {})[end]) is None else at) for end in ENDS)
@@ -158,11 +155,11 @@ def draw_range(plot: Plot, curve: Curve, against: str, x: float) -> None:
     plot.drawing.mark((x, plot.y.at(getattr(curve.frontier.chosen, against))), CAP + 1.5, f"fill-{curve.number}", shape=curve.shape)
 
 
-def range_words(curve: Curve, end: str) -> str:
+def range_words(curve: CostCurve, end: str) -> str:
     """Return an end of a range in words."""
     return (significant(curve.range[end], 3) or "beyond") if curve.range else ""
 
 
-def draw_name(plot: Plot, labels: Labels, curve: Curve, against: str) -> bool:
+def draw_name(plot: Plot, labels: Labels, curve: CostCurve, against: str) -> bool:
     """Name a line at one of its points, from its quickest plan on; say whether there was room."""
     return any(labels.name(where, DOT + 2, curve.name, curve.mark, BODY, bold=True) for where in places_of(plot, curve, against))

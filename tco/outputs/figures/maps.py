@@ -7,14 +7,11 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from tco.chain.metrics import METRICS, MORE_IS_BETTER
-from tco.outputs.comparison import premises, workload_line
 from tco.outputs.figures import WIDE
-from tco.outputs.figures.labels import Labels, box_of
-from tco.outputs.figures.plot import Plot
-from tco.outputs.figures.scales import Linear, Log, Scale
+from tco.outputs.figures.scales import Linear, Log, Plot, Scale
 from tco.outputs.figures.style import BODY, series
-from tco.outputs.figures.svg import Drawing, Point
-from tco.outputs.figures.words import distinct, width_of
+from tco.outputs.figures.svg import Drawing, Labels, Point, box_of, distinct, width_of
+from tco.outputs.premises import premises, workload_line
 from tco.outputs.table import significant
 from tco.studies.fields import Field
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from itertools import accumulate
 
 from tco.chain.result import Result
-from tco.outputs.comparison import marked, premise
 from tco.outputs.figures import WIDE
-from tco.outputs.figures.plot import Plot
-from tco.outputs.figures.scales import Linear
+from tco.outputs.figures.scales import Linear, Plot
 from tco.outputs.figures.svg import Drawing, Point
+from tco.outputs.premises import marked, premise
 from tco.outputs.table import significant
 from tco.studies.money import INCOME, Money
 

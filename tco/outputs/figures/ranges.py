@@ -6,12 +6,11 @@ import numpy as np
 
 from tco.chain.metrics import RATIOS
 from tco.foundation.errors import DataError
-from tco.outputs.comparison import premises, workload_line
 from tco.outputs.figures import WIDE
-from tco.outputs.figures.plot import Plot
-from tco.outputs.figures.scales import Linear, Log, spread
+from tco.outputs.figures.scales import Linear, Log, Plot, spread
 from tco.outputs.figures.style import SMALL
 from tco.outputs.figures.svg import Drawing
+from tco.outputs.premises import premises, workload_line
 from tco.outputs.table import significant
 from tco.outputs.uncertainties import figures, percent, pictured
 from tco.studies.uncertainty import Uncertainty

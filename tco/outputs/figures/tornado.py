@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from tco.chain.metrics import METRICS
 from tco.foundation.errors import DataError
-from tco.outputs.comparison import marked
 from tco.outputs.figures import WIDE
 from tco.outputs.figures.scales import Linear, tick_words
 from tco.outputs.figures.style import BODY, SMALL
-from tco.outputs.figures.svg import TAIL, Drawing
-from tco.outputs.figures.words import fitted, width_of
+from tco.outputs.figures.svg import TAIL, Drawing, fitted, width_of
+from tco.outputs.premises import marked
 from tco.outputs.sensitivities import end_words, plan_words, range_words
 from tco.outputs.table import significant
 from tco.studies.sensitivity import Sensitivity, Swing

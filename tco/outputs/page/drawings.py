@@ -13,35 +13,35 @@ from tco.outputs.figures.errors import errors_figure
 from tco.outputs.figures.fabric import fabric_figure
 from tco.outputs.figures.frontier import COST, frontier_figure
 from tco.outputs.figures.maps import map_figure
-from tco.outputs.figures.roofline import dots_of, roofline_figure, roofs_of
+from tco.outputs.figures.performance import dots_of, roofline_figure, roofs_of
 from tco.outputs.figures.tornado import tornado_figure
-from tco.outputs.page.page import Figure
+from tco.outputs.page.page import Picture
 from tco.studies.reporting import Material, variant_of
 
 HALF = 540  # pixels, where two stand beside each other
 
 
-def both(draw: Callable[..., str], wide: float = WIDE) -> Figure:
+def both(draw: Callable[..., str], wide: float = WIDE) -> Picture:
     """Return a figure in both widths."""
-    return Figure(draw(width=wide), draw(width=NARROW))
+    return Picture(draw(width=wide), draw(width=NARROW))
 
 
-def beside(drawings: Sequence[Callable[..., str]]) -> list[Figure]:
+def beside(drawings: Sequence[Callable[..., str]]) -> list[Picture]:
     """Return figures of one kind: alone over the whole width, several in pairs."""
     return [both(draw, WIDE if len(drawings) == 1 else HALF) for draw in drawings]
 
 
-def cost_stack(results: Sequence[Result]) -> list[Figure]:
+def cost_stack(results: Sequence[Result]) -> list[Picture]:
     """Return what a chip-hour costs, by what is paid for."""
     return [both(partial(cost_figure, results))] if results else []
 
 
-def rooflines(results: Sequence[Result]) -> list[Figure]:
+def rooflines(results: Sequence[Result]) -> list[Picture]:
     """Return the operators of every plan under the roofs of its chip."""
     return beside([partial(roofline_figure, result) for result in results if any(dots_of(result)) and roofs_of(result)])
 
 
-def frontiers(material: Material) -> list[Figure]:
+def frontiers(material: Material) -> list[Picture]:
     """Return what interactivity costs on each system, with the range of what the workload's plan may come to."""
     found = [one for one in material.frontiers if one.points]
     sure = {one.result.scenario: its for one, its in zip(material.asked, material.sure, strict=True)}
@@ -49,23 +49,23 @@ def frontiers(material: Material) -> list[Figure]:
     return [both(partial(frontier_figure, found, ranges=ranges))] if found else []
 
 
-def tornados(material: Material) -> list[Figure]:
+def tornados(material: Material) -> list[Picture]:
     """Return what drives each answer."""
     return beside([partial(tornado_figure, one) for one in material.tornados])
 
 
-def winners(material: Material) -> list[Figure]:
+def winners(material: Material) -> list[Picture]:
     """Return who wins where."""
     return [] if material.field is None else [both(partial(map_figure, material.field))]
 
 
-def fabrics(material: Material) -> list[Figure]:
+def fabrics(material: Material) -> list[Picture]:
     """Return hops and bandwidth of every fabric."""
     found = [(one.system.name, one.scopes) for one in material.fabrics]
     return [both(partial(fabric_figure, found))] if found else []
 
 
-def bills(material: Material) -> list[Figure]:
+def bills(material: Material) -> list[Picture]:
     """Return the map of every bill."""
     systems = {(one.system.id, str(one.system.variant)): one.system for one in material.fabrics}
     drawings = []
@@ -76,6 +76,6 @@ def bills(material: Material) -> list[Figure]:
     return beside(drawings)
 
 
-def errors(rows: Sequence[dict[str, str]]) -> list[Figure]:
+def errors(rows: Sequence[dict[str, str]]) -> list[Picture]:
     """Return how far predictions lie from measurements, chip by chip."""
     return [both(partial(errors_figure, rows))] if rows else []

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tco.outputs.table import Table
 
 
-class Figure(NamedTuple):
+class Picture(NamedTuple):
     """A figure for a wide window and paper, and the same for a narrow one."""
 
     wide: str
@@ -21,7 +21,7 @@ class Section(NamedTuple):
     id: str
     title: str
     words: Sequence[str] = ()
-    figures: Sequence[Figure] = ()
+    figures: Sequence[Picture] = ()
     tables: Sequence[Table] = ()
     folded: Sequence[Table] = ()
     below: Sequence[str] = ()

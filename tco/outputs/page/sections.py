@@ -7,20 +7,19 @@ from collections.abc import Iterator, Sequence
 from tco.catalog.accuracy import WORDS
 from tco.catalog.accuracy import table as accuracies
 from tco.chain.result import Result
-from tco.outputs.columns import comparison_table
+from tco.outputs.comparison import comparison_table
 from tco.outputs.costs import cost_table
-from tco.outputs.fabrics import fabric_table
 from tco.outputs.frontiers import frontier_table
+from tco.outputs.hardware import fabric_table
 from tco.outputs.page import drawings
 from tco.outputs.page.page import Section
-from tco.outputs.performance import operator_rows
+from tco.outputs.performance import OPERATOR, operators_of
 from tco.outputs.ranges import drawn_words, range_rows
 from tco.outputs.sensitivities import sensitivity_table
 from tco.outputs.table import Table, significant
 from tco.studies.reporting import Material
 
 LARGEST = 12  # lines of a bill that are shown
-OPERATORS = ("operator", "phase", "ms", "share", "bound", "of the bound")
 
 
 def results_of(material: Material) -> list[Result]:
@@ -82,14 +81,9 @@ def cost(material: Material) -> Iterator[Section]:
 
 def roofline(material: Material) -> Iterator[Section]:
     """Yield where the time goes, operator by operator."""
-    tables = []
-    for result in results_of(material):
-        rows = [
-            (name, phase, significant(time / 1e3), f"{share * 100:.1f} %", bound, "-" if reached is None else f"{reached * 100:.0f} %")
-            for phase, name, time, share, bound, _, reached, *_ in operator_rows(result)
-        ]
-        if rows:
-            tables.append(Table(OPERATORS, rows, f"{result.title}: time by operator", align="llrrlr"))
+    shown = OPERATOR.only("name", "phase", "time_us", "share", "bound", "of_bound")
+    timed = [(result, operators_of(result)) for result in results_of(material)]
+    tables = [shown.table(operators, f"{result.title}: time by operator") for result, operators in timed if operators]
     if tables:
         words = ["Every operator of the best plan: the time it takes and the bound that binds it."]
         yield Section("roofline", "Where the time goes", words, drawings.rooflines(results_of(material)), folded=tables)

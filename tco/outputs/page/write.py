@@ -12,8 +12,8 @@ from typing import Any
 
 from tco.foundation.streams import plain
 from tco.outputs.figures.style import properties, style_sheet
-from tco.outputs.page import javascript
 from tco.outputs.page.page import Page
+from tco.outputs.page.program import script
 
 HERE = Path(__file__).resolve().parent
 # Whatever somebody's names and notes may hold, the page runs its own script alone and loads nothing from anywhere.
@@ -59,7 +59,7 @@ def colours() -> str:
 
 def script_of(functions: Any) -> str:
     """Return the script: the formulas the trace calls, and what runs them."""
-    return "\n".join(['"use strict";', javascript.script(functions), text_of("engine.js"), text_of("whatif.js")])
+    return "\n".join(['"use strict";', script(functions), text_of("engine.js"), text_of("whatif.js")])
 
 
 def text_of(name: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tco.foundation.trace import Node
 from tco.hardware.bill import BillLine
-from tco.outputs.workbook.sheets import Book, number_format, page
+from tco.outputs.workbook.sheets import Workbook, number_format, page
 
 SHEET = "BOM"
 HEADS = (
@@ -17,7 +17,7 @@ TOP = 2  # rows above the head
 QUANTITY, UNIT_PRICE, PRICE, POWER = 2, 3, 4, 5  # columns
 
 
-def blocks(book: Book) -> list[tuple[int, int, list[BillLine]]]:
+def blocks(book: Workbook) -> list[tuple[int, int, list[BillLine]]]:
     """Return for each scenario its number, the row of its title, and its lines."""
     found, row = [], TOP + 1
     for scenario, result in enumerate(book.results):
@@ -27,7 +27,7 @@ def blocks(book: Book) -> list[tuple[int, int, list[BillLine]]]:
     return found
 
 
-def place(book: Book) -> None:
+def place(book: Workbook) -> None:
     """Give prices and powers their cells."""
     for scenario, top, lines in blocks(book):
         for row, line in enumerate(lines, top + 1):
@@ -36,7 +36,7 @@ def place(book: Book) -> None:
                     book.where[scenario, f"bill/{line.path}/{name}"] = (SHEET, row, column)
 
 
-def write(book: Book) -> None:
+def write(book: Workbook) -> None:
     """Write the bill of every scenario, one below the other."""
     book.text(SHEET, 0, 0, "Bill of materials", "title")
     book.text(
@@ -62,7 +62,7 @@ def write(book: Book) -> None:
     page(book.sheets[SHEET], last, len(HEADS) - 1, TOP + 1, 2, book.footer)
 
 
-def write_line(book: Book, scenario: int, row: int, line: BillLine) -> None:
+def write_line(book: Workbook, scenario: int, row: int, line: BillLine) -> None:
     """Write one leaf: live where the trace has a cell for it, as a number that nothing moves where it has none."""
     book.text(SHEET, row, 0, line.path)
     book.text(SHEET, row, 1, line.part)
@@ -80,7 +80,7 @@ def write_line(book: Book, scenario: int, row: int, line: BillLine) -> None:
             book.text(SHEET, row, column, text, "weak")
 
 
-def write_value(book: Book, scenario: int, cell: tuple[int, int], name: str, value: Any, unit: str) -> None:
+def write_value(book: Workbook, scenario: int, cell: tuple[int, int], name: str, value: Any, unit: str) -> None:
     """Write the cell of the trace that lies here, a reference to one that lies elsewhere, or a plain number."""
     if value is None:
         return
@@ -94,7 +94,7 @@ def write_value(book: Book, scenario: int, cell: tuple[int, int], name: str, val
         book.number(SHEET, *cell, value, "number", numbers)
 
 
-def power_of(book: Book, scenario: int, below: str, power: Any) -> str:
+def power_of(book: Workbook, scenario: int, below: str, power: Any) -> str:
     """Return the name of the cell that is the power of a line: what it draws, or what is lost in it."""
     usual = f"{below}/extended_power"
     if (scenario, usual) in book.content.computed or not power:

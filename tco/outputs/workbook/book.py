@@ -10,7 +10,7 @@ from tco.catalog import Catalogue
 from tco.chain.result import Result
 from tco.outputs.workbook import bill, front, grids, inputs, structure, summary
 from tco.outputs.workbook.cells import content_of
-from tco.outputs.workbook.sheets import Book
+from tco.outputs.workbook.sheets import Workbook
 
 MADE = datetime(2000, 1, 1)  # of every workbook, so that equal inputs give equal bytes
 
@@ -23,7 +23,7 @@ def workbook_of(results: Sequence[Result], catalogue: Catalogue, baseline: str, 
     workbook = xlsxwriter.Workbook(stream, {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False})
     workbook.set_properties({"title": "Total cost of ownership", "comments": command, "created": MADE})
     workbook.set_calc_mode("auto")
-    book = Book(workbook, content_of(results), catalogue, baseline, command)
+    book = Workbook(workbook, content_of(results), catalogue, baseline, command)
     below = structure.write_choices(book)
     grids.place(book, "Structure", below, book.content.fixed)
     bill.place(book)

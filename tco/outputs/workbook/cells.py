@@ -19,7 +19,7 @@ from tco.outputs.workbook.excel import LONGEST, MOST
 SPLIT = min(MOST, LONGEST // 64) // 2  # terms of one sum: no reference to a cell is as long as 64 characters
 
 
-class Leaf(NamedTuple):
+class InputCell(NamedTuple):
     """An input as a row of its sheet, and the scenarios that read it."""
 
     name: str  # the defined name of its cell in base units
@@ -29,7 +29,7 @@ class Leaf(NamedTuple):
 
 
 @dataclass(slots=True)
-class Row:
+class SheetRow:
     """One quantity: its node in every scenario that has it."""
 
     node: Node
@@ -51,9 +51,9 @@ class Content:
     """All rows of a workbook."""
 
     results: Sequence[Result]
-    inputs: list[Leaf] = field(default_factory=list)
-    fixed: list[Row] = field(default_factory=list)  # counts of the structure and constants of the equations
-    derived: list[Row] = field(default_factory=list)
+    inputs: list[InputCell] = field(default_factory=list)
+    fixed: list[SheetRow] = field(default_factory=list)  # counts of the structure and constants of the equations
+    derived: list[SheetRow] = field(default_factory=list)
     named: dict[tuple[int, str], str] = field(default_factory=dict)  # scenario and id of an input -> its name
     computed: dict[tuple[int, str], Node] = field(default_factory=dict)  # scenario and id of what is computed -> its node
 
@@ -61,20 +61,20 @@ class Content:
 def content_of(results: Sequence[Result]) -> Content:
     """Return the rows of some traced results, what is needed first before what needs it, and rows of one place together."""
     found = Content(results)
-    leaves: dict[tuple[Any, ...], Leaf] = {}
-    rows: dict[tuple[str, str, str], Row] = {}
+    leaves: dict[tuple[Any, ...], InputCell] = {}
+    rows: dict[tuple[str, str, str], SheetRow] = {}
     names: set[str] = set()
     for at, result in enumerate(results):
         for node in split(ordered(valued(result).values())):
             if (given := node.given) is not None:
                 key = identity(node)
                 if key not in leaves:
-                    leaves[key] = Leaf(excel_name(node.id, names), node, given, [])
+                    leaves[key] = InputCell(excel_name(node.id, names), node, given, [])
                 leaves[key].scenarios.append(at)
                 found.named[at, node.id] = leaves[key].name
             else:
                 kind = node.formula.name if node.formula else node.operation or ""
-                rows.setdefault((node.id, node.unit, kind), Row(node)).nodes[at] = node
+                rows.setdefault((node.id, node.unit, kind), SheetRow(node)).nodes[at] = node
     found.inputs = sorted(leaves.values(), key=lambda leaf: (leaf.node.id, leaf.scenarios))
     places = {place: position for position, place in enumerate(dict.fromkeys(row.place for row in rows.values()))}
     together = sorted(rows.values(), key=lambda row: places[row.place])

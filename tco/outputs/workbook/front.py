@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tco.outputs.workbook.sheets import Book, page
+from tco.outputs.workbook.sheets import Workbook, page
 
 SOURCES, READ_ME = "Sources", "Read me"
 
 
-def used(book: Book) -> Iterator[str]:
+def used(book: Workbook) -> Iterator[str]:
     """Yield the id of every source that an input or an equation of the workbook rests on."""
     for leaf in book.content.inputs:
         yield leaf.given.source
@@ -20,7 +20,7 @@ def used(book: Book) -> Iterator[str]:
             yield from line.sources
 
 
-def write_sources(book: Book) -> None:
+def write_sources(book: Workbook) -> None:
     """Write the sources that are used, by id."""
     book.text(SOURCES, 0, 0, "Sources", "title")
     for column, (head, width) in enumerate((("id", 34), ("title", 80), ("address", 80), ("date", 12))):
@@ -35,7 +35,7 @@ def write_sources(book: Book) -> None:
     page(book.sheets[SOURCES], 2 + len(ids), 3, 3, 1, book.footer)
 
 
-def write_read_me(book: Book) -> None:
+def write_read_me(book: Workbook) -> None:
     """Write what the workbook is, how it is used, and what made it."""
     lines: list[tuple[str, str]] = [
         ("made by", f"tco {book.version}"),

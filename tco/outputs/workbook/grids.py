@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from tco.foundation.trace import STRUCTURE
 from tco.outputs.explanation import STRUCTURE_TITLE, node_equation
-from tco.outputs.workbook.cells import Row
-from tco.outputs.workbook.sheets import Book, number_format, page
+from tco.outputs.workbook.cells import SheetRow
+from tco.outputs.workbook.sheets import Workbook, number_format, page
 
 TOP = 2  # rows above the head
 VALUES = 3  # first column of values, after place, name and unit
@@ -18,7 +18,7 @@ TITLES = {
 SHEET_OF = {"serving": "Performance", "training": "Performance"}  # by the first word of an id; what is none of these is a cost
 
 
-def place(book: Book, sheet: str, top: int, rows: Sequence[Row]) -> None:
+def place(book: Workbook, sheet: str, top: int, rows: Sequence[SheetRow]) -> None:
     """Give rows their cells below the head that stands at `top`."""
     book.grids[sheet] = (top, rows)
     for at, row in enumerate(rows, top + 1):
@@ -26,14 +26,14 @@ def place(book: Book, sheet: str, top: int, rows: Sequence[Row]) -> None:
             book.where.setdefault((scenario, row.node.id), (sheet, at, VALUES + scenario))
 
 
-def place_derived(book: Book) -> None:
+def place_derived(book: Workbook) -> None:
     """Give every derived quantity that has no cell yet one on the sheet it belongs to."""
     for sheet in TITLES:
         mine = [row for row in book.content.derived if SHEET_OF.get(row.node.id.partition("/")[0], "Cost") == sheet]
         place(book, sheet, TOP, [row for row in mine if any((at, row.node.id) not in book.where for at in row.nodes)])
 
 
-def write(book: Book) -> None:
+def write(book: Workbook) -> None:
     """Write every grid at its place, and the titles of the sheets that hold nothing else."""
     for sheet, (top, rows) in book.grids.items():
         if sheet in TITLES:
@@ -43,7 +43,7 @@ def write(book: Book) -> None:
         write_grid(book, sheet, top, rows)
 
 
-def write_grid(book: Book, sheet: str, top: int, rows: Sequence[Row]) -> None:
+def write_grid(book: Workbook, sheet: str, top: int, rows: Sequence[SheetRow]) -> None:
     """Write the head and the rows of a grid."""
     names = [result.scenario for result in book.results]
     after = VALUES + len(names)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tco.foundation.units import convert
 from tco.outputs.cells import decides, own_unit, place_of
-from tco.outputs.workbook.cells import Leaf
-from tco.outputs.workbook.sheets import Book, number_format, page
+from tco.outputs.workbook.cells import InputCell
+from tco.outputs.workbook.sheets import Workbook, number_format, page
 
 SHEET = "Inputs"
 HEADS = (
@@ -17,7 +17,7 @@ NUMBERS = {"value", "in base units", "low", "high"}
 VALUE, BASE = 1, 3  # columns
 
 
-def write(book: Book) -> None:
+def write(book: Workbook) -> None:
     """Write the inputs, those of the site and the terms first."""
     sheet = book.sheets[SHEET]
     book.text(SHEET, 0, 0, "Inputs", "title")
@@ -40,7 +40,7 @@ def write(book: Book) -> None:
     page(sheet, last, len(HEADS) - 2, TOP + 1, 1, book.footer)
 
 
-def write_row(book: Book, row: int, leaf: Leaf) -> None:
+def write_row(book: Workbook, row: int, leaf: InputCell) -> None:
     """Write one input."""
     node, given = leaf.node, leaf.given
     value, name, factor = own_unit(node)

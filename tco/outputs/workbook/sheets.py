@@ -14,7 +14,7 @@ from tco.chain.result import Result
 from tco.foundation.streams import plain
 from tco.foundation.trace import Node
 from tco.outputs.workbook import excel
-from tco.outputs.workbook.cells import Content, Row
+from tco.outputs.workbook.cells import Content, SheetRow
 
 SHEETS = ("Summary", "Inputs", "BOM", "Cost", "Performance", "Structure", "Sources", "Read me")
 INK, PAPER, LINE, GREY = "#1F2A44", "#FFFFFF", "#C9CED8", "#6B7280"
@@ -94,7 +94,7 @@ def sheet_class() -> Any:
     return Sheet
 
 
-class Book:
+class Workbook:
     """A workbook while it is written."""
 
     def __init__(self, workbook: Any, content: Content, catalogue: Catalogue, baseline: str, command: str) -> None:
@@ -103,7 +103,7 @@ class Book:
         self.looks = Looks(workbook)
         self.sheets = {name: workbook.add_worksheet(name, sheet_class()) for name in SHEETS}
         self.where: dict[tuple[int, str], tuple[str, int, int]] = {}  # scenario and cell -> sheet, row, column
-        self.grids: dict[str, tuple[int, Sequence[Row]]] = {}  # sheet -> the row of its head, and what stands below
+        self.grids: dict[str, tuple[int, Sequence[SheetRow]]] = {}  # sheet -> the row of its head, and what stands below
         self.footer = f"tco {self.version}, data {self.catalogue.hash()}"
 
     @property

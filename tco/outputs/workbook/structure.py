@@ -7,9 +7,9 @@ from typing import Any
 
 from tco.chain.plans import plain_plan
 from tco.chain.result import Result
-from tco.outputs.structure import structure_document
+from tco.outputs.explanation import structure_document
 from tco.outputs.workbook.grids import VALUES
-from tco.outputs.workbook.sheets import Book, number_format
+from tco.outputs.workbook.sheets import Workbook, number_format
 
 SHEET = "Structure"
 HELD = (
@@ -41,7 +41,7 @@ def decided(result: Result) -> dict[str, Any]:
     return dict(flat(dict(zip(PARTS, told, strict=True))))
 
 
-def write_choices(book: Book) -> int:
+def write_choices(book: Workbook) -> int:
     """Write the plan and the choices, and return the row at which the head of the counts stands."""
     book.text(SHEET, 0, 0, "Structure", "title")
     book.text(SHEET, 1, 0, HELD, "subtitle")
@@ -64,6 +64,6 @@ def write_choices(book: Book) -> int:
     return row + 2
 
 
-def lock(book: Book) -> None:
+def lock(book: Workbook) -> None:
     """Lock the sheet, without a password: against slips, not against anybody."""
     book.sheets[SHEET].protect("", {"format_columns": True, "format_rows": True, "select_locked_cells": True})

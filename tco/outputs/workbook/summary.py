@@ -7,10 +7,10 @@ from typing import Any
 from tco.chain.metrics import METRICS, gross_token_cost, perf_per_tco
 from tco.foundation.formula import REGISTRY
 from tco.outputs.cells import GROSS, GROSS_HOUR, HOUR, RATIOS, TOKENS
-from tco.outputs.comparison import SHOWN, premises, title_of
+from tco.outputs.premises import SHOWN, premises, title_of
 from tco.outputs.workbook import excel
 from tco.outputs.workbook.cells import SPLIT
-from tco.outputs.workbook.sheets import Book, number_format, page
+from tco.outputs.workbook.sheets import Workbook, number_format, page
 
 SHEET = "Summary"
 VALUES = 2  # first column of values, after label and unit
@@ -18,10 +18,10 @@ CHART_ROWS = 18
 COLOURS = ("#1F2A44", "#2F6DB5", "#5BA3CF", "#9CC9E0", "#E0A458", "#C8553D", "#6B9080", "#8E7DBE", "#4D4D4D")  # told apart without red and green
 
 
-class Table:
+class SummaryTable:
     """Where the metrics stand: the name of each and its row."""
 
-    def __init__(self, book: Book, top: int) -> None:
+    def __init__(self, book: Workbook, top: int) -> None:
         have = [name for name in METRICS if any(result.metrics.get(name) is not None for result in book.results)]
         if TOKENS in have:
             have.insert(have.index(TOKENS) + 1, GROSS)
@@ -36,7 +36,7 @@ class Table:
         return address
 
 
-def write(book: Book) -> None:
+def write(book: Workbook) -> None:
     """Write the comparison on top, the stack of costs with its chart, and all metrics below."""
     results, sheet = book.results, book.sheets[SHEET]
     names = [result.scenario for result in results]
@@ -53,7 +53,7 @@ def write(book: Book) -> None:
     shown = [one for one in SHOWN if any(result.metrics.get(one[0]) is not None for result in results)]
     stack = classes_of(book)
     stack_top = top + len(shown) + 3
-    table = Table(book, stack_top + (len(stack) + CHART_ROWS + 4 if stack else 0))
+    table = SummaryTable(book, stack_top + (len(stack) + CHART_ROWS + 4 if stack else 0))
     head(book, top, ("", "unit", *names))
     for row, (metric, label, unit, size) in enumerate(shown, top + 1):
         book.text(SHEET, row, 0, label, "strong" if metric in RATIOS else "text")
@@ -74,13 +74,13 @@ def write(book: Book) -> None:
     page(sheet, table.top + len(table.rows), max(last, VALUES + 3), top + 1, VALUES, book.footer, upright=True)
 
 
-def head(book: Book, row: int, texts: tuple[str, ...]) -> None:
+def head(book: Workbook, row: int, texts: tuple[str, ...]) -> None:
     """Write the head of a table."""
     for column, text in enumerate(texts):
         book.text(SHEET, row, column, text, "head" if column >= VALUES else "head-text")
 
 
-def classes_of(book: Book) -> dict[str, dict[int, list[Any]]]:
+def classes_of(book: Workbook) -> dict[str, dict[int, list[Any]]]:
     """Return the lines of the cost a chip-hour of every scenario by class of asset: servers, network, site and so on."""
     found: dict[str, dict[int, list[Any]]] = {}
     for scenario, result in enumerate(book.results):
@@ -91,7 +91,7 @@ def classes_of(book: Book) -> dict[str, dict[int, list[Any]]]:
     return found
 
 
-def write_stack(book: Book, top: int, stack: dict[str, dict[int, list[Any]]], table: Table) -> None:
+def write_stack(book: Workbook, top: int, stack: dict[str, dict[int, list[Any]]], table: SummaryTable) -> None:
     """Write what each class of cost adds to the chip-hour, live, and the chart of it."""
     names = [result.scenario for result in book.results]
     book.text(SHEET, top - 1, 0, "Where a chip-hour's cost goes", "section")
@@ -131,7 +131,7 @@ def write_stack(book: Book, top: int, stack: dict[str, dict[int, list[Any]]], ta
     book.sheets[SHEET].insert_chart(total + 2, 0, chart, {"description": "Stacked columns: cost a chip-hour of every scenario by class of cost"})
 
 
-def write_metrics(book: Book, table: Table) -> None:
+def write_metrics(book: Workbook, table: SummaryTable) -> None:
     """Write every metric under its name, in its own unit."""
     book.text(SHEET, table.top - 1, 0, "Every metric", "section")
     head(book, table.top, ("metric", "unit", *(result.scenario for result in book.results)))

@@ -25,11 +25,10 @@ from tco.outputs.figures.fabric import fabric_figure
 from tco.outputs.figures.frontier import AGAINST, frontier_figure
 from tco.outputs.figures.maps import CLOSE, map_figure
 from tco.outputs.figures.money import money_figure
-from tco.outputs.figures.operators import operators_figure
+from tco.outputs.figures.performance import operators_figure, roofline_figure
 from tco.outputs.figures.ranges import range_figure
-from tco.outputs.figures.roofline import roofline_figure
 from tco.outputs.figures.tornado import SHOWN, tornado_figure
-from tco.outputs.performance import operator_rows
+from tco.outputs.performance import operators_of
 from tco.studies import asking
 from tco.studies.fields import Axis, Field
 from tco.studies.frontier import frontier
@@ -229,10 +228,10 @@ def test_cost_bars_are_as_long_as_what_is_paid():
 def test_operators_lie_under_the_roofs_where_their_work_and_traffic_put_them(name, result):
     svg, result = svg_of(name), result()
     dots = [one for one in tipped(svg) if one.look.startswith("dot-")]
-    rows = [row for row in operator_rows(result) if row[7] and row[8] and row[2]]
-    assert [dot.tip.partition(":")[0] for dot in dots] == [f"{row[0]}, {row[1]}" for row in rows]
+    rows = [one for one in operators_of(result) if one.line.flops and one.line.bytes and one.line.time]
+    assert [dot.tip.partition(":")[0] for dot in dots] == [f"{one.phase}, {one.line.name}" for one in rows]
     x, y = np.array([middle(dot) for dot in dots]).T
-    intensity, rate = np.array([(row[7] / row[8], row[7] / row[2] * 1e6 / 1e12) for row in rows]).T
+    intensity, rate = np.array([(one.line.flops / one.line.bytes, one.line.flops / one.line.time / 1e12) for one in rows]).T
     assert affine(x, np.log(intensity))
     assert affine(y, np.log(rate))
     to_x, to_y = axes_of(svg)
@@ -357,11 +356,11 @@ def test_the_areas_of_a_bill_are_its_prices_and_fill_the_map(system, width):
 
 @pytest.mark.parametrize(("name", "result"), [("operators", lambda: results()[2]), ("operators of training", training)])
 def test_the_bars_of_operators_are_their_shares(name, result):
-    rows = operator_rows(result())
+    rows = operators_of(result())
     bars = tipped(svg_of(name))
-    assert [bar.tip.partition(":")[0] for bar in bars] == [f"{row[0]}, {row[1]}" for row in rows]
-    assert affine([bar.at["width"] for bar in bars], [row[3] for row in rows])
-    looks = {(row[4], bar.look) for row, bar in zip(rows, bars, strict=True)}
+    assert [bar.tip.partition(":")[0] for bar in bars] == [f"{one.phase}, {one.line.name}" for one in rows]
+    assert affine([bar.at["width"] for bar in bars], [one.share for one in rows])
+    looks = {(one.line.bound, bar.look) for one, bar in zip(rows, bars, strict=True)}
     assert len(looks) == len({bound for bound, _ in looks}) == len({look for _, look in looks})
 
 

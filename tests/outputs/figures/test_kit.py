@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tco.outputs.figures import style, words
-from tco.outputs.figures.labels import Labels, box_of
+from tco.outputs.figures import style
 from tco.outputs.figures.scales import Linear, Log, spread
-from tco.outputs.figures.svg import SHAPES, Drawing, place
+from tco.outputs.figures.svg import SHAPES, Drawing, Labels, box_of, fitted, place, width_of, wrapped
 
 NUMBERS = st.floats(-1e9, 1e9)
 ABOVE_NOUGHT = st.floats(1e-6, 1e12)
@@ -100,26 +99,26 @@ def test_words_take_the_room_that_a_wide_font_gives_them(text, bold):
 
     font = FontProperties(family="DejaVu Sans", weight="bold" if bold else "normal", size=100)
     wide, _, _ = TextToPath().get_text_width_height_descent(text, font, ismath=False)
-    assert words.width_of(text, 100, bold) == pytest.approx(wide, rel=0.02)
+    assert width_of(text, 100, bold) == pytest.approx(wide, rel=0.02)
 
 
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=60), st.floats(5, 300))
 def test_what_is_fitted_fits(text, room):
-    found = words.fitted(text, room, 12)
-    assert words.width_of(found, 12) <= room
+    found = fitted(text, room, 12)
+    assert width_of(found, 12) <= room
     assert found in (text, "") or (found.endswith("…") and text.startswith(found[:-1]))
 
 
 @given(st.lists(st.text("abc xyz", min_size=1, max_size=9), max_size=20), st.floats(60, 300))
 def test_lines_are_broken_between_words_and_lose_none(parts, room):
     text = " ".join(parts)
-    lines = words.wrapped(text, room, 11)
-    assert all(words.width_of(line, 11) <= room for line in lines)
+    lines = wrapped(text, room, 11)
+    assert all(width_of(line, 11) <= room for line in lines)
     assert " ".join(lines).split() == text.split()
 
 
 def test_a_number_keeps_its_percent():
-    assert words.wrapped("utilisation 80 %", words.width_of("utilisation 80", 11) + 1, 11) == ["utilisation", "80\u00a0%"]
+    assert wrapped("utilisation 80 %", width_of("utilisation 80", 11) + 1, 11) == ["utilisation", "80\u00a0%"]
 
 
 # ---------------------------------------------------------------- colours

@@ -1,0 +1,256 @@
+"""`tco bom | fabric | network | collective | kernel`: racks and what they are made of."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tco.cli import app
+from tco.cli.options import Request, command
+
+LEAST = 0.001  # sides of a kernel may be means, of tokens over experts for one
+System = Annotated[str, typer.Argument(help="A system's id; `tco systems list` shows them.")]
+
+
+@command(app, "set", "variant")
+def bom(given: Request, system: System) -> None:
+    """Show the bill of materials of one scale-up domain."""
+    from tco.chain.bills import bill_of_system
+    from tco.cli.load import catalogue_for
+    from tco.outputs.hardware import bill_answer
+
+    catalogue = catalogue_for(None, given.data)
+    given.emit(bill_answer(catalogue, bill_of_system(catalogue, system, given.settings, given.variant)))
+
+
+@command(app, "set", "variant")
+def fabric(given: Request, system: System) -> None:
+    """Show what the scale-up fabric gives: injection, hops, bisection, all-to-all."""
+    from tco.chain.inputs import system_inputs
+    from tco.cli.load import catalogue_for
+    from tco.fabric.scopes import fabric_scopes
+    from tco.foundation.values import as_number
+    from tco.outputs.hardware import fabric_answer
+
+    catalogue = catalogue_for(None, given.data)
+    inputs = system_inputs(catalogue, system, given.settings, given.variant)
+    values = inputs.values(as_number)
+    scopes = fabric_scopes(inputs.system, values)
+    notes = [f"{path} is set, but this fabric does not rest on it" for path in inputs.unused(values)]
+    given.emit(fabric_answer(catalogue, inputs.system, scopes, notes))
+
+
+@command(app, "set")
+def network(
+    given: Request,
+    switch: Annotated[str, typer.Option(help="Switch by capacity (12.8T, 25.6T, 51.2T) or by part id (quantum-qm9700).")] = "25.6T",
+    port: Annotated[str, typer.Option(help="Rate of a logical port: 100G, 200G, 400G, 800G.")] = "100G",
+    tiers: Annotated[int | None, typer.Option(min=1, max=4, help="Tiers; left out: as many as the size needs.")] = None,
+    chips: Annotated[int | None, typer.Option(min=1, help="Chips to join; left out: as many as the tiers reach.")] = None,
+    nic: Annotated[str | None, typer.Option(help="NIC bandwidth of a chip, such as 400G; left out: one port.")] = None,
+    design: Annotated[str, typer.Option(help="tor: copper to switches in the rack; leaf: optics from the NIC on.")] = "tor",
+    oversubscription: Annotated[float, typer.Option(min=0.05, help="Downlink over uplink bandwidth; below 1 leaves spare uplinks.")] = 1.0,
+    span: Annotated[str, typer.Option(help="Length of the links between the top tiers, such as '2 km': chooses DR, FR or ZR optics.")] = "100 m",
+) -> None:
+    """Size a folded Clos: what it reaches, and the switches, links, optics, watts and dollars of a cluster."""
+    from tco.chain.connections import port_rate
+    from tco.chain.inputs import plain_inputs
+    from tco.cli.load import catalogue_for
+    from tco.foundation.errors import DataError
+    from tco.foundation.units import parse_quantity
+    from tco.foundation.values import as_number
+    from tco.hardware.clos import network_planes, reach_of, switch_radix, tiers_needed
+    from tco.hardware.network import OPTICS, Plan, scale_out_network, switch_part
+    from tco.outputs.hardware import network_answer
+
+    catalogue = catalogue_for(None, given.data)
+    inputs = plain_inputs(catalogue, {"cluster.oversubscription": f"{oversubscription!r}", **given.settings})
+    values = inputs.values(as_number)
+    part = switch_part(switch, list(catalogue.parts))
+    port_speed = port_rate(port, "--port")
+    nic_rate = port_rate(nic, "--nic") if nic else port_speed
+    tapering = float(values["cluster.oversubscription"])
+    radix = float(switch_radix(values[f"parts.{part}.switch_capacity"], port_speed))
+    if radix < 2:
+        raise DataError(f"{switch} has no two ports of {port}: {radix:.0f} ports")
+    levels = tiers or (tiers_needed(chips, radix, tapering) if chips else 2)
+    reach = int(reach_of([radix] * levels, tapering) + 1e-9)
+    joined = chips or reach
+    if joined > reach:
+        raise DataError(
+            f"{joined:,} chips do not fit {levels} tiers of {radix:.0f}-port switches, which reach {reach:,}; `--tiers {levels + 1}` or slower ports"
+        )
+    split = port_speed < values[f"parts.{OPTICS[0]}.port_bandwidth"]
+    made = scale_out_network(values, Plan(joined, nic_rate, part, levels, design, False, split, parse_quantity(span, "m")))
+    planes = float(network_planes(nic_rate, port_speed))
+    facts = [
+        f"{joined:,} chips at {nic or port} on {radix:.0f}-port switches ({switch} in ports of {port}), {levels} tiers in {planes:g} parallel planes",
+        f"largest cluster of these tiers: {reach:,} endpoints",
+    ]
+    design_of = {
+        "switch": part,
+        "port_gb_per_s": port_speed / 1e9,
+        "radix": radix,
+        "planes": planes,
+        "design": design,
+        "chips": joined,
+        "max_endpoints": reach,
+    }
+    given.emit(network_answer(catalogue, made, design_of, facts))
+
+
+@command(app, "set", "variant")
+def collective(
+    given: Request,
+    system: Annotated[str, typer.Argument(help="A system's or a chip's id; `tco systems list` shows them.")],
+    operation: Annotated[
+        str, typer.Option("--op", help="all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, send-recv, dispatch or combine.")
+    ] = "all-reduce",
+    size: Annotated[str, typer.Option(help="The whole buffer, as nccl-tests counts it: 64KiB, 1MiB, 1GB.")] = "1MiB",
+    largest: Annotated[str | None, typer.Option("--to", help="Also every doubling up to this size, each by its best algorithm.")] = None,
+    ranks: Annotated[int | None, typer.Option(min=2, help="Chips that take part; left out: one scale-up domain.")] = None,
+    per_domain: Annotated[
+        int | None, typer.Option(min=1, help="Chips of each scale-up domain that take part; left out: as many as it holds.")
+    ] = None,
+    library: Annotated[
+        str | None, typer.Option(help="The library whose algorithms are open: nccl, rccl, deepep, best, ...; left out: the family's.")
+    ] = None,
+    algorithm: Annotated[str | None, typer.Option(help="Take this algorithm of the library, not its quickest.")] = None,
+    tokens: Annotated[float, typer.Option(min=0, help="Tokens of a rank, of dispatch and combine.")] = 128,
+    hidden: Annotated[float, typer.Option(min=1, help="Elements of a token.")] = 7168,
+    topk: Annotated[float, typer.Option(min=1, help="Experts of a token.")] = 8,
+    precision: Annotated[str, typer.Option(help="Format of the tokens on the wire: fp8 or bf16.")] = "bf16",
+    sms: Annotated[float | None, typer.Option(min=1, help="Cores that copy tokens; left out: as many as the library takes.")] = None,
+    groups: Annotated[str | None, typer.Option(metavar="D/G", help="Routing limited to D of G groups of experts, such as 4/8.")] = None,
+) -> None:
+    """Time a collective on a system by every algorithm its fabric allows.
+
+    The quickest that the library offers is the answer; what it does not offer is shown beside it.
+    """
+    from tco.chain.connections import links_of_system
+    from tco.chain.inputs import system_inputs
+    from tco.cli.load import catalogue_for
+    from tco.fabric.algorithms import OPERATIONS, half_rate
+    from tco.fabric.experts import Tokens
+    from tco.fabric.library import EXCHANGES, library_of, offering, token_size
+    from tco.fabric.links import group_of, placed
+    from tco.foundation.errors import DataError, UsageError
+    from tco.foundation.values import as_number
+    from tco.outputs.hardware import collective_answer
+    from tco.outputs.table import significant
+    from tco.studies.collectives import Measured, candidate_rows, doublings, limited
+
+    if system in OPERATIONS:
+        raise UsageError(f"{system} is an operation, and the system stands first: tco collective gb200-nvl72 --op {system}")
+    catalogue = catalogue_for(None, given.data)
+    inputs = system_inputs(catalogue, system, given.settings, given.variant)
+    values = inputs.values(as_number)
+    links = links_of_system(inputs, values, library_of(catalogue, library.split("+")) if library else None)
+    count, most = ranks or int(inputs.system.chips), values.number("cluster.chips")
+    if count > max(most, inputs.system.chips):
+        raise DataError(f"--ranks {count}: the cluster has {most:,.0f} chips (cluster.chips); expected 2 to {most:.0f}, or --set cluster.chips")
+    group = placed(count, per_domain) if per_domain else group_of(links, count)
+    if per_domain and per_domain > links.domain:
+        raise DataError(f"--per-domain: {per_domain} chips, but a scale-up domain of {system} has {links.domain:g}")
+    exchanges = operation in EXCHANGES
+    if exchanges and largest:
+        raise DataError(f"--to: {operation} has tokens, not sizes; ask for one --tokens at a time")
+    drawn, all_groups = limited(groups) if groups else (0, 0)
+
+    def timed(one: float) -> list[Measured]:
+        size: float | Tokens = one
+        if exchanges:
+            size = Tokens(tokens, token_size(links.library, precision, hidden), topk, all_groups, drawn, sms)
+        return candidate_rows(links, operation, group, size, algorithm)
+
+    buffer = buffer_of(size, "--size")
+    rows = timed(buffer)
+    sweep = [timed(one)[0] for one in doublings(buffer, buffer_of(largest, "--to"))] if largest else []
+    what = f"{tokens:g} tokens a rank" if exchanges else f"{size}{f' to {largest}' if largest else ''}"
+    by = offering(catalogue, links.library, operation, rows[0].algorithm)
+    whose = "" if library else " (of the family's chips; --library takes another)"
+    facts = [
+        f"{operation} of {what} over {count} chips; {group.per_domain:g} chips a domain",
+        f"library: {links.library.name}{whose}" + ("" if by.id == links.library.id else f"; {rows[0].algorithm} is of {by.name}"),
+    ]
+    half = None
+    if not exchanges:
+        half = float(half_rate(links, operation, group, rows[0].algorithm))
+        facts.append(f"{rows[0].algorithm} reaches half of its rate with {significant(half / 1e6, 3)} MB")
+    asked = {"system": system, "op": operation, "size_bytes": rows[0].size, "ranks": count, "library": links.library.id, "algorithm_library": by.id}
+    found = asked | {"half_rate_bytes": half, "candidates": rows, "sizes": sweep}
+    notes = [f"{path} is set, but this collective does not rest on it" for path in inputs.unused(values)]
+    given.emit(collective_answer(catalogue, found, inputs.system.name, facts, notes))
+
+
+def buffer_of(text: str, option: str) -> float:
+    """Return the bytes of a buffer; one that is negative, or counted in bits, raises `UsageError`."""
+    from tco.foundation.errors import UsageError
+    from tco.foundation.units import parse_quantity
+
+    if text.strip().endswith("b"):
+        raise UsageError(f"{option}: {text!r} counts bits, and a buffer has bytes, such as {text.strip()[:-1]}B")
+    size = parse_quantity(text, "byte")
+    if size < 0:
+        raise UsageError(f"{option}: {text!r} is negative, expected a buffer such as 64KiB")
+    return size
+
+
+def side(text: str, name: str = "") -> typer.models.OptionInfo:
+    """Return the option of a side of a kernel."""
+    found: typer.models.OptionInfo = typer.Option(name, min=LEAST, help=text) if name else typer.Option(min=LEAST, help=text)
+    return found
+
+
+@command(app, "set")
+def kernel(
+    given: Request,
+    chip: Annotated[str, typer.Argument(help="A chip's id, such as h100-sxm.")],
+    operation: Annotated[str, typer.Option("--op", help="gemm, grouped, experts, attention or elementwise.")] = "gemm",
+    precision: Annotated[str, typer.Option(help="Format of weights, of prompts' attention, or of the cache: bf16, fp8, nvfp4.")] = "bf16",
+    rows: Annotated[float | None, side("Rows of the result: tokens, of each group if grouped.", "--m")] = None,
+    columns: Annotated[float | None, side("Columns of the result.", "--n")] = None,
+    inner: Annotated[float | None, side("Inner side of a product.", "--k")] = None,
+    groups: Annotated[float | None, side("Products whose tiles share the chip, as experts do.")] = None,
+    batch: Annotated[float | None, side("Sequences of attention.")] = None,
+    seq_q: Annotated[float | None, side("Queries of a sequence.", "--seq-q")] = None,
+    seq_kv: Annotated[float | None, side("Keys of a sequence.", "--seq-kv")] = None,
+    heads: Annotated[float | None, side("Query heads.")] = None,
+    kv_heads: Annotated[float | None, side("Key heads.", "--kv-heads")] = None,
+    head_dim: Annotated[float | None, side("Width of a head.", "--head-dim")] = None,
+    value_dim: Annotated[float | None, side("Width of the values of a head, if it is another.", "--value-dim")] = None,
+    latent: Annotated[float | None, side("Width of the latent cache.")] = None,
+    rotary: Annotated[float | None, side("Width of the rotary part beside the latent cache.")] = None,
+    tokens: Annotated[float | None, side("Tokens of all ranks that an expert layer takes.")] = None,
+    topk: Annotated[float | None, side("Experts that a token chooses.")] = None,
+    experts: Annotated[float | None, side("Experts of the layer, on all ranks.")] = None,
+    ranks: Annotated[float, side("Ranks that share the experts; the busiest is timed.")] = 1,
+    hidden: Annotated[float | None, side("Width of the tokens of an expert layer; --width is the rank's part of an expert's.")] = None,
+    skew: Annotated[float, typer.Option(min=0, help="Standard deviation over mean of how popular experts are.")] = 0,
+    even: Annotated[bool, typer.Option("--even", help="Tokens are dealt out to experts in turn, not by chance.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Attention without a causal mask.")] = False,
+    phase: Annotated[str, typer.Option(help="Of attention: prefill, decode, or latent, which is decoding against one latent cache.")] = "prefill",
+    width: Annotated[float | None, side("Numbers of a row of an elementwise kernel.")] = None,
+    passes: Annotated[float | None, side("Times an elementwise kernel reads or writes a row.")] = None,
+    flat: Annotated[bool, typer.Option("--flat", help="An elementwise kernel that knows no rows, as sums.")] = False,
+    cores: Annotated[float | None, side("Cores of the chip that a product has to itself; left out: all.")] = None,
+    library: Annotated[str | None, typer.Option(help="Time it as this library's layer runs it, with its casts; left out: the bare kernel.")] = None,
+) -> None:
+    """Time a GEMM, attention or an elementwise kernel on one chip, and show the bound that binds."""
+    from tco.chain.inputs import plain_inputs
+    from tco.cli.load import catalogue_for
+    from tco.foundation.values import as_number
+    from tco.outputs.hardware import kernel_answer
+    from tco.studies.kernels import asked, operation_of
+
+    catalogue = catalogue_for(None, given.data)
+    inputs = plain_inputs(catalogue, given.settings)
+    values = inputs.values(as_number)
+    sides = {"m": rows, "n": columns, "k": inner, "groups": groups, "width": width, "passes": passes, "by_row": not flat}
+    sides |= {"batch": batch, "seq_q": seq_q, "seq_kv": seq_kv, "heads": heads, "kv_heads": kv_heads, "head_dim": head_dim}
+    sides |= {"value_dim": value_dim or head_dim, "latent": latent, "rotary": rotary, "tokens": tokens, "topk": topk, "experts": experts}
+    sides |= {"ranks": ranks, "hidden": hidden, "skew": skew, "even": float(even)}
+    sides["causal"] = 0.0 if full else 1.0
+    found = asked(catalogue, values, chip, operation_of(operation, phase), precision, sides, library, cores)
+    given.emit(kernel_answer(catalogue, found, [f"{path} is set, but this kernel does not rest on it" for path in inputs.unused(values)]))

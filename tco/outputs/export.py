@@ -1,0 +1,142 @@
+"""Results as tables for other programs, each number with its unit: one JSON document, Parquet, and a data package."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tco import __version__
+from tco.catalog import Catalogue
+from tco.chain.metrics import METRICS
+from tco.chain.result import Result
+from tco.outputs.comparison import comparison_row
+from tco.outputs.costs import LINE, lines_of
+from tco.outputs.hardware import BILL
+from tco.outputs.record import Member, Record, number, to_json
+from tco.outputs.table import to_csv
+
+DESCRIPTION = "datapackage.json"
+ROW_UNIT = "as the column unit says"
+TITLES = {
+    "scenarios": "A row for each scenario: what it depends on, and every metric",
+    "inputs": "Every input a scenario depends on, in the unit the formulas take",
+    "bill": "Bills of materials of one scale-up domain, by leaves",
+    "cost": "Cost lines, which sum to the cost of a chip-hour",
+    "sources": "The sources that inputs, bills and costs name",
+}
+INPUT = Record(
+    Member("path"),
+    Member("value", float, unit=ROW_UNIT),
+    Member("unit"),
+    *(Member(end, float | None, unit=ROW_UNIT) for end in ("low", "high")),
+    *(Member(name) for name in ("as_of", "kind", "source")),
+    Member("own", read=lambda given: "own" if given.overlay else ""),
+)
+SOURCE = Record(*(Member(name) for name in ("id", "title", "url", "date")))
+
+
+class ExportTable(NamedTuple):
+    """One table: its columns, and its rows of texts, numbers and nothings."""
+
+    fields: Sequence[Member]
+    rows: Sequence[Sequence[Any]]
+
+    @property
+    def header(self) -> list[str]:
+        """The names of the columns."""
+        return [field.key for field in self.fields]
+
+    def objects(self) -> list[dict[str, Any]]:
+        """Return the rows by the names of their columns."""
+        return [{field.key: number(cell) if field.unit else cell for field, cell in zip(self.fields, row, strict=True)} for row in self.rows]
+
+
+def of_scenario(record: Record) -> Record:
+    """Return the record of something with the result it is of."""
+    return Record(Member("scenario", read="1.scenario"), *record.members)
+
+
+def filled(record: Record, many: Iterable[Any]) -> ExportTable:
+    """Return the table of many of one record."""
+    return ExportTable([field for field in record.members if field.csv], list(map(record.cells, many)))
+
+
+def tables_of(results: Sequence[Result], catalogue: Catalogue) -> dict[str, ExportTable]:
+    """Return the tables of some results by name."""
+    inputs = [(given, result) for result in results for _, given in sorted(result.inputs.items())]
+    bill = [(line, result) for result in results if result.bill for line in result.bill.lines]
+    cost = [line for result in results for line in lines_of(result)]
+    named = {given.source for given, _ in inputs}
+    named |= {source for line, _ in bill for source in line.sources} | {source for line, _ in cost for source in line.sources}
+    sources = [source for name, source in sorted(catalogue.sources.items()) if name in named]
+    return {
+        "scenarios": filled(comparison_row(), results),
+        "inputs": filled(of_scenario(Record(*INPUT.within("0"))), inputs),
+        "bill": filled(of_scenario(Record(*BILL.within("0"))), bill),
+        "cost": filled(of_scenario(LINE), cost),
+        "sources": filled(SOURCE, sources),
+    }
+
+
+def package_files(tables: Mapping[str, ExportTable], data_hash: str) -> dict[str, str]:
+    """Return the files of a data package by name, its description last."""
+    kept = {name: table for name, table in tables.items() if table.rows}
+    files = {f"{name}.csv": to_csv(table.header, table.rows) for name, table in kept.items()}
+    return files | {DESCRIPTION: to_json(description(kept, data_hash))}
+
+
+def description(tables: Mapping[str, ExportTable], data_hash: str) -> dict[str, Any]:
+    """Return the description of a data package: a Table Schema for each table, with a unit for each number."""
+    return {
+        "profile": "tabular-data-package",
+        "name": "tco-export",
+        "title": "Total cost of ownership",
+        "version": __version__,
+        "data_hash": data_hash,
+        "resources": [
+            {
+                "profile": "tabular-data-resource",
+                "name": name,
+                "path": f"{name}.csv",
+                "title": TITLES[name],
+                "format": "csv",
+                "mediatype": "text/csv",
+                "encoding": "utf-8",
+                "schema": {"fields": list(map(described, table.fields)), "missingValues": [""]},
+            }
+            for name, table in tables.items()
+        ],
+    }
+
+
+def described(field: Member) -> dict[str, str]:
+    """Return a column as a Table Schema has it."""
+    return {"name": field.key, "type": "number", "unit": field.unit} if field.unit else {"name": field.key, "type": "string"}
+
+
+def export_document(tables: Mapping[str, ExportTable], baseline: str) -> dict[str, Any]:
+    """Return the content of the JSON document: the scenarios, each with what belongs to it, and the units."""
+    rows = []
+    for record in tables["scenarios"].objects():
+        mine = {name: record.pop(name) for name in METRICS}
+        parts = {name: [one for one in tables[name].objects() if one.pop("scenario") == record["scenario"]] for name in ("inputs", "bill", "cost")}
+        rows.append({**record, "metrics": mine, **parts})
+    units = {field.key: field.unit for table in tables.values() for field in table.fields if field.unit}
+    return {"baseline": baseline, "rows": rows, "sources": tables["sources"].objects(), "units": units}
+
+
+def parquet_of(table: ExportTable) -> bytes:
+    """Return a table as Parquet, numbers as doubles with their unit beside the name."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    fields, columns = [], []
+    for at, column in enumerate(table.fields):
+        kind, metadata = (pa.float64(), {"unit": column.unit}) if column.unit else (pa.string(), None)
+        cells = [row[at] for row in table.rows]
+        fields.append(pa.field(column.key, kind, metadata=metadata))
+        columns.append(pa.array([cell if cell is None else float(cell) if column.unit else str(cell) for cell in cells], kind))
+    stream = io.BytesIO()
+    parquet.write_table(pa.Table.from_arrays(columns, schema=pa.schema(fields)), stream)
+    return stream.getvalue()
