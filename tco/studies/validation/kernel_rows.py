@@ -189,7 +189,8 @@ def copied(table: pd.DataFrame, kinds: Sequence[Kind]) -> Array:
     keys = pd.MultiIndex.from_arrays([table["accelerator"], times])
     found = rows & (shared.reindex(keys).fillna(0).to_numpy() >= COPIED)
     of_table = pd.Series(found[rows]).groupby(texts(table, "source_url")[rows]).mean()
-    return found | rows & (of_table.reindex(texts(table, "source_url")).to_numpy() > MOST)
+    mostly = rows & (of_table.reindex(texts(table, "source_url")).to_numpy() > MOST)
+    return np.asarray(found | mostly, dtype=bool)
 
 
 def targets(table: pd.DataFrame) -> tuple[Array, Array]:
