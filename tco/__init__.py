@@ -10,13 +10,14 @@ if TYPE_CHECKING:
     from tco.chain.result import Result
     from tco.chain.saved import load_result
     from tco.chain.scenario import evaluate
-    from tco.studies.asking import compare, diff
+    from tco.studies.comparison import compare
     from tco.studies.frontier import frontier
     from tco.studies.maps import map_of
     from tco.studies.sensitivity import sensitivity
     from tco.studies.solve import solve
     from tco.studies.sweep.run import sweep
     from tco.studies.uncertainty import uncertainty
+    from tco.studies.waterfall import diff
 
 __version__ = "0.1.0"
 __all__ = [
@@ -44,8 +45,8 @@ _HOMES = {
     "load_result": "tco.chain.saved",
     "evaluate": "tco.chain.scenario",
     "evaluate_draws": "tco.chain.draws",
-    "compare": "tco.studies.asking",
-    "diff": "tco.studies.asking",
+    "compare": "tco.studies.comparison",
+    "diff": "tco.studies.waterfall",
     "frontier": "tco.studies.frontier",
     "map_of": "tco.studies.maps",
     "sensitivity": "tco.studies.sensitivity",

@@ -8,7 +8,7 @@ import pytest
 import tco
 from tco.catalog import load_catalogue
 from tco.chain import draws
-from tco.chain.draws import CELLS, evaluate_draws
+from tco.chain.draws import CELLS
 from tco.foundation.errors import DataError
 
 CATALOGUE = load_catalogue()
@@ -41,7 +41,7 @@ def one_of(drawn, place):
 @pytest.mark.parametrize("name", [TRN3, GB200])
 def test_the_target_or_the_memory_binds_in_every_draw(name):
     base, drawn = draws_of(name, 64)
-    found = evaluate_draws(name, ROOM | drawn, structure=base.structure, catalogue=CATALOGUE)
+    found = tco.evaluate_draws(name, ROOM | drawn, structure=base.structure, catalogue=CATALOGUE)
     per_user, target = found.metrics[USER], base.inputs["workload.interactivity"].value
     assert 0.3 < found.meets.mean() < 1  # draws of both kinds are held to what follows
     assert np.all(per_user[found.meets] >= target * (1 - 1e-9))
@@ -58,7 +58,7 @@ def test_where_the_search_for_a_batch_begins_does_not_matter(name):
     found = []
     for begin in (plan.decode.sequences, 1.0, 1e6):
         own = base.structure._replace(plan=plan._replace(decode=plan.decode._replace(sequences=begin)))
-        found.append(evaluate_draws(name, ROOM | drawn, structure=own, catalogue=CATALOGUE))
+        found.append(tco.evaluate_draws(name, ROOM | drawn, structure=own, catalogue=CATALOGUE))
     for other in found[1:]:
         assert np.array_equal(other.meets, found[0].meets)
         apart = np.abs(other.sequences / found[0].sequences - 1)
@@ -68,7 +68,7 @@ def test_where_the_search_for_a_batch_begins_does_not_matter(name):
 
 def test_a_batch_that_is_solved_is_evaluated_as_any_other():
     base, drawn = draws_of(TRN3, 6)
-    found = evaluate_draws(TRN3, ROOM | drawn, structure=base.structure, catalogue=CATALOGUE)
+    found = tco.evaluate_draws(TRN3, ROOM | drawn, structure=base.structure, catalogue=CATALOGUE)
     for place in range(6):
         plan = base.plan._replace(decode=base.plan.decode._replace(sequences=float(found.sequences[place])))
         one = tco.evaluate(TRN3, ROOM | one_of(drawn, place), plan, structure=base.structure, catalogue=CATALOGUE)
@@ -84,7 +84,7 @@ def test_a_chosen_plan_is_at_least_the_one_held_and_the_one_a_search_finds(name)
     """
     base, drawn = draws_of(name, 8)
     switch = {"cluster.switch": base.texts["cluster.switch"]}
-    held, free = (evaluate_draws(name, ROOM | drawn, hold=hold, catalogue=CATALOGUE) for hold in (True, False))
+    held, free = (tco.evaluate_draws(name, ROOM | drawn, hold=hold, catalogue=CATALOGUE) for hold in (True, False))
     assert np.all(free.metrics[TOKEN][held.meets] <= held.metrics[TOKEN][held.meets] * (1 + 2e-3))
     for place in range(8):
         one = tco.evaluate(name, ROOM | switch | one_of(drawn, place), catalogue=CATALOGUE)
@@ -99,9 +99,9 @@ def test_a_chosen_plan_is_at_least_the_one_held_and_the_one_a_search_finds(name)
 def test_plans_that_are_the_best_in_some_draws_are_enough_for_the_others(name, monkeypatch):
     """Against every plan in every draw: each draw of a hundredth of them that are weighed whole stands for a hundred."""
     _, drawn = draws_of(name, 800, share=1.0)
-    every = evaluate_draws(name, ROOM | drawn, catalogue=CATALOGUE)
+    every = tco.evaluate_draws(name, ROOM | drawn, catalogue=CATALOGUE)
     monkeypatch.setattr(draws, "PILOTS", 80)
-    few = evaluate_draws(name, ROOM | drawn, catalogue=CATALOGUE)
+    few = tco.evaluate_draws(name, ROOM | drawn, catalogue=CATALOGUE)
     assert (few.meets == every.meets).mean() > 0.99
     both = few.meets & every.meets
     assert np.mean(few.metrics[TOKEN][both] > every.metrics[TOKEN][both] * (1 + 1e-3)) < 0.05
@@ -112,7 +112,7 @@ def test_a_point_that_misses_its_target_has_draws_that_meet_it():
     fast = ROOM | {"workload.interactivity": "100 token/s"}
     base, drawn = draws_of(TRN3, 24, share=1.0, more=fast)
     assert base.plan is None
-    found = evaluate_draws(TRN3, fast | drawn, catalogue=CATALOGUE)
+    found = tco.evaluate_draws(TRN3, fast | drawn, catalogue=CATALOGUE)
     for place in range(24):
         one = tco.evaluate(TRN3, fast | one_of(drawn, place), catalogue=CATALOGUE)
         assert bool(found.meets[place]) == (one.plan is not None)
@@ -121,7 +121,7 @@ def test_a_point_that_misses_its_target_has_draws_that_meet_it():
 
 def test_training_takes_the_quickest_plan_that_fits():
     base, drawn = draws_of(A100, 4, more=SMALL)
-    held, free = (evaluate_draws(A100, SMALL | drawn, hold=hold, catalogue=CATALOGUE) for hold in (True, False))
+    held, free = (tco.evaluate_draws(A100, SMALL | drawn, hold=hold, catalogue=CATALOGUE) for hold in (True, False))
     assert held.sequences is None
     assert np.all(free.metrics["step_s"][held.meets] <= held.metrics["step_s"][held.meets])
     for place in range(4):
@@ -136,27 +136,27 @@ def test_training_takes_the_quickest_plan_that_fits():
 
 def test_draws_get_the_switch_that_is_cheapest_for_them():
     prices = np.linspace(100, 1000, 7)
-    found = evaluate_draws(TRN3, {SWITCH: (prices, "USD")}, catalogue=CATALOGUE)
+    found = tco.evaluate_draws(TRN3, {SWITCH: (prices, "USD")}, catalogue=CATALOGUE)
     assert len(found.structures) == 2
     for place, price in enumerate(prices):
         one = tco.evaluate(TRN3, {SWITCH: (price, "USD")}, catalogue=CATALOGUE)
         assert found.structures[found.structure_of[place]].alternatives == one.structure.alternatives
         assert found.metrics["capex_usd"][place] == pytest.approx(one.metrics["capex_usd"], rel=1e-12)
-    held = evaluate_draws(TRN3, {SWITCH: (prices, "USD")}, hold=True, catalogue=CATALOGUE).metrics["capex_usd"]
+    held = tco.evaluate_draws(TRN3, {SWITCH: (prices, "USD")}, hold=True, catalogue=CATALOGUE).metrics["capex_usd"]
     assert np.diff(held) == pytest.approx(np.full(6, held[1] - held[0]), rel=1e-9)
     assert held[-1] > found.metrics["capex_usd"][-1]
 
 
 def test_another_size_of_cluster_has_tiers_and_plans_of_its_own():
     chips = np.array([16.0, 16.0, 32.0])
-    found = evaluate_draws(A100, SMALL | {"cluster.chips": chips, "terms.rate": np.array([0.1, 0.2, 0.1])}, catalogue=CATALOGUE)
+    found = tco.evaluate_draws(A100, SMALL | {"cluster.chips": chips, "terms.rate": np.array([0.1, 0.2, 0.1])}, catalogue=CATALOGUE)
     assert list(found.structure_of) == [0, 0, 1]
     assert found.metrics["step_s"][2] == tco.evaluate(A100, SMALL | {"cluster.chips": "32"}, catalogue=CATALOGUE).metrics["step_s"]
 
 
 def test_requests_in_flight_have_no_batch_to_solve():
     settings = ROOM | {"workload.concurrency": "512", "parts.gb200-gpu.hbm_bandwidth": (np.array([6.0, 8.0]), "TB/s")}
-    found = evaluate_draws(GB200, settings, catalogue=CATALOGUE)
+    found = tco.evaluate_draws(GB200, settings, catalogue=CATALOGUE)
     for place, rate in enumerate((6.0, 8.0)):
         one = tco.evaluate(GB200, settings | {"parts.gb200-gpu.hbm_bandwidth": (rate, "TB/s")}, catalogue=CATALOGUE)
         assert found.metrics[RATE][place] == pytest.approx(one.metrics[RATE], rel=1e-9)
@@ -164,9 +164,9 @@ def test_requests_in_flight_have_no_batch_to_solve():
 
 def test_pieces_change_nothing():
     base, drawn = draws_of(GB200, CELLS + 10)
-    whole = evaluate_draws(GB200, ROOM | drawn, structure=base.structure, catalogue=CATALOGUE)
+    whole = tco.evaluate_draws(GB200, ROOM | drawn, structure=base.structure, catalogue=CATALOGUE)
     last = {path: (many[-20:], unit) for path, (many, unit) in drawn.items()}
-    part = evaluate_draws(GB200, ROOM | last, structure=base.structure, catalogue=CATALOGUE)
+    part = tco.evaluate_draws(GB200, ROOM | last, structure=base.structure, catalogue=CATALOGUE)
     assert whole.metrics[TOKEN][-20:] == pytest.approx(part.metrics[TOKEN], rel=1e-9)
 
 
@@ -182,4 +182,4 @@ def test_pieces_change_nothing():
 )
 def test_draws_that_are_refused(settings, words):
     with pytest.raises(DataError, match=words):
-        evaluate_draws(TRN3, settings, catalogue=CATALOGUE)
+        tco.evaluate_draws(TRN3, settings, catalogue=CATALOGUE)

@@ -11,7 +11,7 @@ from tco.chain.inputs import load_scenario
 from tco.chain.metrics import METRICS, SHARES, is_possible
 from tco.foundation.errors import DataError
 from tco.models.architecture import load_model
-from tco.studies.asking import HEADLINE
+from tco.studies.evaluation import HEADLINE
 from tco.studies.uncertainty import counted, spread
 
 CATALOGUE = load_catalogue()

@@ -7,7 +7,7 @@ import pytest
 from tco.catalog.systems import load_system
 from tco.chain.inputs import load_scenario
 from tco.chain.scenario import evaluate
-from tco.studies.pools import scenario_named
+from tco.studies.frontier import scenario_named
 from tests.shipped import CATALOGUE
 
 METRICS = ("tco_usd_per_chip_hour", "output_tokens_per_s_per_chip", "ttft_s", "usd_per_million_output_tokens")

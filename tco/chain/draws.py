@@ -1,13 +1,14 @@
 """A scenario asked for many values of its inputs together: draws of a range, or the cases of a sweep.
 
 Every draw decides its structure and takes the best plan for it: draws are grouped by the structure they get, and each group is evaluated as
-arrays. Or plan and structure are held. Either way the batch of a plan is solved for the target.
+arrays. Or plan and structure are held. Either way the batch of a plan is solved for the target, unless it is held as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -19,7 +20,6 @@ from tco.chain.inputs import Inputs, Scenario, load_scenario
 from tco.chain.metrics import METRICS
 from tco.chain.programs import ALL, Lot, Part, Programs, spread
 from tco.chain.result import Result
-from tco.chain.scenario import evaluate
 from tco.chain.settings import given_of
 from tco.chain.structure import Structure
 from tco.chain.workloads import job_on, server_of
@@ -30,6 +30,7 @@ from tco.foundation.values import Values, as_number
 from tco.hardware.bill import offers
 
 Array = np.ndarray[Any, Any]
+Many = Mapping[str, tuple[Array, str]]  # numbers with their unit, by path
 PILOTS = 256  # draws at values and ends of ranges in which every plan is weighed; all others choose among those that are the best in one of them
 LOOKED_AT = 3  # draws of a training job that no plan fits, whose own plans are searched
 LAST = 16  # scenarios with settings whose programs are kept
@@ -63,40 +64,39 @@ def evaluate_draws(
     hold: bool = False,
     catalogue: Catalogue | None = None,
     variant: Mapping[str, str] | None = None,
+    solve: bool = True,
 ) -> Draws:
     """Evaluate a scenario for arrays of inputs, all of one length, each with its own structure, the best plan and the batch that meets the target.
 
-    With `hold` plan and structure are those of the scenario with those of the settings that are one value; a `structure` that is given is held.
+    With `hold` plan and structure are those of the scenario with those of the settings that are one value; a `structure` that is given is
+    held. Without `solve` a held plan keeps its batch too, whatever targets that misses.
     """
     catalogue = catalogue or load_catalogue()
     found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
     chosen = dict((variant or {}) if structure is None else structure.variant_of(found.system, variant))
-    case = Case(catalogue, found, *parted(catalogue, found, set, chosen), chosen)
-    if structure is not None:
-        return gathered(case, [Group(np.arange(case.count), structure)], None)
-    centre = case.answer({})
-    groups = [Group(np.arange(case.count), structure_in(centre))] if hold else grouped(case, centre)
-    return gathered(case, groups, None if hold else centre)
+    many = {path: one for path, one in set.items() if is_many(one)}
+    programs = programs_of(catalogue, found, {path: one for path, one in set.items() if path not in many}, chosen)
+    case = Case(programs, drawn_of(programs, many))
+    centre = None if structure is not None else programs.centre
+    inputs = programs.inputs(structure or structure_in(programs.centre), case.drawn)
+    values = inputs.values(as_number)
+    case.refuse(inputs, values)
+    if structure is not None or hold or centre is None:
+        return gathered(case, [Group(np.arange(case.count), inputs.structure)], None, solve)  # type: ignore[arg-type]
+    return gathered(case, grouped(case, centre, inputs, values), centre, solve=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A scenario with the settings that are one value, and the draws of the others."""
+    """The programs of a scenario with some settings, and the draws of others."""
 
-    catalogue: Catalogue
-    scenario: Scenario
-    fixed: dict[str, Any]
-    drawn: dict[str, tuple[Array, str]]  # with their units
-    variant: dict[str, str]
+    programs: Programs
+    drawn: Many
 
     @property
     def count(self) -> int:
         """How many draws there are."""
         return len(next(iter(self.drawn.values()))[0])
-
-    def answer(self, settings: Mapping[str, Any], plan: Any = None) -> Result:
-        """Evaluate one value of every input."""
-        return evaluate(self.scenario, {**self.fixed, **settings}, plan, catalogue=self.catalogue, variant=self.variant)
 
     def at(self, draw: int, paths: Iterable[str]) -> dict[str, tuple[float, str]]:
         """Return some inputs as they are in one draw."""
@@ -104,13 +104,10 @@ class Case:
 
     def at_one_value(self, structure: Structure, paths: Iterable[str]) -> Inputs:
         """Return the inputs of a structure, some of those that are drawn set to one of their values."""
-        some = {path: (float(self.drawn[path][0][0]), self.drawn[path][1]) for path in paths}
-        return Inputs(self.catalogue, self.scenario, self.fixed | some, self.variant, structure)
+        return self.programs.inputs(structure, self.at(0, paths))
 
-    def refuse(self, structure: Structure) -> None:
+    def refuse(self, inputs: Inputs, values: Values) -> None:
         """Refuse values that are out of bounds, or that no workload can be asked with."""
-        inputs = self.inputs(structure, slice(None))
-        values = inputs.values(as_number)
         for path in self.drawn:
             values.override(path, inputs.unit_of(path), values.given[path])
         if inputs.kind == "serving":
@@ -118,34 +115,32 @@ class Case:
         elif inputs.kind == "training":
             job_on(inputs, values)
 
-    def inputs(self, structure: Structure, draws: Any) -> Inputs:
-        """Return the inputs of some draws on a structure."""
-        some = {path: (many[draws], unit) for path, (many, unit) in self.drawn.items()}
-        return Inputs(self.catalogue, self.scenario, self.fixed | some, self.variant, structure)
+
+def is_many(setting: Any) -> bool:
+    """Say whether a setting is an array, with its unit or alone."""
+    try:
+        return not isinstance(setting, str) and bool(np.ndim(setting[0] if isinstance(setting, tuple) and len(setting) == 2 else setting))
+    except ValueError:  # rows of different lengths, which are refused as no setting
+        return False
 
 
-def parted(
-    catalogue: Catalogue, scenario: Scenario, settings: Mapping[str, Any], variant: dict[str, str]
-) -> tuple[dict[str, Any], dict[str, tuple[Array, str]]]:
-    """Return the settings that are one value, and the arrays of the others; arrays of different lengths raise `DataError`."""
-    plain = Inputs(catalogue, scenario, {path: one for path, one in settings.items() if isinstance(one, str)}, variant)
-    given = {path: given_of(path, one, plain.unit_of) for path, one in settings.items()}
-    drawn = {path: (one.many, plain.unit_of(path)) for path, one in given.items() if one.many is not None}
-    if not drawn:
+def drawn_of(programs: Programs, many: Mapping[str, Any]) -> Many:
+    """Return the arrays of a scenario's settings in the units of their inputs; arrays of different lengths raise `DataError`."""
+    if not many:
         raise DataError("nothing is drawn: give at least one input as an array")
-    shapes = {path: many.shape for path, (many, _) in drawn.items()}
+    drawn = {path: (given_of(path, one, programs.unit_of).many, programs.unit_of(path)) for path, one in many.items()}
+    shapes = {path: np.shape(one) for path, (one, _) in drawn.items()}
     if len({*shapes.values()}) > 1 or len(next(iter(shapes.values()))) != 1:
         said = ", ".join(f"{path} has {'x'.join(map(str, shape))}" for path, shape in shapes.items())
         raise DataError(f"draws need one row of values for each input, all of one length: {said}")
-    return {path: one for path, one in settings.items() if path not in drawn}, drawn
+    return drawn
 
 
 # ---------------------------------------------------------------- groups of one structure
-def grouped(case: Case, centre: Result) -> list[Group]:
-    """Return draws by the structure they get, with their plans."""
+def grouped(case: Case, centre: Result, inputs: Inputs, values: Values) -> list[Group]:
+    """Return draws by the structure they get, with their plans; `inputs` are those of all on the structure of the centre."""
     held = structure_in(centre)
-    inputs = case.inputs(held, np.arange(case.count))
-    decided = decisions(case, inputs.values(as_number), inputs, held)
+    decided = decisions(inputs, values, held)
     jobs: dict[tuple[Any, ...], list[Any]] = {}
     sized: dict[tuple[float, ...], tuple[Structure, Any]] = {}
     found = []
@@ -159,7 +154,7 @@ def grouped(case: Case, centre: Result) -> list[Group]:
             settings = resized(case, held, size, draw)
             plans = plans_trained(case, settings, jobs) if inputs.kind == "training" else None
             known = plans[0] if plans else centre.plan if inputs.kind == "serving" else None
-            sized[key] = structure_in(case.answer(settings, known) if settings else centre), plans
+            sized[key] = structure_in(case.programs.evaluate(settings, known) if settings else centre), plans
         own, plans = sized[key]
         own = own._replace(alternatives={**own.alternatives, **parts}, readings={**own.readings, **read})
         found.append(Group(members, own, ALL if inputs.kind == "serving" else plans))
@@ -190,10 +185,10 @@ def structure_in(answer: Result) -> Structure:
     return answer.structure
 
 
-def decisions(case: Case, values: Values, inputs: Inputs, held: Structure) -> dict[str, Array]:
+def decisions(inputs: Inputs, values: Values, held: Structure) -> dict[str, Array]:
     """Return what decides structure and differs between draws: the cheapest of alternatives by its place, and readings by their path."""
     found: dict[str, Array] = {}
-    for place, some in offers(inputs.system, values, case.catalogue).items():
+    for place, some in offers(inputs.system, values, inputs.catalogue).items():
         prices = np.stack(np.broadcast_arrays(*(offer.price for offer in some)))
         if prices.ndim > 1:
             found[place] = prices.argmin(axis=0)
@@ -219,7 +214,7 @@ def plans_trained(case: Case, settings: Mapping[str, Any], known: dict[tuple[Any
     """Return the quickest plans of a training job under some settings: those `known` of a job of its size, or those of a search."""
     from tco.performance.training.each import candidates
 
-    inputs = Inputs(case.catalogue, case.scenario, {**case.fixed, **settings}, case.variant)
+    inputs = case.programs.inputs(None, settings)
     job, reached, _ = job_on(inputs, inputs.values(as_number))
     size = job.chips, job.batch, job.length
     if size not in known:
@@ -237,53 +232,54 @@ def plans_of_missed(case: Case, group: Group, missed: Array) -> list[Any]:
 
 
 # ---------------------------------------------------------------- draws of a program
-def gathered(case: Case, groups: list[Group], centre: Result | None) -> Draws:
+def gathered(case: Case, groups: list[Group], centre: Result | None, solve: bool) -> Draws:
     """Run the programs of groups of draws, and put them together in the order of the draws."""
-    case.refuse(groups[0].structure)
-    programs = programs_of(case)
     batch: Array = np.full(case.count, np.nan)
     found = Draws({}, np.zeros(case.count, dtype=bool), batch, [], np.zeros(case.count, dtype=int))
-    with programs.lock:
-        looked_at(case, programs, groups, found, centre)
+    with case.programs.lock:
+        looked_at(case, groups, found, centre, solve)
         missed = [(group, group.draws[~found.meets[group.draws]]) for group in groups]
         further = [Group(draws, group.structure, more) for group, draws in missed if len(draws) and (more := plans_of_missed(case, group, draws))]
-        looked_at(case, programs, further, found, centre)
+        looked_at(case, further, found, centre, solve)
     metrics = {name: found.metrics.get(name) for name in METRICS}
     return found._replace(metrics=metrics, sequences=None if np.isnan(batch).all() else batch)
 
 
-def programs_of(case: Case) -> Programs:
+def programs_of(catalogue: Catalogue, scenario: Scenario, fixed: dict[str, Any], variant: dict[str, str]) -> Programs:
     """Return the programs of a scenario with some settings; those that were asked for last are kept."""
-    kept: dict[str, Programs] = case.catalogue.once("programs", dict)
-    key = repr((case.scenario, sorted(case.fixed.items()), sorted(case.variant.items()), making.get()))
-    found = kept.pop(key) if key in kept else Programs()
+    kept: dict[str, Programs] = catalogue.once("programs", dict)
+    key = repr((scenario, sorted(fixed.items()), sorted(variant.items()), making.get()))
+    found = kept.pop(key) if key in kept else Programs(catalogue, scenario, fixed, variant)
     kept[key] = found
     for old in list(kept)[:-LAST]:
         kept.pop(old, None)
     return found
 
 
-def looked_at(case: Case, programs: Programs, groups: list[Group], found: Draws, centre: Result | None) -> None:
+def looked_at(case: Case, groups: list[Group], found: Draws, centre: Result | None, solve: bool) -> None:
     """Run groups of draws, those whose plans are the same together."""
     lots: dict[int, tuple[Lot, list[Part]]] = {}
     for group in groups:
         found.structure_of[group.draws] = len(found.structures)
         found.structures.append(group.structure)
-        lot, names = programs.names(case.at_one_value, group.structure, frozenset(case.drawn), group.plans or None)
+        lot, names = case.programs.names(case.at_one_value, group.structure, frozenset(case.drawn), group.plans or None)
         lots.setdefault(id(lot), (lot, []))[1].append(Part(group.draws, names, group.structure.plan))
     for lot, parts in lots.values():
-        run_lot(case, lot, parts, found, centre)
+        places = np.sort(np.concatenate([part.draws for part in parts]))
+        many = {path: one if len(places) == case.count else one[places] for path, (one, _) in case.drawn.items()}
+        own = [part._replace(draws=np.searchsorted(places, part.draws)) for part in parts]
+        pilots = None if lot.plans is None or centre is None else pilots_of(case, centre)
+        metrics, meets, batch = lot.run(many, own, len(places), pilots, solve)
+        found.meets[places], found.sequences[places] = meets, batch  # type: ignore[index]
+        spread(found.metrics, {name: value for name, value in metrics.items() if name in METRICS}, places, case.count)  # type: ignore[arg-type]
 
 
-def run_lot(case: Case, lot: Lot, parts: list[Part], found: Draws, centre: Result | None) -> None:
-    """Run a program in all draws of its parts."""
-    places = np.sort(np.concatenate([part.draws for part in parts]))
-    many = {path: one if len(places) == case.count else one[places] for path, (one, _) in case.drawn.items()}
-    own = [part._replace(draws=np.searchsorted(places, part.draws)) for part in parts]
-    pilots = None if lot.plans is None or centre is None else pilots_of(case, centre)
-    metrics, meets, batch = lot.run(many, own, len(places), pilots)
-    found.meets[places], found.sequences[places] = meets, batch  # type: ignore[index]
-    spread(found.metrics, {name: value for name, value in metrics.items() if name in METRICS}, places, case.count)  # type: ignore[arg-type]
+@cache
+def ends_met(path: str) -> Array:
+    """Return at which of low, value, value and high an input lies in each pilot draw; the first lie at its value."""
+    found = np.random.default_rng(crc32(path.encode())).integers(0, 4, max(PILOTS, 3))
+    found[:3] = 1
+    return found
 
 
 def pilots_of(case: Case, centre: Result) -> dict[str, Array]:
@@ -299,8 +295,7 @@ def pilots_of(case: Case, centre: Result) -> dict[str, Array]:
         value, low, high = (given.value, given.low, given.high) if ranged else (float(np.median(many)), many.min(), many.max())  # type: ignore[union-attr]
         if not isinstance(held.get(path, True), bool):
             low = high = value
-        ends = np.array([low, value, value, high])[np.random.default_rng(crc32(path.encode())).integers(0, 4, max(PILOTS, 3))]
-        ends[:3] = value
+        ends = np.array([low, value, value, high])[ends_met(path)]
         if not ranged:
             ends[1:3] = low, high
         found[path] = ends[:PILOTS]

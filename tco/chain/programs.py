@@ -6,13 +6,16 @@ Structures that draws of one scenario get share a program: what they have in com
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache, cached_property
 from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.chain.inputs import Inputs
-from tco.chain.scenario import run
+from tco.catalog import Catalogue
+from tco.chain.inputs import Inputs, Scenario
+from tco.chain.result import Result
+from tco.chain.scenario import evaluate, run
 from tco.chain.stages import exactly
 from tco.chain.structure import Structure
 from tco.chain.workloads import WORKLOADS, job_on, server_of, without_plan
@@ -121,11 +124,13 @@ class Lot:
             self.begin[key] = hinted(kernel, names, centre, plans)
         return self.begin[key]
 
-    def run(self, drawn: Mapping[str, Array], parts: list[Part], count: int, pilots: Mapping[str, Array] | None) -> tuple[dict[str, Array], Any, Any]:
+    def run(
+        self, drawn: Mapping[str, Array], parts: list[Part], count: int, pilots: Mapping[str, Array] | None, solve: bool
+    ) -> tuple[dict[str, Array], Any, Any]:
         """Return the metrics of all draws, whether they meet the targets, and the sequences of an attention group."""
         paths, first = frozenset(drawn), parts[0].names[0]
         if self.plans is not None:
-            return self.serve(paths, drawn, parts, count, pilots)
+            return self.serve(paths, drawn, parts, count, pilots, solve)
         kernel = self.kernel(paths, {})
         values = kernel.values(drawn)
         if "step" not in first:  # rates that are stated have no target they could miss
@@ -144,7 +149,7 @@ class Lot:
         return self.metrics(kernel, asked, values, count), meets, np.nan
 
     def serve(
-        self, paths: frozenset[str], drawn: Mapping[str, Array], parts: list[Part], count: int, pilots: Mapping[str, Array] | None
+        self, paths: frozenset[str], drawn: Mapping[str, Array], parts: list[Part], count: int, pilots: Mapping[str, Array] | None, solve: bool
     ) -> tuple[dict[str, Array], Any, Any]:
         """Return the same of serving: plan and batch of each draw first, then what rests on them."""
         from tco.performance.serving import draws
@@ -169,13 +174,13 @@ class Lot:
         for some in alike.values():
             together = np.arange(count) if len(alike) == 1 else np.sort(np.concatenate([part.draws for part in some]))
             names = placed(kernel, some[0].names[0])
-            begin = self.hints(kernel, names, plans)
+            begin, held = self.hints(kernel, names, plans), some[0].plan.decode.sequences if pilots is None else np.nan
             for start in range(0, len(together), size):
                 which = together[start : start + size]
                 many = drawn if len(which) == count else {path: one[which] for path, one in drawn.items()}
                 block = draws.Block(kernel, names, many, len(which))
-                found = draws.choose(block, plans, begin)
-                meets[which], batch[which] = found.meets, some[0].plan.decode.sequences if begin is None and pilots is None else found.batch
+                found = draws.choose(block, plans, begin) if solve else draws.held_with(held, len(which))
+                meets[which], batch[which] = found.meets, found.batch if begin is not None or pilots is not None else held
                 asked = [(part.names[0], within(which, part.draws)) for part in some]
                 spread(metrics, self.metrics(kernel, [one for one in asked if len(one[1])], block.values, len(which), found), which, count)
         return metrics, meets, batch
@@ -189,7 +194,7 @@ class Lot:
             batch = {kernel.inputs[BATCH_PATH]: chosen.batch} if BATCH_PATH in kernel.inputs else {}
             given = [*values, *batch]
             rests = {place for own in wanted for place in kernel.schedule([*own.values()], given).leaves} - batch.keys()
-            values = taken(kernel, values, rests, (chosen.rows, None)) | batch
+            values = taken(kernel, values, rests, chosen.rows) | batch
         with np.errstate(divide="ignore"):  # where failures leave no hour in which anything makes progress, nothing has a price
             made = apart(kernel, [([*own.values()], draws) for own, (_, draws) in zip(wanted, asked, strict=True)], values, count)
         found: dict[str, Array] = {}
@@ -220,13 +225,27 @@ def placed(kernel: Kernel, names: Mapping[str, int]) -> dict[str, int]:
 
 
 class Programs:
-    """The programs of one scenario with some settings."""
+    """The programs of one scenario with some settings of one value, and what it comes to with these alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, catalogue: Catalogue, scenario: Scenario, fixed: Mapping[str, Any], variant: Mapping[str, str]) -> None:
+        self.catalogue, self.scenario, self.fixed, self.variant = catalogue, scenario, fixed, variant
         self.lock = Lock()  # a program grows by what is asked of it
         self.lots: dict[Any, Lot] = {}  # by plans
-        self.sizes: dict[Any, tuple[Structure, Any]] = {}  # structures, and plans to choose among, by what decides another size
         self.known: dict[Any, tuple[Lot, list[dict[str, int]], set[str]]] = {}  # by structure
+        self.unit_of = cache(self.inputs(None, {}).unit_of)
+
+    def inputs(self, structure: Structure | None, settings: Mapping[str, Any]) -> Inputs:
+        """Return the inputs with more settings, on a structure if one is held."""
+        return Inputs(self.catalogue, self.scenario, {**self.fixed, **settings}, dict(self.variant), structure)
+
+    def evaluate(self, settings: Mapping[str, Any], plan: Any = None) -> Result:
+        """Evaluate one value of every input."""
+        return evaluate(self.scenario, {**self.fixed, **settings}, plan, catalogue=self.catalogue, variant=self.variant)
+
+    @cached_property
+    def centre(self) -> Result:
+        """The answer with every input at its value."""
+        return self.evaluate({})
 
     def names(
         self, inputs: Callable[[Structure, Iterable[str]], Inputs], structure: Structure, drawn: frozenset[str], plans: Any

@@ -159,8 +159,8 @@ def sweep(
     from tco.outputs.sweeps import sweep_answer
     from tco.studies.sweep.answer import checks
     from tco.studies.sweep.ground import catalogue_on
+    from tco.studies.sweep.run import summary
     from tco.studies.sweep.run import sweep as run
-    from tco.studies.sweep.summary import summary
 
     keep_own(given, study)
     try:

@@ -107,8 +107,9 @@ def diff(
     from tco.cli.load import catalogue_for
     from tco.foundation.errors import UsageError
     from tco.outputs.drift import diff_answer
-    from tco.studies.asking import HEADLINE, between, state_at
     from tco.studies.baseline import known_metrics
+    from tco.studies.evaluation import HEADLINE
+    from tco.studies.waterfall import between, state_at
 
     if b is None:
         raise UsageError(f"B is missing: tco diff {a} {HEADLINE[-1]}, or what a setting changes: tco diff {a} {a} --set PATH=VALUE")

@@ -12,8 +12,8 @@ from tco.cli.options import Request, command, pairs
 
 if TYPE_CHECKING:
     from tco.chain.result import Result
-    from tco.studies.asking import Asked
-    from tco.studies.verdict import Sureness
+    from tco.studies.comparison import Sureness
+    from tco.studies.evaluation import Evaluation
 
 
 def halls_of(results: Sequence[Result]) -> list[dict[str, float | None] | None]:
@@ -22,16 +22,16 @@ def halls_of(results: Sequence[Result]) -> list[dict[str, float | None] | None]:
 
     if not any(SITE_POWER in result.inputs for result in results):
         return []
-    from tco.studies.hall import hall_of  # only a site that is filled asks for it
+    from tco.studies.fleet import hall_of  # only a site that is filled asks for it
 
     return [hall_of(result) for result in results]
 
 
-def ranges_of(asked: Sequence[Asked], baseline: str, wanted: bool, hold: bool) -> list[Sureness]:
+def ranges_of(asked: Sequence[Evaluation], baseline: str, wanted: bool, hold: bool) -> list[Sureness]:
     """Return how sure each scenario is; nothing where nobody wants to know."""
     if not wanted:
         return []
-    from tco.studies.sureness import sureness_of
+    from tco.studies.confidence import sureness_of
 
     return sureness_of(asked, baseline, hold)
 
@@ -54,8 +54,8 @@ def compare(
     """Price and rate scenarios side by side."""
     from tco.chain.placement import SITE_POWER
     from tco.outputs.comparison import comparison_answer
-    from tco.studies.asking import HEADLINE, catalogue_of, compared, evaluate_each
-    from tco.studies.verdict import verdict_of
+    from tco.studies.comparison import compared, verdict_of
+    from tco.studies.evaluation import HEADLINE, catalogue_of, evaluate_each
 
     wanted = (
         given.settings | pairs([f"{SITE_POWER}={hall}"] if hall else [], "--hall") | ({} if practice is None else {"workload.practice": practice})
@@ -100,7 +100,7 @@ def fleet(
 ) -> None:
     """Fill one power with several systems bought at their dates: racks, chips, price and tokens of each and of all."""
     from tco.outputs.fleets import fleet_answer
-    from tco.studies.asking import catalogue_of
+    from tco.studies.evaluation import catalogue_of
     from tco.studies.fleet import fleet_of, wave_of
 
     found = fleet_of([wave_of(text) for text in waves], power, given.data, given.settings)

@@ -46,7 +46,7 @@ def export(
     from tco.cli.load import HEADLINE, evaluate_all
     from tco.foundation.streams import tell
     from tco.outputs.redaction import NOTE
-    from tco.studies.asking import compared
+    from tco.studies.comparison import compared
 
     ending = ending_of(output)
     names = list(dict.fromkeys(scenarios or HEADLINE))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tco.foundation.errors import DataError
-from tco.studies.asking import HEADLINE, catalogue_for, evaluate_all
+from tco.studies.evaluation import HEADLINE, catalogue_for, evaluate_all
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue

@@ -125,15 +125,15 @@ def frontier(
 ) -> None:
     """Draw what interactivity costs on each system."""
     from tco.outputs.figures.frontier import AGAINST, frontier_figure
-    from tco.studies import asking
     from tco.studies import frontier as study
-    from tco.studies.sureness import sureness_of
+    from tco.studies.confidence import sureness_of
+    from tco.studies.evaluation import evaluate_each
 
     found = study.frontier(scenarios, prefill or (), given.settings, given.data)
     metric = dict(zip(Against, AGAINST, strict=True))[against]
     ranges = []
     if not prefill:  # what is drawn are scenarios, and no pairs of them
-        asked = asking.evaluate_each(scenarios, given.data, given.settings, refuse=False)
+        asked = evaluate_each(scenarios, given.data, given.settings, refuse=False)
         ranges = [one.range(metric) for one in sureness_of(asked, asked[0].result.scenario)]
     notes = [f"{one.decode.result.scenario}: {note}" for one in found for note in one.decode.result.notes]
     write(given, output, frontier_figure(found, metric, width, ranges), notes)
@@ -153,7 +153,7 @@ def tornado(
     from tco.studies.sensitivity import sensitivity
 
     found = sensitivity(scenario, metric, given.data, given.settings, given.variant, baseline=baseline, hold=given.texts["hold"])
-    write(given, output, tornado_figure(found, width), found.sides[0].centre.notes)
+    write(given, output, tornado_figure(found, width), found.sides[0].result.notes)
 
 
 @kind("set", "hold", name="range")
@@ -190,7 +190,7 @@ def drawn_map(
     """Draw who wins where: two inputs moved together, the plan re-optimised in every cell."""
     from tco.cli.load import HEADLINE
     from tco.outputs.figures.maps import map_figure
-    from tco.studies.fields import field_of
+    from tco.studies.maps import field_of
 
     found = field_of(
         scenarios or HEADLINE,

@@ -23,8 +23,7 @@ def price(
     from tco.cli.load import evaluate_all
     from tco.foundation.errors import UsageError
     from tco.outputs.costs import price_answer
-    from tco.studies.money import money_of
-    from tco.studies.swap import swap_of
+    from tco.studies.money import money_of, swap_of
 
     catalogue, (result,) = evaluate_all([scenario], given.data, given.settings, given.variant, workload=cash_flow or given.form == "json")
     if swap is not None and not cash_flow:

@@ -86,6 +86,11 @@ def recipe(formula: Formula) -> Recipe:
     return Recipe(tuple(found), result)
 
 
+def weight(varies: int) -> tuple[int, int]:
+    """Return how much is computed of what varies on some axes: most along the batch, which is tried again and again, then along the draws."""
+    return varies & (BATCH | DRAW), varies.bit_count()
+
+
 class Kernel:
     """Operations in order, each once: `taken` are the places of what it takes, `varies` the axes it varies on, `numbers` what is known already."""
 
@@ -97,6 +102,7 @@ class Kernel:
         self.inputs: dict[str, int] = {}
         self.met: dict[Any, int] = {}
         self.schedules: dict[Any, Schedule] = {}
+        self.borders: dict[Any, list[int]] = {}
         self.program, self.varying, self.fixed, self.plans = program, frozenset(varying), fixed, plans
         self.made: list[int] = []  # place of each step of the program
         self.grow()
@@ -234,10 +240,10 @@ class Kernel:
         if operation not in ("*", "+"):
             return None
         for one, other in (taken, taken[::-1]):
-            if self.operation[one] == operation and self.varies[one] == varies != self.varies[other]:
-                for most, least in (self.taken[one], self.taken[one][::-1]):
-                    if self.varies[least] | self.varies[other] != varies:
-                        return self.put(operation, most, self.put(operation, least, other))
+            if self.operation[one] == operation:
+                least, most = sorted(self.taken[one], key=lambda place: weight(self.varies[place]))
+                if weight(self.varies[least] | self.varies[other]) < weight(self.varies[one]):
+                    return self.put(operation, most, self.put(operation, least, other))
         return None
 
     # ---------------------------------------------------------------- running
@@ -247,22 +253,25 @@ class Kernel:
 
     def values(self, drawn: Mapping[str, Any]) -> dict[int, Any]:
         """Return the numbers that are known, and those of inputs that vary: draws on the last axis, plans on the one before."""
-        known = {place: value[:, None] if self.varies[place] else value for place, value in self.numbers.items()}
+        known = {place: value[:, None] if self.varies[place] else np.array(value) for place, value in self.numbers.items()}
         return known | {self.inputs[path]: value for path, value in drawn.items() if path in self.inputs}
 
-    def before(self, axes: int, wanted: Iterable[int]) -> list[int]:
+    def before(self, axes: int, wanted: Sequence[int]) -> list[int]:
         """Return the places that do not vary on some axes, and that what does rests on directly, or that are wanted themselves."""
-        found, seen, stack = set[int](), set[int](), list(wanted)
-        while stack:
-            place = stack.pop()
-            if place in seen:
-                continue
-            seen.add(place)
-            if not self.varies[place] & axes:
-                found.add(place)
-            else:
-                stack.extend(self.taken[place])
-        return sorted(found - self.numbers.keys())
+        key = axes, tuple(wanted)
+        if key not in self.borders:
+            found, seen, stack = set[int](), set[int](), list(wanted)
+            while stack:
+                place = stack.pop()
+                if place in seen:
+                    continue
+                seen.add(place)
+                if not self.varies[place] & axes:
+                    found.add(place)
+                else:
+                    stack.extend(self.taken[place])
+            self.borders[key] = sorted(found - self.numbers.keys())
+        return self.borders[key]
 
     def schedule(self, wanted: Sequence[int], given: Iterable[int]) -> Schedule:
         """Return the operations that lead from what is given to what is wanted."""
@@ -272,12 +281,25 @@ class Kernel:
         return self.schedules[key]
 
 
+class Line(NamedTuple):
+    """An operation of a schedule: where what it takes stands, where its result goes, and whose memory that takes over, if any's."""
+
+    function: Callable[..., Any]
+    one: int
+    other: int | None
+    third: int | None
+    into: int
+    reused: bool
+
+
 class Schedule:
-    """Operations that lead from what is given to what is wanted; the result of the last one that takes an array stands in its memory."""
+    """Operations that lead from what is given to what is wanted.
+
+    They work on registers: the result of the last one that takes an array stands in its memory, and a register that nobody reads any more
+    goes to the next.
+    """
 
     def __init__(self, kernel: Kernel, wanted: Sequence[int], given: frozenset[int]) -> None:
-        last: dict[int, int] = {}
-        order: list[int] = []
         needed, stack = set[int](), list(wanted)
         while stack:
             place = stack.pop()
@@ -285,36 +307,41 @@ class Schedule:
                 needed.add(place)
                 if place not in given and place not in kernel.numbers:
                     stack.extend(kernel.taken[place])
-        order = sorted(place for place in needed if place not in given and place not in kernel.numbers)
-        for place in order:
-            for one in kernel.taken[place]:
-                last[one] = place
-        own, kept = set(order), set(wanted)
-        self.wanted = wanted
+        self.places = sorted(place for place in needed if place not in given and place not in kernel.numbers)  # that are computed
+        own, stay = set(self.places), set(wanted)
+        last = {one: place for place in self.places for one in kernel.taken[place]}
         self.leaves = sorted(needed - own)
-        self.lines: list[tuple[Any, int, tuple[int, ...], int | None, tuple[int, ...]]] = []
-        for place in order:
-            taken = kernel.taken[place]
-            free = [one for one in dict.fromkeys(taken) if last[one] == place and one in own and one not in kept]
-            operation = kernel.operation[place]
-            alike = [one for one in free if kernel.varies[one] == kernel.varies[place] and kernel.operation[one] not in CONDITIONS]
-            into = alike[0] if alike and operation not in CONDITIONS and operation != "select" else None
-            self.lines.append((OPERATIONS[operation], place, taken, into, tuple(free)))
-        self.size = len(kernel.operation)
+        register = {place: at for at, place in enumerate(self.leaves)}
+        self.size, free = len(register), list[int]()
+        self.lines: list[Line] = []
+        for place in self.places:
+            taken, operation = kernel.taken[place], kernel.operation[place]
+            done = [one for one in dict.fromkeys(taken) if last[one] == place and one in own and one not in stay]
+            alike = [one for one in done if kernel.varies[one] == kernel.varies[place] and kernel.operation[one] not in CONDITIONS]
+            reused = bool(alike) and operation not in CONDITIONS and operation != "select"
+            read = [register[one] for one in taken]
+            if reused:
+                register[place] = register[alike[0]]
+            elif free:
+                register[place] = free.pop()
+            else:
+                register[place], self.size = self.size, self.size + 1
+            free += [register[one] for one in done if register[one] != register[place]]
+            one, other, third = (*read, None, None)[:3]
+            self.lines.append(Line(OPERATIONS[operation], int(one or 0), other, third, register[place], reused))
+        self.wanted = [register[place] for place in wanted]
 
     def run(self, values: Mapping[int, Any]) -> list[Any]:
         """Return what stands in the places that are wanted."""
-        found: list[Any] = [None] * self.size
-        for place in self.leaves:
-            found[place] = values[place]
-        for function, place, taken, into, free in self.lines:
-            if len(taken) == 2:
-                one, other = taken
-                found[place] = function(found[one], found[other]) if into is None else function(found[one], found[other], out=found[into])
-            elif len(taken) == 1:
-                found[place] = function(found[taken[0]]) if into is None else function(found[taken[0]], out=found[into])
+        found: list[Any] = [values[place] for place in self.leaves]
+        found += [None] * (self.size - len(found))
+        for function, one, other, third, into, reused in self.lines:
+            if other is None:
+                found[into] = function(found[one], out=found[into]) if reused else function(found[one])
+            elif third is not None:
+                found[into] = function(found[one], found[other], found[third])
+            elif reused:
+                function(found[one], found[other], out=found[into])
             else:
-                found[place] = function(found[taken[0]], found[taken[1]], found[taken[2]])
-            for one in free:
-                found[one] = None
+                found[into] = function(found[one], found[other])
         return [found[place] for place in self.wanted]

@@ -8,69 +8,86 @@ from typing import Any
 
 import numpy as np
 
-from tco.graph.kernel import Kernel
+from tco.graph.kernel import Kernel, Schedule
 
 Array = np.ndarray[Any, Any]
-CELLS = 2**11  # numbers of one array: more do not stay in the cache, with fewer the calls cost more than the numbers
+CELLS = 2**12  # numbers of one array: more do not stay in the cache, with fewer the calls cost more than the numbers
+MOST = 0.7  # share of the draws beyond which all are computed: to pick what they rest on takes as long
 NONE: Mapping[int, Array] = {}
 
 
-def evaluated(
-    kernel: Kernel, wanted: Sequence[int], values: Mapping[int, Any], count: int, places: Array | None = None, own: Mapping[int, Array] = NONE
-) -> list[Any]:
-    """Return what stands in some places of a kernel, from values of others: one number each, or `count` of them on the last axis.
+class Run:
+    """A schedule for some values: its results for `count` draws on the last axis, or some of them, with values that come with each call."""
 
-    Of values that are so many those in some `places` alone are looked at, the values `own` being already of those.
-    """
-    schedule = kernel.schedule(wanted, values if not own else (*values, *own))
-    piece = {place: own[place] if place in own else values[place] for place in schedule.leaves}
-    whole = count if places is None else len(places)
-    rows = max((value.size // value.shape[-1] for value in piece.values() if np.ndim(value) == 2), default=1)
-    size = max(CELLS // rows, 1)
-    many = [(place, value, place not in own) for place, value in piece.items() if np.ndim(value) and (place in own or value.shape[-1] == count)]
-    if whole <= size * 1.5:
-        if places is not None:
-            piece.update([(place, value[..., places]) for place, value, picked in many if picked])
-        return schedule.run(piece)
-    found: list[Any] = []
-    for start in range(0, whole, size):
-        part: Any = slice(start, start + size)
-        some = part if places is None else places[part]
-        for place, value, picked in many:
-            piece[place] = value[..., some if picked else part]
-        made, width = schedule.run(piece), min(size, whole - start)
-        if not found:
-            found = [np.empty((*one.shape[:-1], whole)) if np.ndim(one) and one.shape[-1] == width else one for one in made]
-        for every, one in zip(found, made, strict=True):
-            if every is not one:
-                every[..., part] = one
-    return found
+    def __init__(self, schedule: Schedule, values: Mapping[int, Any], count: int) -> None:
+        self.schedule, self.count = schedule, count
+        self.values = {place: values[place] for place in schedule.leaves if place in values}
+        self.many = [(place, value) for place, value in self.values.items() if np.ndim(value) and value.shape[-1] == count]
+        self.rows = rows_of(self.values.values())
+
+    def __call__(self, draws: Array | None = None, own: Mapping[int, Array] = NONE) -> list[Any]:
+        """Return the results in all draws, or in some; one number each, or as many as there are draws. The values `own` are already of those."""
+        if draws is not None and len(draws) > MOST * self.count:
+            every = {place: np.ones((*value.shape[:-1], self.count)) for place, value in own.items()}
+            for place, value in own.items():
+                every[place][..., draws] = value
+            return [one[..., draws] if np.ndim(one) and one.shape[-1] == self.count else one for one in self(None, every)]
+        whole = self.count if draws is None else len(draws)
+        size = max(CELLS // max(self.rows, rows_of(own.values())), 1)
+        if whole <= size * 1.5:
+            size = whole
+        piece, found = dict(self.values), list[Any]()
+        for start in range(0, whole, size) if whole else (0,):
+            part = slice(start, start + size)
+            if draws is not None:
+                piece.update([(place, value.take(draws[part], axis=-1)) for place, value in self.many])
+            elif size < whole:
+                piece.update([(place, value[..., part]) for place, value in self.many])
+            piece.update([(place, value[..., part]) for place, value in own.items()])
+            made, width = self.schedule.run(piece), min(size, whole - start)
+            if width == whole:
+                return made
+            if not found:
+                found = [np.empty((*one.shape[:-1], whole)) if np.ndim(one) and one.shape[-1] == width else one for one in made]
+            for every, one in zip(found, made, strict=True):
+                if every is not one:
+                    every[..., part] = one
+        return found
 
 
-def taken(kernel: Kernel, values: Mapping[int, Any], places: Iterable[int], pairs: tuple[Any, Any] | None) -> dict[int, Any]:
-    """Return values in some places: of all plans in all draws, or of pairs of them, the plan given by its row on each axis it lies on.
+def rows_of(values: Iterable[Any]) -> int:
+    """Return how many plans, or tries, the largest of some values has on its first axis."""
+    return max((len(value) for value in values if np.ndim(value) == 2), default=1)
+
+
+def evaluated(kernel: Kernel, wanted: Sequence[int], values: Mapping[int, Any], count: int, draws: Array | None = None) -> list[Any]:
+    """Return what stands in some places of a kernel, from values of others, in all of `count` draws or in some."""
+    return Run(kernel.schedule(wanted, values), values, count)(draws)
+
+
+def taken(kernel: Kernel, values: Mapping[int, Any], places: Iterable[int], rows: Any, draws: Array | None = None) -> dict[int, Any]:
+    """Return values in some places: of a slice of the plans in all draws, or of pairs of a plan, by its row on each axis, and a draw.
 
     Without draws the pairs are of all of them, one each.
     """
-    if pairs is None:
-        return {place: values[place] for place in places}
-    rows, draws = pairs
     found: dict[int, Any] = {}
     for place in places:
         value = values[place]
         if np.ndim(value) == 1:
-            found[place] = value if draws is None else value[draws]
+            value = value if draws is None else value.take(draws)
         elif np.ndim(value):
-            row = rows[kernel.axis(place)] if isinstance(rows, dict) else rows
-            found[place] = value[row, 0 if value.shape[-1] == 1 else np.arange(value.shape[-1]) if draws is None else draws]
-        else:
-            found[place] = value
+            row, wide = rows[kernel.axis(place)] if isinstance(rows, dict) else rows, value.shape[-1]
+            if isinstance(row, slice):
+                value = value[row]
+            else:
+                value = value.take(row if wide == 1 else row * wide + (np.arange(wide) if draws is None else draws))
+        found[place] = value
     return found
 
 
 def apart(kernel: Kernel, asked: Sequence[tuple[Sequence[int], Any]], values: Mapping[int, Any], count: int) -> list[list[Any]]:
     """Return what stands in some places in some draws, for each of several that are asked so: what they have in common is computed in all draws."""
-    lines = [{line[1] for line in kernel.schedule(wanted, values).lines} for wanted, _ in asked]
+    lines = [{*kernel.schedule(wanted, values).places} for wanted, _ in asked]
     times = Counter(place for own in lines for place in own)
     common: set[int] = set()
     for (wanted, _), own in zip(asked, lines, strict=True):

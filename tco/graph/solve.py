@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-Times = Callable[[Array, Any], Array]  # of numbers on the curves of some places; none: on all
+Times = Callable[[Array, Any], Array]  # of numbers on the curves of some places, of several on each row by row; none: on all
 
 SOON = 1e-9  # share of the time allowed that is near enough
 CLOSE = 1e-5  # share of a number: so near to one that takes longer, across a step, it is large enough
@@ -29,7 +29,7 @@ def largest_within(times: Times, allowed: Array, low: Array, high: Array, first:
     time = np.array(times(best, None))
     aim = allowed * (1 - SOON / 4)  # so far within the time allowed
     places = np.arange(len(best))
-    known: list[tuple[Array, Array]] = []  # points before, and how far beyond the time aimed at they lie
+    met: list[tuple[Array, Array]] = []  # points before, and how far beyond the time aimed at they lie
     for _ in range(STEPS):
         near, its = best[places], time[places]
         left = np.flatnonzero(~settled(near, its, allowed[places], low[places], high[places]))
@@ -37,15 +37,15 @@ def largest_within(times: Times, allowed: Array, low: Array, high: Array, first:
             return best, time
         if len(left) < len(places):
             places, near, its = places[left], near[left], its[left]
-            known = [(one[left], off[left]) for one, off in known]
+            met = [(one[left], off[left]) for one, off in met]
         off = its - aim[places]
-        tried = np.minimum(np.maximum(onward(near, off, known, power[places] * its / near), low[places]), high[places])
-        known = [(near, off), *known[:1]]
-        best[places], time[places] = tried, times(tried, places)
+        tried = np.minimum(np.maximum(onward(near, off, met, power[places] * its / near), low[places]), high[places])
+        met = [(near, off), *met[:1]]
+        best[places], time[places] = tried, times(tried, None if len(places) == len(best) else places)
     left = np.flatnonzero(~settled(best[places], time[places], allowed[places], low[places], high[places]))
     if len(left):
         places = places[left]
-        (before, off), late = known[0], time[places] > allowed[places]
+        (before, off), late = met[0], time[places] > allowed[places]
         best[places], time[places] = between(
             lambda x, some: times(x, places[some]),
             aim[places],
@@ -111,7 +111,7 @@ def between(
         even = np.broadcast_to(np.arange(1, TRIES)[:, None] / TRIES, (TRIES - 1, len(share)))
         shares = np.sort(np.vstack([even, share]), axis=0)
         tried = near + shares * (far - near)
-        found = times(tried.ravel(), np.tile(places, TRIES)).reshape(tried.shape) / aim - 1
+        found = times(tried, places) / aim - 1
         all_points, offs = np.vstack([near, tried, far]), np.vstack([off, found, off_far])
         first = ((offs <= 0) != (offs[0] <= 0)).argmax(axis=0)  # beyond the time aimed at, seen from the nearest
         last = first == TRIES + 1

@@ -32,7 +32,7 @@ from tco.outputs.premises import (
 from tco.outputs.ranges import SURE, VERDICT, range_lines, range_rows, verdict_words
 from tco.outputs.record import LEFT_OUT, Answer, Document, Maybe, Member, Plain, Record
 from tco.outputs.table import Table, significant
-from tco.studies.verdict import Sureness, Verdict
+from tco.studies.comparison import Sureness, Verdict
 
 ANSWER, COST, SPEED, REST = GROUPS
 SITE = "the site filled"

@@ -18,7 +18,7 @@ from tco.outputs.table import Table, significant
 if TYPE_CHECKING:
     from tco.chain.bills import SystemBill
     from tco.studies.collectives import Measured
-    from tco.studies.kernels import Asked
+    from tco.studies.kernels import KernelAnswer
 
 GIGA = 1e9
 
@@ -286,14 +286,14 @@ KERNEL = Document(
 )
 
 
-def kernel_answer(catalogue: Catalogue, found: Asked, notes: Sequence[str]) -> Answer:
+def kernel_answer(catalogue: Catalogue, found: KernelAnswer, notes: Sequence[str]) -> Answer:
     """Return the time of a kernel, and the parts of it."""
     parts = [*found.made.parts.items(), ("time", found.made.time)]
     below = ["Parts that run beside each other overlap: the time is less than their sum."]
     return KERNEL.answer(catalogue, found, lambda: [PART.table(parts, found.chip, kernel_facts(found), below)], (PART, parts), notes)
 
 
-def kernel_facts(found: Asked) -> list[str]:
+def kernel_facts(found: KernelAnswer) -> list[str]:
     """Say what was timed and what binds it."""
     sides = ", ".join(f"{name} {significant(side) if not isinstance(side, bool) else str(side).lower()}" for name, side in found.shape.items())
     facts = [f"{found.operation} of {sides}; {found.form.stored}, library {found.library}"]

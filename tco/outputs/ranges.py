@@ -10,7 +10,7 @@ from tco.outputs.record import LEFT_OUT, Maybe, Member, Record
 from tco.outputs.table import significant
 
 if TYPE_CHECKING:
-    from tco.studies.verdict import Driver, Sureness, Verdict
+    from tco.studies.comparison import Driver, Sureness, Verdict
 
 RATIO, TRAINING_COST = "perf_per_tco_vs_baseline", "train_usd_per_trillion_tokens"
 MILLION = 1e6

@@ -12,7 +12,7 @@ from tco.foundation.units import convert
 from tco.outputs.ranges import turn_words
 from tco.outputs.record import Answer, Document, Maybe, Member, Record
 from tco.outputs.table import Table, significant
-from tco.studies.pairs import Pair
+from tco.studies.flips import Pair
 from tco.studies.sensitivity import Sensitivity, Swing
 
 SHOWN = 15  # inputs of the table; all are in CSV and JSON
@@ -141,7 +141,7 @@ SENSITIVITY = Document(
 def sensitivity_answer(found: Sensitivity) -> Answer:
     """Return what drives the metric."""
     own, notes = found.sides[0], sensitivity_notes(found)
-    return SENSITIVITY.answer(own.catalogue, found, lambda: [sensitivity_table(found)], (ROW, drawn_inputs(found)), [*own.centre.notes, *notes])
+    return SENSITIVITY.answer(own.catalogue, found, lambda: [sensitivity_table(found)], (ROW, drawn_inputs(found)), [*own.result.notes, *notes])
 
 
 def partners(found: Sensitivity, path: str) -> list[str]:
@@ -171,7 +171,7 @@ def sensitivity_table(found: Sensitivity) -> Table:
             row += [share_words(driver.first), share_words(driver.total)] if driver else ["", ""]
         rows.append(row)
     unit = METRICS[found.metric].unit
-    title = f"{found.sides[0].centre.title}: what drives {METRICS[found.metric].label}"
+    title = f"{found.sides[0].result.title}: what drives {METRICS[found.metric].label}"
     now = f"{found.metric} = {significant(found.centre, 6)} {unit}".rstrip() if found.centre is not None else f"{found.metric} misses the target"
     above = [f"{now}; each input alone at its P5 and P95, the plan {plan_words(found)}, its batch solved for the target"]
     return Table(columns, rows, title, above, remarks(found, len(moving)), align="lrrrlrr")

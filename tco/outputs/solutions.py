@@ -10,7 +10,7 @@ from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, significant
 from tco.studies.maps import NOBODY, Map
 from tco.studies.solve import Break, Solution
-from tco.studies.varied import Moment
+from tco.studies.variable import Moment
 
 VALUE = float | str | None  # a number, or a date
 

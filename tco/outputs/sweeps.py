@@ -8,8 +8,7 @@ from tco.catalog import Catalogue
 from tco.outputs.record import Answer, Document, Member, Plain, Record, plain, record_of
 from tco.outputs.table import Table, significant
 from tco.studies.sweep.answer import Check
-from tco.studies.sweep.run import Sweep
-from tco.studies.sweep.summary import Span, Summary
+from tco.studies.sweep.run import Span, Summary, Sweep
 
 COLUMN = Record(Member("name", read="0"), Member("unit", str | None, "1"))
 CHECK = Record(

@@ -7,17 +7,16 @@ interactivity lies beyond the worse end of every metric. With `hold` the plan is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tco.chain.draws import CELLS, Draws
-from tco.studies.drawable import Drawable, drawable_of
-from tco.studies.drawing import DRAWS, SEED, range_of
-from tco.studies.moving import valued
+from tco.chain.draws import CELLS, Draws, Many
+from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan
 from tco.studies.ranges import Array, Dice, settings_of
+from tco.studies.response import Response, response_of, valued
+from tco.studies.side_by_side import DRAWS, SEED, range_of
 
 if TYPE_CHECKING:
     from tco.studies.frontier import Frontier
@@ -43,39 +42,39 @@ def add_bands(frontier: Frontier, hold: bool) -> None:
     """Draw the inputs of a frontier at each of its points, those of both pools one system."""
     if not frontier.points or frontier.held is None:
         return
-    pool, plan, frontier.hold = frontier.decode, frontier.held, hold
-    drawn = drawable_of(pool.scenario, pool.catalogue, pool.settings, pool.result, hold)
-    if not drawn.ranges:
+    pool, frontier.hold = frontier.decode, hold
+    response = response_of(pool.asked, hold)
+    if not response.ranges:
         frontier.unsure = "no input of it has a range"
         return
-    dice = Dice(pool.catalogue, SEED, 0, DRAWS)
-    settings = settings_of(drawn.ranges, {path: dice.places(one) for path, one in drawn.ranges.items()})
-    own = pool.values[ASKED]
-    asked = np.array([own if point.chosen else point.tokens_per_s_per_user for point in frontier.points])
-    for start in range(0, len(asked), AT_ONCE):
-        part = slice(start, start + AT_ONCE)
-        if drawn.structure is not None:
-            held = plan._replace(decode=repeated(plan.decode, part), prefill=repeated(plan.prefill, part))
-            drawn = replace(drawn, structure=drawn.structure._replace(plan=held))
-        frontier.bands += bands_in(evaluated(drawn, settings, asked[part]), len(asked[part]))
-    if not hold:  # so few draws are weighed with every plan, as those of a comparison are
-        for place in (place for place, point in enumerate(frontier.points) if point.chosen):
-            (frontier.bands[place],) = bands_in(evaluated(drawn, settings, asked[place : place + 1]), 1)
+    dice = Dice(response.catalogue, SEED, 0, DRAWS)
+    draws = settings_of(response.ranges, {path: dice.places(one) for path, one in response.ranges.items()})
+    speeds = np.array([pool.values[ASKED] if point.chosen else point.tokens_per_s_per_user for point in frontier.points])
+    alone = [place for place, point in enumerate(frontier.points) if hold or point.chosen]
+    bands: dict[int, Band] = {}
+    for start in range(0, len(speeds) if not hold else 0, AT_ONCE):
+        bands |= enumerate(bands_in(at_speeds(response, draws, speeds[start : start + AT_ONCE])), start)
+    for place in alone:  # so few draws are weighed with every plan, as those of a comparison are, or each has a plan of its own
+        own = replace(response, structure=response.structure and response.structure._replace(plan=plan_at(frontier.held, place)))
+        (bands[place],) = bands_in(at_speeds(own, draws, speeds[place : place + 1]))
+    frontier.bands = [bands[place] for place in range(len(speeds))]
 
 
-def repeated(plan: Any, part: slice) -> Any:
-    """Return some plans, each for all of its draws."""
-    return plan._make(np.repeat(axis[part], DRAWS) for axis in plan)
+def plan_at(plans: ServingPlan, place: int) -> ServingPlan:
+    """Return the plan of one point."""
+    decode, prefill = ([float(axis[place]) for axis in pool] for pool in (plans.decode, plans.prefill))
+    return ServingPlan(DecodePlan(*decode), PrefillPlan(*prefill))
 
 
-def evaluated(drawn: Drawable, settings: Mapping[str, tuple[Array, str]], asked: Array) -> Draws:
-    """Evaluate the draws of some points, one point after the other."""
-    every = {path: (np.tile(many, len(asked)), unit) for path, (many, unit) in settings.items()}
-    return drawn.evaluated(every | {ASKED: (np.repeat(asked, DRAWS), "token/s")})
+def at_speeds(response: Response, draws: Many, speeds: Array) -> Draws:
+    """Evaluate the draws at some interactivities, one after the other."""
+    every = {path: (np.tile(many, len(speeds)), unit) for path, (many, unit) in draws.items()}
+    return response.at(every | {ASKED: (np.repeat(speeds, DRAWS), "token/s")})
 
 
-def bands_in(made: Draws, points: int) -> list[Band]:
+def bands_in(made: Draws) -> list[Band]:
     """Return the bands of some points, whose draws stand one after the other."""
+    points = len(made.meets) // DRAWS
     draws = {metric: valued(made, metric).reshape(points, DRAWS) for metric in BANDED if made.metrics[metric] is not None}
     every = [{metric: many[place] for metric, many in draws.items()} for place in range(points)]
     return [Band({metric: range_of(metric, many) for metric, many in own.items()}, own) for own in every]

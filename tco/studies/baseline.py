@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,10 +14,10 @@ from tco.chain.metrics import AGAINST_BASELINE, METRICS, is_worse, perf_per_tco
 from tco.chain.scenario import usual_baseline
 from tco.foundation.errors import DataError, UsageError, unknown
 from tco.foundation.files import is_there, read_json, write_atomically
+from tco.foundation.units import convert, unit
 from tco.studies.difference import Move, Step, moves
-from tco.studies.limits import ROUNDING, Limit, limit_of
 from tco.studies.state import refuse_broken, state_of
-from tco.studies.waterfall import Point, against, points, steps
+from tco.studies.waterfall import Waypoint, against, points, steps
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
@@ -24,6 +26,46 @@ if TYPE_CHECKING:
 FOLDER = Path("reports") / "baselines"
 SCHEMA = "tco.baseline/2"
 States = dict[str, dict[str, Any]]
+ROUNDING = 1e-9  # a relative change that is none
+
+
+class Limit(NamedTuple):
+    """How far a metric may move: a share of itself, or an amount where there is a unit."""
+
+    size: float
+    unit: str = ""
+
+    def allows(self, move: Move) -> bool:
+        """Say whether a move stays within the limit; a metric that is measured in another unit may not move at all."""
+        if move.old is None or move.new is None:
+            return False
+        most = self.amount(move.metric) if self.unit else self.size * abs(move.old)
+        return abs(move.new - move.old) <= (ROUNDING * abs(move.old) if most is None else most)
+
+    def amount(self, metric: str) -> float | None:
+        """Return the amount in the unit of a metric: `USD` stands for USD/chip/h and USD/Mtoken alike."""
+        whole = METRICS[metric].unit
+        for target in (whole, whole.partition("/")[0]):
+            try:
+                return convert(self.size, self.unit, target)
+            except DataError:
+                continue
+        return None
+
+
+def limit_of(text: str, option: str) -> Limit:
+    """Return the limit that a text states; any other text raises `UsageError`."""
+    wrong = UsageError(f"{option} {text!r}: expected a share such as 2% or 0.02, or an amount such as 0.05USD")
+    found = re.fullmatch(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(.*?)\s*", text)
+    try:
+        size = float(found[1]) if found else math.nan
+        if found and found[2] not in ("", "%"):
+            unit(found[2])
+    except (ValueError, DataError):
+        raise wrong from None
+    if found is None or not math.isfinite(size) or ("%" in found[2] and found[2] != "%"):
+        raise wrong
+    return Limit(size / 100) if found[2] == "%" else Limit(size, found[2])
 
 
 class Drift(NamedTuple):
@@ -128,9 +170,9 @@ def drifts(old: States, results: Mapping[str, Result], catalogue_of: Callable[[s
     """Return the metrics that moved beyond what a rule allows, and the steps they moved in."""
     new = {name: state_of(result, fingerprints=False) for name, result in results.items()}
     before, after = side_by_side(old), side_by_side(new)
-    ways: dict[str, list[Point]] = {}
+    ways: dict[str, list[Waypoint]] = {}
 
-    def way(name: str) -> list[Point]:
+    def way(name: str) -> list[Waypoint]:
         if name not in ways:
             ways[name] = points(old[name], state_of(results[name]), catalogue_of(name))
         return ways[name]

@@ -29,7 +29,7 @@ STATED = {  # what the rows of practice of a library state that runs a kernel
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class KernelAnswer:
     """A kernel that was asked for, and the answer."""
 
     chip: str
@@ -70,7 +70,7 @@ def asked(
     sides: Mapping[str, Any],
     library: str | None,
     cores: float | None = None,
-) -> Asked:
+) -> KernelAnswer:
     """Return a kernel's answer; sides that its operation does not take are left out, one that is not stated raises `UsageError`."""
     family_of(catalogue, chip)
     missing = [name for name in SHAPES[operation] if sides.get(name) is None]
@@ -87,7 +87,7 @@ def asked(
     if not 0 < float(made.time) < math.inf:
         raise DataError(f"{operation} of {', '.join(f'{name} {side:g}' for name, side in shape.items())}: takes no finite time")
     cut = tiling(operands(on, form), *(shape[name] for name in SHAPES[operation])) if operation in ("gemm", "grouped") else None
-    return Asked(chip, operation, form, library or BARE, shape, made, cut, float(values[f"parts.{chip}.{form.peak}"]))
+    return KernelAnswer(chip, operation, form, library or BARE, shape, made, cut, float(values[f"parts.{chip}.{form.peak}"]))
 
 
 def refuse_cores(catalogue: Catalogue, values: Values, chip: str, operation: str, cores: float) -> None:

@@ -14,14 +14,13 @@ from tco.chain.inputs import system_inputs
 from tco.fabric.scopes import Scope, fabric_scopes
 from tco.foundation.errors import DataError
 from tco.foundation.values import as_number
-from tco.studies.asking import Asked, catalogue_of, compared, evaluate_each
-from tco.studies.fields import Field, field_of
-from tco.studies.frontier import Frontier, frontier_of, mark_cheapest
-from tco.studies.plans import decides
-from tco.studies.pools import pool_of
+from tco.studies.comparison import Sureness, compared
+from tco.studies.confidence import sureness_of
+from tco.studies.evaluation import Evaluation, catalogue_of, evaluate_each
+from tco.studies.frontier import Frontier, frontier_of, mark_cheapest, pool_of
+from tco.studies.maps import Field, field_of
+from tco.studies.response import decides
 from tco.studies.sensitivity import Sensitivity, sensitivity
-from tco.studies.sureness import sureness_of
-from tco.studies.verdict import Sureness
 
 T = TypeVar("T")
 RATIO = "perf_per_tco_vs_baseline"
@@ -43,7 +42,7 @@ class Material(NamedTuple):
     """All that a report tells of."""
 
     catalogue: Catalogue
-    asked: Sequence[Asked]  # each held against the baseline
+    asked: Sequence[Evaluation]  # each held against the baseline
     baseline: str
     sure: Sequence[Sureness]
     tornados: Sequence[Sensitivity]
@@ -70,7 +69,7 @@ def material_of(names: Sequence[str], baseline: str | None, data: Path | None, s
     return Material(catalogue_of(asked, data), asked, base, sureness_of(asked, base), tornados, frontiers, scopes, field, notes)
 
 
-def attempted(make: Callable[[], T], asked: Asked, what: str, notes: list[str]) -> T | None:
+def attempted(make: Callable[[], T], asked: Evaluation, what: str, notes: list[str]) -> T | None:
     """Return a study of a scenario, or a note why there is none."""
     try:
         return make()
@@ -79,7 +78,7 @@ def attempted(make: Callable[[], T], asked: Asked, what: str, notes: list[str]) 
         return None
 
 
-def tornado_of(one: Asked, asked: Sequence[Asked], baseline: str, data: Path | None) -> Sensitivity:
+def tornado_of(one: Evaluation, asked: Sequence[Evaluation], baseline: str, data: Path | None) -> Sensitivity:
     """Return what drives a scenario: its ratio to the baseline, or of the baseline itself and of what has none its cost."""
     base = next(each for each in asked if each.result.scenario == baseline)
     if one is not base and one.result.metrics[RATIO] is not None:
@@ -87,12 +86,12 @@ def tornado_of(one: Asked, asked: Sequence[Asked], baseline: str, data: Path | N
     metric = next((name for name in COSTS if one.result.metrics[name] is not None), COSTS[-1])
     found = sensitivity(one.name, metric, data, one.settings)
     if found.centre is None:  # a tornado stands about a middle
-        found.sides[0].metric(found.sides[0].centre, metric)
+        found.sides[0].metric(metric)
     return found
 
 
 def field_between(
-    asked: Sequence[Asked], tornados: Sequence[Sensitivity], data: Path | None, settings: Mapping[str, str], notes: list[str]
+    asked: Sequence[Evaluation], tornados: Sequence[Sensitivity], data: Path | None, settings: Mapping[str, str], notes: list[str]
 ) -> Field | None:
     """Return who is best wherever two inputs may lie: those that move the closest contest with the baseline most; none where there is no contest."""
     contests = [(abs(log(one.centre)), place) for place, one in enumerate(tornados) if one.metric == RATIO and one.centre]
@@ -108,7 +107,7 @@ def field_between(
     return attempted(make, rated[0], "map", notes)
 
 
-def frontiers_of(asked: Sequence[Asked], notes: list[str]) -> list[Frontier]:
+def frontiers_of(asked: Sequence[Evaluation], notes: list[str]) -> list[Frontier]:
     """Return what interactivity costs on every system that can be asked, held against each other."""
     found = []
     for one in asked:
@@ -120,12 +119,12 @@ def frontiers_of(asked: Sequence[Asked], notes: list[str]) -> list[Frontier]:
     return found
 
 
-def variant_of(one: Asked) -> Mapping[str, str]:
+def variant_of(one: Evaluation) -> Mapping[str, str]:
     """Return the variants of the system a scenario is of."""
     return one.result.structure.variant if one.result.structure else {}
 
 
-def fabric_of(one: Asked) -> Fabric | None:
+def fabric_of(one: Evaluation) -> Fabric | None:
     """Return the fabric of the system a scenario is of; a chip alone has none."""
     if one.result.bill is None:
         return None

@@ -18,14 +18,13 @@ from tco.chain.metrics import AGAINST_BASELINE
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.finite import finite
 from tco.foundation.provenance import SOURCED, Input
-from tco.studies.drivers import flips_of
-from tco.studies.knowing import narrowing
-from tco.studies.pairs import Pair, pairs_that_flip
-from tco.studies.plans import Moves, decides, ratio_or_own
-from tco.studies.ranges import range_of
-from tco.studies.sides import Array, Side, joined, sides_of
-from tco.studies.sobol import Indices, design, indices
+from tco.studies.evaluation import Evaluation, own_and_baseline
+from tco.studies.flips import Pair, flips_of, pairs_that_flip
+from tco.studies.ranges import Array, Dice, range_of
+from tco.studies.response import Quantity, decides, response_of
+from tco.studies.variance import Indices, design, first_order, indices, narrowing
 
+DRAWS = 2048  # from which the worth of knowing an input is told
 ROUNDING = 1e-12  # a relative change that is none
 WORTH = 3  # inputs that are named as worth finding out
 
@@ -42,7 +41,7 @@ class Swing(NamedTuple):
     flips_at: float | None = None  # where a ratio passes one, nearest to the input's value
 
 
-class Driver(NamedTuple):
+class InputIndices(NamedTuple):
     """The Sobol indices of an input."""
 
     first: float
@@ -55,11 +54,11 @@ class Sensitivity(NamedTuple):
     """What drives a metric of a scenario, the strongest first."""
 
     metric: str
-    sides: Sequence[Side]
+    sides: Sequence[Evaluation]
     hold: bool
     centre: float | None  # none where it misses the target
     swings: list[Swing]
-    drivers: dict[str, Driver]  # by path; empty where indices were not asked for
+    drivers: dict[str, InputIndices]  # by path; empty where indices were not asked for
     known: dict[str, float]  # by path, the share of the variance over draws that knowing an input takes away; empty where nothing is drawn
     pairs: list[Pair] | None  # that flip the order though neither does alone; none where there is no order
 
@@ -120,24 +119,32 @@ def sensitivity(
     """
     if sobol is not None and not hold:
         raise UsageError("Sobol indices are those of one plan, and a sample of them chooses none: ask for them with the plan held (--hold)")
-    read, sides = sides_of(scenario, metric, data, set or {}, variant or {}, baseline)
+    read, sides = own_and_baseline(scenario, metric, data, set or {}, variant or {}, baseline)
     if hold:
         for side in sides:
-            side.metric(side.centre, read)  # says why there is no plan to hold
-    ranged = {path: one for side in reversed(sides) for path, one in side.centre.inputs.items() if has_range(one)}
+            side.metric(read)  # says why there is no plan to hold
+    ranged = {path: one for side in reversed(sides) for path, one in side.result.inputs.items() if has_range(one)}
     if not ranged:
         raise DataError(f"{scenario}: none of its inputs has a range")
-    moves = Moves(sides, read, seed, hold)
-    ways = moves.ways()
+    own, *other = (response_of(side, hold) for side in sides)
+    quantity = Quantity(read, own, other[0] if other else None, Dice(sides[0].catalogue, seed, 0, DRAWS))
+    ways = quantity.ways()
     if not any(np.isfinite(way).any() for way in ways.values()):
-        sides[0].metric(sides[0].centre, read)  # says why
+        sides[0].metric(read)  # says why
     flips, pairs, ratio = {}, None, metric in AGAINST_BASELINE
     if ratio:
-        flips, pairs = flips_of(moves.ranges, ways, moves.together), pairs_that_flip(moves.ranges, ways, moves.together)
+        flips, pairs = flips_of(quantity.ranges, ways, quantity.together), pairs_that_flip(quantity.ranges, ways, quantity.together)
     swings = sorted((swing_of(ranged[path], way, ratio, flips.get(path)) for path, way in ways.items()), key=rank)
-    drivers = drivers_of(sides, read, swings, sobol, seed) if sobol else {}
-    centre = ratio_or_own([np.array([np.nan if (value := side.centre.metrics[read]) is None else value]) for side in sides])
-    return Sensitivity(metric, sides, hold, ended(float(centre[0])), swings, drivers, moves.shares(), pairs)
+    drivers = drivers_of(quantity, sides, swings, sobol, seed) if sobol else {}
+    centre = quantity.over([np.array([np.nan if (value := side.result.metrics[read]) is None else value]) for side in sides])
+    return Sensitivity(metric, sides, hold, ended(float(centre[0])), swings, drivers, shares_of(quantity), pairs)
+
+
+def shares_of(quantity: Quantity) -> dict[str, float]:
+    """Return the share of the metric's variance over the draws that have it which knowing each input takes away."""
+    found = quantity.drawn()
+    known = found if quantity.baseline is None else np.where(found > 0, found, np.nan)
+    return first_order(known, {path: quantity.dice.places(one) for path, one in quantity.ranges.items()})
 
 
 def has_range(given: Input) -> bool:
@@ -167,8 +174,8 @@ def ended(value: float) -> float | None:
 
 
 # ---------------------------------------------------------------- all together
-def drivers_of(sides: Sequence[Side], metric: str, swings: Sequence[Swing], count: int, seed: int) -> dict[str, Driver]:
-    """Return the Sobol indices of the inputs that move a metric, all others at their values."""
+def drivers_of(quantity: Quantity, sides: Sequence[Evaluation], swings: Sequence[Swing], count: int, seed: int) -> dict[str, InputIndices]:
+    """Return the Sobol indices of the inputs that move a metric, all others at their values, on plans that are held with their batches."""
     if count & (count - 1) or not 2 <= count <= CELLS:
         raise UsageError(f"{count} samples: expected a power of two up to {CELLS}")
     moving = [one.given for one in swings if one.swing != 0 and not any(decides(side, one.given.path) for side in sides)]
@@ -177,15 +184,16 @@ def drivers_of(sides: Sequence[Side], metric: str, swings: Sequence[Swing], coun
     a, b = (np.column_stack([spread(one, part[:, at]) for at, one in enumerate(moving)]) for part in design(count, len(moving), seed))
 
     def function(rows: Array) -> Array:
-        values = []
-        for side in sides:
-            known = {one.path: (rows[:, at], one.unit) for at, one in enumerate(moving) if one.path in side.centre.inputs}
-            result = side.evaluate(known, structure=side.centre.structure)
-            values.append(np.broadcast_to(side.metric(result, metric), count))
-        return np.asarray(joined(values))
+        found = []
+        for side, response in zip(sides, quantity.sides, strict=True):
+            known = {one.path: (rows[:, at], one.unit) for at, one in enumerate(moving) if one.path in side.result.inputs}
+            found.append(
+                np.asarray(response.at(known, solve=False).metrics[quantity.metric]) if known else np.full(count, side.metric(quantity.metric))
+            )
+        return quantity.over(found)
 
     found: Indices = indices(function, a, b)
-    return {one.path: Driver(*(float(part[at]) for part in found)) for at, one in enumerate(moving)}
+    return {one.path: InputIndices(*(float(part[at]) for part in found)) for at, one in enumerate(moving)}
 
 
 def spread(given: Input, places: Array) -> Array:

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tco.chain.ages import newest_price
-from tco.chain.metrics import AGAINST_BASELINE, METRICS
+from tco.chain.metrics import AGAINST_BASELINE, METRICS, perf_per_tco
 from tco.chain.workloads import WORKLOADS
 from tco.foundation.dates import period
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.units import parse_quantity
 from tco.foundation.values import as_number
-from tco.studies.crossings import Crossing, crossings
-from tco.studies.sides import Side, joined, side_of, sides_of
-from tco.studies.varied import DATE, Amount, Ends, Moment, amount_of, grid_of, inputs_of, moment_of, months_of, told_in
+from tco.studies.evaluation import Evaluation, evaluate_each, own_and_baseline
+from tco.studies.variable import DATE, Amount, Ends, Moment, amount_of, grid_of, inputs_of, moment_of, months_of, told_in
 
 POINTS = 33  # of the grid where plans are held
 SEARCHED = 17  # where each is searched
@@ -58,7 +58,7 @@ class Solution(NamedTuple):
 class Mover:
     """A side as an input is moved; it is evaluated once for every value."""
 
-    side: Side
+    side: Evaluation
     path: str
     amount: Amount
     moves: bool  # whether the side rests on the input
@@ -69,10 +69,10 @@ class Mover:
     def at(self, value: float) -> float:
         """Return the metric at a value of the input; where it has none `DataError` is raised."""
         if not self.moves:
-            return float(self.side.metric(self.side.centre, self.metric))
+            return self.side.metric(self.metric)
         if value not in self.found:
-            result = self.side.evaluate({self.path: self.amount.text(value)}, plan=self.plan)
-            self.found[value] = float(self.side.metric(result, self.metric))
+            result = self.side.again({self.path: self.amount.text(value)}, self.plan)
+            self.found[value] = self.side.metric(self.metric, result)
         return self.found[value]
 
 
@@ -99,23 +99,23 @@ def solve(
     '0.1'
     """
     metric, words = target_of(until)
-    read, sides = sides_of(scenario, metric, data, set or {}, variant or {}, baseline)
-    centre, target = float(joined([side.metric(side.centre, read) for side in sides])), None
+    read, sides = own_and_baseline(scenario, metric, data, set or {}, variant or {}, baseline)
+    centre, target = ratio_or_own([side.metric(read) for side in sides]), None
     if is_number(words):
         target = level(words, centre, metric)
     else:  # equal to another scenario: a ratio is so where the costs behind it are
-        metric, sides = AGAINST_BASELINE.get(metric, metric), [sides[0], side_of(words, data, set or {}, {})]
-        centre = float(sides[0].metric(sides[0].centre, metric))
+        metric, sides = AGAINST_BASELINE.get(metric, metric), [sides[0], *evaluate_each([words], data, set or {}, priced=False)]
+        centre = sides[0].metric(metric)
     today, resting = (moment_of(sides[0]), sides) if vary == DATE else amount_of(sides, vary)
     today = told_in(today, ends)
     movers = [mover(side, vary, today, read, hold) if side in resting else Mover(side, vary, today, False, None, read) for side in sides]
     searched = any(one.moves and one.plan is None for one in movers)
     grid = months_of(today, ends) if isinstance(today, Moment) else grid_of(vary, today, ends, SEARCHED if searched else POINTS)
-    return found(Asked(scenario, metric, words, vary, today, movers, target, centre), grid)
+    return found(BreakEven(scenario, metric, words, vary, today, movers, target, centre), grid)
 
 
 @dataclass(slots=True)
-class Asked:
+class BreakEven:
     """A question: which value of an input brings a metric to a target."""
 
     scenario: str
@@ -131,7 +131,7 @@ class Asked:
     def metric_at(self, value: float) -> float:
         """Return the metric at a value of the input."""
         own = [mover.at(value) for mover in (self.movers if self.target is not None else self.movers[:1])]
-        return float(joined(own))
+        return ratio_or_own(own)
 
     def target_at(self, value: float) -> float:
         """Return the target at a value of the input."""
@@ -150,7 +150,7 @@ class Asked:
         return apart
 
 
-def found(asked: Asked, grid: list[float]) -> Solution:
+def found(asked: BreakEven, grid: list[float]) -> Solution:
     """Return where the metric reaches the target on a grid."""
     gaps = {value: asked.gap(value) for value in grid}
     points = [(value, None if gaps[value] is None else asked.metric_at(value)) for value in grid]
@@ -163,7 +163,7 @@ def found(asked: Asked, grid: list[float]) -> Solution:
     breaks = [broken(asked, one) for one in crossings(asked.gap, grid, asked.today.stepwise)]
     if asked.today.value is not None:
         breaks.sort(key=lambda one: abs(one.value - asked.today.value))  # type: ignore[operator]
-    searched = any(mover.moves and mover.plan is None and mover.side.centre.plan is not None for mover in asked.movers)
+    searched = any(mover.moves and mover.plan is None and mover.side.result.plan is not None for mover in asked.movers)
     return Solution(
         scenario=asked.scenario,
         metric=asked.metric,
@@ -209,20 +209,26 @@ def level(words: str, centre: float, metric: str) -> float:
     return target
 
 
-def mover(side: Side, path: str, amount: Amount, metric: str, hold: bool) -> Mover:
+def ratio_or_own(values: Sequence[float]) -> float:
+    """Return the metric that was asked for: that of the scenario itself, or the ratio of the baseline's to it."""
+    own, *other = values
+    return float(perf_per_tco(other[0], own)) if other else own
+
+
+def mover(side: Evaluation, path: str, amount: Amount, metric: str, hold: bool) -> Mover:
     """Return a side whose input moves: its plan is held where it cannot rest on the input, as another search would only find it again."""
-    plan = side.centre.plan
+    plan = side.result.plan
     if plan is not None and not hold:
         inputs = inputs_of(side)
         values = inputs.values(as_number)
         WORKLOADS[inputs.kind](inputs, values, None)
-        if path in values.inputs or path not in side.centre.inputs:
+        if path in values.inputs or path not in side.result.inputs:
             plan = None
     return Mover(side, path, amount, True, plan, metric)
 
 
 # ---------------------------------------------------------------- what is found
-def refuse_unmoved(asked: Asked, known: Sequence[float]) -> None:
+def refuse_unmoved(asked: BreakEven, known: Sequence[float]) -> None:
     """Refuse an input that moves neither the metric nor the target."""
     for at in (asked.metric_at, asked.target_at):
         levels = [at(value) for value in known]
@@ -232,7 +238,7 @@ def refuse_unmoved(asked: Asked, known: Sequence[float]) -> None:
     raise DataError(f"{asked.path} does not move {asked.metric} of {asked.scenario}; {does}")
 
 
-def broken(asked: Asked, one: Crossing) -> Break:
+def broken(asked: BreakEven, one: Crossing) -> Break:
     """Return a crossing as seen from today: the side on which the target is reached, or the value that meets it."""
     sides = sorted((one.before, one.beyond), key=lambda value: abs(value - (asked.today.value or 0.0)))
     near, far = sides
@@ -242,7 +248,7 @@ def broken(asked: Asked, one: Crossing) -> Break:
     return Break(far, asked.metric_at(far), asked.metric_at(near))
 
 
-def no_crossing(asked: Asked, known: Sequence[float]) -> str:
+def no_crossing(asked: BreakEven, known: Sequence[float]) -> str:
     """Return why the metric reaches its target nowhere."""
     levels = [asked.metric_at(value) for value in known]
     span = f"from {asked.today.text(known[0])} to {asked.today.text(known[-1])}"
@@ -254,7 +260,7 @@ def no_crossing(asked: Asked, known: Sequence[float]) -> str:
     return f"{where}, {side} that of {asked.words} everywhere"
 
 
-def notes_of(asked: Asked, grid: Sequence[float], known: Sequence[float], breaks: Sequence[Break]) -> list[str]:
+def notes_of(asked: BreakEven, grid: Sequence[float], known: Sequence[float], breaks: Sequence[Break]) -> list[str]:
     """Return what is to be said beside: other scenarios that move along, values without an answer, steps."""
     own, *others = asked.movers
     notes = [f"{asked.path} is moved in {one.side.scenario.name} {'too' if own.moves else 'alone'}" for one in others if one.moves]
@@ -273,3 +279,54 @@ def notes_of(asked: Asked, grid: Sequence[float], known: Sequence[float], breaks
     if len(breaks) > 1:
         notes.append(f"the target is reached at {len(breaks)} values; the nearest to today's comes first")
     return notes
+
+
+# ---------------------------------------------------------------- where a function of one number is zero
+Gap = Callable[[float], float | None]
+CLOSE = 4e-16  # of a number: two that are closer have none between
+MOST = 200  # steps, of which every one at least halves a bracket
+
+
+class Crossing(NamedTuple):
+    """The last number found before a zero and the first beyond it, in the order of the grid; both are the zero where it is met."""
+
+    before: float
+    beyond: float
+
+
+def crossings(gap: Gap, grid: Sequence[float], stepwise: bool = False) -> Iterator[Crossing]:
+    """Yield the zeros of a function between the neighbours of a grid, and on it; a stepwise one has nothing between two neighbours."""
+    at = [(one, gap(one)) for one in grid]
+    for place, (one, value) in enumerate(at):
+        if value == 0:
+            yield Crossing(one, one)
+        elif place + 1 < len(at):
+            other, its = at[place + 1]
+            if value is not None and its is not None and value * its < 0:
+                found = Crossing(one, other) if stepwise else narrowed(gap, one, other)
+                if found is not None:
+                    yield found
+
+
+def narrowed(gap: Gap, a: float, b: float) -> Crossing | None:
+    """Return the zero in a bracket, or the two sides of a jump over it; none where the function has no value on the way."""
+    at_a, at_b = gap(a), gap(b)
+    for _ in range(MOST):
+        middle = (a + b) / 2
+        if abs(b - a) <= CLOSE * max(abs(a), abs(b)) or middle in (a, b):
+            break
+        at_middle = gap(middle)
+        if at_a is None or at_b is None or at_middle is None:
+            return None
+        if at_middle == 0:
+            return Crossing(middle, middle)
+        slope = (at_middle**2 - at_a * at_b) ** 0.5
+        guess = middle + (middle - a) * (1 if at_a > at_b else -1) * at_middle / slope
+        at_guess = gap(guess)
+        if at_guess is None:
+            return None
+        if at_guess == 0:
+            return Crossing(guess, guess)
+        known = sorted([(a, at_a), (middle, at_middle), (guess, at_guess), (b, at_b)], key=lambda one: abs(one[0] - a))
+        (a, at_a), (b, at_b) = next(pair for pair in pairwise(known) if pair[0][1] * pair[1][1] < 0)
+    return Crossing(a, b)

@@ -19,9 +19,10 @@ from tco.chain.draws import CELLS, Draws
 from tco.chain.metrics import METRICS, MORE_IS_BETTER, PERFORMANCE, RATIOS
 from tco.foundation.errors import DataError
 from tco.foundation.finite import finite
-from tco.studies.asking import Asked, compared, evaluate_each
-from tco.studies.drawable import Drawable, drawable
+from tco.studies.comparison import compared
+from tco.studies.evaluation import Evaluation, evaluate_each
 from tco.studies.ranges import Array, Dice, Range, ranges_of
+from tco.studies.response import Response, drawable, ratios
 
 if TYPE_CHECKING:
     from tco.studies.sweep.work import Figures, Progress
@@ -50,8 +51,8 @@ class Sample(NamedTuple):
 class Uncertainty(NamedTuple):
     """What the ranges of a scenario's inputs make of its metrics."""
 
-    asked: Asked
-    baseline: Asked | None
+    asked: Evaluation
+    baseline: Evaluation | None
     seed: int
     drawn: dict[str, Range]  # the inputs of either
     sample: Sample
@@ -105,18 +106,18 @@ def uncertainty(
     own, other = asked[0], None if baseline is None else asked[-1]
     sides = {one.name: drawable(one, hold) for one in asked}
     alike = None if other is None or apart(own.result, other.result) else sides[other.name]
-    parts, kinds = blocks(Lot(sides[own.name], alike, seed, samples), workers, cluster, tell)
+    parts, kinds = blocks(Experiment(sides[own.name], alike, seed, samples), workers, cluster, tell)
     ranges = {path: found for one in sides.values() for path, found in one.ranges.items()}
     held = sorted({path for one in asked for path in ranges_of(one.result)} - ranges.keys())
     return Uncertainty(own, other, seed, dict(sorted(ranges.items())), joint(parts), kinds, hold, held)
 
 
 # ---------------------------------------------------------------- blocks of draws
-class Lot(NamedTuple):
+class Experiment(NamedTuple):
     """All that the draws of a study follow from, beside their number; what is in the same block of them is evaluated together."""
 
-    own: Drawable
-    baseline: Drawable | None
+    own: Response
+    baseline: Response | None
     seed: int
     samples: int
 
@@ -134,18 +135,20 @@ class Lot(NamedTuple):
         return sample_of(found, other)
 
 
-def blocks(lot: Lot, workers: int | None, cluster: str | None, tell: Callable[[Progress], None] | None) -> tuple[list[Sample], frozenset[str]]:
+def blocks(
+    asked: Experiment, workers: int | None, cluster: str | None, tell: Callable[[Progress], None] | None
+) -> tuple[list[Sample], frozenset[str]]:
     """Return the draws of a study block by block, whoever makes them, and every arithmetic that did."""
     from tco.studies.sweep.ground import folders_of, ground_on
     from tco.studies.sweep.work import Progress, done_by
 
-    count = -(-lot.samples // BLOCK)
-    catalogues = [one.catalogue for one in (lot.own, lot.baseline) if one is not None]
+    count = -(-asked.samples // BLOCK)
+    catalogues = [one.catalogue for one in (asked.own, asked.baseline) if one is not None]
     found: dict[int, Sample] = {}
     kinds = set()
-    progress = Progress(lot.samples, 0, 0, count, 0)
+    progress = Progress(asked.samples, 0, 0, count, 0)
     folders = tuple(map(folders_of, catalogues))
-    for number, sample, arithmetic in done_by(workers, cluster, lambda: ground_on(folders), lot.figures, lot.block, range(count)):
+    for number, sample, arithmetic in done_by(workers, cluster, lambda: ground_on(folders), asked.figures, asked.block, range(count)):
         found[number] = sample
         kinds.add(arithmetic)
         progress = progress._replace(made=progress.made + len(sample.meets), finished=progress.finished + 1)
@@ -168,15 +171,6 @@ def sample_of(own: Draws, baseline: Draws | None) -> Sample:
         found[name] = ratios(reference, cost)
     ties = np.isnan(found["perf_per_tco_vs_baseline"])
     return Sample(found, own.meets, own.meets & baseline.meets, ties)
-
-
-def ratios(baseline: Array, own: Array) -> Array:
-    """Return the performance per cost over the baseline's in every draw, of costs that are nan where the target is missed.
-
-    It is zero where only the own is missed, without end where only the baseline's is, and nan where both are.
-    """
-    missed, its = np.isnan(own), np.isnan(baseline)
-    return np.where(its, np.where(missed, np.nan, np.inf), np.where(missed, 0.0, joined.perf_per_tco(baseline, own)))
 
 
 def costs(draws: Draws) -> tuple[Array, Array] | None:

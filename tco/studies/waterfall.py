@@ -9,15 +9,19 @@ sum of all steps does not: it is the drift.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.chain.metrics import perf_per_tco
-from tco.foundation.errors import TcoError
-from tco.studies.difference import Cause, Step, differs, formula_causes, in_unit, input_causes, quantity_causes
-from tco.studies.state import Again, again
+from tco.foundation.errors import DataError, TcoError
+from tco.foundation.files import read_json
+from tco.studies.difference import Cause, Move, Step, causes, differs, formula_causes, in_unit, input_causes, moves, quantity_causes
+from tco.studies.evaluation import SAVED, catalogue_for, evaluate_all
+from tco.studies.state import Again, again, refuse_broken, state_of
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
+    from tco.chain.result import Result
 
 ROUNDING = 1e-11  # of the digits that files keep
 PROGRAM, INPUT, TEXT, SYSTEM = range(4)  # the order in which things change
@@ -27,7 +31,7 @@ CODE = Cause("code", "", None, None, "")  # what neither a fingerprint nor a qua
 Metrics = Mapping[str, float]
 
 
-class Point(NamedTuple):
+class Waypoint(NamedTuple):
     """The metrics after a change, all earlier ones kept; its place in the order is the same in every scenario."""
 
     place: tuple[int, str]
@@ -35,33 +39,33 @@ class Point(NamedTuple):
     metrics: Metrics
 
 
-def points(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> list[Point]:
+def points(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> list[Waypoint]:
     """Return the way from one state to another; what cannot be evaluated on its own counts with what follows it."""
     found = list(changes(old, new, catalogue))
-    return [*found, Point((SYSTEM, ""), last_causes(old, new, bool(found)), new["metrics"])]
+    return [*found, Waypoint((SYSTEM, ""), last_causes(old, new, bool(found)), new["metrics"])]
 
 
-def changes(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> Iterator[Point]:
+def changes(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> Iterator[Waypoint]:
     """Yield the points between two states; one whose values alone make no whole has no metrics."""
     kept = {path: text_of(given) for path, given in old["inputs"].items()} | old["texts"]
     try:
         found = again(old, kept, catalogue)
     except TcoError:
         return  # the earlier state cannot be had any more
-    yield Point((PROGRAM, ""), program_causes(old, new, found.quantities), found.metrics)
+    yield Waypoint((PROGRAM, ""), program_causes(old, new, found.quantities), found.metrics)
     elsewhere, last = old["system"] != new["system"], found
     for cause in input_causes(old["inputs"], new["inputs"]):
         if cause.path not in new["inputs"] or (elsewhere and cause.old is None):
             continue  # gone, or an input of the other system
         kept[cause.path] = text_of(new["inputs"][cause.path])
         made = tried(old, kept, catalogue, None if cause.old is None or cause.path in last.rests_on else last)
-        yield Point((INPUT, cause.path), (fitted(cause, catalogue),), made.metrics if made else {})
+        yield Waypoint((INPUT, cause.path), (fitted(cause, catalogue),), made.metrics if made else {})
         last = made or last
     for path, text in new["texts"].items():
         if old["texts"].get(path) != text:
             kept[path] = text
             made = tried(old, kept, catalogue, None)
-            yield Point((TEXT, path), (Cause("assumption", path, old["texts"].get(path), text, ""),), made.metrics if made else {})
+            yield Waypoint((TEXT, path), (Cause("assumption", path, old["texts"].get(path), text, ""),), made.metrics if made else {})
 
 
 def tried(old: dict[str, Any], kept: dict[str, str], catalogue: Catalogue, found: Again | None) -> Again | None:
@@ -113,7 +117,7 @@ def last_causes(old: dict[str, Any], new: dict[str, Any], whole: bool) -> tuple[
     return tuple(found) or (CODE,)
 
 
-def steps(way: Sequence[Point], start: Metrics, metric: str) -> tuple[Step, ...]:
+def steps(way: Sequence[Waypoint], start: Metrics, metric: str) -> tuple[Step, ...]:
     """Return what each change adds to a metric, from its value at the start to that of the last point; the differences sum to the drift."""
     found: list[tuple[tuple[Cause, ...], float]] = []
     at, open_causes = start[metric], tuple[Cause, ...]()
@@ -128,7 +132,7 @@ def steps(way: Sequence[Point], start: Metrics, metric: str) -> tuple[Step, ...]
     return tuple(Step(causes, b - a, b / a if a else None) for (causes, _), a, b in zip(found, values, values[1:], strict=False))
 
 
-def against(own: Sequence[Point], other: Sequence[Point], start: tuple[Metrics, Metrics], cost: str, metric: str) -> list[Point]:
+def against(own: Sequence[Waypoint], other: Sequence[Waypoint], start: tuple[Metrics, Metrics], cost: str, metric: str) -> list[Waypoint]:
     """Return the way of a ratio of another scenario's cost to one's own: a thing that both rest on changes in both at once."""
     here, there = start[0].get(cost), start[1].get(cost)
     causes: dict[tuple[int, str], tuple[Cause, ...]] = {}
@@ -138,5 +142,53 @@ def against(own: Sequence[Point], other: Sequence[Point], start: tuple[Metrics, 
     found = []
     for place in sorted(causes):
         here, there = mine.get(place) or here, theirs.get(place) or there
-        found.append(Point(place, causes[place], {metric: float(perf_per_tco(there, here))} if here and there else {}))
+        found.append(Waypoint(place, causes[place], {metric: float(perf_per_tco(there, here))} if here and there else {}))
     return found
+
+
+# ---------------------------------------------------------------- what differs between two results
+class Difference(NamedTuple):
+    """What differs between two results: the metrics that moved, step by step, and all that differs beside them."""
+
+    moves: list[Move]
+    causes: list[Cause]
+
+
+def diff(
+    a: str | Path | Result,
+    b: str | Path | Result,
+    set: Mapping[str, str] | None = None,  # noqa: A002
+    data: Path | None = None,
+) -> Difference:
+    """Return what changed from `a` to `b`, and why; `set` replaces inputs of `b` only."""
+    return between(state_at(a, data), state_at(b, data, dict(set or {})), catalogue_for(None if not isinstance(a, str) else a, data))
+
+
+def between(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> Difference:
+    """Return what changed between two states, and the steps of every metric that moved."""
+    moved = moves(old, new)
+    way = points(old, new, catalogue) if moved else []
+    walked = [m if m.old is None or m.new is None else m._replace(steps=steps(way, old["metrics"], m.metric)) for m in moved]
+    return Difference(walked, causes(old, new))
+
+
+def state_at(name: str | Path | Result, data: Path | None, settings: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return the state of a scenario, of a saved result, or the one that the JSON of `tco price` carries."""
+    from tco.chain.result import SCHEMA, Result
+
+    if not isinstance(name, Result) and str(name).endswith(SAVED):
+        wrong = f"{name}: is no saved result; `Result.save` or `tco price SCENARIO --format json --output FILE` writes one"
+        try:
+            document = read_json(Path(name), "a saved result")
+        except DataError as error:
+            raise DataError(f"{wrong}: {error}") from None
+        if isinstance(document, dict) and "state" in document:
+            try:
+                refuse_broken(document["state"], "state")
+            except DataError as error:
+                raise DataError(f"{wrong}: {error}") from None
+            return dict(document["state"])
+        if isinstance(document, dict) and document.get("schema", SCHEMA) != SCHEMA:  # that of another command, such as `compare`
+            raise DataError(f"{wrong}: its schema is {document['schema']!r}")
+    _, (result,) = evaluate_all([name], data, settings or {})
+    return state_of(result)

@@ -6,7 +6,7 @@ import pytest
 
 from tco.outputs.page.report import page_of
 from tco.outputs.page.write import written
-from tco.studies.asking import HEADLINE
+from tco.studies.evaluation import HEADLINE
 from tco.studies.reporting import material_of
 from tests.outputs.chromium import BINARY, WIDE, Opened, browser
 

@@ -1,47 +1,37 @@
-"""How many draws of all prices at once a second prices. Run with `--benchmark-only`."""
+"""How many draws of all prices at once a second prices, on the program of a scenario. Run with `--benchmark-only`."""
 
 from __future__ import annotations
 
 import time
 
-import numpy as np
 import pytest
 
-from tco.chain.connections import design_network
-from tco.chain.inputs import Inputs, load_scenario
-from tco.chain.ownership import cost_of, rebates_of
-from tco.chain.placement import needs_sidecar
-from tco.hardware.bill import bill_of_materials
+import tco
+from tco.chain.draws import CELLS, programs_of
+from tco.chain.inputs import load_scenario
+from tco.graph.run import Run
+from tco.studies.ranges import Dice, ranges_of, settings_of
 
-CHUNK = 8192  # draws at a time: arrays that stay in the cache
-
-
-def drawn(given):
-    """An input as a chunk of draws from its range, or as its number where it has none."""
-    if given.low is None or given.low == given.high:
-        return given.value
-    return np.random.default_rng(0).uniform(given.low, given.high, CHUNK)
-
-
-def price(inputs, known):
-    """The cost of a world in all draws, from the rows up."""
-    values = inputs.values(drawn)
-    values.update(known)
-    bill = bill_of_materials(inputs.system, values, inputs.catalogue)
-    cost = cost_of(inputs, values, bill, design_network(inputs, values), rebates_of(inputs, values, bill))
-    return cost, values
+PRICED = ("tco_usd_per_chip_hour", "capex_usd_per_chip")
+OF_THE_WORK = ("performance.", "workload.")
 
 
 @pytest.mark.benchmark(timer=time.process_time)
 @pytest.mark.parametrize("name", ["trn3-nl72x2", "gb200-nvl72"])
 def test_draws_of_all_prices(name, benchmark, catalogue):
-    """2 M draws a second of CPU time is the mark of a machine at rest."""
-    inputs = Inputs(catalogue, load_scenario(catalogue, name), {}, {})
-    assert not needs_sidecar(inputs)
-    cost, values = price(inputs, {})
-    assert cost.per_chip_hour.shape == (CHUNK,)
-    known = dict(values)
-    benchmark(lambda: price(inputs, known))
-    rate = CHUNK / benchmark.stats.stats.min
+    """Cost and price of a chip from the rows up, with everything drawn they rest on: 4 M draws a second of CPU time on a machine at rest."""
+    result = tco.evaluate(name, catalogue=catalogue)
+    ranges, dice = ranges_of(result), Dice(catalogue, 0, 0, CELLS)
+    drawn = settings_of(ranges, {path: dice.places(one) for path, one in ranges.items() if not path.startswith(OF_THE_WORK) and not one.steps})
+    made = tco.evaluate_draws(name, drawn, structure=result.structure, catalogue=catalogue)
+    programs = programs_of(catalogue, load_scenario(catalogue, name), {}, dict(result.structure.variant))
+    ((lot, (names,), _),) = list(programs.known.values())
+    kernel = lot.kernel(frozenset(drawn), {})
+    values = kernel.values({path: many for path, (many, _) in drawn.items()})
+    price = Run(kernel.schedule([kernel.made[names[f"metric {metric}"]] for metric in PRICED], values), values, CELLS)
+    for found, metric in zip(price(), PRICED, strict=True):
+        assert (found == made.metrics[metric]).all()
+    benchmark(price)
+    rate = CELLS / benchmark.stats.stats.min
     benchmark.extra_info["draws_per_second"] = round(rate)
-    assert rate >= 1e6
+    assert rate >= 2e6

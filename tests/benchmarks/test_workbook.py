@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tco.chain.scenario import evaluate
 from tco.outputs.workbook.book import workbook_of
-from tco.studies.asking import HEADLINE, compared
+from tco.studies.comparison import compared
+from tco.studies.evaluation import HEADLINE
 
 
 def test_four_racks_side_by_side(benchmark, catalogue):

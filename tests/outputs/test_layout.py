@@ -12,7 +12,7 @@ import pytest
 
 from tco.outputs.workbook.book import workbook_of
 from tco.outputs.workbook.summary import SHOWN
-from tco.studies.asking import compared
+from tco.studies.comparison import compared
 from tests.chain import result
 from tests.outputs.spreadsheet import MAIN, at, by_rows, cells, looks, sheet_files, table
 from tests.shipped import CATALOGUE

@@ -17,7 +17,7 @@ from tco.outputs.cells import with_ratios
 from tco.outputs.page.program import program_of
 from tco.outputs.page.whatif import ends
 from tco.outputs.page.write import embedded
-from tco.studies.asking import compared
+from tco.studies.comparison import compared
 from tests.chain import HEADLINE, result
 from tests.cli import tco
 

@@ -9,7 +9,7 @@ import pytest
 
 from tco.chain.scenario import evaluate
 from tco.outputs.page.program import script
-from tco.studies.asking import compared
+from tco.studies.comparison import compared
 from tests.chain import result
 from tests.cli import document, tco
 from tests.outputs.chromium import BINARY, PAPER, PHONE, WIDE, Opened, browser

@@ -17,7 +17,7 @@ from tco.foundation.trace import recording, scope, walk
 from tco.outputs.workbook.book import workbook_of
 from tco.outputs.workbook.cells import SPLIT, excel_name, split
 from tco.outputs.workbook.excel import DEEPEST, LONGEST, MOST
-from tco.studies.asking import compared
+from tco.studies.comparison import compared
 from tests.chain import HEADLINE, result
 from tests.outputs.spreadsheet import by_formulas, by_python, calculated, cells, changed, defined_names, libreoffice, table
 from tests.shipped import CATALOGUE

@@ -15,7 +15,7 @@ from tco.performance.serving.operators import Operator
 from tco.performance.serving.phases import PassResult
 from tco.performance.serving.plans import DecodePlan, PrefillPlan
 from tco.performance.serving.requests import Request, request_of
-from tco.studies.pools import scenario_named
+from tco.studies.frontier import scenario_named
 from tests.shipped import CATALOGUE
 
 

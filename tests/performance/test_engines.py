@@ -34,7 +34,7 @@ from tco.performance.serving.plans import (
     stages_of,
 )
 from tco.performance.serving.search import choose_decode
-from tco.studies.pools import scenario_named
+from tco.studies.frontier import scenario_named
 from tests.cli import document
 from tests.performance.servers import CATALOGUE, named, over_layers, server
 

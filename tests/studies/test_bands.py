@@ -8,16 +8,13 @@ from functools import cache
 import numpy as np
 import pytest
 
-from tco.chain.draws import evaluate_draws
+import tco
 from tco.foundation.errors import UsageError
-from tco.performance.serving.plans import ServingPlan
-from tco.studies.bands import ASKED, BANDED, DRAWS, add_bands, evaluated, repeated
+from tco.studies.bands import ASKED, BANDED, DRAWS, add_bands, plan_at
 from tco.studies.designs import AXES, designs_of
-from tco.studies.drawable import drawable_of
-from tco.studies.drawing import SEED
-from tco.studies.frontier import Frontier, frontier, frontier_of
-from tco.studies.pools import pool_of
+from tco.studies.frontier import Frontier, frontier, frontier_of, pool_of
 from tco.studies.ranges import Dice, ranges_of, settings_of
+from tco.studies.side_by_side import SEED
 from tests.cli import document
 from tests.shipped import CATALOGUE
 
@@ -46,23 +43,28 @@ def test_the_band_where_the_workload_stands_is_the_range_of_a_comparison():
         assert band.meets.mean() == row["share_of_draws_that_meet_the_target"]
 
 
-@pytest.mark.thorough
-def test_where_nothing_is_moved_every_draw_is_the_point():
-    """The batch is solved for the speed that the point's own gives."""
-    found = banded(GB200)
-    ranges = ranges_of(found.decode.result)
-    still = settings_of(ranges, {path: np.full(DRAWS, one.home) for path, one in ranges.items()})
-    places = [0, len(found.points) // 2, len(found.points) - 1]
-    decode, prefill = (repeated(pool._make(axis[places] for axis in pool), slice(None)) for pool in (found.held.decode, found.held.prefill))
-    plans = ServingPlan(decode, prefill)
-    asked = np.array([found.points[place].tokens_per_s_per_user for place in places])
-    own = drawable_of(found.decode.scenario, CATALOGUE, {}, found.decode.result, hold=True)
-    still = {path: many for path, many in still.items() if path in own.ranges}
-    made = evaluated(replace(own, structure=own.structure._replace(plan=plans)), still, asked)
-    assert made.meets.all()
-    for metric in BANDED:
-        ours = made.metrics[metric].reshape(len(places), DRAWS)
-        assert ours == pytest.approx(np.array([[getattr(found.points[place], metric)] * DRAWS for place in places]), rel=1e-6), metric
+def test_a_band_that_is_held_is_that_of_the_point_s_own_plan():
+    """Each point is asked alone, on its plan; where nothing is moved every draw is the point."""
+    found = replace(banded(GB200), bands=[])
+    found.points, places = found.points[:3], range(3)
+    add_bands(found, hold=True)
+    result = found.decode.result
+    ranges = {path: one for path, one in ranges_of(result).items() if not one.steps}
+    dice = Dice(CATALOGUE, SEED, 0, DRAWS)
+    drawn = settings_of(ranges, {path: dice.places(one) for path, one in ranges.items()})
+    still = settings_of(ranges, {path: np.full(2, one.home) for path, one in ranges.items()})
+    for place in places:
+        held = result.structure._replace(plan=plan_at(found.held, place))
+        speed = found.points[place].tokens_per_s_per_user
+        alone, point = (
+            tco.evaluate_draws(GB200, many | {ASKED: (np.full(count, speed), "token/s")}, structure=held, catalogue=CATALOGUE)
+            for many, count in ((drawn, DRAWS), (still, 2))
+        )
+        assert np.array_equal(found.bands[place].meets, alone.meets)
+        assert point.meets.all()
+        for metric in BANDED:
+            assert found.bands[place].draws[metric][alone.meets] == pytest.approx(alone.metrics[metric][alone.meets], rel=1e-12), metric
+            assert point.metrics[metric] == pytest.approx(getattr(found.points[place], metric), rel=1e-6), metric
 
 
 @pytest.mark.parametrize("place", [pytest.param(3, marks=pytest.mark.thorough), 20, pytest.param(-1, marks=pytest.mark.thorough)])
@@ -71,7 +73,7 @@ def test_points_together_are_what_each_is_alone(place):
     ranges, dice = ranges_of(found.decode.result), Dice(CATALOGUE, SEED, 0, DRAWS)
     drawn = settings_of(ranges, {path: dice.places(one) for path, one in ranges.items()})
     target = {ASKED: f"{found.points[place].tokens_per_s_per_user!r} token/s"}
-    alone = evaluate_draws(TRN3, drawn | target, catalogue=CATALOGUE)
+    alone = tco.evaluate_draws(TRN3, drawn | target, catalogue=CATALOGUE)
     band = found.bands[place]
     assert alone.meets.sum() > 0
     assert (band.meets == alone.meets).mean() > 0.99

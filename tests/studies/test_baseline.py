@@ -10,8 +10,7 @@ import pytest
 
 from tco.chain.metrics import METRICS, MORE_IS_BETTER, NEITHER, is_worse
 from tco.foundation.errors import DataError, UsageError
-from tco.studies.baseline import baseline_path, drifts, listed, load, rule_of, save
-from tco.studies.limits import limit_of
+from tco.studies.baseline import baseline_path, drifts, limit_of, listed, load, rule_of, save
 from tco.studies.state import state_of
 from tests.chain import again
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from tco.studies.crossings import crossings, narrowed
+from tco.studies.solve import crossings, narrowed
 
 FUNCTIONS = {"cubic": lambda x: x**3 - 2, "exponential": lambda x: math.exp(3 * x) - 9, "steep": lambda x: math.atan(40 * (x - 0.7))}
 

@@ -13,8 +13,7 @@ from tco.chain import metrics as joined
 from tco.chain.metrics import MORE_IS_BETTER
 from tco.performance.serving import phases
 from tco.studies.designs import AXES, beaten_by, designs_of, merits
-from tco.studies.frontier import Frontier, frontier_of, grid_of
-from tco.studies.pools import Pool, pool_of
+from tco.studies.frontier import Frontier, Pool, frontier_of, grid_of, pool_of
 from tests.chain import HEADLINE
 from tests.shipped import CATALOGUE
 

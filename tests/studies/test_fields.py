@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tco.chain.scenario import evaluate
+import tco
 from tco.foundation.errors import DataError, UsageError
-from tco.studies.fields import field_of
+from tco.studies.maps import field_of
 from tests.shipped import CATALOGUE
 
 COST, HOUR = "usd_per_million_output_tokens", "tco_usd_per_chip_hour"
@@ -27,7 +27,7 @@ def test_a_cell_is_the_answer_of_the_scenario_there(metric, least, most):
         for y, speed in enumerate(found.y.values):
             for x, price in enumerate(found.x.values):
                 asked = {ELECTRICITY: f"{price!r} {found.x.unit}", SPEED: f"{speed!r} {found.y.unit}"}
-                alone = evaluate(name, asked, catalogue=CATALOGUE).metrics[metric]
+                alone = tco.evaluate(name, asked, catalogue=CATALOGUE).metrics[metric]
                 if alone is None:
                     assert np.isnan(every[at, y, x])
                 else:
@@ -44,7 +44,7 @@ def test_an_input_that_a_scenario_does_not_rest_on_leaves_it_as_it_is():
     assert (np.diff(own, axis=1) > 0).all()
     assert (np.diff(other, axis=0) > 0).all()
     still = field_of(["gb200-nvl72", "trn3-nl72x2"], [GPU, "parts.nvlink-cable.price"], HOUR, steps=2)
-    assert (cells(still)[1] == evaluate("trn3-nl72x2", catalogue=CATALOGUE).metrics[HOUR]).all()
+    assert (cells(still)[1] == tco.evaluate("trn3-nl72x2", catalogue=CATALOGUE).metrics[HOUR]).all()
 
 
 def test_values_are_even_in_ratio_around_today_and_within_the_bounds_of_the_input():

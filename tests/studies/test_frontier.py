@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from tco.foundation.errors import DataError
-from tco.studies.frontier import Frontier, frontier_of, frontiers_of, grid_of, undominated
-from tco.studies.pools import Pool, pool_of
+from tco.studies.frontier import Frontier, Pool, frontier_of, frontiers_of, grid_of, pool_of, undominated
 from tests.chain import HEADLINE
 from tests.shipped import CATALOGUE
 

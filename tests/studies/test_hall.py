@@ -9,8 +9,8 @@ import pytest
 from tco.chain.placement import worlds_in_a_rack
 from tco.chain.scenario import evaluate
 from tco.foundation.errors import DataError
-from tco.studies.asking import compare
-from tco.studies.hall import hall_of
+from tco.studies.comparison import compare
+from tco.studies.fleet import hall_of
 from tests.cli import HEADLINE, document, tco
 
 POWER = {"site.power": "20 MW", "workload": "stated"}

@@ -17,17 +17,15 @@ from tco.chain.plans import plain_plan
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.provenance import Input
 from tco.outputs.sensitivities import GROUPS
-from tco.studies.asking import HEADLINE, evaluate_each
 from tco.studies.beliefs import P95
-from tco.studies.drawable import drawable
-from tco.studies.drawing import DRAWS
-from tco.studies.drivers import CENTRE
-from tco.studies.knowing import first_order, narrowing
-from tco.studies.moving import valued
-from tco.studies.pairs import pairs_that_flip
+from tco.studies.confidence import sureness_of
+from tco.studies.evaluation import HEADLINE, evaluate_each
+from tco.studies.flips import pairs_that_flip
 from tco.studies.ranges import Dice, Range, settings_of
+from tco.studies.response import CENTRE, drawable, valued
 from tco.studies.sensitivity import sensitivity, spread
-from tco.studies.sureness import sureness_of
+from tco.studies.side_by_side import DRAWS
+from tco.studies.variance import first_order, narrowing
 from tests.cli import document
 from tests.cli import tco as command
 from tests.shipped import CATALOGUE
@@ -148,7 +146,7 @@ def nested(name, metric, path, places=200, draws=60):
     one = drawable(case)
     dice = Dice(CATALOGUE, 31, 0, places * draws)
     at = {other: dice.places(its) for other, its in one.ranges.items()}
-    many = np.log(valued(one.evaluated(settings_of(one.ranges, at)), metric))[np.argsort(at[path])].reshape(places, draws)
+    many = np.log(valued(one.at(settings_of(one.ranges, at)), metric))[np.argsort(at[path])].reshape(places, draws)
     groups = [group[np.isfinite(group)] for group in many if np.isfinite(group).sum() > 1]
     within = sum(group.var() * len(group) for group in groups) / sum(len(group) - 1 for group in groups)
     return 1 - np.sqrt(within / np.concatenate(groups).var(ddof=1))
@@ -264,12 +262,12 @@ def test_the_chain_flips_where_it_is_said_to_and_at_no_other_pair():
     for ends in product(("low", "high"), repeat=2):
         costs = []
         for side in (other, own):
-            moved = {given.path: np.full(len(pairs), given.value) for given in strongest if given.path in side.centre.inputs}
+            moved = {given.path: np.full(len(pairs), given.value) for given in strongest if given.path in side.result.inputs}
             for at, pair in enumerate(pairs):
                 for given, end in zip(pair, ends, strict=True):
                     if given.path in moved:
                         moved[given.path][at] = getattr(given, end)
-            units = {path: (many, side.centre.inputs[path].unit) for path, many in moved.items()}
+            units = {path: (many, side.result.inputs[path].unit) for path, many in moved.items()}
             made = tco.evaluate_draws(side.scenario.name, units, catalogue=CATALOGUE)
             costs.append(np.where(made.meets, made.metrics[TOKEN], np.nan))
         ratios = costs[0] / costs[1]

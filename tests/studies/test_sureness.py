@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import os
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import tco
-from tco.studies.asking import HEADLINE, evaluate_each
+from tco.chain.draws import Draws
 from tco.studies.beliefs import P95, PERT
-from tco.studies.drawing import DRAWS, SEED
-from tco.studies.drivers import drivers_of, flips_of, on_both, one_at_a_time, places_of, ways
-from tco.studies.kept import kept
+from tco.studies.confidence import kept, sureness_of
+from tco.studies.evaluation import HEADLINE, evaluate_each
+from tco.studies.flips import drivers_of, flips_of
 from tco.studies.ranges import Range, ranges_of
-from tco.studies.sureness import sureness_of
+from tco.studies.response import Quantity, one_at_a_time, places_of
+from tco.studies.side_by_side import DRAWS, SEED
 from tco.studies.uncertainty import COST, share, spread
 from tests.cli import document
 from tests.cli import tco as command
@@ -94,15 +96,22 @@ def test_an_order_that_turns_where_one_misses_its_target_turns_there():
     assert flip(LINE, lambda x: np.where(x < 2, 0.0, 0.5)) is None
 
 
+def response(ranges, alone):
+    """A scenario whose cost with each input moved alone is known."""
+    draws = Draws({COST: alone}, np.ones(len(alone), dtype=bool), None, [], None)
+    return SimpleNamespace(ranges=ranges, alone=lambda: draws, drawn=lambda dice: draws)
+
+
 def test_each_input_moves_alone():
     lines = {path: LINE._replace(path=path) for path in ("a", "b")}
     table = np.stack(list(one_at_a_time(lines).values()))
     assert table.tolist() == [[4, 1, 16, 4, 4], [4, 4, 4, 1, 16]]
-    costs = ways(["a", "b"], 10 + table[0] + 3 * table[1])
+    own, baseline = response(lines, 10 + table[0] + 3 * table[1]), response({"b": lines["b"]}, np.array([40.0, 20, 60]))
+    costs = Quantity(COST, own, None, None).ways()
     assert costs["a"].tolist() == [23, 26, 38]
     assert costs["b"].tolist() == [17, 26, 62]
-    both = on_both(lines, costs, {"b": np.array([20.0, 40, 60])})
-    ratios = {path: theirs / own for path, (own, theirs) in both.items()}
+    ratios = Quantity(COST, own, baseline, None).ways()
+    assert ratios["b"] == pytest.approx([20 / 17, 40 / 26, 60 / 62])
     names = drivers_of(lines, ratios, lambda places: np.ones(len(next(iter(places.values())))))
     assert [one.path for one in names] == ["a", "b"]
     assert names[0].swing == pytest.approx(40 / 38 - 40 / 23)
@@ -185,7 +194,7 @@ def test_what_is_kept_is_what_was_drawn(tmp_path, monkeypatch):
     asked = evaluate_each(["gb200-nvl72", "trn3-nl72x2"], None, {})
     made = sureness_of(asked, "gb200-nvl72")
     with monkeypatch.context() as patched:
-        patched.setattr("tco.studies.sureness.drawn_anew", None)
+        patched.setattr("tco.studies.confidence.drawn_anew", None)
         assert sureness_of(asked, "gb200-nvl72") == made
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
@@ -220,7 +229,9 @@ def test_an_edit_of_the_same_size_and_time_is_seen(keeping, tmp_path, monkeypatc
     (tmp_path / "shipped").mkdir()
     price = tmp_path / "shipped" / "chips.csv"
     price.write_text("gb200-gpu,price,30059")
-    monkeypatch.setattr("tco.studies.kept." + {"data": "data_directory", "scenarios": "scenario_directory"}[folder], lambda: tmp_path / "shipped")
+    monkeypatch.setattr(
+        "tco.studies.confidence." + {"data": "data_directory", "scenarios": "scenario_directory"}[folder], lambda: tmp_path / "shipped"
+    )
     read(), read()
     assert len(made) == 2
     before = price.stat()
@@ -232,7 +243,7 @@ def test_an_edit_of_the_same_size_and_time_is_seen(keeping, tmp_path, monkeypatc
 
 def test_another_numpy_or_other_instructions_are_seen(keeping, monkeypatch):
     _, read, made = keeping
-    monkeypatch.setattr("tco.studies.kept.arithmetic", lambda: "numpy 0.0 (none)")
+    monkeypatch.setattr("tco.studies.confidence.arithmetic", lambda: "numpy 0.0 (none)")
     read(), read()
     assert len(made) == 2
 

@@ -18,10 +18,10 @@ from tco.foundation.errors import DataError
 from tco.foundation.files import data_directory, read_csv
 from tco.foundation.provenance import KINDS
 from tco.outputs.uncertainties import notes
-from tco.studies.asking import HEADLINE, evaluate_each
 from tco.studies.beliefs import LOGNORMAL, NORMAL, P95, PERT, TRIANGULAR
-from tco.studies.drawable import drawable
+from tco.studies.evaluation import HEADLINE, evaluate_each
 from tco.studies.ranges import COLUMNS, Dice, Range, loadings, ranges_of
+from tco.studies.response import drawable
 from tco.studies.sweep.work import Piece
 from tco.studies.uncertainty import COST, error_of_share, error_of_spread, ratios, share, spread, why_endless
 from tests.cli import document
@@ -158,7 +158,7 @@ def test_what_both_share_cancels():
     )
     assert np.log(own / base).std() < 0.6 * np.log(own / apart).std()
     used = {"terms.utilisation": (np.array([0.5, 0.8, 0.95]), "")}
-    costs = [drawable(CASES[name]).evaluated(used).metrics[COST] for name in (TRN3, GB200)]
+    costs = [drawable(CASES[name]).at(used).metrics[COST] for name in (TRN3, GB200)]
     assert costs[0] / costs[1] == pytest.approx(costs[0][0] / costs[1][0], rel=1e-12)
     itself = tco.uncertainty(GB200, GB200, samples=500)
     assert share(itself.sample.better) == 0
@@ -249,7 +249,7 @@ def test_draws_that_miss_the_target_are_counted_and_have_no_price():
     assert np.array_equal(np.isfinite(found.sample.metrics[COST]), meets)
     assert np.isfinite(found.sample.metrics["tco_usd_per_chip_hour"]).all()
     assert found.sample.better is None
-    every = drawable(CASES[TRN3]).evaluated({"terms.rate": (np.full(2, 0.09), "")}).metrics[COST]
+    every = drawable(CASES[TRN3]).at({"terms.rate": (np.full(2, 0.09), "")}).metrics[COST]
     assert every[0] == pytest.approx(CASES[TRN3].result.metrics[COST], rel=0.05)  # the plan's batch is solved, not taken from a grid
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tco.chain.scenario import evaluate
 from tco.foundation.errors import DataError
-from tco.studies.unmoved import moves, unmoved
+from tco.studies.what_if import moves, unmoved
 from tests.cli import document, tco
 from tests.shipped import CATALOGUE
 

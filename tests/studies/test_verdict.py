@@ -9,10 +9,10 @@ import pytest
 
 import tco
 from tco.outputs.ranges import VERDICT, verdict_words
-from tco.studies.asking import HEADLINE, compared, evaluate_each
-from tco.studies.drawing import DRAWS, SEED
-from tco.studies.sureness import sureness_of
-from tco.studies.verdict import Lead, Verdict, verdict_of
+from tco.studies.comparison import Lead, Verdict, compared, verdict_of
+from tco.studies.confidence import sureness_of
+from tco.studies.evaluation import HEADLINE, evaluate_each
+from tco.studies.side_by_side import DRAWS, SEED
 from tests.cli import document
 from tests.cli import tco as command
 

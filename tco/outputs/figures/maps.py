@@ -13,7 +13,7 @@ from tco.outputs.figures.style import BODY, series
 from tco.outputs.figures.svg import Drawing, Labels, Point, box_of, distinct, width_of
 from tco.outputs.premises import premises, workload_line
 from tco.outputs.table import significant
-from tco.studies.fields import Field
+from tco.studies.maps import Field
 
 CLOSE = 0.1  # of a lead, below which a cell is pale
 EVEN = 1e-6  # relative to a step: steps that are alike

@@ -28,9 +28,9 @@ def tornado_figure(found: Sensitivity, width: float = WIDE) -> str:
     moving = [one for one in found.swings if one.swing != 0]
     shown = moving[:SHOWN]
     said = "; ".join(f"{one.given.path} {end_words(one.at_low, one.meets_low)} to {end_words(one.at_high, one.meets_high)}" for one in shown)
-    centre = marked(found.sides[0].centre, found.metric, significant(found.centre))
+    centre = marked(found.sides[0].result, found.metric, significant(found.centre))
     now = f"{metric.label}: {centre} {metric.unit}".rstrip()
-    drawing = Drawing(f"What drives {found.sides[0].centre.title}", f"{now} at the centre; from low to high of each input: {said}.", width)
+    drawing = Drawing(f"What drives {found.sides[0].result.title}", f"{now} at the centre; from low to high of each input: {said}.", width)
     drawing.paragraph(f"{now} with every input at its value")
     drawing.paragraph(f"Each input alone at its P5 and P95, the plan {plan_words(found)}; ~ an estimate")
     drawing.legend([(LOW, "input at its low"), (HIGH, "input at its high")])

@@ -11,8 +11,8 @@ from tco.outputs.page.sections import results_of, sections_of
 from tco.outputs.page.whatif import what_if_of
 from tco.outputs.premises import formats_rows, premises, title_of
 from tco.outputs.ranges import verdict_words
+from tco.studies.comparison import verdict_of
 from tco.studies.reporting import Material
-from tco.studies.verdict import verdict_of
 
 
 def page_of(material: Material, made_by: Sequence[str], compared_by: Sequence[str]) -> Page:

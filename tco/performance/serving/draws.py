@@ -14,7 +14,7 @@ import numpy as np
 
 from tco.foundation.values import Readable
 from tco.graph.kernel import BATCH, BATCH_PATH, Kernel
-from tco.graph.run import evaluated, taken
+from tco.graph.run import Run, evaluated, taken
 from tco.graph.solve import largest_within
 from tco.models.architecture import Architecture
 from tco.performance.chip.machine import Machine
@@ -81,20 +81,19 @@ class Block:
 
 
 class Curve:
-    """A result as a function of the batch: of every plan in every draw, or of pairs of a plan and a draw."""
+    """A result as a function of the batch: of some rows of plans in every draw, or of pairs of a plan and a draw."""
 
-    def __init__(self, block: Block, name: str, pairs: tuple[Any, Any] | None = None) -> None:
+    def __init__(self, block: Block, name: str, rows: Any, draws: Array | None = None) -> None:
         kernel = self.kernel = block.kernel
         self.place, self.batch = block.names[name], kernel.inputs[BATCH_PATH]
-        before = [one for one in kernel.before(BATCH, [self.place]) if one != self.batch]
-        block.keep(*before)
-        rests = [one for one in kernel.schedule([self.place], [*block.values, self.batch]).leaves if one != self.batch]
-        self.values = taken(kernel, block.values, rests, pairs)
-        self.count = block.count if pairs is None or pairs[1] is None else len(pairs[1])
+        block.keep(*[one for one in kernel.before(BATCH, [self.place]) if one != self.batch])
+        schedule = kernel.schedule([self.place], [*block.values, self.batch])
+        rests = [one for one in schedule.leaves if one != self.batch]
+        self.run = Run(schedule, taken(kernel, block.values, rests, rows, draws), block.count if draws is None else len(draws))
 
     def __call__(self, batch: Array, places: Array | None = None) -> Array:
-        """Return the result at a batch for each of the pairs, or for those in some places alone."""
-        (found,) = evaluated(self.kernel, [self.place], self.values, self.count, places, {self.batch: batch})
+        """Return the result at a batch for each of the pairs, or for those in some places alone; at several, row by row."""
+        (found,) = self.run(places, {self.batch: batch})
         return np.broadcast_to(found, batch.shape)
 
 
@@ -118,6 +117,12 @@ def choose(block: Block, plans: ServingPlan, hints: Hints | None) -> Chosen:
     rows, batch, quick = decoding(block, chips_of(plans), hints)
     ready, soon = reading(block)
     return Chosen({DECODE: rows, PREFILL: ready}, batch, quick & soon)
+
+
+def held_with(batch: float, count: int) -> Chosen:
+    """Return one plan with one batch for all draws, whether or not they meet the target with it."""
+    first = np.zeros(count, dtype=int)
+    return Chosen({DECODE: first, PREFILL: first}, np.full(count, batch), np.ones(count, dtype=bool))
 
 
 def under_load(block: Block) -> Chosen:
@@ -157,7 +162,7 @@ def best_of(score: Any, time: Any, meets: Any, fits: Any, count: int) -> tuple[A
 
 def room(block: Block, plans: int) -> Array:
     """Return the sequences that memory holds beside the weights, of every plan in every draw."""
-    held, none, (memory,) = Curve(block, "held"), np.zeros((plans, block.count)), block[("memory",)]
+    held, none, (memory,) = Curve(block, "held", slice(None)), np.zeros((plans, block.count)), block[("memory",)]
     empty = held(none)
     found: Array = np.maximum(memory - empty, 0) / (held(none + 1) - empty)
     return found
@@ -177,7 +182,7 @@ def decoding(block: Block, chips: Array, hints: Hints) -> tuple[Array, Array, Ar
 
     def solve(some: Array, which: Array, first: Array) -> None:
         """Give some plans to some draws, each with the largest batch in time, where that is better than what they have."""
-        token, limit, most_of = Curve(block, "token", (some, None if which is every else which)), allowed[which], most[some, which]
+        token, limit, most_of = Curve(block, "token", some, None if which is every else which), allowed[which], most[some, which]
         found, time = largest_within(token, limit, np.ones(len(which)), most_of, first, hints.power[some])
         gained = np.where(fits[some, which] & (time <= limit), found / chips[some] / time, 0.0)
         better = np.flatnonzero(gained > rate[which])
@@ -185,33 +190,30 @@ def decoding(block: Block, chips: Array, hints: Hints) -> tuple[Array, Array, Ar
         mine = which[better]
         rows[mine], batch[mine], rate[mine] = some[better], found[better], gained[better]
 
-    def expected(some: Any, tried: Array, time: Array, which: Any) -> Array:
+    def expected(power: Array, tried: Array, time: Array, limit: Array, largest: Array) -> Array:
         """Return the batch that is expected to be just in time, from the time of another."""
-        batch: Array = np.clip(tried * (1 + (allowed[which] / time - 1) / hints.power[some]), 1.0, most[some, which])
+        batch: Array = np.clip(tried * (1 + (limit / time - 1) / power), 1.0, largest)
         return batch
 
     if plans == 1:
         solve(rows, every, np.minimum(hints.batch[rows], most[0]))
         return rows, batch, rate > 0
-    some, which = (one.ravel() for one in np.broadcast_arrays(np.arange(min(FIRST, plans))[:, None], every[None]))
-    tried = np.minimum(hints.batch[some], most[some, which])
-    hoped = np.zeros((plans, count))
-    hoped[some, which] = expected(some, tried, Curve(block, "token", (some, which))(tried), which)
-    first = np.where(fits, hoped / chips[:, None], 0.0).argmax(axis=0)
+    begin = slice(FIRST)
+    tried = np.minimum(hints.batch[begin, None], most[begin])
+    hoped = expected(hints.power[begin, None], tried, Curve(block, "token", begin)(tried), allowed, most[begin])
+    first = np.where(fits[begin], hoped / chips[begin, None], 0.0).argmax(axis=0)
     solve(first, every, hoped[first, every])
-    left = fits.copy()
-    left[first, every] = False
-    some, which = np.nonzero(left)
-    needed = np.clip(rate[which] * chips[some] * allowed[which], 1.0, most[some, which])
-    time = Curve(block, "token", (some, which))(needed)
-    could = np.flatnonzero((time <= allowed[which]) & ((needed < most[some, which]) | (needed / chips[some] / time > rate[which])))
-    if len(could):
-        some, which = some[could], which[could]
-        solve(some, which, expected(some, needed[could], time[could], which))
+    needed = np.clip(rate * chips[:, None] * allowed, 1.0, most)
+    time = Curve(block, "token", slice(None))(needed)
+    could = fits & (time <= allowed) & ((needed < most) | (needed / chips[:, None] / time > rate))
+    could[first, every] = False
+    if could.any():
+        some, which = np.nonzero(could)
+        solve(some, which, expected(hints.power[some], needed[could], time[could], allowed[which], most[could]))
     missed = np.flatnonzero(rate == 0)
     if len(missed):
         some, which = (one.ravel() for one in np.broadcast_arrays(np.arange(plans)[:, None], missed[None]))
-        time = Curve(block, "token", (some, which))(np.ones(len(some))).reshape(plans, -1)
+        time = Curve(block, "token", some, which)(np.ones(len(some))).reshape(plans, -1)
         rows[missed] = np.where(fits[:, missed], time, np.inf).argmin(axis=0)
     return rows, batch, rate > 0
 
@@ -224,7 +226,7 @@ def hinted(kernel: Kernel, names: Names, centre: Mapping[str, Array], plans: Ser
     block, count = Block(kernel, names, centre, 1), len(chips)
     allowed = np.broadcast_to(time_allowed(block), count)
     held = room(block, count)[:, 0]
-    token = Curve(block, "token", (np.arange(count), np.zeros(count, dtype=int)))
+    token = Curve(block, "token", np.arange(count), np.zeros(count, dtype=int))
     batch, time = largest_within(token, allowed, np.ones(count), np.clip(held, 1.0, float(SEQUENCES[-1])), np.full(count, 16.0), np.full(count, 0.5))
     power = np.clip(np.log(token(batch * STEP) / time) / np.log(STEP), LEAST, 1.0)
     return Hints(batch, power, np.where((held >= 1) & (time <= allowed), batch / chips / time, 0.0))

@@ -123,9 +123,9 @@ def at_the_target(
 
     def times(batches: Any, _: Any) -> Any:
         """Return the time of a token with each of some batches."""
-        for batch in batches:
-            passes[float(batch)] = decode(machine, model, one._replace(sequences=float(batch)), request)
-        return np.array([passes[float(batch)].per_token for batch in batches])
+        sizes = np.ravel(batches).tolist()
+        passes.update([(batch, decode(machine, model, one._replace(sequences=batch), request)) for batch in sizes])
+        return np.array([passes[batch].per_token for batch in sizes]).reshape(np.shape(batches))
 
     low, high, first, power = (side[place : place + 1] for side in (*found.batches, found.batch, found.power))
     batch = float(largest_within(times, np.array([allowed]), low, high, first, power)[0][0])

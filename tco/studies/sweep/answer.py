@@ -16,7 +16,7 @@ MEDIAN = 0.5
 WRITTEN = re.compile(r"([+-]?\d[\d,]*(?:\.\d+)?)( %| million)?")
 
 
-class Figure(NamedTuple):
+class ExpectedFigure(NamedTuple):
     """A figure of the answer: the words for it, and the case that has it."""
 
     says: str  # as the answer writes it; "+5 %" is a change against another case, words without a digit say that there is no value
@@ -45,7 +45,7 @@ class Figure(NamedTuple):
 class Check(NamedTuple):
     """A figure of the answer and what it is today; none where no draw has a value."""
 
-    figure: Figure
+    figure: ExpectedFigure
     today: float | None
 
     @property
@@ -54,7 +54,7 @@ class Check(NamedTuple):
         return self.figure.reads(self.today)
 
 
-def figures_of(document: Mapping[str, Any], where: str) -> tuple[Figure, ...]:
+def figures_of(document: Mapping[str, Any], where: str) -> tuple[ExpectedFigure, ...]:
     """Return the figures that a study expects; what is wrong with them raises `DataError`."""
     found = document.get("expect", [])
     if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
@@ -62,7 +62,7 @@ def figures_of(document: Mapping[str, Any], where: str) -> tuple[Figure, ...]:
     return tuple(figure_of(one, document, f"{where}: expect[{place}]") for place, one in enumerate(found))
 
 
-def figure_of(found: Mapping[str, Any], document: Mapping[str, Any], where: str) -> Figure:
+def figure_of(found: Mapping[str, Any], document: Mapping[str, Any], where: str) -> ExpectedFigure:
     """Return one figure: of words in the answer, a metric that is reported, and one case of the grid."""
     for key in found:
         if key not in FIGURE:
@@ -79,7 +79,7 @@ def figure_of(found: Mapping[str, Any], document: Mapping[str, Any], where: str)
         raise DataError(f"{where}: at lacks {missing[0]}, expected a scenario and a value of every path of the grid")
     if over and "constraints" in document:
         raise DataError(f"{where}: over is a case, and [constraints] may leave out some of its draws and not those of the other")
-    return Figure(says, metric, at or {}, over, float(quantile))
+    return ExpectedFigure(says, metric, at or {}, over, float(quantile))
 
 
 def case_of(found: Any, document: Mapping[str, Any], where: str) -> Mapping[str, Any] | None:
@@ -105,7 +105,7 @@ def checks(found: Sweep) -> list[Check]:
     return [] if any(job.ground.folders) else [Check(one, today(one, found)) for one in job.study.expect]
 
 
-def today(figure: Figure, found: Sweep) -> float | None:
+def today(figure: ExpectedFigure, found: Sweep) -> float | None:
     """Return what a figure is in a sweep: the quantile over the draws, which all cases share, that have a value."""
     import numpy as np
 

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.catalog import Catalogue
-from tco.chain.draws import Case, Draws, decisions, evaluate_draws, held_part
+from tco.chain.draws import Draws, Many, decisions, evaluate_draws, held_part
 from tco.chain.inputs import Inputs, Scenario
 from tco.chain.metrics import METRICS
 from tco.chain.placement import beyond_a_position
 from tco.chain.plans import plan_for
 from tco.chain.result import Result
-from tco.chain.scenario import OF_THE_SITE, chain_of, result_of, run
+from tco.chain.scenario import OF_THE_SITE, result_of, run
 from tco.chain.structure import Structure
 from tco.chain.workloads import WORKLOADS
 from tco.foundation.values import as_number
@@ -30,10 +30,9 @@ from tco.studies.sweep.axes import PLAN
 
 FITS = "fits"  # whether the racks fit the site, among what is decided
 Fixed = tuple[tuple[str, Any], ...]  # settings of one value
-Many = Mapping[str, tuple[Array, str]]  # numbers with their unit, by path
 
 
-class Asked(NamedTuple):
+class StudyScenario(NamedTuple):
     """A scenario of a study, and how its plans are chosen. Equal ones share what was searched."""
 
     name: str
@@ -57,7 +56,7 @@ class Settled(NamedTuple):
         return self.answer.bill is None or self.answer.metrics["tco_usd_per_chip_hour"] is not None
 
 
-class Drawing(NamedTuple):
+class CaseDraws(NamedTuple):
     """What is drawn in every case, and where."""
 
     paths: frozenset[str]
@@ -66,7 +65,7 @@ class Drawing(NamedTuple):
 
 
 @lru_cache(maxsize=512)
-def settled(asked: Asked, fixed: Fixed) -> Settled:
+def settled(asked: StudyScenario, fixed: Fixed) -> Settled:
     """Evaluate a scenario at one value of each input, its plan searched."""
     settings, axes = parted(fixed)
     inputs = Inputs(asked.catalogue, asked.scenario, settings, {}, None)
@@ -90,7 +89,7 @@ class Decided:
 
 
 @lru_cache(maxsize=512)
-def settled_as(asked: Asked, fixed: Fixed, decided: Decided) -> Settled:
+def settled_as(asked: StudyScenario, fixed: Fixed, decided: Decided) -> Settled:
     """Evaluate a scenario on a structure that was decided, its plan searched."""
     return settled(asked, (*fixed, *decided.axes))
 
@@ -101,7 +100,7 @@ def parted(fixed: Fixed) -> tuple[dict[str, Any], dict[str, str]]:
     return {path: value for path, value in fixed if not path.startswith(PLAN)}, axes
 
 
-def cases_of(asked: Asked, fixed: Fixed, centre: Mapping[str, Any], axes: Many, drawn: Drawing | None, count: int) -> Found:
+def cases_of(asked: StudyScenario, fixed: Fixed, centre: Mapping[str, Any], axes: Many, drawn: CaseDraws | None, count: int) -> Found:
     """Evaluate cases of one setting; `centre` has a value of every axis at which the plan is found."""
     answer = settled(asked, (*fixed, *centre.items()))
     found = Found.empty(count)
@@ -128,7 +127,9 @@ def alike(columns: Mapping[str, Array]) -> Iterator[tuple[Array, dict[str, Any]]
         yield np.flatnonzero(group.ravel() == number), {path: float(many[place]) for path, many in columns.items()}
 
 
-def structured(asked: Asked, fixed: Fixed, centre: Mapping[str, Any], axes: Many, answer: Settled, count: int) -> Iterator[tuple[Array, Settled]]:
+def structured(
+    asked: StudyScenario, fixed: Fixed, centre: Mapping[str, Any], axes: Many, answer: Settled, count: int
+) -> Iterator[tuple[Array, Settled]]:
     """Yield cases by the structure they get."""
     every = np.arange(count)
     structure = answer.answer.structure
@@ -148,19 +149,18 @@ def structured(asked: Asked, fixed: Fixed, centre: Mapping[str, Any], axes: Many
             yield places, settled_as(asked, fixed, found)
 
 
-def decided_by(asked: Asked, fixed: Fixed, axes: Many, structure: Structure, answer: Settled) -> dict[str, tuple[Array, float]]:
+def decided_by(asked: StudyScenario, fixed: Fixed, axes: Many, structure: Structure, answer: Settled) -> dict[str, tuple[Array, float]]:
     """Return what decides structure and follows the axes, in every case and as it was decided."""
-    case = Case(asked.catalogue, asked.scenario, parted(fixed)[0], dict(axes), dict(structure.variant))
-    inputs = case.inputs(structure, np.arange(case.count))
-    values = inputs.values(as_number)
+    inputs = Inputs(asked.catalogue, asked.scenario, parted(fixed)[0] | dict(axes), dict(structure.variant), structure)
+    values, count = inputs.values(as_number), len(next(iter(axes.values()))[0])
     found: dict[str, tuple[Array, float]] = {}
-    for name, many in decisions(case, values, inputs, structure).items():
+    for name, many in decisions(inputs, values, structure).items():
         if name in structure.alternatives:
             parts = [held_part(inputs, name, place) for place in range(int(many.max()) + 1)]
             own = float(parts.index(structure.alternatives[name])) if structure.alternatives[name] in parts else -1.0
         else:
             own = float(structure.readings[name])
-        found[name] = np.broadcast_to(many, case.count), own
+        found[name] = np.broadcast_to(many, count), own
     if not inputs.system.bare:
         beyond = beyond_a_position(values, bill_of_materials(inputs.system, values, asked.catalogue), inputs.system.racks)
         if np.ndim(beyond):
@@ -168,7 +168,7 @@ def decided_by(asked: Asked, fixed: Fixed, axes: Many, structure: Structure, ans
     return found
 
 
-def on_structure(asked: Asked, fixed: Fixed, axes: Many, drawn: Drawing | None, group: Array, answer: Settled) -> Found:
+def on_structure(asked: StudyScenario, fixed: Fixed, axes: Many, drawn: CaseDraws | None, group: Array, answer: Settled) -> Found:
     """Evaluate cases of one structure."""
     result = answer.answer
     settings: dict[str, Any] = parted(fixed)[0] | {path: (many[group], unit) for path, (many, unit) in axes.items()}
@@ -182,15 +182,10 @@ def on_structure(asked: Asked, fixed: Fixed, axes: Many, drawn: Drawing | None, 
         inputs = {path: many for path, (many, _) in thrown.items()}
     if not axes and not inputs:
         return Found(scalars(result, len(group)), np.full(len(group), result.plan is not None or is_stated(result)), inputs)
-    if is_stated(result) or (asked.plan == "best" and drawn is None):  # nothing that the plan rests on differs: it is held with its batch
-        held = Inputs(asked.catalogue, asked.scenario, settings, variant_of(result), result.structure)
-        metrics = chain_of(held, held.values(as_number), None).metrics
-        made = {name: spread_over(metrics.get(name), len(group)) for name in METRICS}
-        meets = np.full(len(group), result.plan is not None or is_stated(result))
-    else:
-        structure = result.structure if asked.plan == "held" else None
-        many = evaluate_draws(asked.scenario, settings, structure=structure, catalogue=asked.catalogue)
-        made, meets = many.metrics, many.meets & np.ones(len(group), dtype=bool)
+    with_batch = asked.plan == "best" and drawn is None  # nothing that the plan rests on differs
+    structure = result.structure if with_batch or asked.plan == "held" or is_stated(result) else None
+    many = evaluate_draws(asked.scenario, settings, structure=structure, catalogue=asked.catalogue, solve=not with_batch)
+    made, meets = many.metrics, many.meets
     if not answer.fits:
         made = {name: None if any(word in name for word in OF_THE_SITE) else many for name, many in made.items()}
     return Found(made, meets, inputs)
@@ -199,11 +194,6 @@ def on_structure(asked: Asked, fixed: Fixed, axes: Many, drawn: Drawing | None, 
 def is_stated(result: Result) -> bool:
     """Say whether the rates of a result are stated, and no plan is searched."""
     return result.texts["workload.kind"] == "stated"
-
-
-def variant_of(result: Result) -> dict[str, str]:
-    """Return the variant that a result is of."""
-    return {} if result.structure is None else dict(result.structure.variant)
 
 
 def scalars(result: Result, count: int) -> dict[str, Array | None]:

@@ -19,10 +19,10 @@ from tco.foundation.errors import DataError, unknown
 from tco.foundation.provenance import Given
 from tco.foundation.units import convert
 from tco.foundation.values import as_number
-from tco.studies.asking import SAVED, catalogue_for
+from tco.studies.evaluation import SAVED, catalogue_for
 from tco.studies.ranges import Range, loadings, ranges_of
 from tco.studies.sweep.axes import Axis, axis_of
-from tco.studies.sweep.cases import Asked, parted, settled
+from tco.studies.sweep.cases import StudyScenario, parted, settled
 from tco.studies.sweep.ground import Ground, catalogue_on, folders_of, ground_on
 from tco.studies.sweep.layout import Layout
 from tco.studies.sweep.study import Study
@@ -81,9 +81,9 @@ def lengths(axes: tuple[Axis, ...]) -> tuple[int, ...]:
     return tuple(axis.length for axis in axes)
 
 
-def asked_of(source: Source, plan: str) -> Asked:
+def asked_of(source: Source, plan: str) -> StudyScenario:
     """Return a scenario as its cases are asked for."""
-    return Asked(source.name, source.scenario, catalogue_on(source.folders), plan)
+    return StudyScenario(source.name, source.scenario, catalogue_on(source.folders), plan)
 
 
 def figures_of(job: Job) -> Figures:

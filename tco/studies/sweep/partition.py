@@ -10,7 +10,7 @@ import numpy as np
 
 from tco.foundation.arithmetic import arithmetic
 from tco.studies.ranges import Array
-from tco.studies.sweep.cases import Asked, Drawing, Found, cases_of
+from tco.studies.sweep.cases import CaseDraws, Found, StudyScenario, cases_of
 from tco.studies.sweep.dice import dice_of
 from tco.studies.sweep.job import Job, asked_of
 from tco.studies.sweep.layout import Slice
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PIECE = 2**16  # cases evaluated at once: arrays that stay in the cache
 
 
-class Rows(NamedTuple):
+class CaseRows(NamedTuple):
     """Some cases of one scenario: numbers and texts by column, with nan where there is nothing; a text is one for all."""
 
     number: int
@@ -53,7 +53,7 @@ def pieces(one: Slice, draws: int) -> Iterator[Slice]:
         start = stop
 
 
-def rows_of(job: Job, some: Slice) -> Rows:
+def rows_of(job: Job, some: Slice) -> CaseRows:
     """Evaluate some cases of one setting, and keep those that the constraints allow."""
     cases = np.arange(some.start, some.stop)
     places, draws = job.layout.coordinates(cases)
@@ -72,13 +72,13 @@ def rows_of(job: Job, some: Slice) -> Rows:
     kept = allowed(job, metrics, len(cases))
     if not kept.all():
         columns = {name: many[kept] if isinstance(many, np.ndarray) else many for name, many in columns.items()}
-    return Rows(int(kept.sum()), columns)
+    return CaseRows(int(kept.sum()), columns)
 
 
 dice_kept = lru_cache(maxsize=2)(dice_of)  # pieces of a small number of draws share them, and so do a scenario and its baseline
 
 
-def evaluated(job: Job, asked: Asked, fixed: tuple[tuple[str, Any], ...], axes: dict[str, Array], draws: Array) -> Found:
+def evaluated(job: Job, asked: StudyScenario, fixed: tuple[tuple[str, Any], ...], axes: dict[str, Array], draws: Array) -> Found:
     """Evaluate a scenario in some cases."""
     drawing = None
     if (draw := job.study.draw) is not None:
@@ -86,7 +86,7 @@ def evaluated(job: Job, asked: Asked, fixed: tuple[tuple[str, Any], ...], axes: 
         if draw.samples <= PIECE:
             start, stop = 0, draw.samples
         dice = dice_kept(asked.catalogue, draw, job.thrown, start, stop)
-        drawing = Drawing(frozenset(path for path, _ in job.drawn), dice, draws - start)
+        drawing = CaseDraws(frozenset(path for path, _ in job.drawn), dice, draws - start)
     units = {axis.path: str(axis.unit) for axis in job.inner}
     centre = {axis.path: axis.setting(0) for axis in job.inner} if job.study.plan == "best" else {}
     many = {path: (numbers, units[path]) for path, numbers in axes.items()}
@@ -120,7 +120,7 @@ def schema_of(job: Job, number: int) -> pyarrow.Schema:
     return pa.schema(fields, metadata=said)
 
 
-def column(rows: Rows, field: pyarrow.Field) -> pyarrow.Array:
+def column(rows: CaseRows, field: pyarrow.Field) -> pyarrow.Array:
     """Return a column of a partition; what has no value is null. It is put together from bytes: made of numbers it would read in pandas."""
     import pyarrow as pa
 

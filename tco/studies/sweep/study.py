@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from tco.chain.metrics import METRICS, RATIOS
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import is_there, read_toml, scenario_directory
-from tco.studies.sweep.answer import Figure, figures_of
+from tco.studies.sweep.answer import ExpectedFigure, figures_of
 
 WORDS = ("title", "question", "answer", "expect")  # for people and tests: the cases do not rest on them
 TABLES = ("set", "grid", "draw", "constraints")
@@ -48,7 +48,7 @@ class Study(NamedTuple):
     grid: Mapping[str, Any]
     draw: Draw | None
     constraints: Mapping[str, tuple[float, float]]
-    expect: tuple[Figure, ...] = ()  # of the answer
+    expect: tuple[ExpectedFigure, ...] = ()  # of the answer
 
     @property
     def content(self) -> str:

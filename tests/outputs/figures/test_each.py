@@ -29,9 +29,9 @@ from tco.outputs.figures.performance import operators_figure, roofline_figure
 from tco.outputs.figures.ranges import range_figure
 from tco.outputs.figures.tornado import SHOWN, tornado_figure
 from tco.outputs.performance import operators_of
-from tco.studies import asking
-from tco.studies.fields import Axis, Field
+from tco.studies import evaluation
 from tco.studies.frontier import frontier
+from tco.studies.maps import Field, MapAxis
 from tco.studies.money import money_of
 from tco.studies.sensitivity import sensitivity
 from tco.studies.uncertainty import uncertainty
@@ -44,17 +44,17 @@ HUNDREDTH = 0.011  # of a pixel, as places are written
 
 @cache
 def results():
-    return asking.evaluate_all(asking.HEADLINE, None, {})[1]
+    return evaluation.evaluate_all(evaluation.HEADLINE, None, {})[1]
 
 
 @cache
 def training():
-    return asking.evaluate_all(["train-gpt3-175b-a100x64"], None, {}, priced=False)[1][0]
+    return evaluation.evaluate_all(["train-gpt3-175b-a100x64"], None, {}, priced=False)[1][0]
 
 
 @cache
 def frontiers():
-    return frontier(asking.HEADLINE)
+    return frontier(evaluation.HEADLINE)
 
 
 @cache
@@ -81,7 +81,7 @@ def drawn():
 @cache
 def money():
     rent = {"money.rent": "3 USD/chip/h", "money.deposit": "0.2", "money.debt_share": "0.5"}
-    catalogue, (result,) = asking.evaluate_all(["gb200-nvl72"], None, rent)
+    catalogue, (result,) = evaluation.evaluate_all(["gb200-nvl72"], None, rent)
     return result, money_of(result, catalogue)
 
 
@@ -97,7 +97,7 @@ def field():
     left, right = (10 + np.log10(x) * 3 + 0 * y[:, None]).tolist(), (16 - np.log10(x) * 3 + 0.1 * y[:, None]).tolist()
     left[0][0] = right[0][0] = None
     third = [[None if at == other == 0 else 99.0 for at in range(9)] for other in range(5)]
-    axes = Axis("site.electricity_price", "USD/kWh", x.tolist(), 20.0), Axis("terms.life", "year", y.tolist(), 3.0)
+    axes = MapAxis("site.electricity_price", "USD/kWh", x.tolist(), 20.0), MapAxis("terms.life", "year", y.tolist(), 3.0)
     three = [replace(one, title=title) for one, title in zip(results(), ("GB200 NVL72", "MI450X", "nobody's"), strict=False)]
     return Field(three, "usd_per_million_output_tokens", *axes, (left, right, third))
 
@@ -277,8 +277,8 @@ def test_what_a_plan_may_come_to_stands_beside_the_frontiers():
 
 def test_systems_of_one_name_are_told_apart_by_their_scenarios():
     one, other = copy(frontiers()[0]), copy(frontiers()[0])
-    other.decode = other.prefill = copy(one.decode)
-    other.decode.result = replace(one.decode.result, scenario="trn3-nl32x2 at night")
+    night = replace(one.decode.result, scenario="trn3-nl32x2 at night")
+    other.decode = other.prefill = replace(one.decode, asked=one.decode.asked._replace(result=night))
     said = texts(frontier_figure([one, other]))
     assert "trn3-nl32x2" in said
     assert "trn3-nl32x2 at night" in said

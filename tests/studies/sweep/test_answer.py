@@ -6,7 +6,7 @@ import pytest
 
 import tco
 from tco.foundation.errors import DataError
-from tco.studies.sweep.answer import Figure
+from tco.studies.sweep.answer import ExpectedFigure
 from tco.studies.sweep.study import study_of
 from tests.cli import document
 from tests.cli import tco as cli
@@ -30,7 +30,7 @@ CASE = {"scenario": "gb200-nvl72", "site.electricity_price": PRICES[0]}
     ],
 )
 def test_a_figure_reads_as_it_is_rounded(says, reads, other):
-    figure = Figure(says, HOUR, CASE, None, 0.5)
+    figure = ExpectedFigure(says, HOUR, CASE, None, 0.5)
     assert all(figure.reads(one) for one in reads)
     assert not any(figure.reads(one) for one in other)
     assert figure.reads(None) is (says == "no price")

@@ -1,21 +1,53 @@
-"""What takes long and never changes, kept in the user's cache folder until the program, its data, its scenarios or what computes them do."""
+"""How sure a comparison is: drawn, or kept from when it was.
+
+What takes long and never changes is kept in the user's cache folder until the program, its data, its scenarios or what computes them do.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tco.foundation.arithmetic import arithmetic
 from tco.foundation.errors import TcoError
 from tco.foundation.files import data_directory, scenario_directory, write_atomically
+from tco.studies.comparison import Driver, Lead, Sureness
+
+if TYPE_CHECKING:
+    from tco.studies.evaluation import Evaluation
 
 UNREAD = ("__pycache__", "measured")  # folders that no answer rests on
 
 
+def sureness_of(asked: Sequence[Evaluation], baseline: str, hold: bool = False) -> list[Sureness]:
+    """Return how sure each of some scenarios is against the one that is named as the baseline; with `hold` each on the plan of its point.
+
+    Of shipped scenarios on shipped data it is kept until the program or its data change.
+    """
+    if any(one.settings or one.saved or one.name not in one.catalogue.scenarios or len(one.catalogue.folders) > 1 for one in asked):
+        return drawn_anew(asked, baseline, hold)
+    name = "-".join(["sureness", *(["held"] if hold else []), *(one.name for one in asked), baseline])
+    plain = kept(name, lambda: [one._asdict() for one in drawn_anew(asked, baseline, hold)])
+    return [
+        Sureness(
+            **{**one, "drivers": [Driver(*each) for each in one["drivers"]], "leads": {other: Lead(*lead) for other, lead in one["leads"].items()}}
+        )
+        for one in plain
+    ]
+
+
+def drawn_anew(asked: Sequence[Evaluation], baseline: str, hold: bool) -> list[Sureness]:
+    """Draw the inputs of some scenarios."""
+    from tco.studies.side_by_side import drawn  # what is kept is read without it
+
+    return drawn(asked, baseline, hold)
+
+
+# ---------------------------------------------------------------- what is kept
 def kept(name: str, make: Callable[[], Any]) -> Any:
     """Return what was kept under a name, or make and keep it, as JSON holds it; a folder that cannot be written keeps nothing.
 

@@ -1,4 +1,4 @@
-"""The questions users and commands ask: scenarios side by side, and what differs between two.
+"""Scenarios as they were asked for, each evaluated and ready to be asked again with other inputs.
 
 Wherever a scenario is named it may be a name, a file, a system, a result, or the file of a saved result.
 """
@@ -6,18 +6,17 @@ Wherever a scenario is named it may be a name, a file, a system, a result, or th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from os.path import isfile  # unlike a path's method it says no to a name that no file can have
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.catalog import Catalogue
-from tco.foundation.errors import DataError, UsageError
+from tco.foundation.errors import DataError, UsageError, unknown
 from tco.foundation.files import data_directory
 
 if TYPE_CHECKING:
+    from tco.chain.inputs import Scenario
     from tco.chain.result import Result
-    from tco.studies.difference import Cause, Move
 
 HEADLINE = ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72")
 SAVED = ".json"  # the ending of a saved result
@@ -38,14 +37,38 @@ def catalogue_for(scenario: str | None, data: Path | None, checked: bool = True)
     return catalogue
 
 
-class Asked(NamedTuple):
+class Evaluation(NamedTuple):
     """A scenario as it was asked for, and what it comes to."""
 
     name: str
     settings: Mapping[str, str]
     catalogue: Catalogue
     result: Result
-    saved: bool  # a result that was kept, and cannot be asked anew
+    saved: bool = False  # a result that was kept, and cannot be asked anew
+    variant: Mapping[str, str] = {}
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario as its file states it."""
+        from tco.chain.inputs import load_scenario
+
+        return load_scenario(self.catalogue, self.name)
+
+    def again(self, settings: Mapping[str, Any], plan: Any = None, **how: Any) -> Result:
+        """Evaluate it with more inputs replaced."""
+        from tco.chain.scenario import evaluate
+
+        return evaluate(self.scenario, {**self.settings, **settings}, plan, catalogue=self.catalogue, variant=self.variant, **how)
+
+    def metric(self, metric: str, result: Result | None = None) -> float:
+        """Return a metric of its result, or of another of it; one without a value raises `DataError`."""
+        found = result or self.result
+        value = found.metrics[metric]
+        if value is None:
+            from tco.chain.absent import why_absent
+
+            raise DataError(f"{metric} has no value for {self.scenario.name}: {why_absent(found, metric)}")
+        return float(value)
 
 
 def evaluate_each(
@@ -59,7 +82,7 @@ def evaluate_each(
     workload: bool = True,
     trace: bool = False,
     what_if: Mapping[str, str] | None = None,
-) -> list[Asked]:
+) -> list[Evaluation]:
     """Evaluate some scenarios; those without own data share one catalogue.
 
     A chip alone has no bill, and is refused where the answer is one (`priced`); racks that do not fit their site are unless `refuse` is false.
@@ -70,10 +93,10 @@ def evaluate_each(
     from tco.chain.inputs import Inputs, load_scenario
     from tco.chain.result import Result
     from tco.chain.scenario import evaluate
-    from tco.studies.unmoved import unmoved
+    from tco.studies.what_if import unmoved
 
     shared = catalogue_for(None, data)
-    asked: list[Asked] = []
+    asked: list[Evaluation] = []
     for name in names:
         catalogue, saved, asks, called = shared, False, settings, str(name)
         if isinstance(name, Result) or str(name).endswith(SAVED):
@@ -91,14 +114,14 @@ def evaluate_each(
             result = ask(settings)
             result.notes += unmoved(result, settings, settings, ask)
             if what_if:
-                from tco.studies.holding import holding  # few ask what if
+                from tco.studies.what_if import holding  # few ask what if
 
                 asks = {**settings, **what_if}
                 inputs = Inputs(catalogue, load_scenario(catalogue, name), dict(asks), dict(variant or {}), result.structure)
                 result = holding(result, settings, what_if, inputs, ask)
         if priced and result.bill is None and is_bare_chip(catalogue, result.system):
             raise without_bill(catalogue, result.system)
-        asked.append(Asked(called, asks, catalogue, result, saved))
+        asked.append(Evaluation(called, asks, catalogue, result, saved, dict(variant or {})))
     return asked
 
 
@@ -129,7 +152,7 @@ def evaluate_all(
     return catalogue_of(asked, data), [one.result for one in asked]
 
 
-def catalogue_of(asked: Sequence[Asked], data: Path | None) -> Catalogue:
+def catalogue_of(asked: Sequence[Evaluation], data: Path | None) -> Catalogue:
     """Return the catalogue of the last scenario that was evaluated; of none, the shared one."""
     return asked[-1].catalogue if asked else catalogue_for(None, data)
 
@@ -144,86 +167,22 @@ def kept_result(path: Path, catalogue: Catalogue) -> Result:
     return found
 
 
-class Comparison(NamedTuple):
-    """Scenarios side by side, each held against the baseline."""
+def own_and_baseline(
+    name: str, metric: str, data: Path | None, settings: Mapping[str, str], variant: Mapping[str, str], baseline: str | None
+) -> tuple[str, list[Evaluation]]:
+    """Return what a metric is read off, and of whom: the scenario, and for a ratio the baseline it is to. An unknown metric raises `DataError`."""
+    from tco.chain.comparable import apart
+    from tco.chain.inputs import HEADLINE_SYSTEM
+    from tco.chain.metrics import AGAINST_BASELINE, METRICS
 
-    baseline: str
-    results: list[Result]
-
-    def to_frame(self) -> Any:
-        """Return the metrics as a pandas data frame, a column for each scenario."""
-        import pandas as pd
-
-        return pd.DataFrame({result.scenario: result.metrics for result in self.results})
-
-
-class Difference(NamedTuple):
-    """What differs between two results: the metrics that moved, step by step, and all that differs beside them."""
-
-    moves: list[Move]
-    causes: list[Cause]
-
-
-def compare(
-    scenarios: Sequence[str | Path | Result] = HEADLINE,
-    baseline: str | None = None,
-    set: Mapping[str, str] | None = None,  # noqa: A002 - the name users know from the command line
-    data: Path | None = None,
-) -> Comparison:
-    """Return scenarios side by side; `set` replaces inputs of all of them."""
-    return compared(evaluate_all(scenarios, data, dict(set or {}), refuse=False)[1], baseline)
-
-
-def compared(results: Sequence[Result], baseline: str | None = None) -> Comparison:
-    """Return results side by side, themselves left as they are."""
-    from tco.chain import scenario
-
-    if not results:
-        raise DataError("nothing to compare: name a scenario")
-    own = [replace(result, metrics=dict(result.metrics), notes=list(result.notes)) for result in results]
-    return Comparison(scenario.compare(own, baseline), own)
-
-
-def diff(
-    a: str | Path | Result,
-    b: str | Path | Result,
-    set: Mapping[str, str] | None = None,  # noqa: A002
-    data: Path | None = None,
-) -> Difference:
-    """Return what changed from `a` to `b`, and why; `set` replaces inputs of `b` only."""
-    return between(state_at(a, data), state_at(b, data, dict(set or {})), catalogue_for(None if not isinstance(a, str) else a, data))
-
-
-def between(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> Difference:
-    """Return what changed between two states, and the steps of every metric that moved."""
-    from tco.studies.difference import causes, moves
-    from tco.studies.waterfall import points, steps
-
-    moved = moves(old, new)
-    way = points(old, new, catalogue) if moved else []
-    walked = [m if m.old is None or m.new is None else m._replace(steps=steps(way, old["metrics"], m.metric)) for m in moved]
-    return Difference(walked, causes(old, new))
-
-
-def state_at(name: str | Path | Result, data: Path | None, settings: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return the state of a scenario, of a saved result, or the one that the JSON of `tco price` carries."""
-    from tco.chain.result import SCHEMA, Result
-    from tco.foundation.files import read_json
-    from tco.studies.state import refuse_broken, state_of
-
-    if not isinstance(name, Result) and str(name).endswith(SAVED):
-        wrong = f"{name}: is no saved result; `Result.save` or `tco price SCENARIO --format json --output FILE` writes one"
-        try:
-            document = read_json(Path(name), "a saved result")
-        except DataError as error:
-            raise DataError(f"{wrong}: {error}") from None
-        if isinstance(document, dict) and "state" in document:
-            try:
-                refuse_broken(document["state"], "state")
-            except DataError as error:
-                raise DataError(f"{wrong}: {error}") from None
-            return dict(document["state"])
-        if isinstance(document, dict) and document.get("schema", SCHEMA) != SCHEMA:  # that of another command, such as `compare`
-            raise DataError(f"{wrong}: its schema is {document['schema']!r}")
-    _, (result,) = evaluate_all([name], data, settings or {})
-    return state_of(result)
+    if metric not in METRICS:
+        raise unknown("metric", metric, METRICS)
+    (own,) = evaluate_each([name], data, settings, variant, priced=False)
+    if metric not in AGAINST_BASELINE:
+        if baseline is not None:
+            raise DataError(f"--baseline {baseline}: {metric} is held against none; {', '.join(AGAINST_BASELINE)} is")
+        return metric, [own]
+    (other,) = evaluate_each([baseline or HEADLINE_SYSTEM], data, settings, priced=False)
+    if (why := apart(own.result, other.result)) is not None:
+        raise DataError(f"{metric} of {name} says nothing: {why}; --baseline names another")
+    return AGAINST_BASELINE[metric], [own, other]

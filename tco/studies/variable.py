@@ -14,7 +14,7 @@ from tco.foundation.dates import period
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.trace import walk
 from tco.foundation.units import convert, parse_quantity
-from tco.studies.sides import Side
+from tco.studies.evaluation import Evaluation
 
 DATE = "terms.date"  # the date of the prices: a text, and varied month by month
 WIDE = 30.0  # how many times smaller and larger than today's an input is sought, unless the user says where
@@ -79,22 +79,22 @@ def end_of_month(number: int) -> date:
     return period(f"{year:04}-{month + 1:02}").last
 
 
-def inputs_of(side: Side) -> Inputs:
+def inputs_of(side: Evaluation) -> Inputs:
     """Return the inputs of a side, to be read anew."""
-    return Inputs(side.catalogue, side.scenario, dict(side.settings), side.variant)
+    return Inputs(side.catalogue, side.scenario, dict(side.settings), dict(side.variant))
 
 
-def amount_of(sides: Sequence[Side], path: str) -> tuple[Amount, Sequence[Side]]:
+def amount_of(sides: Sequence[Evaluation], path: str) -> tuple[Amount, Sequence[Evaluation]]:
     """Return an input as it is today, given or derived, and the sides it moves; an unknown path, or one that is a text, raises `DataError`."""
     if path in TEXTS or path in DOCUMENTS:
         raise DataError(f"--vary {path}: is a text, expected an input that is a number")
-    resting = [side for side in sides if path in side.centre.inputs]
+    resting = [side for side in sides if path in side.result.inputs]
     if resting:
-        given = resting[0].centre.inputs[path]
+        given = resting[0].result.inputs[path]
         value, unit = given.shown or (given.value, given.unit)
         return Amount(value, unit, given.unit), resting
     own = sides[0]
-    for root in own.evaluate({}, plan=own.centre.plan, trace=True).nodes.values():
+    for root in own.again({}, own.result.plan, trace=True).nodes.values():
         for node in walk(root):
             if node.path == path:
                 return Amount(float(node.value), node.unit, node.unit), [own]
@@ -102,9 +102,9 @@ def amount_of(sides: Sequence[Side], path: str) -> tuple[Amount, Sequence[Side]]
     return Amount(None, unit, unit), [own]
 
 
-def moment_of(side: Side) -> Moment:
+def moment_of(side: Evaluation) -> Moment:
     """Return the date of a side's prices."""
-    return Moment(float(period(side.centre.texts[DATE], DATE).last.toordinal()), "date", "date")
+    return Moment(float(period(side.result.texts[DATE], DATE).last.toordinal()), "date", "date")
 
 
 def told_in(today: Amount, ends: Ends) -> Amount:

@@ -1,18 +1,52 @@
-"""The verdict on scenarios side by side: which does the work at the least cost, by how much, and how sure that is.
-
-Of each scenario: the range of its metrics, the chance to beat the baseline, and what drives the answer.
-"""
+"""Scenarios side by side, and the verdict on them: which does the work at the least cost, by how much, and how sure that is."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.chain.comparable import apart
 from tco.chain.metrics import PRICED, perf_per_tco
+from tco.foundation.errors import DataError
+from tco.studies.evaluation import HEADLINE, evaluate_all
 
 if TYPE_CHECKING:
     from tco.chain.result import Result
+
+
+class Comparison(NamedTuple):
+    """Scenarios side by side, each held against the baseline."""
+
+    baseline: str
+    results: list[Result]
+
+    def to_frame(self) -> Any:
+        """Return the metrics as a pandas data frame, a column for each scenario."""
+        import pandas as pd
+
+        return pd.DataFrame({result.scenario: result.metrics for result in self.results})
+
+
+def compare(
+    scenarios: Sequence[str | Path | Result] = HEADLINE,
+    baseline: str | None = None,
+    set: Mapping[str, str] | None = None,  # noqa: A002 - the name users know from the command line
+    data: Path | None = None,
+) -> Comparison:
+    """Return scenarios side by side; `set` replaces inputs of all of them."""
+    return compared(evaluate_all(scenarios, data, dict(set or {}), refuse=False)[1], baseline)
+
+
+def compared(results: Sequence[Result], baseline: str | None = None) -> Comparison:
+    """Return results side by side, themselves left as they are."""
+    from tco.chain import scenario
+
+    if not results:
+        raise DataError("nothing to compare: name a scenario")
+    own = [replace(result, metrics=dict(result.metrics), notes=list(result.notes)) for result in results]
+    return Comparison(scenario.compare(own, baseline), own)
 
 
 class Driver(NamedTuple):

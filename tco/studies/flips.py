@@ -1,0 +1,128 @@
+"""Inputs that flip the order of two scenarios within their ranges: each alone, and pairs of which neither does alone.
+
+Of some hundred inputs there are ten thousands of pairs. Were the logarithm of a ratio a sum over inputs, a pair would flip the order if what
+both do alone comes to enough; those near enough are looked at, the strongest first, and only what the chain says of them is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from tco.studies.beliefs import STEPS
+from tco.studies.comparison import Driver
+from tco.studies.ranges import Array, Range
+from tco.studies.response import CENTRE, places_of
+
+NAMED = 3  # inputs an answer names
+FINE = 17  # places from the value to an end, once the order is known to turn between them
+NEAR = 0.5  # of what is needed, that both of a pair do alone: together they may do twice as much
+STILL = 1e-9  # relative change that is none
+MOST = 256  # pairs that are looked at
+Together = Callable[[Mapping[str, Array]], Array]  # places of some inputs, moved together -> the ratio there
+
+
+def drivers_of(ranges: Mapping[str, Range], ratios: Mapping[str, Array], together: Together) -> list[Driver]:
+    """Return the inputs that move the performance per cost most, those first at an end of which only one of the two meets the target."""
+    swings = {path: swing_of(many) for path, many in ratios.items()}
+    most = sorted((path for path, swing in swings.items() if swing), key=lambda path: (-abs(swings[path]), path))[:NAMED]
+    flips = flips_of(ranges, {path: ratios[path] for path in most}, together)
+    return [
+        Driver(path, swings[path] if np.isfinite(swings[path]) else None, flips.get(path), ranges[path].unit, ranges[path].value, ranges[path].shown)
+        for path in most
+    ]
+
+
+def swing_of(ratios: Array) -> float:
+    """Return how far a ratio moves from the low of an input to its high: without end where it is without, or where it is a tie at one of them."""
+    low, high = ratios[[0, -1]]
+    if low == high or (np.isnan(low) and np.isnan(high)):
+        return 0.0
+    return float(high - low) if np.isfinite(high) and np.isfinite(low) else np.inf
+
+
+def flips_of(ranges: Mapping[str, Range], ratios: Mapping[str, Array], together: Together) -> dict[str, float]:
+    """Return where the order turns, nearest to its value, of the inputs at whose low or high it is not what it is at their values.
+
+    Between value and end all are looked at closely, in one pass; of an input that decides how many of something there are it turns at the end.
+    """
+    turned = [(path, far) for path, many in ratios.items() for far in (0, -1) if (many[far] > 1) != (many[CENTRE] > 1)]
+    smooth = [(path, far) for path, far in turned if ranges[path].shape != STEPS]
+    found = [(path, float(places_of(ranges[path])[far])) for path, far in turned if ranges[path].shape == STEPS]
+    if smooth:
+        moved = {path: np.full((len(smooth), FINE), ranges[path].home) for path, _ in smooth}
+        for row, (path, far) in enumerate(smooth):
+            moved[path][row] = np.linspace(ranges[path].home, places_of(ranges[path])[far], FINE)
+        looked = together({path: many.ravel() for path, many in moved.items()}).reshape(len(smooth), FINE)
+        found += [(path, passed(moved[path][row], looked[row])) for row, (path, _) in enumerate(smooth)]
+    nearest = sorted(found, key=lambda one: -abs(one[1] - ranges[one[0]].home))
+    return {path: float(ranges[path].at(np.array(place))) for path, place in nearest}
+
+
+def passed(places: Array, ratios: Array) -> float:
+    """Return the first place at which a ratio passes one; between two of them its logarithm is taken to be a line."""
+    crossed = (ratios > 1) != (ratios[0] > 1)
+    if not crossed.any():
+        return float(places[-1])
+    first = int(np.argmax(crossed))
+    (low, high), here = places[[first - 1, first]], ratios[[first - 1, first]]
+    if not (np.isfinite(here) & (here > 0)).all():
+        return float((low + high) / 2)
+    above, below = np.log(here)
+    return float(low + above / (above - below) * (high - low))
+
+
+# ---------------------------------------------------------------- pairs
+class Pair(NamedTuple):
+    """Two inputs that flip the order together."""
+
+    paths: tuple[str, str]
+    values: tuple[float, float]  # of both, in their units
+    ratio: float  # there
+
+
+def pairs_that_flip(ranges: Mapping[str, Range], ratios: Mapping[str, Array], together: Together) -> list[Pair]:
+    """Return the pairs that flip the order, the farthest across first; `ratios` are those of every input alone at P5, its value and P95.
+
+    An input that decides how many of something there are is left out, since it changes what is held; so are pairs of inputs whose draws
+    are the same, which cannot move apart.
+    """
+    centre = next(iter(ratios.values()))[CENTRE]
+    if not np.isfinite(centre) or centre in (0, 1):
+        return []
+    side = 1.0 if centre > 1 else -1.0
+    gains, far = {}, {}
+    for path, many in ratios.items():
+        known = np.isfinite(many) & (many > 0)
+        if ranges[path].steps or ((many[[0, -1]] > 1) != (centre > 1)).any():
+            continue
+        gain = np.where(known, side * np.log(centre / np.where(known, many, centre)), -np.inf)
+        if gain.max() > STILL:
+            far[path] = float(places_of(ranges[path])[gain.argmax()])
+            gains[path] = float(gain.max())
+    names = sorted(gains, key=lambda path: (-gains[path], path))
+    pairs = near_enough(ranges, names, np.array([gains[path] for path in names]), side * float(np.log(centre)))
+    if not pairs:
+        return []
+    moved = {path: np.full(len(pairs), ranges[path].home) for path in dict.fromkeys(path for pair in pairs for path in pair)}
+    for at, pair in enumerate(pairs):
+        for path in pair:
+            moved[path][at] = far[path]
+    found = [
+        Pair(pair, (float(ranges[pair[0]].at(np.array(far[pair[0]]))), float(ranges[pair[1]].at(np.array(far[pair[1]])))), float(ratio))
+        for pair, ratio in zip(pairs, together(moved), strict=True)
+        if np.isfinite(ratio) and (ratio > 1) != (centre > 1)
+    ]
+    return sorted(found, key=lambda one: (side * one.ratio, one.paths))
+
+
+def near_enough(ranges: Mapping[str, Range], names: list[str], gains: Array, needed: float) -> list[tuple[str, str]]:
+    """Return the pairs whose gains come near to what is needed, those that gain most first."""
+    one, other = np.triu_indices(len(names), 1)
+    both = gains[one] + gains[other]
+    order = np.argsort(-both, kind="stable")
+    order = order[both[order] >= NEAR * needed]
+    pairs = ((names[one[at]], names[other[at]]) for at in order)
+    return [pair for pair in pairs if ranges[pair[0]].leader != ranges[pair[1]].leader][:MOST]
