@@ -78,16 +78,12 @@ def test_a_batch_that_is_solved_is_evaluated_as_any_other():
 
 @pytest.mark.parametrize("name", [TRN3, GB200])
 def test_a_chosen_plan_is_at_least_the_one_held_and_the_one_a_search_finds(name):
-    """A batch is solved where the search takes one from a grid, so only a plan far from the best at the centre could be better.
-
-    Draws hold the network's switch of the centre.
-    """
-    base, drawn = draws_of(name, 8)
-    switch = {"cluster.switch": base.texts["cluster.switch"]}
+    """A batch is solved where the search takes one from a grid, so only a plan far from the best at the centre could be better."""
+    _, drawn = draws_of(name, 8)
     held, free = (tco.evaluate_draws(name, ROOM | drawn, hold=hold, catalogue=CATALOGUE) for hold in (True, False))
     assert np.all(free.metrics[TOKEN][held.meets] <= held.metrics[TOKEN][held.meets] * (1 + 2e-3))
     for place in range(8):
-        one = tco.evaluate(name, ROOM | switch | one_of(drawn, place), catalogue=CATALOGUE)
+        one = tco.evaluate(name, ROOM | one_of(drawn, place), catalogue=CATALOGUE)
         assert one.metrics["capex_usd"] == pytest.approx(free.metrics["capex_usd"][place], rel=1e-12)  # with its own switches
         assert bool(free.meets[place]) == (one.plan is not None)
         if one.plan is not None:
@@ -128,10 +124,8 @@ def test_training_takes_the_quickest_plan_that_fits():
         one = tco.evaluate(A100, SMALL | one_of(drawn, place), catalogue=CATALOGUE).metrics["step_s"]
         assert free.meets[place]
         assert one <= free.metrics["step_s"][place] * (1 + 1e-12) <= one * 1.05
-        assert (
-            held.metrics["step_s"][place]
-            == tco.evaluate(A100, SMALL | one_of(drawn, place), structure=base.structure, catalogue=CATALOGUE).metrics["step_s"]
-        )
+        alone = tco.evaluate(A100, SMALL | one_of(drawn, place), structure=base.structure, catalogue=CATALOGUE).metrics["step_s"]
+        assert held.metrics["step_s"][place] == pytest.approx(alone, rel=1e-12)
 
 
 def test_draws_get_the_switch_that_is_cheapest_for_them():

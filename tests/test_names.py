@@ -13,9 +13,9 @@ from tco.chain.scenario import evaluate
 from tco.foundation.files import data_directory
 from tco.foundation.trace import Node, walk
 from tco.foundation.values import as_number
+from tco.performance.layer.layers import forward_pass
+from tco.performance.layer.operators import HEAD
 from tco.performance.serving import phases
-from tco.performance.serving.forward import forward_pass
-from tco.performance.serving.operators import HEAD
 from tco.studies.state import state_of
 
 CATALOGUE = load_catalogue()

@@ -43,7 +43,7 @@ SETTINGS = {
     "workload.output_tokens": ("512", "2048"),
     "workload.global_batch": ("512", "2048"),
     "workload.precision": ("fp8", "bf16"),
-    "performance.serving.expert_imbalance": ("0.2",),
+    "performance.layer.expert_imbalance": ("0.2",),
     "parts.connectx-7.failure_rate": ("0.2",),
     "parts.tor-25t6.price": ("1000 USD", "9e5 USD"),
     "parts.gb200-compute-tray.price": ("1e5 USD",),

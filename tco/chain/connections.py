@@ -39,7 +39,8 @@ def switch_of(inputs: Inputs) -> str:
     asked = inputs.text(SWITCH)
     if asked.startswith(CHEAPEST):
         held = inputs.structure.texts.get(SWITCH) if inputs.structure is not None else None
-        inputs.texts = inputs.texts | {SWITCH: held or cheapest_switch(inputs, asked.removeprefix(CHEAPEST))}
+        inputs.switches = asked.removeprefix(CHEAPEST)
+        inputs.texts = inputs.texts | {SWITCH: held or cheapest_switch(inputs, inputs.switches)}
     return switch_part(inputs.text(SWITCH), inputs.catalogue.parts)
 
 
@@ -49,9 +50,7 @@ def cheapest_switch(inputs: Inputs, listed: str) -> str:
     Where hours are rented the price of the network decides. Of many values asked together their mean does; a chip alone has no network to
     price, and takes the last of the list.
     """
-    catalogue, day = inputs.catalogue, period(inputs.date).last
-    known = [switch_part(name.strip(), catalogue.parts) for name in listed.split(",")]
-    sold = [part for part in known if min(row.begins for row in catalogue.part_rows[part, "price"]) <= day] or known
+    sold = for_sale(inputs, listed)
     if inputs.system.bare:
         return sold[-1]
     readings, inputs.readings = inputs.readings, {}  # of those that are not bought nothing is decided
@@ -66,13 +65,42 @@ def cheapest_switch(inputs: Inputs, listed: str) -> str:
             by_price = sorted(found, key=lambda part: found[part][0])
             thrifty = [part for place, part in enumerate(by_price) if all(found[part][1] < found[other][1] for other in by_price[:place])]
             if len(thrifty) > 1 and not inputs.perspective.rents:  # more to buy, and less power: the hour tells
-                hours = hours_of(inputs, values, *np.transpose([found[part] for part in thrifty]))
+                many = (-1, *[1] * len(inputs.shape))
+                hours = hours_of(inputs, values, *(one.reshape(many) for one in np.transpose([found[part] for part in thrifty])))
+                hours = hours.reshape(len(thrifty), -1).mean(axis=1)
                 thrifty = [thrifty[int(np.argmin(hours))]]
     finally:
         inputs.readings = readings
     inputs.compared += [f"parts.{part}.price" for part in sold]
     inputs.judged |= set(values.inputs)
     return next(iter(thrifty), sold[0])
+
+
+def for_sale(inputs: Inputs, listed: str) -> list[str]:
+    """Return the switches of a list that are for sale at the scenario's date, or all where none is."""
+    catalogue, day = inputs.catalogue, period(inputs.date).last
+    known = [switch_part(name.strip(), catalogue.parts) for name in listed.split(",")]
+    return [part for part in known if min(row.begins for row in catalogue.part_rows[part, "price"]) <= day] or known
+
+
+def cheapest_switches(inputs: Inputs, values: Values) -> tuple[list[str], Any] | None:
+    """Return the switches a cluster may have and which of them is the cheapest in each of many draws; nothing where one is named."""
+    switch_of(inputs)
+    if not inputs.switches or inputs.system.bare:
+        return None
+    sold = for_sale(inputs, inputs.switches)
+    networks: list[Network | None] = []
+    for part in sold:
+        try:
+            networks.append(design_network(inputs, values, part))
+        except ReachError:
+            networks.append(None)
+    never = np.full(inputs.shape, np.inf)
+    prices = np.stack([never if one is None else np.broadcast_to(one.price, inputs.shape) for one in networks])
+    if inputs.perspective.rents:
+        return sold, prices.argmin(axis=0)
+    powers = np.stack([never if one is None else np.broadcast_to(one.power, inputs.shape) for one in networks])
+    return sold, hours_of(inputs, values, prices, powers).argmin(axis=0)
 
 
 def price_and_power(inputs: Inputs, values: Values, switch: str) -> tuple[float, float] | None:
@@ -87,11 +115,9 @@ def price_and_power(inputs: Inputs, values: Values, switch: str) -> tuple[float,
 def hours_of(inputs: Inputs, values: Values, prices: Any, powers: Any) -> Any:
     """Return what networks of some prices and powers add to a chip-hour: the cost of a world of which nothing else is bought."""
     sidecar = SIDECAR if needs_sidecar(inputs) else None
-    many = (-1, *[1] * len(inputs.shape))
-    price, power = prices.reshape(many), powers.reshape(many)
-    network = Network(1, [NetworkLine("whole", "", 1, price, power, "derived", (), ())], price, power)
+    network = Network(1, [NetworkLine("whole", "", 1, prices, powers, "derived", (), ())], prices, powers)
     cost = cost_of_world(values, Bill([], 0.0, 0.0), network, [], inputs.system.chips, inputs.tenure, 1.0, sidecar, holding_of(inputs, values))
-    return np.mean(cost.per_chip_hour.reshape(len(prices), -1), axis=1)
+    return cost.per_chip_hour
 
 
 def design_network(inputs: Inputs, values: Values, switch: str | None = None) -> Network:

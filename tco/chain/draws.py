@@ -16,6 +16,7 @@ from zlib import crc32
 import numpy as np
 
 from tco.catalog import Catalogue, load_catalogue
+from tco.chain.connections import SWITCH, cheapest_switches
 from tco.chain.inputs import Inputs, Scenario, load_scenario
 from tco.chain.metrics import METRICS
 from tco.chain.programs import ALL, Lot, Part, Programs, spread
@@ -32,6 +33,7 @@ from tco.hardware.bill import offers
 Array = np.ndarray[Any, Any]
 Many = Mapping[str, tuple[Array, str]]  # numbers with their unit, by path
 PILOTS = 256  # draws at values and ends of ranges in which every plan is weighed; all others choose among those that are the best in one of them
+CANDIDATES = 12  # plans of a training job that its draws choose among
 LOOKED_AT = 3  # draws of a training job that no plan fits, whose own plans are searched
 LAST = 16  # scenarios with settings whose programs are kept
 CELLS = 2**15  # draws that studies ask for together
@@ -140,18 +142,23 @@ def drawn_of(programs: Programs, many: Mapping[str, Any]) -> Many:
 def grouped(case: Case, centre: Result, inputs: Inputs, values: Values) -> list[Group]:
     """Return draws by the structure they get, with their plans; `inputs` are those of all on the structure of the centre."""
     held = structure_in(centre)
-    decided = decisions(inputs, values, held)
+    decided, switches = decisions(inputs, values, held), list[str]()
+    if weighed := cheapest_switches(inputs, values):
+        switches, decided[SWITCH] = weighed
     jobs: dict[tuple[Any, ...], list[Any]] = {}
-    sized: dict[tuple[float, ...], tuple[Structure, Any]] = {}
+    sized: dict[tuple[Any, ...], tuple[Structure, Any]] = {}
     found = []
     for members in alike(decided, case.count):
         draw = members[0]
         parts = {name: held_part(inputs, name, int(column[draw])) for name, column in decided.items() if name in held.alternatives}
         read = {path: of_kind(held.readings[path], column[draw]) for path, column in decided.items() if path in held.readings}
         size = {path: one for path, one in read.items() if not isinstance(one, bool)}
-        key = tuple(size.values())
+        switch = switches[int(decided[SWITCH][draw])] if SWITCH in decided else held.texts.get(SWITCH)
+        key = *size.values(), switch
         if key not in sized:
-            settings = resized(case, held, size, draw)
+            settings: dict[str, Any] = resized(case, held, size, draw)
+            if switch != held.texts.get(SWITCH):
+                settings |= {SWITCH: switch}
             plans = plans_trained(case, settings, jobs) if inputs.kind == "training" else None
             known = plans[0] if plans else centre.plan if inputs.kind == "serving" else None
             sized[key] = structure_in(case.programs.evaluate(settings, known) if settings else centre), plans
@@ -212,13 +219,13 @@ def of_kind(reading: float, found: Any) -> float:
 # ---------------------------------------------------------------- plans of draws
 def plans_trained(case: Case, settings: Mapping[str, Any], known: dict[tuple[Any, ...], list[Any]]) -> list[Any]:
     """Return the quickest plans of a training job under some settings: those `known` of a job of its size, or those of a search."""
-    from tco.performance.training.each import candidates
+    from tco.performance.training.search import search
 
     inputs = case.programs.inputs(None, settings)
     job, reached, _ = job_on(inputs, inputs.values(as_number))
     size = job.chips, job.batch, job.length
     if size not in known:
-        known[size] = candidates(job, reached)
+        known[size] = [one.plan for one in search(job, reached, kept=CANDIDATES).top]
     return known[size]
 
 

@@ -134,6 +134,7 @@ class Inputs(Texts):
     alternatives: dict[str, str] = field(init=False, default_factory=dict)  # place of the tree -> the part that stands there
     compared: list[str] = field(init=False, default_factory=list)  # inputs by which it was the cheapest
     notes: list[str] = field(init=False, default_factory=list)
+    switches: str = field(init=False, default="")  # of which the cheapest stands in the cluster, where none is named
     shared: dict[str, Input] = field(init=False, default_factory=dict)  # of the date, with every scenario of the catalogue
     judged: set[str] = field(init=False, default_factory=set)  # inputs the shape of the tree rests on
     follows: Mapping[str, Rule] = field(init=False, default_factory=dict)  # what follows from the tree of the system

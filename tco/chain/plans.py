@@ -28,8 +28,7 @@ def plan_from(found: Any, where: str = "plan") -> Any:
         rest = {name: value for name, value in found.items() if name not in phases}
         return filled(ServingPlan, phases | rest, where, {"engines": None, "readers": None})
     if is_training(found):
-        from tco.performance.training.fixed import RECOMPUTE, SCHEDULES
-        from tco.performance.training.plans import Plan
+        from tco.performance.training.plans import RECOMPUTE, SCHEDULES, Plan
 
         return filled(Plan, found, where, {"schedule": SCHEDULES, "recompute": RECOMPUTE, "share": None})
     raise DataError(f"{where} is no plan: it is neither of serving nor of training; `Result.save` writes one")

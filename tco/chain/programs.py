@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.catalog import Catalogue
+from tco.chain.connections import SWITCH
 from tco.chain.inputs import Inputs, Scenario
 from tco.chain.result import Result
 from tco.chain.scenario import evaluate, run
@@ -271,7 +272,7 @@ class Programs:
 def decided(structure: Structure, plans: Any) -> tuple[Any, ...]:
     """Return what tells a structure, and plans to choose among, from others of its scenario."""
     plan = without_batch(structure.plan) if plans is None else plans if plans is ALL else tuple(plans)
-    return tuple(sorted(structure.alternatives.items())), tuple(sorted(structure.readings.items())), exactly(plan)
+    return structure.texts.get(SWITCH), tuple(sorted(structure.alternatives.items())), tuple(sorted(structure.readings.items())), exactly(plan)
 
 
 def without_batch(plan: Any) -> Any:

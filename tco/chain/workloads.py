@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from os.path import basename, dirname  # a path's own are slower than all else that is asked here
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +19,8 @@ from tco.models.architecture import Architecture, load_model
 from tco.performance.serving.answer import ServingResult
 
 if TYPE_CHECKING:
-    from tco.performance.chip.machine import Machine
+    from tco.performance.layer.machine import Machine, Passes
     from tco.performance.training.job import Job
-    from tco.performance.training.machine import Passes, Practice
     from tco.performance.training.result import TrainingResult
 
 
@@ -54,15 +52,15 @@ def model_of(inputs: Inputs, values: Values) -> Architecture:
 def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], months: Any = None) -> Machine:
     """Return a system's chip on its links under the engine and the formats that texts name, `months` after the chip came out."""
     from tco.performance.chip.families import family_of
-    from tco.performance.chip.machine import Stored, Traits, machine
+    from tco.performance.chip.products import traits_of
+    from tco.performance.layer.machine import Stored, machine
 
     system, catalogue = inputs.system, inputs.catalogue
     family = family_of(catalogue, system.chip)
     stored = Stored(*(text(f"workload.{name}") for name in STORED))
-    traits = Traits(*(catalogue.has_part_value(system.chip, name) for name in ("array_rows", "cores_per_device", "dereferences", "dma_bandwidth")))
     engine = engine_of(catalogue, practice_family(catalogue, system.chip, text("workload.practice")), text("workload.engine"))
     links = links_of_system(inputs, values, library_of_engines(catalogue, family))
-    return machine(system.chip, links, values, family, stored, traits, engine, months)
+    return machine(system.chip, links, values, family, stored, traits_of(catalogue, system.chip), engine, months)
 
 
 def formats_of(inputs: Inputs, values: Readable) -> dict[str, str]:
@@ -96,28 +94,25 @@ def refuse_no_requests(values: Values) -> None:
         raise DataError(f"{found.where}: workload.concurrency beside workload.offline: offline the batch is what memory holds; leave one out")
 
 
-def job_on(inputs: Inputs, values: Values) -> tuple[Job, Practice, Passes]:
+def job_on(inputs: Inputs, values: Values) -> tuple[Job, Machine, Passes]:
     """Return the scenario's training job, the chips it finds on their links, and the formats of its passes."""
     from tco.performance.chip.families import family_of
-    from tco.performance.chip.kernel_times import traits_of
-    from tco.performance.training.job import job_of  # a serving scenario starts without the training room
-    from tco.performance.training.machine import passes_of, practice
-    from tco.performance.training.software import CHOICES, DATED, facts_of, software_of
+    from tco.performance.chip.products import traits_of
+    from tco.performance.layer.machine import passes_of, trainer
+    from tco.performance.training.job import CHOICES, DATED, facts_of, job_of, software_of  # a serving scenario starts without the training room
 
     catalogue, chip = inputs.catalogue, inputs.system.chip
     family, precision = family_of(catalogue, chip), inputs.text("workload.precision")
     model = model_of(inputs, values)
     software = software_of(catalogue, {path: inputs.text(path) for path in (*CHOICES, *DATED)}, family, facts_of(model, precision))
     formats = passes_of(values, chip, precision, inputs.text("workload.backward_precision"))
-    reached = practice(chip, family, values, formats, links_of_system(inputs, values), traits_of(catalogue, chip), software.compiled)
-    if catalogue.has_part_value(chip, "dereferences"):
-        reached = replace(reached, dereferences=values[f"parts.{chip}.dereferences"])
+    reached = trainer(chip, family, values, formats, links_of_system(inputs, values), traits_of(catalogue, chip), software.programs)
     return job_of(model, software, values), reached, formats
 
 
 def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
     """Train the scenario's model on all chips of its cluster."""
-    from tco.performance.training.critical_batch import notes_on_batch
+    from tco.performance.training.job import notes_on_batch
     from tco.performance.training.result import train
 
     job, reached, formats = job_on(inputs, values)

@@ -6,13 +6,14 @@ A phase is anything with a `time`, and either ready `lines` or the `operators` o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tco.performance.bounds import bound_of, computing_time, time_by_bound
+if TYPE_CHECKING:
+    from tco.performance.layer.operators import Operator
+    from tco.performance.serving.phases import PassResult
 
-BOUNDS = ("compute", "memory", "link", "latency", "host", "bubble")  # the last two: launches of the host, and idle pipeline stages
-
-
+BOUNDS_OF_A_PASS = ("compute", "memory", "link", "latency")
+BOUNDS = (*BOUNDS_OF_A_PASS, "host", "bubble")  # the last two: launches of the host, and idle pipeline stages
 COUNTS = ("ideal", "flops", "bytes", "launches")
 
 
@@ -32,6 +33,34 @@ class Line:
     def of_bound(self) -> float | None:
         """Share of the bound that is reached: 1 leaves nothing to gain."""
         return None if self.ideal is None or not self.time else self.ideal / self.time
+
+
+def bound_of(operator: Operator) -> str:
+    """Return what takes most of one operator's time: its FLOPs, its bytes, its link, or the latency before either."""
+    size = float(operator.bytes)
+    moving = size / float(operator.bandwidth)
+    if operator.link:
+        return "link" if moving > float(operator.latency) else "latency"
+    computing = computing_time(operator)
+    if max(computing, moving) < float(operator.latency):
+        return "latency"
+    return "compute" if computing >= moving else "memory"
+
+
+def computing_time(operator: Operator) -> float:
+    """Return the time of one layer on the matrix units, or on the engines beside them if they take longer."""
+    computing = float(operator.flops) / float(operator.compute_rate)
+    return computing if operator.beside is None else max(computing, float(operator.beside))
+
+
+def time_by_bound(result: PassResult) -> dict[str, float]:
+    """Return the share of a pass's time by bound; what no operator takes (host, scheduling) counts as latency."""
+    whole = float(result.time)
+    shares = dict.fromkeys(BOUNDS_OF_A_PASS, 0.0)
+    for operator in result.operators:
+        shares[bound_of(operator)] += float(operator.time) / whole
+    shares["latency"] += max(0.0, 1 - sum(shares.values()))
+    return shares
 
 
 def lines_of(phase: Any) -> list[Line]:

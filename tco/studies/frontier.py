@@ -25,9 +25,9 @@ from tco.foundation.errors import DataError, UsageError, unknown
 from tco.foundation.finite import finite
 from tco.foundation.values import Values, as_number
 from tco.models.architecture import Architecture
-from tco.performance.bounds import time_by_bound
-from tco.performance.chip.machine import Machine
-from tco.performance.chip.memory import cache_bytes
+from tco.performance.chip.roofline import cache_bytes
+from tco.performance.layer.machine import Machine
+from tco.performance.profile import time_by_bound
 from tco.performance.serving import disaggregation as apart
 from tco.performance.serving import phases
 from tco.performance.serving.phases import PassResult

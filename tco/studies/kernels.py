@@ -12,8 +12,8 @@ from tco.foundation.errors import DataError, UsageError, unknown
 from tco.foundation.values import Values
 from tco.performance.chip.families import family_of
 from tco.performance.chip.formats import Computed, computed_on
-from tco.performance.chip.kernel_times import BARE, SHAPES, Kernel, chip_on, kernel, traits_of
-from tco.performance.chip.products import Tiling, operands, tiling
+from tco.performance.chip.kernel_times import BARE, SHAPES, Kernel, chip_on, kernel
+from tco.performance.chip.products import Tiling, operands, tiling, traits_of
 
 OPERATIONS = ("gemm", "grouped", "experts", "attention", "elementwise")
 PHASES = ("prefill", "decode", "latent")

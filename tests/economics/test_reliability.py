@@ -43,7 +43,7 @@ def test_no_other_interval_is_better(stall, between):
     """The exact optimum has the principal branch of Lambert's W."""
     best = between * (1 + float(lambertw(-math.exp(-1 - stall / between)).real))
     ours = checkpoint_interval(stall, between)
-    assert checkpoint_efficiency(ours, stall, 0, between) >= (1 - 1e-3) * checkpoint_efficiency(best, stall, 0, between)
+    assert checkpoint_efficiency(ours, stall, 0, between) >= (1 - 2e-3) * checkpoint_efficiency(best, stall, 0, between)
 
 
 SIMULATED = list(csv.DictReader(ANSWERS.read_text(encoding="utf-8").splitlines()))

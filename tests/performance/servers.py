@@ -9,9 +9,9 @@ from tco.chain.inputs import Inputs
 from tco.chain.workloads import server_of
 from tco.foundation.values import as_number
 from tco.models.architecture import Architecture
-from tco.performance.chip.machine import Machine
+from tco.performance.layer.machine import Machine
+from tco.performance.layer.operators import Operator
 from tco.performance.serving import phases as serving
-from tco.performance.serving.operators import Operator
 from tco.performance.serving.phases import PassResult
 from tco.performance.serving.plans import DecodePlan, PrefillPlan
 from tco.performance.serving.requests import Request, request_of
@@ -43,6 +43,11 @@ def serving_of(inputs: Inputs) -> Server:
     """Return what serves a scenario."""
     values = inputs.values(as_number)
     return Server(*server_of(inputs, values), request_of(values))
+
+
+def bare(made: PassResult) -> list[Operator]:
+    """Return the operators of a pass by their times and counts, without the products that these are sums of."""
+    return [operator._replace(products=None) for operator in made.operators]
 
 
 @cache

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tco.catalog.rows import attribute
-from tco.performance.chip.clock import sustained_clock
+from tco.performance.chip.roofline import sustained_clock
 
 BOUNDS = attribute("performance", "clock_exponent", "")
 

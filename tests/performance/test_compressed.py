@@ -7,7 +7,7 @@ import pytest
 from tco.chain.scenario import evaluate
 from tco.models.architecture import load_model
 from tco.models.products import numbers_of, projections
-from tco.performance.serving.attention_operators import keys_attended, keys_held
+from tco.performance.layer.layers import keys_attended, keys_held
 from tco.performance.serving.phases import cached_numbers
 from tests.performance.servers import CATALOGUE
 

@@ -36,7 +36,7 @@ def test_a_step_reads_every_weight_and_every_cache_once():
 
 def test_a_dense_layer_starts_the_kernels_of_its_parts():
     made = server("gb200-nvl72", workload__model="llama-3.1-8b", workload__precision="bf16", workload__input_tokens=str(LENGTH))
-    attention, dense, head = (made.machine.shared(f"kernels_{kind}") for kind in ("grouped", "dense", "head"))
+    attention, dense, head = (made.machine.counted(f"kernels_{kind}") for kind in ("grouped", "dense", "head"))
     assert counted(made.decode(DecodePlan(1.0, 1.0, 1.0, 1.0, 0.0, 1.0)), "launches") == 32 * (attention + dense) + head
 
 

@@ -13,12 +13,12 @@ from tco.chain.inputs import plain_inputs
 from tco.foundation.errors import DataError
 from tco.foundation.values import as_number
 from tco.performance.chip.formats import FORMATS, computed_on
-from tco.performance.chip.machine import Machine, notes_on
 from tco.performance.chip.products import product
 from tco.performance.chip.roofline import array_fill, padded_weights
+from tco.performance.layer.machine import Machine, notes_on
 from tco.performance.serving.plans import DecodePlan, PrefillPlan
 from tests.cli import tco
-from tests.performance.servers import CATALOGUE, named, over_layers, server
+from tests.performance.servers import CATALOGUE, bare, named, over_layers, server
 
 COMPUTED = {  # chip: format: the format it is computed as, and whether software unpacks it first
     "trn3": {
@@ -202,7 +202,7 @@ FOLLOWERS = {"precision": {"experts", "attention projections", "attention core",
 @pytest.mark.parametrize("operand", OPERANDS)
 def test_a_format_changes_what_it_names_alone(operand, phase):
     base, other = passes(precision="bf16")[phase], passes(precision="bf16", **{operand: "fp8"})[phase]
-    changed = {before.name for before, after in zip(base.operators, other.operators, strict=True) if before != after}
+    changed = {before.name for before, after in zip(bare(base), bare(other), strict=True) if before != after}
     assert changed == OPERANDS[operand]
     sizes = {name: over_layers(other, name, "bytes") / over_layers(base, name, "bytes") for name in changed - CASTS}
     assert all(0.5 * (1 - 1e-12) <= size < 0.85 for size in sizes.values())  # half of weights, activations and caches; results stay wide
@@ -213,13 +213,13 @@ def test_a_format_changes_what_it_names_alone(operand, phase):
 @pytest.mark.parametrize("phase", [0, 1], ids=["decode", "prefill"])
 def test_operands_without_a_format_follow_the_precision(phase):
     base, other = passes(precision="bf16")[phase], passes(precision="fp8")[phase]
-    changed = {before.name for before, after in zip(base.operators, other.operators, strict=True) if before != after}
+    changed = {before.name for before, after in zip(bare(base), bare(other), strict=True) if before != after}
     assert changed == FOLLOWERS["precision"]
     said = passes(precision="fp8", expert_format="fp8", attention_format="fp8", cache_format="fp8")[phase]
     assert (said.time, said.memory) == (other.time, other.memory)
     # those that have one do not
     held = passes(precision="fp8", expert_format="bf16", attention_format="bf16", cache_format="bf16")[phase]
-    changed = {before.name for before, after in zip(base.operators, held.operators, strict=True) if before != after}
+    changed = {before.name for before, after in zip(bare(base), bare(held), strict=True) if before != after}
     assert changed == {"shared expert", "feed-forward", "dispatch", "elementwise"}
 
 

@@ -15,9 +15,8 @@ from scipy.optimize import brentq
 from tco.fabric.costs import wire_time
 from tco.fabric.slices import lanes_rate
 from tco.models.layers import FeedForward
-from tco.performance.chip.messages import message_bytes, per_rank
-from tco.performance.chip.roofline import computing_time, machine_balance, passing_flops, repeated
-from tco.performance.training.memory import sharded_bytes
+from tco.performance.chip.roofline import computing_time, machine_balance, message_bytes, passing_flops, per_rank, repeated
+from tco.performance.training.step import sharded_bytes
 from tests.registry import read_rows
 
 ROWS = {row["id"]: row for row in read_rows("limits.csv")}

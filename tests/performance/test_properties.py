@@ -19,7 +19,7 @@ from tco.fabric.scopes import crossing_bandwidth, fabric_scopes
 from tco.fabric.timing import Timing
 from tco.foundation.known import Known
 from tco.foundation.values import as_number
-from tco.performance.chip.machine import Machine
+from tco.performance.layer.machine import Machine
 from tco.performance.serving.plans import DecodePlan, decoding, plan_axes
 from tests.performance.servers import CATALOGUE, Server, changed, server
 
@@ -331,7 +331,7 @@ def of(system: str) -> Server:
 def with_factors(system: str, factors: dict[str, float]) -> Server:
     """What serves with attributes of the chip and parameters of its practice multiplied; those a family does not have stay out."""
     machine = of(system).machine
-    owners = {**dict.fromkeys((*FAMILY, *FIXED), machine.family), **dict.fromkeys(ENGINE, machine.engine), **dict.fromkeys(SHARED, "serving")}
+    owners = {**dict.fromkeys((*FAMILY, *FIXED), machine.family), **dict.fromkeys(ENGINE, machine.engine), **dict.fromkeys(SHARED, "layer")}
     paths = {f"performance.{owners[name]}.{name}" if name in owners else name: factor for name, factor in factors.items()}
     known = CATALOGUE.calibration_rows, CATALOGUE.part_rows
     held = {
@@ -460,5 +460,6 @@ def test_every_rate_of_a_machine_is_raised_here():
         "known",
         "unexplained",
     }
+    trained = {"gradient_form", "gradients", "clock", "separate_experts"}
     sizes_of = {name for name in Machine._fields if name.endswith("_size")}
-    assert set(Machine._fields) == {*built, *waits, *rest, *sizes_of}
+    assert set(Machine._fields) == {*built, *waits, *rest, *trained, *sizes_of}

@@ -67,7 +67,7 @@ def test_the_batch_of_an_end_is_the_best_that_a_search_of_batches_finds():
     """Held against the search itself, on the axes of the plan at the centre: it looks at batches of a grid, so that it finds a little less."""
     plan = {axis: str(size) for axis, size in plain_plan(tco.evaluate(TRN3, catalogue=CATALOGUE).plan).items() if axis in ("tp", "dp", "ep", "pp")}
     swings = {one.given.path: one for one in sensitivity(TRN3, TOKEN, hold=True).swings}
-    for path in ("performance.serving.kernels_latent", "performance.trainium.stream_efficiency", "performance.trainium.flash_efficiency_bf16"):
+    for path in ("performance.layer.kernels_latent", "performance.trainium.stream_efficiency", "performance.trainium.flash_efficiency_bf16"):
         one = swings[path]
         for end, value in ((one.given.low, one.at_low), (one.given.high, one.at_high)):
             alone = tco.evaluate(TRN3, {path: (end, one.given.unit)}, plan, catalogue=CATALOGUE).metrics[TOKEN]

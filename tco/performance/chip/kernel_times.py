@@ -15,13 +15,9 @@ from tco.catalog import Catalogue
 from tco.foundation.errors import DataError
 from tco.foundation.formula import total
 from tco.performance.chip import kernels as cost
-from tco.performance.chip import kernels_attention as attention
-from tco.performance.chip import moe
 from tco.performance.chip.families import family_of
 from tco.performance.chip.formats import FORMATS, WIDE, Computed, element_size
-from tco.performance.chip.machine import devices_share
-from tco.performance.chip.messages import hidden_pass_bytes, kernel_time, stream_time
-from tco.performance.chip.products import Chip, Operands, chip_of, operands, product
+from tco.performance.chip.products import Chip, Operands, kernels_on, operands, product, traits_of
 from tco.performance.chip.roofline import (
     achieved_bandwidth,
     achieved_rate,
@@ -29,7 +25,10 @@ from tco.performance.chip.roofline import (
     attention_flops,
     conversion_traffic,
     exponential_rate,
+    hidden_pass_bytes,
+    kernel_time,
     smooth_maximum,
+    stream_time,
 )
 
 OVERLAP = 4  # sharpness of the smooth maximum of kernels that hide their traffic well
@@ -69,25 +68,6 @@ class Library(NamedTuple):
     def practice(self, name: str) -> Any:
         """Return a parameter of the library's practice."""
         return self.values[f"performance.{self.name}.{name}"]
-
-
-class Traits(NamedTuple):
-    """What decides how a chip's kernels are timed."""
-
-    tiled: bool  # many small cores; else a few large arrays
-    logical: bool  # cores that software groups into logical devices
-    fed: bool = False  # DMA engines bring what the cores read
-
-
-def traits_of(catalogue: Catalogue, part: str) -> Traits:
-    """Return what the catalogue says of a part."""
-    array, *others = (catalogue.has_part_value(part, name) for name in ("array_rows", "cores_per_device", "dma_bandwidth"))
-    return Traits(not array, *others)
-
-
-def kernels_on(values: Mapping[str, Any], chip: str, family: str, traits: Traits) -> Chip:
-    """Return a chip as its kernels see it; rows ask for the chip and the family `rows`."""
-    return chip_of(values, chip, family, traits.tiled, devices_share(values, chip, family) if traits.logical else None, traits.fed)
 
 
 def chip_on(catalogue: Catalogue, values: Mapping[str, Any], part: str) -> Chip:
@@ -161,7 +141,7 @@ def skew_of_power_law(exponent: Any, tokens: Any, topk: Any, experts: Any) -> An
     It is drawn from one token to four fifths of all for an expert, or below two where there are fewer choices than experts.
     """
     many = tokens * topk > experts
-    return moe.power_law_scatter(exponent, np.where(many, 1.0, 0.01), np.where(many, np.maximum(0.8 * tokens, 1.01), 2.0))
+    return cost.power_law_scatter(exponent, np.where(many, 1.0, 0.01), np.where(many, np.maximum(0.8 * tokens, 1.01), 2.0))
 
 
 def expert_layer(
@@ -173,12 +153,12 @@ def expert_layer(
     standard deviation over mean; `even` says that tokens are dealt out in turn.
     """
     made = run_by(library, operands(chip, form))
-    local = moe.group_tokens(experts, 1.0, ranks)
-    load = moe.busiest_popular(moe.group_tokens(tokens, topk, ranks), ranks, chip.values["performance.experts.expert_imbalance"], local, skew, even)
-    reached = moe.popular_experts(load, local, skew, even)
-    rows = moe.per_expert(load, reached)
+    local = cost.group_tokens(experts, 1.0, ranks)
+    load = cost.busiest_popular(cost.group_tokens(tokens, topk, ranks), ranks, chip.values["performance.experts.expert_imbalance"], local, skew, even)
+    reached = cost.popular_experts(load, local, skew, even)
+    rows = cost.per_expert(load, reached)
     up, down = (product(made, rows, columns, inner, reached) for columns, inner in ((2 * width, hidden), (hidden, width)))
-    numbers = moe.expert_numbers(width, hidden, library.practice("expert_passes"))
+    numbers = cost.expert_numbers(width, hidden, library.practice("expert_passes"))
     touched = hidden_pass_bytes(load, numbers, 1.0, element_size(WIDE))
     passing = stream_time(touched, chip.bandwidth("row_efficiency"))
     latency = kernel_time(library.practice("expert_stages"), chip.practice("kernel_stage"))
@@ -233,21 +213,21 @@ def prefill(
     """Return the time of fused attention over whole prompts, with the kernels its library runs around it."""
     if form.efficiency not in ("bf16", "fp8"):
         raise DataError(f"attention: computes in {form.stored}, expected a format of 8 bits or wider")
-    scores = attention.flash_scores(batch, heads, queries, keys, causal, QUERY_TILE)
+    scores = cost.flash_scores(batch, heads, queries, keys, causal, QUERY_TILE)
     rate = chip.rate(form.peak, f"flash_efficiency_{form.efficiency}")
     exponentials = exponential_rate(chip.part("cores"), chip.part("exponentials_per_clock"), chip.part("clock"), 1.0)
-    softmax = attention.softmax_time(scores, chip.practice("softmax_cost"), exponentials)
-    products = attention.score_product_time(scores, width, values, rate)
-    core = attention.flash_core_time(products, softmax, chip.part("asynchronous_matrix"))
-    moved = attention.flash_bytes(batch, queries, keys, heads, kv_heads, width, values, element_size(WIDE))
+    softmax = cost.softmax_time(scores, chip.practice("softmax_cost"), exponentials)
+    products = cost.score_product_time(scores, width, values, rate)
+    core = cost.flash_core_time(products, softmax, chip.part("asynchronous_matrix"))
+    moved = cost.flash_bytes(batch, queries, keys, heads, kv_heads, width, values, element_size(WIDE))
     memory = stream_time(moved, chip.bandwidth("stream_efficiency"))
     latency = [kernel_time(library.practice("attention_launches"), chip.practice("kernel_launch"))]
     latency.append(kernel_time(library.practice("prefill_stages"), chip.practice("kernel_stage")))
     if chip.tiled:
-        latency.append(attention.tail_time(chip.practice("tail_exposed"), core, scores, chip.part("cores"), QUERY_TILE, keys))
+        latency.append(cost.tail_time(chip.practice("tail_exposed"), core, scores, chip.part("cores"), QUERY_TILE, keys))
         one = kernel_time(library.practice("prepares_attention"), chip.practice("attention_preparation"))
-        latency.append(attention.preparation_time(one, batch, heads, queries, QUERY_TILE, chip.part("cores")))
-    flops = attention_flops(queries, attention.mean_keys(keys, causal), attention.all_heads(batch, heads), width, values)
+        latency.append(cost.preparation_time(one, batch, heads, queries, QUERY_TILE, chip.part("cores")))
+    flops = attention_flops(queries, cost.mean_keys(keys, causal), cost.all_heads(batch, heads), width, values)
     parts = {"compute": products, "exponentials": softmax, "memory": memory, "latency": total("latency", latency)}
     return Kernel(total("attention", (core, memory, *latency)), parts, flops, moved)
 
@@ -259,11 +239,11 @@ def decode(chip: Chip, form: Computed, library: Library, batch: Any, keys: Any, 
     flops = attention_flops(batch, keys, heads, width, width)
     parts = {"memory": memory}
     if chip.tiled:
-        blocks = attention.decode_blocks(batch, kv_heads, keys, DECODE_CHUNK, chip.practice("decode_splits"))
-        parts["cores"] = attention.decode_core_time(blocks, chip.part("cores"), chip.practice("decode_block_time"), moved, chip.load("core_load"))
+        blocks = cost.decode_blocks(batch, kv_heads, keys, DECODE_CHUNK, chip.practice("decode_splits"))
+        parts["cores"] = cost.decode_core_time(blocks, chip.part("cores"), chip.practice("decode_block_time"), moved, chip.load("core_load"))
         peak, efficiency = chip.part("peak_vector"), chip.practice("vector_efficiency")
         group, single = heads / kv_heads, chip.part("single_query_on_vector")
-        parts["compute"] = attention.decode_vector_time(flops, peak, efficiency, group, WIDEST_GROUP, single)
+        parts["compute"] = cost.decode_vector_time(flops, peak, efficiency, group, WIDEST_GROUP, single)
         core = smooth_maximum(smooth_maximum(memory, parts["cores"], OVERLAP), parts["compute"], OVERLAP)
     stages = kernel_time(library.practice("decode_stages"), chip.practice("kernel_stage"))
     launches = kernel_time(library.practice("attention_launches"), chip.practice("kernel_launch"))
@@ -280,25 +260,23 @@ def latent_decode(chip: Chip, form: Computed, library: Library, batch: Any, keys
         raise DataError("latent attention: timed on chips of many small cores only")
     numbers, size = latent + rotary, element_size(FORMATS[form.stored].bits)
     moved = attention_bytes(batch, keys, numbers, size)
-    rows = attention.padded_heads(heads, HEAD_TILE)
+    rows = cost.padded_heads(heads, HEAD_TILE)
     flops = attention_flops(batch, keys, heads, numbers, latent)
     rate = chip.rate(form.peak, f"latent_efficiency_{form.efficiency}")
-    blocks = attention.latent_blocks(batch, keys, chip.practice("latent_chunk"), chip.part("cores"))
-    cores = attention.shared_by_cores(blocks, chip.part("cores"))
-    computing = attention.latent_product_time(batch, keys, rows, numbers, latent, rate)
-    loading = attention.block_load_time(moved, blocks, cores, chip.load("core_load"))
-    one = attention.on_busiest(computing, blocks, cores, chip.part("cores"))
+    blocks = cost.latent_blocks(batch, keys, chip.practice("latent_chunk"), chip.part("cores"))
+    cores = cost.shared_by_cores(blocks, chip.part("cores"))
+    computing = cost.latent_product_time(batch, keys, rows, numbers, latent, rate)
+    loading = cost.block_load_time(moved, blocks, cores, chip.load("core_load"))
+    one = cost.on_busiest(computing, blocks, cores, chip.part("cores"))
     memory = stream_time(moved, chip.bandwidth("stream_efficiency"))
     core = smooth_maximum(smooth_maximum(one, loading, 2), memory, OVERLAP)
     queries = stream_time(
-        attention.query_bytes(batch, heads, numbers + latent, chip.practice("latent_query_passes"), element_size(WIDE)), chip.part("hbm_bandwidth")
+        cost.query_bytes(batch, heads, numbers + latent, chip.practice("latent_query_passes"), element_size(WIDE)), chip.part("hbm_bandwidth")
     )
-    widening = stream_time(
-        attention.widened_bytes(moved, size, library.practice("widens_cache"), element_size(WIDE)), chip.bandwidth("row_efficiency")
-    )
+    widening = stream_time(cost.widened_bytes(moved, size, library.practice("widens_cache"), element_size(WIDE)), chip.bandwidth("row_efficiency"))
     starts = kernel_time(cores, chip.practice("decode_block_time"))
     stages = kernel_time(library.practice("latent_stages"), chip.practice("kernel_stage"))
-    joining = attention.joining_time(blocks, batch, chip.practice("kernel_stage"))
+    joining = cost.joining_time(blocks, batch, chip.practice("kernel_stage"))
     latency = total("latency", (stages, joining, starts))
     parts = {"compute": one, "cores": loading, "memory": memory, "queries": queries, "widening": widening, "latency": latency}
     return Kernel(total("attention", (core, queries, widening, stages, joining, starts)), parts, flops, moved)

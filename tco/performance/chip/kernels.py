@@ -1,4 +1,4 @@
-"""Times of single kernels as formulas: products cut into tiles over many small cores, conversions of activations, passes over rows.
+"""Times of single kernels as formulas: products cut into tiles over many small cores, conversions, passes over rows, attention, experts.
 
 A core takes one tile of the result at a time; tiles run in waves over all cores, and the last wave may be nearly empty.
 """
@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tco.foundation.formula import ceil_ratio, formula, maximum, minimum
+import numpy as np
+
+from tco.foundation.formula import ceil_ratio, formula, maximum, minimum, select
 from tco.foundation.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, PerSecond, Pure, Second, SecondPerByte
 
 
@@ -141,3 +143,182 @@ def partial_bandwidth(bandwidth: BytePerSecond, cores: Pure, every: Pure) -> Any
 def program_call_time(call: Second, rows: Pure, columns: Pure, size: Byte, result: SecondPerByte) -> Any:
     """What the host adds that calls a compiled program and takes its result: t + m n b r."""
     return call + rows * columns * size * result
+
+
+@formula(unit="", source="flashattention3")
+def flash_scores(sequences: Pure, heads: Pure, queries: Pure, keys: Pure, causal: Pure, tile: Pure) -> Any:
+    """Scores computed: b h q (k (1 - c/2) + c tile/2); a causal mask (c = 1) halves them but for half of each tile on the diagonal."""
+    return sequences * heads * queries * (keys * (1 - causal / 2) + causal * tile / 2)
+
+
+@formula(unit="", source="scaling-book")
+def mean_keys(keys: Pure, causal: Pure) -> Any:
+    """Keys a query sees on average, half of them under a causal mask: k (1 - c/2)."""
+    return keys * (1 - causal / 2)
+
+
+@formula(unit="", source="scaling-book")
+def all_heads(sequences: Pure, heads: Pure) -> Any:
+    """Query heads of all sequences: b h."""
+    return sequences * heads
+
+
+@formula(unit="s", source="flashattention3")
+def score_product_time(scores: Pure, score_width: Pure, value_width: Pure, rate: FLOPPerSecond, flop_per_mac: FLOP = 2) -> Any:
+    """Time of both products of attention: 2 s (d_qk + d_v) / P."""
+    return flop_per_mac * scores * (score_width + value_width) / rate
+
+
+@formula(unit="s", source="flashattention3")
+def softmax_time(scores: Pure, cost: Pure, exponentials: PerSecond) -> Any:
+    """Time of the softmax on the exponential units: s x slots per score / E."""
+    return scores * cost / exponentials
+
+
+@formula(unit="s", source="flashattention3")
+def flash_core_time(products: Second, softmax: Second, asynchronous: Pure) -> Any:
+    """Time of the core: (a^4 + b^4)^(1/4) where matrix units work beside the others, else a + b."""
+    return select(asynchronous > 0.5, (products**4 + softmax**4) ** 0.25, products + softmax)
+
+
+@formula(unit="s", source="tco-calibration")
+def tail_time(exposed: Pure, core: Second, scores: Pure, cores: Pure, tile: Pure, keys: Pure) -> Any:
+    """Exposed part of the longest block, a tile of queries that sees all keys: x t / (s / n) x tile x k."""
+    return exposed * core / scores * cores * tile * keys
+
+
+@formula(unit="byte", source="flashattention3")
+def flash_bytes(
+    sequences: Pure, queries: Pure, keys: Pure, heads: Pure, kv_heads: Pure, score_width: Pure, value_width: Pure, element_size: Byte
+) -> Any:
+    """Traffic of queries, keys, values and results: b (q h + k h_kv) (d_qk + d_v) bytes."""
+    return sequences * (queries * heads + keys * kv_heads) * (score_width + value_width) * element_size
+
+
+@formula(unit="s", source="tco-calibration")
+def preparation_time(preparation: Second, sequences: Pure, heads: Pure, queries: Pure, tile: Pure, cores: Pure) -> Any:
+    """Rotary embedding, cache write and casts of all tiles of queries: p b h ceil(q / tile) / n."""
+    return preparation * sequences * heads * ceil_ratio(queries, tile) / cores
+
+
+@formula(unit="", source="flashdecoding")
+def decode_blocks(sequences: Pure, kv_heads: Pure, keys: Pure, chunk: Pure, most: Pure) -> Any:
+    """Blocks that share the cache, each head's keys split into chunks: b h_kv min(max(k / chunk, 1), most)."""
+    return sequences * kv_heads * minimum(maximum(keys / chunk, 1), most)
+
+
+@formula(unit="s", source="tco-calibration")
+def decode_core_time(blocks: Pure, cores: Pure, block_time: Second, bytes_moved: Byte, load: BytePerSecond) -> Any:
+    """Time the cores take for their blocks: max(n_b / n, 1) (t_b + Q / n_b / L)."""
+    return maximum(blocks / cores, 1) * (block_time + bytes_moved / blocks / load)
+
+
+@formula(unit="s", source="tco-calibration")
+def decode_vector_time(flops: FLOP, peak: FLOPPerSecond, efficiency: Pure, group: Pure, widest: Pure, single: Pure) -> Any:
+    """Time on the vector units where no matrix kernel fits: F / (P e) for groups of queries wider than `widest`, and for lone ones if single = 1."""
+    return flops / (peak * efficiency) * select(group > widest, 1, select(group <= 1, single, 0))
+
+
+@formula(unit="", source="flashmla")
+def padded_heads(heads: Pure, tile: Pure) -> Any:
+    """Rows of the matrix units that some heads take: ceil(h / t) t."""
+    return ceil_ratio(heads, tile) * tile
+
+
+@formula(unit="", source="flashmla")
+def latent_blocks(sequences: Pure, keys: Pure, chunk: Pure, cores: Pure) -> Any:
+    """Blocks that share the caches, split only until all cores have one: b min(max(k / chunk, 1), max(n / b, 1))."""
+    return sequences * minimum(maximum(keys / chunk, 1), maximum(cores / sequences, 1))
+
+
+@formula(unit="", source="tco-calibration")
+def shared_by_cores(blocks: Pure, cores: Pure) -> Any:
+    """Blocks that the busiest core computes, one after the other: max(n_b / n, 1)."""
+    return maximum(blocks / cores, 1)
+
+
+@formula(unit="s", source="flashmla")
+def latent_product_time(
+    sequences: Pure, keys: Pure, rows: Pure, score_width: Pure, value_width: Pure, rate: FLOPPerSecond, flop_per_mac: FLOP = 2
+) -> Any:
+    """Time of both products of all heads against one cache, on all cores: 2 b k r (d_qk + d_v) / P."""
+    return flop_per_mac * sequences * keys * rows * (score_width + value_width) / rate
+
+
+@formula(unit="s", source="tco-calibration")
+def on_busiest(time: Second, blocks: Pure, each: Pure, cores: Pure) -> Any:
+    """Time on the core with most blocks of what takes t on all cores: t n c / n_b."""
+    return time * cores * each / blocks
+
+
+@formula(unit="s", source="tco-calibration")
+def block_load_time(bytes_moved: Byte, blocks: Pure, each: Pure, load: BytePerSecond) -> Any:
+    """Time the busiest core takes to load its blocks: c Q / n_b / L."""
+    return each * bytes_moved / blocks / load
+
+
+@formula(unit="byte", source="tco-calibration")
+def query_bytes(sequences: Pure, heads: Pure, width: Pure, passes: Pure, element_size: Byte) -> Any:
+    """Traffic of queries and results, with the passes that turn, cast and scale them: p b h w e."""
+    return passes * sequences * heads * width * element_size
+
+
+@formula(unit="byte", source="tco-calibration")
+def widened_bytes(bytes_moved: Byte, stored: Byte, passes: Pure, wide: Byte) -> Any:
+    """Traffic of turning a cache into wide numbers, which no kernel reads otherwise: p Q (1 + w / b)."""
+    return passes * bytes_moved * (1 + wide / stored)
+
+
+@formula(unit="s", source="flashdecoding")
+def joining_time(blocks: Pure, sequences: Pure, stage: Second) -> Any:
+    """Time of adding up the blocks of a sequence where it has several: t (1 - b / n_b)."""
+    return stage * (1 - sequences / blocks)
+
+
+@formula(unit="", source="tco-model")
+def group_tokens(tokens: Pure, active: Pure, groups: Pure) -> Any:
+    """Expert tokens of a group on average: T k / G."""
+    return tokens * active / groups
+
+
+@formula(unit="", source="raab-steger1998")
+def busiest_popular(load: Pure, groups: Pure, imbalance: Pure, local_experts: Pure, skew: Pure, even: Pure) -> Any:
+    """Expert tokens of the busiest of some groups of experts: x + c sqrt(2 ln G (x + (s x)^2 / E_local)), x where they are dealt out in turn.
+
+    Chance and popularity both scatter, whose standard deviation over its mean is s.
+    """
+    return load + (1 - even) * imbalance * np.sqrt(2 * np.log(groups) * (load + (skew * load) ** 2 / local_experts))
+
+
+@formula(unit="", source="tco-model")
+def popular_experts(load: Pure, local_experts: Pure, skew: Pure, even: Pure) -> Any:
+    """Experts of a group that at least one of its expert tokens reaches: E_local (1 - exp(-x / sqrt(1 + s^2))), x tokens an expert on average.
+
+    sqrt(1 + s^2) is mean over median of a popularity whose logarithm is normal; dealt out in turn they are min(x, 1).
+    """
+    each = load / local_experts
+    return local_experts * select(even > 0.5, minimum(each, 1), -np.expm1(-each / np.sqrt(1 + skew**2)))
+
+
+@formula(unit="", source="tco-model")
+def per_expert(load: Pure, reached: Pure) -> Any:
+    """Tokens of one of the experts that are reached: x / E."""
+    return load / reached
+
+
+@formula(unit="", source="tco-calibration")
+def expert_numbers(width: Pure, hidden: Pure, passes: Pure) -> Any:
+    """Numbers an expert token moves beside its products: 3 w of the activation, and p h to its expert and back."""
+    return 3 * width + passes * hidden
+
+
+@formula(unit="", source="clauset2009")
+def power_law_scatter(exponent: Pure, least: Pure, most: Pure) -> Any:
+    """Standard deviation over mean of a power law p(x) ~ x^-a between two ends: sqrt(m_0 m_2 / m_1^2 - 1).
+
+    m_i = (M^(1+i-a) - l^(1+i-a)) / (1+i-a).
+    """
+    none = (most ** (1 - exponent) - least ** (1 - exponent)) / (1 - exponent)
+    one = (most ** (2 - exponent) - least ** (2 - exponent)) / (2 - exponent)
+    two = (most ** (3 - exponent) - least ** (3 - exponent)) / (3 - exponent)
+    return np.sqrt(maximum(none * two / one**2 - 1, 0))

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.foundation.formula import MANY, extent, greatest, in_use, least, least_over, stacked
+from tco.catalog import Catalogue
+from tco.foundation.formula import MANY, extent, formula, greatest, in_use, least, least_over, select, stacked
+from tco.foundation.units import Pure
 from tco.performance.chip import kernels as cost
 from tco.performance.chip.formats import FORMATS, WIDE, Computed, element_size, unpacking_time
-from tco.performance.chip.messages import stream_time
-from tco.performance.chip.roofline import achieved_bandwidth, achieved_rate, fed_bandwidth, padded_weights, smooth_maximum
+from tco.performance.chip.roofline import achieved_bandwidth, achieved_rate, fed_bandwidth, padded_weights, smooth_maximum, stream_time
 
 TILES = ((128.0, 256.0), (128.0, 128.0), (64.0, 128.0), (64.0, 64.0))  # rows and columns of the result that one core holds
 GROUPED = 2.0  # sharpness of the smooth maximum where tiles of other groups hide the loads of one
@@ -61,9 +62,33 @@ class Chip(NamedTuple):
         return cost.core_load_rate(self.practice(per_clock), self.part("clock"))
 
 
-def chip_of(values: Mapping[str, Any], chip: str, family: str, tiled: bool, share: Any = None, fed: bool = False) -> Chip:
+class Traits(NamedTuple):
+    """What decides how a chip's kernels are timed."""
+
+    tiled: bool  # many small cores; else a few large arrays
+    logical: bool  # cores that software groups into logical devices
+    fed: bool = False  # DMA engines bring what the cores read, experts by descriptors made when tokens have chosen them
+    dereferencing: bool = False  # engines that may read tokens through their indices
+
+
+def traits_of(catalogue: Catalogue, part: str) -> Traits:
+    """Return what the catalogue says of a part."""
+    array, *others = (catalogue.has_part_value(part, name) for name in ("array_rows", "cores_per_device", "dma_bandwidth", "dereferences"))
+    return Traits(not array, *others)
+
+
+@formula(unit="", source="semianalysis-trn3")
+def device_efficiency(cores_per_device: Pure, cores: Pure, whole_chip: Pure) -> Any:
+    """Efficiency of a chip by its logical devices: that of a whole chip where one device has all cores, else 1."""
+    return select(cores_per_device >= cores, whole_chip, 1)
+
+
+def kernels_on(values: Mapping[str, Any], chip: str, family: str, traits: Traits) -> Chip:
     """Return a chip of a family as its kernels see it; rows ask for the chip and the family `rows`."""
-    return Chip(values, f"parts.{chip}", f"performance.{family}", tiled, share, fed)
+    part, practice, share = f"parts.{chip}", f"performance.{family}", None
+    if traits.logical:
+        share = device_efficiency(values[f"{part}.cores_per_device"], values[f"{part}.cores"], values[f"{practice}.whole_chip_efficiency"])
+    return Chip(values, part, practice, traits.tiled, share, traits.fed)
 
 
 class Operands(NamedTuple):
@@ -86,9 +111,11 @@ class Operands(NamedTuple):
     extent: tuple[int, int] = PLAIN  # most axes and most numbers of any of these
 
 
-def operands(chip: Chip, form: Computed) -> Operands:
-    """Return what products of a chip rest on in a format: read once, used for any number of products."""
+def operands(chip: Chip, form: Computed, efficiency: Any = None) -> Operands:
+    """Return what products of a chip rest on in a format: read once, used for any number of products; of the rates, so much is reached."""
     made = read_operands(chip, form)
+    if efficiency is not None:
+        made = made._replace(**{name: achieved_rate(rate, efficiency) for name in ("rate", "core") if (rate := getattr(made, name)) is not None})
     return made._replace(extent=extent((*made, *(made.array or ()), *(made.unpacking or ()))))
 
 

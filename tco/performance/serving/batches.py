@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.models.architecture import Architecture
-from tco.performance.chip.machine import Machine
+from tco.performance.layer.machine import Machine
 from tco.performance.serving.phases import PassResult, decode
 from tco.performance.serving.plans import DecodePlan, attention_chips
 from tco.performance.serving.requests import Request

@@ -17,7 +17,7 @@ from tco.graph.kernel import BATCH, BATCH_PATH, Kernel
 from tco.graph.run import Run, evaluated, taken
 from tco.graph.solve import largest_within
 from tco.models.architecture import Architecture
-from tco.performance.chip.machine import Machine
+from tco.performance.layer.machine import Machine
 from tco.performance.serving import phases
 from tco.performance.serving import result as served
 from tco.performance.serving.answer import ServingResult

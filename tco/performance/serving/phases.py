@@ -16,14 +16,24 @@ from tco.foundation.trace import scope
 from tco.foundation.units import Pure, Second, Token, TokenPerChip, TokenPerSecondPerChip
 from tco.models.architecture import Architecture
 from tco.models.products import numbers_of, projections
-from tco.performance.chip.machine import Machine
-from tco.performance.chip.memory import cache_bytes, memory_in_use, room_for_caches, weight_bytes
-from tco.performance.chip.messages import exposed_exchange, exposed_time, message_bytes, per_rank, stream_time
-from tco.performance.chip.roofline import repeated, with_unexplained
+from tco.performance.chip.roofline import (
+    cache_bytes,
+    causal_keys,
+    exposed_exchange,
+    exposed_time,
+    memory_in_use,
+    message_bytes,
+    per_rank,
+    repeated,
+    room_for_caches,
+    stream_time,
+    weight_bytes,
+    with_unexplained,
+)
+from tco.performance.layer.layers import forward_pass, gather_keys
+from tco.performance.layer.machine import Machine
+from tco.performance.layer.operators import Operator, Pass, Shape
 from tco.performance.serving import requests as asked
-from tco.performance.serving.attention_operators import gather_keys
-from tco.performance.serving.forward import forward_pass
-from tco.performance.serving.operators import Operator, Pass, Shape
 from tco.performance.serving.plans import CUTS, DecodePlan, Layout, PrefillPlan, layout_of
 from tco.performance.serving.requests import Request
 
@@ -44,12 +54,6 @@ def reserved_context(input_tokens: Pure, output_tokens: Pure, reserved: Pure) ->
 def full_context(input_tokens: Pure, output_tokens: Pure) -> Any:
     """Cached tokens of a sequence at its end: L = input + output."""
     return input_tokens + output_tokens
-
-
-@formula(unit="", source="tco-model")
-def causal_keys(input_tokens: Pure) -> Any:
-    """Keys a query of a prompt sees on average under the causal mask: L = input / 2."""
-    return input_tokens / 2
 
 
 @formula(unit="token/s/chip", source="scaling-book")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tco.foundation.errors import DataError
 from tco.foundation.values import Readable
 from tco.models.architecture import Architecture
-from tco.performance.chip.machine import Machine, notes_on
+from tco.performance.layer.machine import Machine, notes_on
 from tco.performance.serving import phases
 from tco.performance.serving.answer import ServingResult
 from tco.performance.serving.phases import PassResult

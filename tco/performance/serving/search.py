@@ -11,9 +11,9 @@ from tco.foundation.trace import plain
 from tco.foundation.values import Readable
 from tco.graph.solve import largest_within
 from tco.models.architecture import Architecture
-from tco.performance.chip.machine import Machine
+from tco.performance.layer.machine import Machine
+from tco.performance.layer.operators import Operator
 from tco.performance.serving.batches import SLOWEST, solved
-from tco.performance.serving.operators import Operator
 from tco.performance.serving.phases import PassResult, decode, decode_rate, full_context, prefill, prefill_rate, reading_time, tokens_per_user
 from tco.performance.serving.plans import (
     SEQUENCES,
@@ -24,6 +24,7 @@ from tco.performance.serving.plans import (
     decoding,
     describe,
     engines_of_world,
+    layout_of,
     plan_axes,
     reading,
 )
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 
 Place = tuple[int, int]  # of a plan among the rows and columns of a search
+PLACES = ("one-domain", "whole-world")  # of the experts within a world of several domains
 
 
 class Choice(NamedTuple):
@@ -201,3 +203,19 @@ def too_slow(plan: DecodePlan, result: PassResult, fits: Any, interactivity: flo
     axes = ", ".join(f"{name} {value}" for name, value in describe(nearest, machine.links).items())
     speeds = f"the quickest plan that fits gives {1 / quickest:.1f} tokens/s a user, {interactivity:g} are asked for"
     return f"{speeds}; the nearest is {axes}, with {rate:.3g} tokens/s a decoding chip"
+
+
+def decode_rate_with_experts(machine: Machine, model: Architecture, request: Request, interactivity: float, place: str) -> tuple[float, str]:
+    """Return the decode rate of the best plan within a world whose experts lie in a place, or zero and why there is none."""
+    links, axes = machine.links, decode_axes(machine, model, request)
+    lies = layout_of(axes, links)
+    inside = lies.stage / (lies.replicas * lies.copies) <= links.domain  # the chips that experts are spread over
+    wanted = (inside if place == PLACES[0] else ~inside) & (axes.chips <= links.world)
+    kept = PrefillPlan(*(axis[wanted][:, None] for axis in axes))
+    if not kept.chips.size:
+        return 0.0, "no plan lays its experts so"
+    choice = choose_decode(machine, model, request, interactivity, kept)
+    if choice.plan is None:
+        return 0.0, f"no decode plan: {choice.reason}"
+    made = decode(machine, model, choice.plan, request)
+    return float(decode_rate(choice.plan.sequences, attention_chips(choice.plan), made.per_token)), ""

@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tco.performance.layer.machine import Machine
 from tco.performance.training.job import Job
-from tco.performance.training.machine import Practice
-from tco.performance.training.micro_batch import micro_batch, shape_of
 from tco.performance.training.plans import Block, Plan
-from tco.performance.training.schedule import training_rate
+from tco.performance.training.schedule import micro_batch, shape_of, training_rate
 from tco.performance.training.search import choices
 
 Array = np.ndarray[Any, Any]
@@ -66,12 +65,12 @@ class Timed(NamedTuple):
     fits: Array
 
 
-def timed(job: Job, practice: Practice, found: Candidates) -> Timed:
+def timed(job: Job, machine: Machine, found: Candidates) -> Timed:
     """Return the steps of plans with each of their choices; parameters under fit give sets of times in front of the plans."""
     base = Plan(**dict(zip(FIELDS, found.plans.T, strict=True)), schedule=found.schedule)
-    micro = micro_batch(job, practice, shape_of(base))
-    made = list(choices(job, practice, base, micro, found.levels, found.sharding))
-    shape = np.broadcast_shapes(*(np.shape(one.time) for _, one, _ in made), np.shape(practice.memory))
+    micro = micro_batch(job, machine, shape_of(base))
+    made = list(choices(job, machine, base, micro, found.levels, found.sharding))
+    shape = np.broadcast_shapes(*(np.shape(one.time) for _, one, _ in made), np.shape(machine.memory))
 
     def every(values: Iterable[Any]) -> Array:
         return np.stack([np.broadcast_to(value, shape) for value in values])

@@ -6,24 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tco.fabric.links import Links
+from tco.fabric.links import Group, Links
 from tco.foundation.formula import total
 from tco.foundation.trace import plain
 from tco.performance.chip.flops import flops_per_token
 from tco.performance.chip.roofline import repeated
+from tco.performance.layer.machine import WIDE_FORM, Machine, Passes
+from tco.performance.layer.operators import DENSE
 from tco.performance.profile import Line, Report
 from tco.performance.serving.axes import Axis
 from tco.performance.training import schedule
-from tco.performance.training.axes import axes_of
-from tco.performance.training.fixed import fixed_axes
-from tco.performance.training.items import AGAIN, Item, Part, Work
 from tco.performance.training.job import Job
-from tco.performance.training.machine import Passes, Practice
-from tco.performance.training.micro_batch import MicroBatch
-from tco.performance.training.pipe import Pipe, slots, way_of
-from tco.performance.training.plans import Plan, describe
+from tco.performance.training.plans import Plan, describe, fixed_axes
+from tco.performance.training.schedule import AGAIN, MicroBatch, Pipe, data_stride, slots, way_of
 from tco.performance.training.search import Found, search
-from tco.performance.training.step import PARTIAL, Step, chosen_share, evaluate_plan, kept_level
+from tco.performance.training.step import PARTIAL, Step, chosen_share, evaluate_plan, kept_level, shards
+from tco.performance.training.traffic import hidden_bytes, joined, parameter_bytes, strided
+from tco.performance.training.work import Item, Part, Work
 
 
 @dataclass(slots=True)
@@ -38,7 +37,7 @@ class Details(NamedTuple):
     """What the report of a step is made from."""
 
     job: Job
-    practice: Practice
+    machine: Machine
     made: Step
     pipe: Pipe
     micro: MicroBatch
@@ -84,7 +83,7 @@ class TrainingResult:
     @property
     def links(self) -> Links | None:
         """What the chips meet, until the report is made."""
-        return None if self.details is None else self.details.practice.links
+        return None if self.details is None else self.details.machine.links
 
     def report(self, many: bool = False) -> Report:
         """Return how the plan was found, and where the time of its step goes, unless many steps were asked together."""
@@ -95,7 +94,7 @@ class TrainingResult:
         search = {"plans": found.plans, "feasible": found.feasible, "seconds": found.seconds}
         return Report(self.described, search, self.runner_up, found.margin, self.memory, self.phases())
 
-    def tell(self, job: Job, practice: Practice, made: Step, pipe: Pipe, micro: MicroBatch, work: Work, many: bool) -> None:
+    def tell(self, job: Job, machine: Machine, made: Step, pipe: Pipe, micro: MicroBatch, work: Work, many: bool) -> None:
         """Fill in what people read of the plan: its names, and of one step its lines, axes and memory."""
         plan = self.plan
         if plan is None:
@@ -104,8 +103,8 @@ class TrainingResult:
         if self.found is not None and self.found.runner_up is not None:
             self.runner_up = describe(self.found.runner_up, job.model, job.batch)
         if not many:
-            self.lines = StepLines(float(made.time), step_lines(job, practice, plan, made, pipe, micro, work))
-            self.axes = axes_of(job, practice, plan, pipe, work, self.lines.lines)
+            self.lines = StepLines(float(made.time), step_lines(job, machine, plan, made, pipe, micro, work))
+            self.axes = axes_of(job, machine, plan, pipe, work, self.lines.lines)
             self.memory = {name: float(used) for name, used in made.memory.items()}
 
     def phases(self) -> dict[str, StepLines]:
@@ -120,41 +119,41 @@ def notes_on(formats: Passes) -> list[str]:
         differ = [("", differ[0][1])]
     return [
         f"{name}{': ' if name else ''}the chip does not compute {one.asked}: computed as {one.form.stored}"
-        + (" after a conversion by software" if one.conversion else "")
+        + (" after a conversion by software" if one.form != WIDE_FORM else "")
         for name, one in differ
     ]
 
 
-def train(job: Job, practice: Practice, formats: Passes, plan: Plan | Mapping[str, str] | None) -> TrainingResult:
+def train(job: Job, machine: Machine, formats: Passes, plan: Plan | Mapping[str, str] | None) -> TrainingResult:
     """Evaluate a training workload with a fixed plan, or with the quickest plan of a search among those that some fixed axes leave."""
     notes = notes_on(formats)
     found = None
     if not isinstance(plan, Plan):
-        found = search(job, practice, fixed_axes(plan or {}))
+        found = search(job, machine, fixed_axes(plan or {}))
         if found.best is None:
-            return TrainingResult(None, found=found, reason=shortfall(job, practice, found), notes=notes)
+            return TrainingResult(None, found=found, reason=shortfall(job, machine, found), notes=notes)
         plan = found.best
-    plan = chosen_share(job, practice, plan)
-    made, pipe, micro, work = evaluate_plan(job, practice, plan)
+    plan = chosen_share(job, machine, plan)
+    made, pipe, micro, work = evaluate_plan(job, machine, plan)
     whole = schedule.step_flops(flops_per_token(job.model, job.sequence), job.sequences, job.sequence)
     rates = {
         "step_s": made.time,
-        "mfu": schedule.model_flops_utilisation(whole, made.time, job.values["cluster.chips"], practice.forward.peak),
+        "mfu": schedule.model_flops_utilisation(whole, made.time, job.values["cluster.chips"], machine.peak(DENSE)),
         "train_tokens_per_s": schedule.training_rate(job.sequences, job.sequence, made.time, job.values["workload.evaluation_share"]),
         "exposed_communication": schedule.share_of_step(exposed(job, plan, pipe, made, micro, work), made.time),
         "pipeline_bubble": schedule.share_of_step(pipe.bubble, made.time),
         "host_floor": schedule.share_of_step(floor(job, plan, pipe, micro), made.time),
     }
-    return TrainingResult(plan, rates, job.chips, found=found, notes=notes, details=Details(job, practice, made, pipe, micro, work))
+    return TrainingResult(plan, rates, job.chips, found=found, notes=notes, details=Details(job, machine, made, pipe, micro, work))
 
 
-def shortfall(job: Job, practice: Practice, found: Found) -> str:
+def shortfall(job: Job, machine: Machine, found: Found) -> str:
     """Say why no plan fits: what is short, and by how much."""
     if found.leanest is None:
         return f"{job.chips} chips and {job.batch} sequences do not divide into any plan of {job.model.id}"
-    used = evaluate_plan(job, practice, found.leanest)[0].memory
+    used = evaluate_plan(job, machine, found.leanest)[0].memory
     most = sorted(((float(size), name) for name, size in used.items()), reverse=True)[:3]
-    have = float(plain(practice.memory))
+    have = float(plain(machine.memory))
     parts = ", ".join(f"{name} {size / 1e9:.1f} GB" for size, name in most)
     return (
         f"no plan fits: the leanest of {found.plans:,} needs {found.need / 1e9:.1f} GB a chip ({parts}), "
@@ -199,15 +198,15 @@ def floor(job: Job, plan: Plan, pipe: Pipe, micro: MicroBatch) -> Any:
     return of_stage(job, plan, pipe, way_of(plan, micro).launches)
 
 
-def step_lines(job: Job, practice: Practice, plan: Plan, made: Step, pipe: Pipe, micro: MicroBatch, work: Work) -> list[Line]:
+def step_lines(job: Job, machine: Machine, plan: Plan, made: Step, pipe: Pipe, micro: MicroBatch, work: Work) -> list[Line]:
     """Return the lines of a step on the stage with the output head, plain numbers that sum to its time."""
     count = float(pipe.micro_batches)
     scale = count * float(slots(plan, job.model)) / job.model.layers
     found: dict[str, Line] = {}
     for item, runs in repeated_items(work.items, plan, kept_level(job)):
-        bound, ideal = bound_of_item(item, runs, practice)
+        bound, ideal = bound_of_item(item, runs, machine)
         line = found.setdefault(item.name, Line(item.name, 0.0, bound, None if ideal is None else 0.0, 0.0, 0.0))
-        line.time += scale * (runs * float(item.forward) + float(item.backward))
+        line.time += scale * (float(item.forward) + (runs - 1) * float(item.redone) + float(item.backward))
         flops, moved = counts_of(item, runs)
         line.flops, line.bytes = (line.flops or 0.0) + scale * flops, (line.bytes or 0.0) + scale * moved
         if ideal is not None and line.ideal is not None:
@@ -216,7 +215,7 @@ def step_lines(job: Job, practice: Practice, plan: Plan, made: Step, pipe: Pipe,
     sums = [
         Line("expert exchange across domains", scale * float(way_of(plan, micro).exchange), "link"),
         Line("host launches", float(floor(job, plan, pipe, micro)), "host"),
-        head_line(practice, work, count * (float(pipe.longest) - float(pipe.stage))),
+        head_line(machine, work, count * (float(pipe.longest) - float(pipe.stage))),
         Line("pipeline transfers", count * float(pipe.transfer), "link"),
         Line("pipeline bubble", float(pipe.bubble), "bubble"),
         Line("sharded weights and gradients", float(made.parts.get("gathers", 0.0)), "link"),
@@ -232,6 +231,8 @@ def counts_of(item: Item, runs: float) -> tuple[float, float]:
     """Return the work and the traffic of an item in a micro-batch: through memory, or handed to a collective."""
     if item.bound == "link":
         return 0.0, float(item.size) * (runs * item.counts[0] + item.counts[1])
+    if item.bound == "latency":
+        return 0.0, 0.0
     if item.bound == "memory":
         return 0.0, (runs * float(item.forward) + float(item.backward)) * float(item.bandwidth)
     parts = parts_of(item, runs)
@@ -240,24 +241,68 @@ def counts_of(item: Item, runs: float) -> tuple[float, float]:
 
 def parts_of(item: Item, runs: float) -> list[tuple[float, Part]]:
     """Return the parts of an item with how often each runs."""
-    return [(n, part) for n, part in ((runs, item.forward_part), *((1.0, part) for part in item.backward_parts)) if part is not None]
+    return [*((runs, part) for part in item.forward_parts), *((1.0, part) for part in item.backward_parts)]
 
 
-def head_line(practice: Practice, work: Work, time: float) -> Line:
+def head_line(machine: Machine, work: Work, time: float) -> Line:
     """Return the line of the output head and the loss, of which the last stage may spare a part."""
     whole = sum(float(item.forward) + float(item.backward) for item in work.head)
-    ideal = sum(least for item in work.head for bound, least in [bound_of_item(item, 1, practice)] if bound == "compute" and least is not None)
-    return Line("output head and loss", time, "compute", ideal * time / whole)
+    ideal = sum(least for item in work.head for bound, least in [bound_of_item(item, 1, machine)] if bound == "compute" and least is not None)
+    flops, moved = (sum(counts) * time / whole for counts in zip(*(counts_of(item, 1) for item in work.head), strict=True))
+    return Line("output head and loss", time, "compute", ideal * time / whole, flops, moved)
 
 
-def bound_of_item(item: Item, times: float, practice: Practice) -> tuple[str, float | None]:
-    """Return what binds an item, and the time a layer of it would take at the peak of that bound; waiting for a link has none."""
-    if item.bound == "link":
-        return "link", None
+def bound_of_item(item: Item, times: float, machine: Machine) -> tuple[str, float | None]:
+    """Return what binds an item, and the time a layer of it would take at the peak of that bound; waiting for a link or a launch has none."""
+    if item.bound in ("link", "latency"):
+        return item.bound, None
     if item.bound == "memory":
         whole = times * float(item.forward) + float(item.backward)
-        return "memory", whole * float(item.bandwidth) / float(practice.peak_bandwidth)
+        return "memory", whole * float(item.bandwidth) / float(machine.kernels.part("hbm_bandwidth"))
     parts = parts_of(item, times)
     computing = sum(n * float(part.flops) / float(part.peak) for n, part in parts)
-    moving = sum(n * float(part.moved) for n, part in parts) / float(practice.peak_bandwidth)
+    moving = sum(n * float(part.moved) for n, part in parts) / float(machine.kernels.part("hbm_bandwidth"))
     return ("compute", computing) if computing >= moving else ("memory", moving)
+
+
+LINES = {  # of a step that an axis takes, and the items whose bytes it moves in every micro-batch
+    "tensor": ("tensor-parallel collectives",),
+    "context": ("context-parallel ring",),
+    "experts": ("expert exchange in a domain", "expert exchange across domains"),
+    "pipeline": ("pipeline transfers",),
+    "data": ("sharded weights and gradients", "gradients and weights at the end"),
+}
+
+
+def groups_of(links: Links, plan: Plan) -> dict[str, Group]:
+    """Return how the group of every axis lies on domains."""
+    inner = plan.tensor * plan.context
+    near = min(plan.expert, inner)
+    return {
+        "tensor": strided(links, 1, plan.tensor),
+        "context": strided(links, plan.tensor, plan.context),
+        "experts": joined(strided(links, 1, near), strided(links, data_stride(plan), plan.expert // near)),
+        "pipeline": strided(links, inner * (1 + (plan.data - 1) * (1 - plan.order)), plan.pipeline),
+        "data": strided(links, data_stride(plan), plan.data),
+    }
+
+
+def axes_of(job: Job, machine: Machine, plan: Plan, pipe: Pipe, work: Work, lines: list[Line]) -> list[Axis]:
+    """Return the axes of a plan along which chips exchange anything; hops are those inside a domain, none where it is left."""
+    links, held = machine.links, float(slots(plan, job.model))
+    count = float(pipe.micro_batches)
+    parameters = sum(float(parameter_bytes(shard.parameters, job.wide_size)) for shard in shards(job, links, plan))
+    moved = {
+        "pipeline": float(hidden_bytes(work.tokens, job.model.hidden, plan.tensor, job.wide_size)) * 2 * plan.interleave * count,
+        "data": parameters * {3: (2 if job.software.adapters else 3) * count, 2: count + 1}.get(plan.zero, 2),
+    }
+    found = []
+    for name, place in groups_of(links, plan).items():
+        time = sum(line.time for line in lines if line.name in LINES[name])
+        if not time:
+            continue
+        items = [item for item in (*work.items, *work.across) if item.name in LINES[name]]
+        each = sum(float(item.size) * sum(item.counts) for item in items) * count * held / job.model.layers
+        hops = float(links.hops) if place.domains == 1 else None
+        found.append(Axis("step", name, int(place.ranks), int(place.domains), hops, moved.get(name, each), time))
+    return found

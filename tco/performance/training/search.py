@@ -9,14 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.performance.training.fixed import ALL_FREE, Fixed
-from tco.performance.training.items import AGAIN, Shape
+from tco.performance.layer.machine import Machine
 from tco.performance.training.job import Job
-from tco.performance.training.machine import Practice
-from tco.performance.training.micro_batch import MicroBatch, data_stride, micro_batch
-from tco.performance.training.pipe import pipeline
-from tco.performance.training.plans import Block, Plan, space
+from tco.performance.training.plans import ALL_FREE, Block, Fixed, Plan, space
+from tco.performance.training.schedule import AGAIN, MicroBatch, data_stride, micro_batch, pipeline
 from tco.performance.training.step import PARTIAL, WHOLE, Step, kept_level, partial_step, step
+from tco.performance.training.work import Shape
 
 ROWS = 2048  # of one chunk: its arrays stay in the cache
 Array = np.ndarray[Any, Any]
@@ -55,12 +53,12 @@ class Found:
         return self.top[-1].seconds if len(self.top) == self.kept else self.limit
 
 
-def search(job: Job, practice: Practice, fixed: Fixed = ALL_FREE, kept: int = 2, limit: float = np.inf) -> Found:
+def search(job: Job, machine: Machine, fixed: Fixed = ALL_FREE, kept: int = 2, limit: float = np.inf) -> Found:
     """Search the plan space that the fixed axes leave for the quickest plans; the time it took is the result's `seconds`."""
     began = time.perf_counter()
     found = Found(kept=kept, limit=limit)
-    for block in space(job, practice.links.domain, fixed):
-        search_block(job, practice, block, found)
+    for block in space(job, machine.links.domain, fixed):
+        search_block(job, machine, block, found)
     if found.top:
         found.best = found.top[0].plan
     if len(found.top) > 1:
@@ -75,40 +73,40 @@ def axes(block: Block) -> tuple[Array, Array, Array]:
     return parallel.reshape(1, -1, 1, 1), overlap.reshape(1, 1, -1, 1), offload.reshape(1, 1, 1, -1)
 
 
-def search_block(job: Job, practice: Practice, block: Block, found: Found) -> None:
+def search_block(job: Job, machine: Machine, block: Block, found: Found) -> None:
     """Search the plans of one block: distinct shapes first, then the rows in chunks, then sharding and recomputation."""
     parallel, overlap, offload = axes(block)
     shapes, index = shapes_of(block)
     tensor, context, expert, size, stride = (column.reshape(-1, 1, 1, 1) for column in shapes.T)
-    micro = micro_batch(job, practice, Shape(tensor, context, expert, size, stride, parallel, overlap))
+    micro = micro_batch(job, machine, Shape(tensor, context, expert, size, stride, parallel, overlap))
     for start in range(0, len(block.rows), ROWS):
         rows = block.rows[start : start + ROWS]
         base = block.base(rows)._replace(sequence_parallel=parallel, overlap=overlap, offload=offload)
         taken = gathered(micro, index[start : start + ROWS], len(shapes))
-        for plan, made, fits in choices(job, practice, base, taken, block.recompute, block.sharding):
+        for plan, made, fits in choices(job, machine, base, taken, block.recompute, block.sharding):
             weigh(plan, made, fits, found)
 
 
 def choices(
-    job: Job, practice: Practice, base: Plan, micro: MicroBatch, recompute: Sequence[str], sharding: Sequence[tuple[int, int]]
+    job: Job, machine: Machine, base: Plan, micro: MicroBatch, recompute: Sequence[str], sharding: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[Plan, Step, Any]]:
     """Yield plans with each choice of recomputation and sharding, their steps, and whether they fit."""
     levels = {level: base._replace(recompute=level) for level in needed(recompute, job)}
-    pipes = {level: pipeline(job, practice, plan, micro) for level, plan in levels.items()}
+    pipes = {level: pipeline(job, machine, plan, micro) for level, plan in levels.items()}
     for zero, hybrid in sharding:
         plans = {level: plan._replace(zero=zero, hybrid=hybrid) for level, plan in levels.items()}
-        steps = {level: step(job, practice, plan, micro, pipes[level]) for level, plan in plans.items()}
+        steps = {level: step(job, machine, plan, micro, pipes[level]) for level, plan in plans.items()}
         for level in recompute:
             if level != PARTIAL:
-                yield plans[level], steps[level], steps[level].held <= practice.memory
+                yield plans[level], steps[level], steps[level].held <= machine.memory
                 continue
             less = kept_level(job)
-            between = (steps[less].held > practice.memory) & (steps[WHOLE].held <= practice.memory)
+            between = (steps[less].held > machine.memory) & (steps[WHOLE].held <= machine.memory)
             if not np.any(between):  # every plan fits as it is, or not at all
                 yield plans[less]._replace(recompute=PARTIAL, share=0.0), steps[less], between
                 continue
-            made, _, _, share = partial_step(job, practice, plans[less], micro, (steps[less], steps[WHOLE]))
-            fits = (made.held <= practice.memory) & (share > 0) & (share < 1)  # beside those that compute none or all again
+            made, _, _, share = partial_step(job, machine, plans[less], micro, (steps[less], steps[WHOLE]))
+            fits = (made.held <= machine.memory) & (share > 0) & (share < 1)  # beside those that compute none or all again
             yield plans[less]._replace(recompute=PARTIAL, share=share), made, fits
 
 

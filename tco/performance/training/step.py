@@ -7,17 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.fabric.links import Group, Links
-from tco.foundation.formula import greatest, select, total
+from tco.foundation.formula import ceil_ratio, formula, greatest, select, total
 from tco.foundation.trace import plain, scope
-from tco.performance.chip.messages import exposed_time
-from tco.performance.chip.roofline import added_beside, with_unexplained
-from tco.performance.training import memory, schedule
-from tco.performance.training.items import TIERS, Work
+from tco.foundation.units import Byte, Pure
+from tco.performance.chip.roofline import added_beside, exposed_time, with_unexplained
+from tco.performance.layer.machine import Machine
+from tco.performance.training import schedule
 from tco.performance.training.job import Job
-from tco.performance.training.machine import Practice
-from tco.performance.training.micro_batch import MicroBatch, Way, data_stride, micro_batch, shape_of
-from tco.performance.training.pipe import Pipe, pipeline, slots
 from tco.performance.training.plans import Plan
+from tco.performance.training.schedule import MicroBatch, Pipe, Way, data_stride, held_activations, micro_batch, pipeline, shape_of, slots
 from tco.performance.training.traffic import (
     among,
     crowding,
@@ -30,9 +28,51 @@ from tco.performance.training.traffic import (
     strided,
     waiting_time,
 )
-from tco.performance.training.work import work_of
+from tco.performance.training.work import TIERS, Work, work_of
 
 WHOLE, PARTIAL = "full", "partial"  # recomputation of all layers, and of as many as memory asks for
+
+
+@formula(unit="byte", source="rajbhandari2020")
+def sharded_bytes(parameters: Pure, size: Byte, shards: Pure, copies: Pure) -> Any:
+    """One of weights, gradients or optimizer state, split over shards: c P b / N."""
+    return copies * parameters * size / shards
+
+
+@formula(unit="byte", source="ren2021")
+def resident_bytes(state: Byte, offload: Pure) -> Any:
+    """State that stays in HBM: M (1 - offload)."""
+    return state * (1 - offload)
+
+
+@formula(unit="", source="korthikanti2022")
+def in_flight(stages: Pure, extra: Pure, interleave: Pure, micro_batches: Pure) -> Any:
+    """Micro-batches the first stage holds: min(p + extra / v, m); extra is p - 1 with interleaving, 0 without."""
+    return np.minimum(stages + extra / interleave, micro_batches)
+
+
+@formula(unit="", source="korthikanti2022")
+def recomputed_share(kept: Byte, recomputed: Byte, usable: Byte) -> Any:
+    """Least share of the layers to compute again so that a plan fits: x = min(max((M_0 - M) / (M_0 - M_1), 0), 1)."""
+    return np.minimum(np.maximum((kept - usable) / np.maximum(kept - recomputed, 1e-9 * kept), 0), 1)
+
+
+@formula(unit="", source="narayanan2021")
+def whole_layers(share: Pure, layers: Pure) -> Any:
+    """Share of the layers of a stage that is whole layers: ceil(x n) / n."""
+    return ceil_ratio(share * layers, 1) / layers
+
+
+@formula(unit="byte", source="korthikanti2022")
+def partly_kept(kept: Byte, recomputed: Byte, share: Pure) -> Any:
+    """Activations where a share of the layers is computed again: M = M_0 + x (M_1 - M_0)."""
+    return kept + share * (recomputed - kept)
+
+
+@formula(unit="byte", source="tco-model")
+def overlap_buffers(hidden_states: Byte, overlapped: Pure, tensor_parallel: Pure) -> Any:
+    """Buffers that let a collective run in pieces beside a product, one for each direction: 2 M o, none for a chip alone."""
+    return 2 * hidden_states * overlapped * np.minimum(tensor_parallel - 1, 1)
 
 
 class Step(NamedTuple):
@@ -74,17 +114,17 @@ def shards(job: Job, links: Links, plan: Plan) -> list[Shard]:
 
 def averaged_across(job: Job, links: Links, groups: list[Shard]) -> Any:
     """Return the time to average sharded gradients across domains at the end of a step."""
-    sizes = [memory.sharded_bytes(g.parameters, job.values["workload.gradient_size"], g.group.per_domain, 1) for g in groups]
+    sizes = [sharded_bytes(g.parameters, job.values["workload.gradient_size"], g.group.per_domain, 1) for g in groups]
     once = total("average_across_domains", [gathered(links, size, among(g.group)).time for size, g in zip(sizes, groups, strict=True)])
     return exposed_time(once, 2, job.value("data_exposed"))
 
 
-def beside_pipeline(job: Job, practice: Practice, pipe: Pipe, groups: list[Shard], times: Any) -> dict[str, Any]:
+def beside_pipeline(job: Job, machine: Machine, pipe: Pipe, groups: list[Shard], times: Any) -> dict[str, Any]:
     """Return what gathers of parameters beside the pipeline add, some times a micro-batch: both use links, cores and memory."""
     if all(np.all(np.asarray(g.ranks) == 1) for g in groups):
         return {}
     sizes = [parameter_bytes(g.parameters * np.minimum(g.ranks - 1, 1), job.wide_size) for g in groups]
-    made = [gathered(practice.links, size, g.group) for size, g in zip(sizes, groups, strict=True)]
+    made = [gathered(machine.links, size, g.group) for size, g in zip(sizes, groups, strict=True)]
 
     def beside(each: list[Any]) -> Any:
         return hidden_traffic(total("gathers", each), pipe.micro_batches, times)
@@ -94,17 +134,17 @@ def beside_pipeline(job: Job, practice: Practice, pipe: Pipe, groups: list[Shard
     for tier in TIERS:
         own = beside([one.holds[tier] for one in made])
         in_use.append(total("links_in_use", [own, exposed_time(pipe.links[tier], 1, shared)]))
-        waits.append(waiting_time(pipe.waits[tier], own, pipe.time, practice.traffic_classes))
+        waits.append(waiting_time(pipe.waits[tier], own, pipe.time, machine.kernels.part("traffic_classes")))
     moved = gathered_bytes(total("gathered_parameters", sizes), pipe.micro_batches, times)
-    slower = [crowding(pipe.time, gathers, practice.communication_cores, moved, practice.bandwidth), *waits]
+    slower = [crowding(pipe.time, gathers, machine.kernels.practice("communication_cores"), moved, machine.bandwidth), *waits]
     computing = total("pipeline_beside_gathers", [pipe.time, *slower])
     on_links = added_beside(computing, greatest("links", in_use), job.value("overlap_sharpness"))
     return {"gathers": total("added_by_gathers", [*slower, on_links])}
 
 
-def step(job: Job, practice: Practice, plan: Plan, micro: MicroBatch, pipe: Pipe) -> Step:
+def step(job: Job, machine: Machine, plan: Plan, micro: MicroBatch, pipe: Pipe) -> Step:
     """Return the whole step of a plan whose pipeline is known."""
-    links, zero = practice.links, plan.zero
+    links, zero = machine.links, plan.zero
     parts = {"pipeline": pipe.time}
     groups = shards(job, links, plan)
     if plan.hybrid:
@@ -113,21 +153,21 @@ def step(job: Job, practice: Practice, plan: Plan, micro: MicroBatch, pipe: Pipe
     if zero == 3:  # layer by layer: weights before both passes, gradients after
         held = slots(plan, job.model)
         layer = [g._replace(parameters=g.parameters / held) for g in groups]
-        parts |= beside_pipeline(job, practice, pipe, layer, (2 if job.software.adapters else 3) * held)
+        parts |= beside_pipeline(job, machine, pipe, layer, (2 if job.software.adapters else 3) * held)
     elif not job.software.adapters:
         once = total("gather_of_all_parameters", [gathered(links, parameter_bytes(g.parameters, job.wide_size), g.group).time for g in groups])
         if zero == 2:  # gradients are scattered after every micro-batch
-            parts |= beside_pipeline(job, practice, pipe, groups, 1)
+            parts |= beside_pipeline(job, machine, pipe, groups, 1)
         parts["gradients"] = exposed_time(once, 2, job.value("data_exposed"))
     ranks = [g.ranks if zero else 1 for g in groups]
-    updates = [schedule.optimizer_time(g.parameters, n, practice.bandwidth, plan.offload) for g, n in zip(groups, ranks, strict=True)]
+    updates = [schedule.optimizer_time(g.parameters, n, machine.bandwidth, plan.offload) for g, n in zip(groups, ranks, strict=True)]
     rates = job.value("host_update_rate"), job.value("host_link_bandwidth")
     hosts = [schedule.host_update_time(g.parameters, n, plan.offload, *rates) for g, n in zip(groups, ranks, strict=True)]
     if not job.software.adapters:
         parts["optimizer"] = total("optimizer", [*updates, *hosts])
     summed = total("step_without_loss", list(parts.values()))
     known = schedule.scaled_step(summed, np.maximum(job.chips / links.domain, 1.0), job.value("scale_loss"))
-    time = known if practice.unexplained is None else with_unexplained(known, practice.unexplained)
+    time = known if machine.unexplained is None else with_unexplained(known, machine.unexplained)
     used = memory_of(job, plan, micro, pipe, groups)
     return Step(time, parts, used, total("memory_in_use", list(used.values())), known)
 
@@ -141,27 +181,27 @@ def memory_of(job: Job, plan: Plan, micro: MicroBatch, pipe: Pipe, groups: list[
     for (name, size), level in zip(sizes.items(), (3, 2, 1), strict=True):
         if job.software.adapters and name != "weights":
             continue
-        terms = [memory.sharded_bytes(g.parameters, size, g.ranks if zero >= level else 1, 1 if name == "optimizer" else copies) for g in groups]
+        terms = [sharded_bytes(g.parameters, size, g.ranks if zero >= level else 1, 1 if name == "optimizer" else copies) for g in groups]
         used[name] = total(name, terms)
     if not job.software.adapters:
-        used["optimizer"] = memory.resident_bytes(used["optimizer"], plan.offload)
+        used["optimizer"] = resident_bytes(used["optimizer"], plan.offload)
     if zero == 3:  # the layer at work and the next one are gathered
-        whole = [memory.sharded_bytes(g.parameters, job.wide_size, slots(plan, job.model), 2) for g in groups]
+        whole = [sharded_bytes(g.parameters, job.wide_size, slots(plan, job.model), 2) for g in groups]
         used["gathered weights"] = total("gathered_weights", whole)
     extra = {"interleaved": plan.pipeline - 1, "dual-pipe": 1}.get(plan.schedule, 0)
-    flight = memory.in_flight(plan.pipeline, extra, plan.interleave, pipe.micro_batches)
-    used["activations"] = memory.held_activations(micro.kept[plan.recompute], slots(plan, job.model), job.model.layers, flight)
+    flight = in_flight(plan.pipeline, extra, plan.interleave, pipe.micro_batches)
+    used["activations"] = held_activations(micro.kept[plan.recompute], slots(plan, job.model), job.model.layers, flight)
     if not job.software.chunks_loss:
-        used["logits"] = memory.held_activations(micro.logits, select(plan.pipeline == 1, 1, 0), 1, 1)
+        used["logits"] = held_activations(micro.logits, select(plan.pipeline == 1, 1, 0), 1, 1)
     states = hidden_bytes(micro.tokens, job.model.hidden, 1, job.wide_size)
-    used["buffers"] = memory.overlap_buffers(states, plan.overlap, plan.tensor)
+    used["buffers"] = overlap_buffers(states, plan.overlap, plan.tensor)
     return used
 
 
-def layers_again(job: Job, practice: Practice, plan: Plan, kept: Step, recomputed: Step) -> Any:
+def layers_again(job: Job, machine: Machine, plan: Plan, kept: Step, recomputed: Step) -> Any:
     """Return the share of the layers of a stage, whole ones, that must be computed again so that a plan fits."""
-    share = memory.recomputed_share(kept.held, recomputed.held, practice.memory)
-    return memory.whole_layers(share, slots(plan, job.model))
+    share = recomputed_share(kept.held, recomputed.held, machine.memory)
+    return whole_layers(share, slots(plan, job.model))
 
 
 def kept_level(job: Job) -> str:
@@ -184,41 +224,41 @@ def partly(micro: MicroBatch, less: str, share: Any) -> MicroBatch:
     return micro._replace(
         added=blended(micro.added, ways),
         hidden=blended(micro.hidden, ways),
-        kept=blended(micro.kept, memory.partly_kept),
+        kept=blended(micro.kept, partly_kept),
         links=tiers(micro.links),
         waits=tiers(micro.waits),
     )
 
 
-def partial_step(job: Job, practice: Practice, plan: Plan, micro: MicroBatch, whole: tuple[Step, Step]) -> tuple[Step, Pipe, MicroBatch, Any]:
+def partial_step(job: Job, machine: Machine, plan: Plan, micro: MicroBatch, whole: tuple[Step, Step]) -> tuple[Step, Pipe, MicroBatch, Any]:
     """Return a step that computes so many layers again that it fits, from the steps that compute none and all of them again."""
-    share = layers_again(job, practice, plan, *whole) if plan.share is None else plan.share
+    share = layers_again(job, machine, plan, *whole) if plan.share is None else plan.share
     mixed = partly(micro, kept_level(job), share)
-    pipe = pipeline(job, practice, plan._replace(recompute=PARTIAL), mixed)
-    return step(job, practice, plan._replace(recompute=PARTIAL), mixed, pipe), pipe, mixed, share
+    pipe = pipeline(job, machine, plan._replace(recompute=PARTIAL), mixed)
+    return step(job, machine, plan._replace(recompute=PARTIAL), mixed, pipe), pipe, mixed, share
 
 
-def evaluate_plan(job: Job, practice: Practice, plan: Plan) -> tuple[Step, Pipe, MicroBatch, Work]:
+def evaluate_plan(job: Job, machine: Machine, plan: Plan) -> tuple[Step, Pipe, MicroBatch, Work]:
     """Return the step of one plan, or of an array of plans that differ in numbers only, with everything it is made of."""
     with scope("micro-batch"):
-        work = work_of(job, practice, shape_of(plan))
-        micro = micro_batch(job, practice, shape_of(plan), work)
+        work = work_of(job, machine, shape_of(plan))
+        micro = micro_batch(job, machine, shape_of(plan), work)
     if plan.recompute == PARTIAL:
         both = tuple(
-            step(job, practice, one, micro, pipeline(job, practice, one, micro))
+            step(job, machine, one, micro, pipeline(job, machine, one, micro))
             for one in (plan._replace(recompute=r) for r in (kept_level(job), WHOLE))
         )
-        made, pipe, micro, _ = partial_step(job, practice, plan, micro, both)  # type: ignore[arg-type]
+        made, pipe, micro, _ = partial_step(job, machine, plan, micro, both)  # type: ignore[arg-type]
         return made, pipe, micro, work
     with scope("pipeline"):
-        pipe = pipeline(job, practice, plan, micro)
+        pipe = pipeline(job, machine, plan, micro)
     with scope("step"):
-        return step(job, practice, plan, micro, pipe), pipe, micro, work
+        return step(job, machine, plan, micro, pipe), pipe, micro, work
 
 
-def chosen_share(job: Job, practice: Practice, plan: Plan) -> Plan:
+def chosen_share(job: Job, machine: Machine, plan: Plan) -> Plan:
     """Return a plan with the share of its layers that partial recomputation takes, which then stays fixed."""
     if plan.recompute != PARTIAL or plan.share is not None:
         return plan
-    kept, recomputed = (evaluate_plan(job, practice, plan._replace(recompute=level))[0] for level in (kept_level(job), WHOLE))
-    return plan._replace(share=float(plain(layers_again(job, practice, plan, kept, recomputed))))
+    kept, recomputed = (evaluate_plan(job, machine, plan._replace(recompute=level))[0] for level in (kept_level(job), WHOLE))
+    return plan._replace(share=float(plain(layers_again(job, machine, plan, kept, recomputed))))

@@ -15,7 +15,7 @@ from tco.fabric.experts import Tokens
 from tco.fabric.links import Group, Links
 from tco.foundation.formula import formula
 from tco.foundation.units import Byte, BytePerSecond, Pure, Second
-from tco.performance.chip.messages import only_if_shared, stream_time
+from tco.performance.chip.roofline import only_if_shared, stream_time
 
 
 @formula(unit="byte", source="narayanan2021")

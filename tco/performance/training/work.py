@@ -1,95 +1,231 @@
-"""The work of one micro-batch through all layers on one chip: products, passes through memory, collectives.
+"""The work of one micro-batch through all layers on one chip: the operators of a layer, each forward and backward, and collectives.
 
-Nothing here depends on pipeline, data parallelism or schedule, so a search computes it for the few hundred distinct shapes only
-and gathers. Each item keeps its forward and backward time, and when recomputation does its forward part again.
+Forward is the list of operators that serving goes through as well; backward is the same list with other counts. Nothing here depends on
+pipeline, data parallelism or schedule, so a search computes it for the few hundred distinct shapes only and gathers. Each item keeps
+its forward and backward time, and when recomputation does its forward part again.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tco.fabric.links import Group
+from tco.foundation.formula import formula, select, total
 from tco.foundation.trace import scope
-from tco.models.architecture import Architecture, Block
-from tco.performance.training import compute
-from tco.performance.training.attention_work import attention, mixer
-from tco.performance.training.builder import Builder
-from tco.performance.training.expert_work import feed_forward
-from tco.performance.training.items import AGAIN, FULL, NEVER, SELECTIVE, Shape, Work
-from tco.performance.training.job import Job
-from tco.performance.training.machine import Practice
-from tco.performance.training.traffic import exposed_share, gathered, hidden_bytes, strided
+from tco.foundation.units import Byte, Pure, Second
+from tco.models.architecture import Architecture
+from tco.models.attention import Attention
+from tco.models.layers import FeedForward, StateMixer
+from tco.models.products import keys_and_values
+from tco.performance.chip.kernels import products_weights
+from tco.performance.chip.products import Operands, Sides, products
+from tco.performance.chip.roofline import (
+    causal_keys,
+    exposed_time,
+    hidden_pass_bytes,
+    passed_numbers,
+    per_rank,
+    repeated,
+    smooth_maximum,
+    stream_time,
+)
+from tco.performance.layer import layers as layer
+from tco.performance.layer.machine import Machine
+from tco.performance.layer.operators import DENSE, HEAD, Operator, Pass, experts_products
+from tco.performance.layer.operators import Shape as LayerShape
+from tco.performance.training.job import BEST, UNFUSED, Job
+from tco.performance.training.traffic import Exchange, among, exposed_share, gathered, hidden_bytes, joined, spread, strided
 
-# Times a kernel of the hidden state reads or writes it, forward and backward. Norms go row by row, and sum the gradients of their
-# weights in a second sweep; residuals are added, and the gradients of both branches. A dropout mask is a byte of a number's two.
-NORM_PASSES, RESIDUAL_PASSES, MASK_PASSES = (2, 5), (3, 3), (0.5, 2.5)
-ROTARY_PASSES = 2  # queries and keys
-LOGIT_PASSES, LOGIT_SHARES = 6, (0.3, 0.7)  # softmax and loss over the vocabulary, and how they divide into forward and backward
-
-
-def elementwise(builder: Builder, block: Block) -> None:
-    """Add norms, residuals, rotary positions and activation functions."""
-    shape, job, a, f = builder.shape, builder.job, block.attention, block.feed_forward
-    again = SELECTIVE if job.software.fused else FULL
-    wide = parts_of(block) * job.model.hidden
-    masks = MASK_PASSES if job.software.dropout else (0, 0)
-    residuals = [added + mask for added, mask in zip(RESIDUAL_PASSES, masks, strict=True)]
-    for name, counts, bandwidth in (("norms", NORM_PASSES, builder.practice.row_bandwidth), ("residuals", residuals, None)):
-        with scope(name):
-            moved = [compute.sweep_bytes(builder.tokens, wide, builder.wide_split, 0.0, count, builder.element) for count in counts]
-        builder.passes(name, block.layers, moved[0], moved[1], again, bandwidth=bandwidth)
-    rotated = ROTARY_PASSES * (a.heads + a.kv_heads) * a.qk_dim
-    active = f.active * f.width + f.shared_width if f.experts else f.width
-    passes = job.value("elementwise_passes")
-    moved = [
-        compute.sweep_bytes(builder.tokens, 0.0, 1.0, (rotated + active * times) / shape.tensor, passes, builder.element)
-        for times in (f.matrices, 2 * f.matrices - 1)
-    ]
-    builder.passes("activation functions", block.layers, moved[0], moved[1], again)
-    if f.experts and f.bias:  # no fused kernel covers bias, clamp and probability of each expert
-        width = f.active * f.width / shape.tensor
-        extra = [compute.sweep_bytes(builder.tokens, 0.0, 1.0, width * share, job.value("biased_expert_passes"), builder.element) for share in (1, 2)]
-        builder.passes("activations of experts with bias", block.layers, extra[0], extra[1], FULL)
+NEVER, SELECTIVE, FULL = 0, 1, 2  # the least recomputation that does an item's forward part again
+TIERS = ("inside", "across")  # of the fabric: inside a scale-up domain, across domains
+ELEMENTWISE, CORE, RECURRENCE, LAUNCHES = "elementwise", "attention core", "recurrence", "launches"
+BACKWARD = {RECURRENCE: "recurrence_backward", "permute and gate": "permute_backward", CORE: "attention_backward"}  # else elementwise
+DOWN = ("feed-forward", "shared expert", "experts")  # parts whose result no gradient needs
 
 
-def tensor_collectives(builder: Builder, parts: int) -> None:
-    """Add all-gather and reduce-scatter before and after each part of a layer, the same bytes as two all-reduces a layer."""
-    shape, job, links = builder.shape, builder.job, builder.practice.links
-    if np.all(np.asarray(shape.tensor) == 1):
-        return
-    with scope("tensor-parallel collectives"):
-        size = hidden_bytes(builder.tokens, job.model.hidden, 1.0, builder.element)
-        share = exposed_share(shape.overlap, job.value("tensor_exposed"))
-        found = gathered(links, size, strided(links, 1, shape.tensor))
-    builder.link("tensor-parallel collectives", size, found, (2 * parts, 2 * parts), share)
+@formula(unit="", source="tco-model")
+def rank_tokens(micro_batch: Pure, sequence: Pure, context_parallel: Pure) -> Any:
+    """Tokens of a micro-batch on one chip of a context-parallel group: T = b s / cp."""
+    return micro_batch * sequence / context_parallel
 
 
-def work_of(job: Job, practice: Practice, shape: Shape) -> Work:
+@formula(unit="s", source="tco-calibration")
+def backward_time(forward: Second, times: Pure) -> Any:
+    """Time backward of an operator that is no product with weights, in units of its time forward: t r."""
+    return forward * times
+
+
+@formula(unit="s", source="tco-model")
+def slower_clock(computing: Second, clock: Pure) -> Any:
+    """What matrix units take longer at the clock a step sustains, c of that they reach alone: t (1/c - 1)."""
+    return computing * (1 / clock - 1)
+
+
+@formula(unit="byte", source="scaling-book")
+def weight_gradient_bytes(tokens: Pure, inner: Pure, outer: Pure, groups: Pure, input_size: Byte, accumulator_size: Byte) -> Any:
+    """Traffic of g products that make weight gradients, sums read and written: Q = g (b_in m (k + n) + 2 b_acc k n)."""
+    return groups * (input_size * tokens * (inner + outer) + 2 * accumulator_size * inner * outer)
+
+
+@formula(unit="byte", source="narayanan2021")
+def gradient_sum_bytes(weights: Pure, gradient_size: Byte, accumulator_size: Byte) -> Any:
+    """Traffic of adding a product's gradients to the sums in a kernel of its own: Q = W (b_g + 2 b_acc)."""
+    return weights * (gradient_size + 2 * accumulator_size)
+
+
+@formula(unit="", source="tco-calibration")
+def kernel_share(asynchronous: Pure, share: Pure, share_asynchronous: Pure) -> Any:
+    """Share of today's rate that an attention kernel reaches: that on chips whose matrix units work beside the others, or on older ones."""
+    return select(asynchronous > 0.5, share_asynchronous, share)
+
+
+@formula(unit="s", source="flashattention3")
+def attention_pass_time(core: Second, products: Pure, share: Pure) -> Any:
+    """Time of fused attention: t = n t_core / x, n the products in units of the forward pass and x the kernel's share of today's rate."""
+    return products * core / share
+
+
+@formula(unit="byte", source="korthikanti2022")
+def score_traffic(tokens: Pure, sequence: Pure, heads: Pure, passes: Pure, element_size: Byte) -> Any:
+    """Traffic of attention that keeps its scores in memory: Q = passes x T s H b."""
+    return passes * tokens * sequence * heads * element_size
+
+
+class Shape(NamedTuple):
+    """What the work of a micro-batch depends on. Numbers, or arrays that broadcast."""
+
+    tensor: Any
+    context: Any
+    expert: Any
+    micro_batch: Any
+    data_stride: Any  # chips between neighbours of a data-parallel group
+    sequence_parallel: Any
+    overlap: Any
+
+    @property
+    def split(self) -> Any:
+        """Ranks that share what goes over the hidden state."""
+        return 1 + (self.tensor - 1) * self.sequence_parallel
+
+
+class Part(NamedTuple):
+    """What an item's time rests on in one layer: work, traffic, and the peak of the work."""
+
+    flops: Any
+    moved: Any
+    peak: Any
+
+
+class Item(NamedTuple):
+    """One operator of a micro-batch over all layers that have it; its parts are those of one layer."""
+
+    name: str
+    bound: str  # "product", "memory", "link" or "latency"
+    forward: Any
+    backward: Any
+    again: int
+    layers: float = 1
+    weight: Any = None  # of the backward time, that of weight gradients
+    partly: Any = None  # of the forward time, what recomputation does again where it leaves a part out
+    forward_parts: tuple[Part, ...] = ()
+    backward_parts: tuple[Part, ...] = ()
+    bandwidth: Any = None  # of passes through memory
+    holds: Mapping[str, Any] = MappingProxyType({})  # how long a collective holds the links of each tier, exposed or not
+    share: Any = 0.0  # of a collective that the chip waits for
+    size: Any = 0.0  # bytes a chip hands to it each time
+    counts: tuple[int, int] = (0, 0)  # times it runs forward and backward
+
+    @property
+    def redone(self) -> Any:
+        """Time of the forward part where it is computed again."""
+        return self.forward if self.partly is None else self.partly
+
+
+@dataclass(slots=True)
+class Work:
+    """All items of a micro-batch, and their sums."""
+
+    tokens: Any
+    items: list[Item] = field(default_factory=list)
+    across: list[Item] = field(default_factory=list)  # exchanges between domains, which some schedules hide
+    head: list[Item] = field(default_factory=list)
+
+    def forward(self) -> Any:
+        """Return the time of the forward pass, exchanges between domains left out."""
+        return total("forward", [item.forward for item in self.items])
+
+    def backward(self) -> Any:
+        """Return the time of the backward pass without recomputation."""
+        return total("backward", [item.backward for item in self.items])
+
+    def weights(self) -> Any:
+        """Return the time of the weight gradients, part of the backward pass."""
+        terms = [item.weight for item in self.items if item.weight is not None]
+        return total("weight_gradients", terms) if terms else 0.0
+
+    def again(self, level: int) -> list[Any]:
+        """Return the forward times that recomputation of a level repeats."""
+        return [item.redone for item in self.items if NEVER < item.again <= level]
+
+    def crossing(self, level: int) -> Any:
+        """Return the time of exchanges between domains, recomputation included."""
+        return total("crossing", [time for item in self.across for time in (item.forward, item.backward, *([item.forward] * (level == FULL)))])
+
+    def links(self, level: int, tier: str) -> tuple[Any, Any]:
+        """Return how long collectives hold the links of a tier, and for how long of that the chip waits; recomputation included."""
+        found = [(item, (2 if level == FULL else 1) * item.counts[0] + item.counts[1]) for item in (*self.items, *self.across) if tier in item.holds]
+        if not found:
+            return 0.0, 0.0
+        held = [exposed_time(item.holds[tier], runs, 1.0) for item, runs in found]
+        waited = [exposed_time(item.holds[tier], runs, item.share) for item, runs in found]
+        return total(f"links_{tier}", held), total(f"waits_{tier}", waited)
+
+    def output(self) -> Any:
+        """Return the time of the output head, both ways."""
+        return total("output_head", [time for item in self.head for time in (item.forward, item.backward)])
+
+
+# ---------------------------------------------------------------- operators forward, and what they are backward
+def work_of(job: Job, machine: Machine, shape: Shape) -> Work:
     """Return the whole work of a micro-batch."""
-    builder, model, tensor = Builder(job, practice, shape), with_predictions(job.model), shape.tensor
-    ahead = model.prediction_layers
-    parts = 0
-    for kind, layers in model.attentions.items():
-        attention(builder, layers, kind)
-        parts += layers
-    for recurrent, layers in model.mixers.items():
-        mixer(builder, layers, recurrent)
-        parts += layers
-    for block in model.blocks:
-        if block.feed_forward.width:
-            feed_forward(builder, block.layers, block.feed_forward)
-            parts += block.layers
-        elementwise(builder, block)
+    model, tokens = with_predictions(job.model), rank_tokens(shape.micro_batch, job.sequence, shape.context)
+    work, ahead = Work(tokens), model.prediction_layers
+    lies = LayerShape(
+        *(shape.expert, shape.tensor, shape.expert, tokens, causal_keys(job.sequence), shape.micro_batch),
+        decode=False,
+        read=job.sequence,
+        split=shape.split,
+    )
+    made = Pass(machine, model, lies, exchanges=False)
+    layer.layers_of(made)
+    if job.software.dropout:
+        made.elementwise(passed_numbers(made.hidden, machine.counted("mask_passes"), layer.parts_of(model.blocks) / 2))
     if ahead:  # each joins the hidden state with the embedding of the token that follows
-        builder.product("predicted token in", ahead, builder.tokens, 2 * model.hidden, model.hidden / tensor)
-    tensor_collectives(builder, parts)
-    local = model.vocabulary / tensor
-    builder.work.head.append(builder.linear("output head", 1 + ahead, builder.tokens, model.hidden, local, practice.wide, practice.wide))
-    passes = job.value("elementwise_passes")
-    logits = [compute.sweep_bytes(builder.tokens, 0.0, 1.0, local * LOGIT_PASSES * share, passes, builder.element) for share in LOGIT_SHARES]
-    builder.passes("softmax and loss", 1 + ahead, logits[0], logits[1], NEVER, builder.work.head)
-    return builder.work
+        made.products("predicted token in", ahead, ((2 * model.hidden, model.hidden / shape.tensor),), tokens, DENSE)
+    made.finish()
+    work.items += both_ways(job, machine, made.operators, FULL)
+    for attention, layers in model.attentions.items():
+        if not job.software.fused:
+            work.items.append(scores_in_memory(job, machine, shape, tokens, attention, layers))
+        context_ring(work, job, machine, shape, attention, layers)
+    for mixer, layers in model.mixers.items():
+        work.items.append(scan_in_memory(job, machine, shape, tokens, mixer, layers))
+    for part, layers in model.feed_forwards.items():
+        if part.experts:
+            experts_apart(work, job, machine, shape, part, layers)
+    tensor_collectives(work, job, machine, shape, layer.parts_of(model.blocks))
+    with scope("head"):
+        last = Pass(machine, model, lies, exchanges=False)
+        layer.head(last, tokens, 1 + ahead)
+        last.elementwise(passed_numbers(model.vocabulary / shape.tensor, machine.counted("logit_passes"), 1 + ahead))
+        last.finish("softmax and loss")
+        work.head += both_ways(job, machine, last.operators, NEVER)
+    return work
 
 
 def with_predictions(model: Architecture) -> Architecture:
@@ -100,18 +236,198 @@ def with_predictions(model: Architecture) -> Architecture:
     return model._replace(blocks=(*model.blocks[:-1], last._replace(layers=last.layers + model.prediction_layers)))
 
 
-def parts_of(block: Block) -> int:
-    """Parts of a layer that read and write the hidden state: attention or mixer, and feed-forward."""
-    return (1 if block.attention.heads or block.mixer else 0) + (1 if block.feed_forward.width else 0)
+def both_ways(job: Job, machine: Machine, operators: list[Operator], again: int) -> list[Item]:
+    """Return operators with what they are backward, and what their matrix units take longer at the clock they sustain."""
+    backward = gradients(job, machine, operators)
+    made = [
+        other_item(job, machine, operator, again) if operator.products is None else product_item(job, machine, operator, *backward[at], again)
+        for at, operator in enumerate(operators)
+    ]
+    with scope("clock below boost"):
+        ways: tuple[list[Any], ...] = ([], [], [])
+        for at, (inputs, weights) in backward.items():
+            operator = operators[at]
+            for way, found in zip(ways, (operator.products.each("computing"), inputs.computing, weights.computing), strict=True):  # type: ignore[union-attr]
+                way += [repeated(time, operator.layers) for time in found]
+        times = [slower_clock(total(name, way), machine.clock) for name, way in zip(("forward", "inputs", "weights"), ways, strict=True) if way]
+    weight = times[2] if len(times) > 2 else None
+    return [*made, Item("clock below boost", "latency", times[0], total("backward", times[1:]), again, weight=weight)]
 
 
-def host_times(job: Job, practice: Practice, shape: Shape) -> dict[str, Any]:
-    """Return the time the host needs for a micro-batch through all layers, by recomputation."""
-    if job.software.compiled:
-        return dict.fromkeys(AGAIN, 0.0)
-    sparse = sum(block.layers for block in job.model.blocks if block.feed_forward.experts)
-    parts = sum(block.layers * parts_of(block) for block in job.model.blocks)
-    block, routed = job.value("host_block_time"), job.value("host_expert_block_time")
-    own = sum(block.layers * block.feed_forward.experts for block in job.model.blocks) / shape.expert if job.software.separate_experts else 0
-    times = (parts - sparse, block, sparse, block if job.software.fused_experts else routed, own, job.value("host_expert_time"))
-    return {name: compute.host_time(*times, again, practice.host_factor) for name, again in AGAIN.items()}
+class Gradient(NamedTuple):
+    """Products backward, an entry of every field for each product forward."""
+
+    time: Sequence[Any] = ()
+    computing: Sequence[Any] = ()
+    flops: Sequence[Any] = ()
+    bytes: Sequence[Any] = ()
+
+
+def gradients(job: Job, machine: Machine, operators: list[Operator]) -> dict[int, tuple[Gradient, Gradient]]:
+    """Return what makes the gradients of inputs and of weights for every operator of products, by its place; those alike are taken together."""
+    found: dict[int, tuple[Gradient, Gradient]] = {}
+    alike: dict[int, list[tuple[int, Sides]]] = {}
+    for at, operator in enumerate(operators):
+        if (own := operator.products) is None:
+            continue
+        if own.groups is None:
+            alike.setdefault(id(machine.gradients[own.place]), []).extend((at, one) for one in own.sides)
+        else:
+            with scope(operator.name):
+                found[at] = backward_of(job, machine, machine.gradients[own.place], own.sides, own.groups)
+    for made in {id(made): made for made in machine.gradients}.values():
+        members = alike.get(id(made), [])
+        with scope("gradients"):
+            every = backward_of(job, machine, made, [one for _, one in members], None) if members else (Gradient(), Gradient())
+        for at in dict.fromkeys(at for at, _ in members):
+            chosen = [entry for entry, (own_at, _) in enumerate(members) if own_at == at]
+            inputs, weights = (Gradient(*([column[entry] for entry in chosen if entry < len(column)] for column in way)) for way in every)
+            found[at] = inputs, weights
+    return dict(sorted(found.items()))
+
+
+def backward_of(job: Job, machine: Machine, made: Operands, forward: Sequence[Sides], groups: Any) -> tuple[Gradient, Gradient]:
+    """Return the products that make the gradients of inputs and of weights: two for each, one where adapters leave the weights as they are."""
+    turned = [Sides(one.rows, one.inner, one.columns) for one in forward]
+    if not job.software.adapters:
+        turned += [Sides(one.columns, one.inner, one.rows) for one in forward]
+    found = products([made] * len(turned), turned) if groups is None else experts_products(machine, turned, groups, made)
+    ways = [
+        Gradient(*(field[part] for field in (found.time, found.computing, found.flops, found.bytes))) for part in halves(len(forward), len(turned))
+    ]
+    return ways[0], with_sums(job, made, forward, groups, ways[1]) if len(ways) > 1 else Gradient()
+
+
+def halves(count: int, every: int) -> list[slice]:
+    """Return some entries after each other in parts of so many."""
+    return [slice(start, start + count) for start in range(0, every, count)]
+
+
+def with_sums(job: Job, made: Operands, forward: Sequence[Sides], groups: Any, found: Gradient) -> Gradient:
+    """Return the products that make weight gradients, which add to the sums themselves, or leave that to a kernel of its own."""
+    size, times, moved = job.values["workload.accumulator_size"], [], []
+    for at, one in enumerate(forward):
+        many = 1 if groups is None else groups
+        if job.software.adds_in_product:
+            moved.append(weight_gradient_bytes(one.rows, one.inner, one.columns, many, made.input_size, size))
+            times.append(smooth_maximum(found.computing[at], stream_time(moved[-1], made.stream), made.overlap))
+        else:
+            sums = gradient_sum_bytes(products_weights(one.columns, one.inner, many), job.wide_size, size)
+            moved.append(total("bytes", [found.bytes[at], sums]))
+            times.append(total("product and sum", [found.time[at], stream_time(sums, made.stream)]))
+    return found._replace(time=times, bytes=moved)
+
+
+def product_item(job: Job, machine: Machine, operator: Operator, inputs: Gradient, weights: Gradient, again: int) -> Item:
+    """Return products with weights both ways."""
+    own, layers, name, partly = operator.products, operator.layers, operator.name, None
+    assert own is not None
+    with scope(name):
+        times = [repeated(total("gradients", way.time), layers) for way in (inputs, weights) if len(way.time)]
+        if job.software.compiled and name in DOWN:  # compilers see that no gradient needs what the way out gives
+            partly = repeated(total("again", own.each("time")[:-1]), layers)
+        backward = total("backward", times)
+    peak = machine.peak(own.place)
+    back = peak if own.place == HEAD or machine.gradient_form is None else machine.kernels.part(machine.gradient_form.peak)
+    parts = tuple(Part(flops, moved, back) for way in (inputs, weights) for flops, moved in zip(way.flops, way.bytes, strict=True))
+    weight = times[1] if len(times) > 1 else None
+    return Item(name, "product", operator.time, backward, again, layers, weight, partly, (Part(operator.flops, operator.bytes, peak),), parts)
+
+
+def other_item(job: Job, machine: Machine, operator: Operator, again: int) -> Item:
+    """Return an operator that is no product with weights both ways."""
+    name, layers, forward = operator.name, operator.layers, operator.time
+    if name == LAUNCHES:  # of each product two backward
+        return Item(name, "latency", forward, backward_time(forward, 2), again)
+    if again and name in (CORE, ELEMENTWISE) and (name == ELEMENTWISE) == job.software.fused:
+        again = SELECTIVE
+    with scope(name):
+        times = job.value(BACKWARD.get(name, "elementwise_backward"))
+        if name == CORE:
+            share = attention_share(job, machine)
+            forward, backward = (attention_pass_time(operator.time, one, share) for one in (1.0, times))
+        else:
+            backward = backward_time(forward, times)
+    if name not in (CORE, RECURRENCE):
+        return Item(name, "memory", forward, backward, again, bandwidth=operator.bandwidth)
+    part = Part(operator.flops, operator.bytes, machine.peak(HEAD))
+    return Item(name, "product", forward, backward, again, layers, forward_parts=(part,), backward_parts=(part, part))
+
+
+def attention_share(job: Job, machine: Machine) -> Any:
+    """Return the share of today's rate that the job's attention kernel reaches on a chip."""
+    if job.software.attention in (BEST, UNFUSED):
+        return 1.0
+    shares = (job.values[f"performance.{job.software.attention}.{name}"] for name in ("attention_share", "attention_share_asynchronous"))
+    return kernel_share(machine.kernels.part("asynchronous_matrix"), *shares)
+
+
+def scores_in_memory(job: Job, machine: Machine, shape: Shape, tokens: Any, a: Attention, layers: int) -> Item:
+    """Return the passes of attention that keeps its scores in memory."""
+    with scope("attention scores in memory"):
+        moved = score_traffic(tokens, job.sequence, a.heads / shape.tensor, machine.counted("score_passes"), job.wide_size)
+        forward = repeated(stream_time(moved, machine.bandwidth), layers)
+        backward = backward_time(forward, job.value("score_backward"))
+    return Item("attention scores in memory", "memory", forward, backward, SELECTIVE, bandwidth=machine.bandwidth)
+
+
+def scan_in_memory(job: Job, machine: Machine, shape: Shape, tokens: Any, m: StateMixer, layers: int) -> Item:
+    """Return the passes of a recurrence whose scan keeps in memory what its gradients need."""
+    with scope("recurrence in memory"):
+        moved = hidden_pass_bytes(tokens, (m.inner + m.groups * m.state) / shape.tensor, job.value("scan_passes"), job.wide_size)
+        forward = repeated(stream_time(moved, machine.bandwidth), layers)
+        backward = backward_time(forward, job.value("recurrence_backward"))
+    return Item("recurrence in memory", "memory", forward, backward, FULL, bandwidth=machine.bandwidth)
+
+
+# ---------------------------------------------------------------- what chips and software add to the layer
+def linked(name: str, size: Any, found: Exchange, counts: tuple[int, int], share: Any) -> Item:
+    """Return a collective that takes `size` bytes, runs some times forward and backward and is exposed by a share."""
+    with scope(name):
+        forward, backward = (exposed_time(found.time, count, share) for count in counts)
+    return Item(name, "link", forward, backward, FULL, holds=found.holds, share=share, size=size, counts=counts)
+
+
+def tensor_collectives(work: Work, job: Job, machine: Machine, shape: Shape, parts: int) -> None:
+    """Add all-gather and reduce-scatter before and after each part of a layer, the same bytes as two all-reduces a layer."""
+    if np.all(np.asarray(shape.tensor) == 1):
+        return
+    with scope("tensor-parallel collectives"):
+        size = hidden_bytes(work.tokens, job.model.hidden, 1.0, job.wide_size)
+        share = exposed_share(shape.overlap, job.value("tensor_exposed"))
+        found = gathered(machine.links, size, strided(machine.links, 1, shape.tensor))
+    work.items.append(linked("tensor-parallel collectives", size, found, (2 * parts, 2 * parts), share))
+
+
+def context_ring(work: Work, job: Job, machine: Machine, shape: Shape, a: Attention, layers: int) -> None:
+    """Add the exchange of keys and values around a context-parallel group: once forward, twice backward."""
+    if np.all(np.asarray(shape.context) == 1):
+        return
+    kept = a.cached if a.latent else keys_and_values(a, shape.tensor)
+    with scope("context-parallel ring"):
+        size = hidden_bytes(rank_tokens(shape.micro_batch, job.sequence, 1.0), kept, 1.0, job.wide_size)
+        found = gathered(machine.links, size, strided(machine.links, shape.tensor, shape.context))
+    work.items.append(linked("context-parallel ring", size, found, (layers, 2 * layers), job.value("context_exposed")))
+
+
+def experts_apart(work: Work, job: Job, machine: Machine, shape: Shape, f: FeedForward, layers: int) -> None:
+    """Add what experts exchange inside a domain and across domains, and activations that no fused kernel covers."""
+    width, links, own = f.latent or job.model.hidden, machine.links, per_rank(work.tokens, shape.tensor)
+    if f.bias:  # bias, clamp and probability of each expert
+        with scope("activations of experts with bias"):
+            moved = hidden_pass_bytes(work.tokens, f.active * f.width / shape.tensor, job.value("biased_expert_passes"), job.wide_size)
+            forward = repeated(stream_time(moved, machine.bandwidth), layers)
+            backward = backward_time(forward, 2)
+        work.items.append(Item("activations of experts with bias", "memory", forward, backward, FULL, bandwidth=machine.bandwidth))
+    if np.all(np.asarray(shape.expert) == 1):
+        return
+    inner = np.minimum(shape.expert, shape.tensor * shape.context)
+    group = joined(strided(links, 1, inner), strided(links, shape.data_stride, shape.expert // inner))
+    token, both = hidden_bytes(1, width, 1, job.wide_size), (2 * layers, 2 * layers)  # dispatch and combine
+    size = hidden_bytes(work.tokens, width, shape.tensor, job.wide_size)
+    with scope("expert exchange in a domain"):
+        near = spread(links, own, token, f.active, Group(shape.expert, 1, shape.expert, 1), "inside")
+    work.items.append(linked("expert exchange in a domain", size, near, both, job.value("expert_exposed_inside")))
+    with scope("expert exchange across domains"):
+        far = spread(links, own, token, f.active, among(group), "across")
+    work.across.append(linked("expert exchange across domains", 0.0, far, both, job.value("expert_exposed_across")))

@@ -33,11 +33,10 @@ from tco.hardware.chip import device_capacity, pin_bandwidth, stack_capacity, sy
 from tco.hardware.clos import clos_endpoints, edge_bandwidth, network_planes, reach_of, switch_radix
 from tco.models.architecture import load_model
 from tco.performance.chip.formats import computed_on
-from tco.performance.chip.memory import cache_bytes
-from tco.performance.chip.roofline import block_scaled_size, machine_balance
-from tco.performance.serving.expert_places import PLACES, decode_rate_with_experts
+from tco.performance.chip.roofline import block_scaled_size, cache_bytes, machine_balance
 from tco.performance.serving.phases import cached_numbers
 from tco.performance.serving.requests import request_of
+from tco.performance.serving.search import PLACES, decode_rate_with_experts
 from tco.studies.claims.ledger import Claim
 
 Found = TypeVar("Found")

@@ -13,7 +13,8 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.foundation.files import read_csv
 from tco.performance.chip.formats import Computed, computed_on
-from tco.performance.chip.kernel_times import BARE, SHAPES, Traits, skew_of_power_law, traits_of
+from tco.performance.chip.kernel_times import BARE, SHAPES, skew_of_power_law
+from tco.performance.chip.products import Traits, traits_of
 from tco.studies.validation.measured import base_skips, column, texts
 from tco.studies.validation.naming import rows_of
 from tco.studies.validation.specifications import Specifications

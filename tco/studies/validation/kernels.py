@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from tco.performance.chip.formats import Computed
-from tco.performance.chip.kernel_times import BARE, Kernel, kernel, kernels_on
+from tco.performance.chip.kernel_times import BARE, Kernel, kernel
+from tco.performance.chip.products import kernels_on
 from tco.studies.validation.commands import command_line
 from tco.studies.validation.kernel_rows import Array, Kind, asked, cores_of, kinds_of, skips, targets, widths
 from tco.studies.validation.measured import texts

@@ -20,13 +20,11 @@ from tco.fabric.links import Route, links_of_chips
 from tco.foundation.errors import DataError
 from tco.models.architecture import load_model
 from tco.performance.chip.flops import flops_per_token
-from tco.performance.chip.kernel_times import Traits, traits_of
-from tco.performance.training.fixed import fixed_axes
-from tco.performance.training.job import Job
+from tco.performance.chip.products import Traits, traits_of
+from tco.performance.layer.machine import Passes, passes_of, trainer
+from tco.performance.training.job import Job, Software, facts_of, held, software_of
 from tco.performance.training.jobs import FIELDS, Candidates, candidates, stacked, timed, token_rate
-from tco.performance.training.machine import Passes, passes_of, practice
-from tco.performance.training.plans import Plan, describe, space
-from tco.performance.training.software import Software, facts_of, held, software_of
+from tco.performance.training.plans import Plan, describe, fixed_axes, space
 from tco.studies.validation.commands import axes_text, command_line
 from tco.studies.validation.measured import base_skips, column, texts
 from tco.studies.validation.model_naming import read_models
@@ -95,7 +93,7 @@ def skips(table: pd.DataFrame, chips: Specifications, unknown: Array, target: Ar
 
 def trained(chips: Specifications, family: str) -> bool:
     """Say whether the family has parameters of training."""
-    return (family, "training_factor") in chips.catalogue.calibration_rows
+    return (family, "gradient_efficiency") in chips.catalogue.calibration_rows
 
 
 def questions(table: pd.DataFrame, chips: Specifications, models: Array, skip: Array) -> list[Question]:
@@ -193,7 +191,7 @@ def ask(members: list[tuple[Question, Candidates]], chips: Specifications, input
     values = RowValues(chips.rows(rows), given)
     route = Route("leaf", np.repeat(tiers, lengths), protocol("rdma"))  # type: ignore[arg-type]
     links = links_of_chips(values, CHIP, FAMILY, route, family_library(chips.catalogue, asked.family), signalled=asked.traits.fed)
-    machine = practice(CHIP, FAMILY, values, asked.passes, links, asked.traits, asked.software.compiled)
+    machine = trainer(CHIP, FAMILY, values, asked.passes, links, asked.traits, asked.software.programs)
     job = Job(load_model(chips.catalogue, asked.model), asked.software, values, column_of([question.asked.chips for question, _ in members]))
     result = timed(job, machine, plans)
     each = np.where(result.fits, result.times, np.inf) / batch

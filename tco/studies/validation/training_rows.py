@@ -16,7 +16,7 @@ import pandas as pd
 
 from tco.catalog import Catalogue
 from tco.foundation.files import read_csv
-from tco.performance.training.software import engine_words
+from tco.performance.training.job import engine_words
 from tco.studies.validation.measured import column, texts
 from tco.studies.validation.wording import meaning, precisions, recomputation, sharding, yes_or_no
 

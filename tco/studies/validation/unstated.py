@@ -17,7 +17,7 @@ import pandas as pd
 from tco.chain.practice import month_of, served_by
 from tco.foundation.values import Values
 from tco.models.architecture import Architecture, load_model
-from tco.performance.training.software import engine_words
+from tco.performance.training.job import engine_words
 from tco.studies.validation.by_part import Predictor, predicted
 from tco.studies.validation.measured import TEXTS, texts
 from tco.studies.validation.model_naming import SHAPE, VOCABULARIES, model_ids, named_model, vocabulary_alone

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from tco.chain.inputs import Inputs, load_scenario
 from tco.chain.workloads import job_on
 from tco.foundation.values import as_number
+from tco.performance.layer.machine import Machine, Passes
 from tco.performance.training.job import Job
-from tco.performance.training.machine import Passes, Practice
 from tco.performance.training.plans import Block, Plan, whole_plan
 from tests.shipped import CATALOGUE
 
@@ -16,19 +16,19 @@ A100 = "train-gpt3-175b-a100x64"
 MEGATRON = Plan(8, 1, 8, 1, 1, 0, 1, 3, "interleaved")  # tensor 8, pipeline 8, three model parts a stage, micro-batches of one
 
 
-def asked(name: str = A100, **settings: str) -> tuple[Job, Practice, Passes]:
+def asked(name: str = A100, **settings: str) -> tuple[Job, Machine, Passes]:
     """Return a scenario's job, machine and formats; a setting's dots are written as double underscores."""
     given = {path.replace("__", "."): text for path, text in settings.items()}
     inputs = Inputs(CATALOGUE, load_scenario(CATALOGUE, name), given, {})
     return job_on(inputs, inputs.values(as_number))
 
 
-def job(name: str = A100, **settings: str) -> tuple[Job, Practice]:
+def job(name: str = A100, **settings: str) -> tuple[Job, Machine]:
     """Return a scenario's job and machine."""
     return asked(name, **settings)[:2]
 
 
-def small(model: str, chips: int, batch: int, **settings: str) -> tuple[Job, Practice]:
+def small(model: str, chips: int, batch: int, **settings: str) -> tuple[Job, Machine]:
     """Return a job of a few chips."""
     return job(workload__model=model, cluster__chips=str(chips), workload__global_batch=str(batch), **settings)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tco.chain.scenario import evaluate
-from tco.performance.training.critical_batch import steps_over_least, tokens_over_least
+from tco.performance.training.job import steps_over_least, tokens_over_least
 from tests.performance.training.jobs import CATALOGUE
 
 SCENARIO = "train-gpt3-175b-a100x64"

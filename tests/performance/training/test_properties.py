@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -11,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tco.performance.layer.machine import Machine
 from tco.performance.training import schedule
-from tco.performance.training.items import Item, Work
 from tco.performance.training.job import Job
-from tco.performance.training.machine import Practice
-from tco.performance.training.pipe import slots
 from tco.performance.training.plans import Plan, space
+from tco.performance.training.schedule import slots
 from tco.performance.training.step import evaluate_plan
+from tco.performance.training.work import Item, Work
 from tests.performance.training.jobs import every_plan, job, small
 
 JOBS = {
@@ -28,8 +27,8 @@ JOBS = {
     "two racks": lambda: job("llama-3.1-405b-training-trn3-nl72x2", cluster__chips="288", workload__global_batch="64"),
 }
 on_every_job = pytest.mark.parametrize("name", JOBS)
-CORES = ("peak_bf16", "exponentials_per_clock")  # of the chip, that attention meets
-MEMORY = ("bandwidth", "row_bandwidth")
+CORES = ("peak_bf16",)  # of the chip, that attention meets
+MEMORY = ("bandwidth", "row_bandwidth", "exponentials")
 PRODUCTS = ("rate", "core", "load", "stream")
 LINKS = ("inside", "direct", "pairwise", "spread", "crossing", "network", "lane", "pairwise_lane", "exchange_lane", "copy_rate")
 WAITS = ("launch",)
@@ -38,7 +37,7 @@ factors = st.floats(1, 16)
 
 
 @cache
-def made(name: str) -> tuple[Job, Practice, list[Plan]]:
+def made(name: str) -> tuple[Job, Machine, list[Plan]]:
     """A job, its machine, and plans from all over its space."""
     found, machine = JOBS[name]()
     blocks = space(found, machine.links.domain)
@@ -51,31 +50,27 @@ def scaled(record: Any, names: set[str], factor: float) -> Any:
     return record._replace(**{name: value * factor for name in names if (value := getattr(record, name)) is not None})
 
 
-def faster(machine: Practice, factor: float, *fields: str) -> Practice:
+def faster(machine: Machine, factor: float, *fields: str) -> Machine:
     """Return a machine with some of its rates multiplied: those of products in all passes, of the chip, of memory, of links."""
     names = set(fields)
-    passes = {
-        name: form._replace(made=scaled(form.made, names & set(PRODUCTS), factor))
-        for name in ("forward", "backward", "wide")
-        for form in [getattr(machine, name)]
-    }
-    cores = {f"{machine.chip.parts}.{name}": machine.chip.part(name) * factor for name in names & set(CORES)}
-    chip = machine.chip._replace(values=ChainMap(cores, machine.chip.values))
-    own = {name: getattr(machine, name) * factor for name in names & {*MEMORY, *WAITS}}
-    return replace(machine, **passes, **own, chip=chip, links=scaled(machine.links, names & set(LINKS), factor))
+    made = {name: tuple(scaled(one, names & set(PRODUCTS), factor) for one in getattr(machine, name)) for name in ("operands", "gradients")}
+    cores = {f"{machine.kernels.parts}.{name}": machine.kernels.part(name) * factor for name in names & set(CORES)}
+    kernels = machine.kernels._replace(values=ChainMap(cores, machine.kernels.values))
+    own = {name: getattr(machine, name) * factor for name in names & {*MEMORY, *WAITS, "exponentials"}}
+    return machine._replace(**made, **own, kernels=kernels, links=scaled(machine.links, names & set(LINKS), factor))
 
 
-def nearer(machine: Practice, factor: float) -> Practice:
+def nearer(machine: Machine, factor: float) -> Machine:
     """Return a machine with all its latencies multiplied."""
     latencies = machine.links.latencies
-    return replace(machine, links=machine.links._replace(latencies=scaled(latencies, set(latencies._fields), factor)))
+    return machine._replace(links=machine.links._replace(latencies=scaled(latencies, set(latencies._fields), factor)))
 
 
 def items_of(work: Work) -> list[Item]:
     return [*work.items, *work.head, *work.across]
 
 
-def seconds(found: Job, machine: Practice, plan: Plan) -> float:
+def seconds(found: Job, machine: Machine, plan: Plan) -> float:
     return float(evaluate_plan(found, machine, plan)[0].time)
 
 
@@ -108,16 +103,10 @@ def test_a_better_chip_never_slows_a_plan(path):
             assert seconds(found, better, plan) <= seconds(found, machine, plan) * (1 + 1e-12)
 
 
-def twice_the_latency(machine: Practice) -> Practice:
+def twice_the_latency(machine: Machine) -> Machine:
     """Return a machine whose kernels take twice as long to start and to sum the parts of a split product."""
-    forms = {
-        name: form._replace(made=scaled(form.made, {"stage", "latency"}, 2))
-        for name in ("forward", "backward", "wide")
-        for form in [getattr(machine, name)]
-    }
-    chip = machine.chip
-    start = {f"{chip.performance}.kernel_launch": chip.practice("kernel_launch") * 2}
-    return replace(faster(machine, 2, *WAITS), **forms, chip=chip._replace(values=ChainMap(start, chip.values)))
+    made = {name: tuple(scaled(one, {"stage", "latency"}, 2) for one in getattr(machine, name)) for name in ("operands", "gradients")}
+    return faster(machine, 2, *WAITS)._replace(**made)
 
 
 @on_every_job
@@ -156,11 +145,11 @@ def test_no_item_beats_its_engines(name):
         for item in (*work.items, *work.head):
             assert float(item.forward) >= 0
             assert float(item.backward) >= 0
-            for time, resting in ((item.forward, (item.forward_part,)), (item.backward, item.backward_parts)):
+            for time, resting in ((item.forward, item.forward_parts), (item.backward, item.backward_parts)):
                 least = 0.0
-                for part in filter(None, resting):
+                for part in resting:
                     parts += 1
-                    least += max(float(part.flops) / float(part.peak), float(part.moved) / float(machine.peak_bandwidth))
+                    least += max(float(part.flops) / float(part.peak), float(part.moved) / float(machine.kernels.part("hbm_bandwidth")))
                 assert float(time) >= float(item.layers) * least * SLACK, item.name
             if item.weight is not None:
                 assert float(item.weight) <= float(item.backward) / SLACK
@@ -190,28 +179,10 @@ def test_no_pipeline_beats_its_critical_path(name):
     bounded()
 
 
-def fields_of(record: Any) -> set[str]:
-    return set(record.__dataclass_fields__ if hasattr(record, "__dataclass_fields__") else record._fields)
-
-
-def test_every_rate_of_a_machine_is_raised_here():
-    """What a machine has gained since is named above, or is no rate."""
+def test_every_rate_of_the_links_and_of_products_is_raised_here():
+    """What they have gained since is named above, or is no rate."""
     machine = made("dense")[1]
-    rest = {"chip", "forward", "backward", "wide", "peak_bandwidth", "memory", "links", "host_factor", "communication_cores", "unexplained"}
-    assert fields_of(machine) == {*MEMORY, *WAITS, *rest, "traffic_classes", "dereferences"}
     still = {"domain", "world", "latencies", "reduces", "library", "shared", "torus", "rings", "steps", "tray", "mesh", "board", "doubling"}
-    assert fields_of(machine.links) == {*LINKS, *still, "hops", "world_hops", "pair_hops"}
-    assert fields_of(machine.forward.made) == {
-        *PRODUCTS,
-        "input_size",
-        "weight_size",
-        "splits",
-        "cores",
-        "stage",
-        "latency",
-        "ends",
-        "overlap",
-        "array",
-        "unpacking",
-        "extent",
-    }
+    assert set(machine.links._fields) == {*LINKS, *still, "hops", "world_hops", "pair_hops"}
+    rest = {"input_size", "weight_size", "splits", "cores", "stage", "latency", "ends", "overlap", "array", "unpacking", "extent"}
+    assert set(machine.operands[0]._fields) == {*PRODUCTS, *rest}

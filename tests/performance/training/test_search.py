@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tco.performance.training import micro_batch, step
+from tco.performance.training import schedule, step
 from tco.performance.training.plans import space
 from tco.performance.training.search import search
 from tco.performance.training.step import PARTIAL, chosen_share, evaluate_plan
@@ -33,7 +33,7 @@ def once_a_shape(function):
 def test_the_array_search_equals_a_loop(make, monkeypatch):
     found, machine = make()
     quick = search(found, machine)
-    for room, name in ((step, "work_of"), (micro_batch, "work_of"), (step, "micro_batch")):  # of the loop, not of the search
+    for room, name in ((step, "work_of"), (schedule, "work_of"), (step, "micro_batch")):  # of the loop, not of the search
         monkeypatch.setattr(room, name, once_a_shape(getattr(room, name)))
     times, plans, leanest = [], 0, float("inf")
     for plan in every_plan(space(found, machine.links.domain)):
@@ -100,3 +100,9 @@ def test_what_fits_is_counted_among_all(whole):
 def test_the_same_search_twice_finds_the_same(whole):
     other = search(*job())
     assert (whole.best, whole.runner_up, whole.margin, whole.feasible) == (other.best, other.runner_up, other.margin, other.feasible)
+
+
+def test_what_is_kept_are_the_quickest_plans(whole):
+    every = search(*job(), kept=24).top
+    assert [one.plan for one in search(*job(), kept=12).top] == [one.plan for one in every[:12]]
+    assert every[0].plan == whole.best

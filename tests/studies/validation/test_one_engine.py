@@ -107,12 +107,12 @@ def test_validation_defines_no_formula():
         "import tco.performance.chip.roofline as r\nr.achieved_bandwidth(1, 2)",
         "import tco.performance.chip.roofline\ntco.performance.chip.roofline.achieved_bandwidth(1, 2)",
         "def f():\n    from tco.performance.chip.roofline import achieved_bandwidth",
-        "from tco.performance.chip.machine import Machine\nMachine()",
-        "from tco.performance.chip import machine\nmachine.Machine()",
+        "from tco.performance.layer.machine import Machine\nMachine()",
+        "from tco.performance.layer import machine\nmachine.Machine()",
         "from tco.fabric.links import Links as L\nL()",
         "from tco.fabric.links import Latencies\nLatencies()",
-        "from tco.performance.serving.operators import Operator\nOperator()",
-        "from tco.performance.chip.machine import Machine\nclass Own(Machine):\n    pass",
+        "from tco.performance.layer.operators import Operator\nOperator()",
+        "from tco.performance.layer.machine import Machine\nclass Own(Machine):\n    pass",
         "from tco.fabric.links import Links\nfrom dataclasses import replace\ndef f(links: Links):\n    return replace(links, inside=2)",
     ],
 )
@@ -123,7 +123,7 @@ def test_the_rule_sees_what_it_forbids(source):
 @pytest.mark.parametrize(
     "source",
     [
-        "from tco.performance.chip.machine import Machine, machine\ndef f(one: Machine):\n    return machine(one)",
+        "from tco.performance.layer.machine import Machine, machine\ndef f(one: Machine):\n    return machine(one)",
         "from tco.models.architecture import load_model\nload_model(1, 2)",
         "from tco.performance.training.plans import Plan\nPlan()",
     ],

@@ -1,4 +1,4 @@
-"""The operators of a pass on one chip, for arrays of plans or rows: what each rests on, and how its time follows.
+"""The operators of a pass on one chip, for arrays of plans or rows: what each rests on, and how its time follows, whoever asks.
 
 Which operators exist is structure: it follows from the architecture and the pass. How long each takes is formulas of values: products
 by the kernel model that kernels and training share. Axes of the plan (tokens, tensor parallel, group sizes) are numbers or arrays.
@@ -18,28 +18,54 @@ from tco.fabric.experts import Tokens
 from tco.fabric.links import Group, Links
 from tco.fabric.paces import Paces, evenly, paces_of, quickest
 from tco.fabric.timing import Reach
-from tco.foundation.formula import in_use, somewhere, total
+from tco.foundation.formula import formula, in_use, somewhere, total
 from tco.foundation.trace import scope
+from tco.foundation.units import FLOP, Byte, Pure, Second
 from tco.models.model import Architecture
 from tco.models.products import Side
 from tco.performance.chip.formats import FORMATS, WIDE
 from tco.performance.chip.kernels import quantising_size
-from tco.performance.chip.machine import Machine
-from tco.performance.chip.messages import (
+from tco.performance.chip.products import Operands, Product, Sides, product, products, together
+from tco.performance.chip.roofline import (
     added_latency,
     elementwise_bytes,
     kernel_time,
     layer_kernels,
     only_if_shared,
     rank_wait,
+    repeated,
     stream_time,
     wait_beyond,
 )
-from tco.performance.chip.moe import engine_factor, experts_start_time
-from tco.performance.chip.products import Operands, Sides, products, together
-from tco.performance.chip.roofline import repeated
+from tco.performance.layer.machine import Machine
 
 ATTENTION, DENSE, EXPERTS, HEAD = range(4)  # places of operands in a machine
+
+
+@formula(unit="s", source="tco-calibration")
+def engine_factor(time: Second, factor: Pure) -> Any:
+    """Time of grouped products in an engine whose kernels are slower than the best: t f."""
+    return time * factor
+
+
+@formula(unit="s", source="aws-nki-dma")
+def experts_start_time(reached: Pure, start: Second) -> Any:
+    """Gaps before the weights of all experts a group reads, one after the other: E t_1."""
+    return reached * start
+
+
+class Products(NamedTuple):
+    """The matrix products of an operator in one layer: their sides, so many groups of each, and what each of them takes."""
+
+    place: int
+    sides: list[Sides]
+    groups: Any
+    found: Product  # a product in every entry of its fields
+    first: int = 0  # entry
+
+    def each(self, name: str) -> Any:
+        """Return a field of all its products."""
+        return getattr(self.found, name)[self.first : self.first + len(self.sides)]
 
 
 class Operator(NamedTuple):
@@ -56,6 +82,7 @@ class Operator(NamedTuple):
     link: bool = False
     beside: Any = None  # time of one layer on engines beside the matrix units
     kernels: Any = 0  # started for one layer
+    products: Products | None = None
 
 
 class Shape(NamedTuple):
@@ -80,6 +107,7 @@ class Shape(NamedTuple):
     copies: Any = 1  # domains that each see all tokens, with their part of every expert
     crossing: Any = 0  # 1 where attention groups lie across the domains
     parts: Any = 1  # of a prompt, each on a group of its own
+    split: Any = None  # ranks that share what goes over the hidden state, where sequences are split between the products
 
     @property
     def attention_chips(self) -> Any:
@@ -153,8 +181,9 @@ class Weights(NamedTuple):
 class Pass:
     """Collects the operators of one forward pass on one chip."""
 
-    def __init__(self, machine: Machine, model: Architecture, shape: Shape) -> None:
+    def __init__(self, machine: Machine, model: Architecture, shape: Shape, exchanges: bool = True) -> None:
         self.machine, self.model, self.shape = machine, model, shape
+        self.exchanges = exchanges  # of tokens between experts, which training hides behind what it computes
         self.groups = shape.group / shape.attention_chips
         axes, work = (shape.tensor_parallel, shape.context_parallel, shape.parts), (shape.tokens, shape.keys, shape.sequences, shape.read)
         self.alike = Kinds(axes, work) if asked(shape) > FEW else NO_KINDS  # to all but experts and collectives
@@ -179,7 +208,7 @@ class Pass:
 
     def count(self, kind: str, layers: Any) -> Any:
         """Count the kernels that a part of all its layers starts."""
-        kernels = self.machine.shared(f"kernels_{kind}")
+        kernels = self.machine.counted(f"kernels_{kind}")
         self.kernels.append(layer_kernels(kernels, layers))
         return kernels
 
@@ -206,21 +235,28 @@ class Pass:
                 for one in parts:
                     start, end = end, end + len(one.sides)
                     time, flops, moved = (for_all(total(one.name, field[start:end])) for field in (found.time, found.flops, found.bytes))
-                    self.operators[one.at] = self.summed(one.name, one.layers, time, flops, moved, rests[one.place], one.kernels)
+                    taken = Products(one.place, one.sides, None, found, start)
+                    self.operators[one.at] = self.summed(one.name, one.layers, time, flops, moved, taken, one.kernels)
 
     def grouped(self, name: str, layers: Any, sides: Collection[Side], tokens: Any, reached: Any, kernels: str) -> None:
         """Add the products of experts: so many reached, so many tokens each."""
-        made = self.machine.operands[EXPERTS]
-        started = self.count(kernels, layers)
-        found = products([made] * len(sides), [Sides(tokens, outer, inner) for inner, outer in sides], reached)
-        one = engine_factor(total(name, found.time), self.machine.expert_factor)
-        if self.machine.expert_start is not None and self.shape.decode:
-            one = total("experts one after the other", [one, experts_start_time(reached, self.machine.expert_start)])
-        self.operators.append(self.summed(name, layers, one, total(name, found.flops), total(name, found.bytes), made, started))
+        machine, started = self.machine, self.count(kernels, layers)
+        several = [Sides(tokens, outer, inner) for inner, outer in sides]
+        if machine.separate_experts:
+            self.kernels.append(layer_kernels(reached, layers * len(sides)))
+        found = experts_products(machine, several, reached, machine.operands[EXPERTS])
+        one = total(name, found.time)
+        if machine.expert_factor is not None:
+            one = engine_factor(one, machine.expert_factor)
+        if machine.expert_start is not None and self.shape.decode:
+            one = total("experts one after the other", [one, experts_start_time(reached, machine.expert_start)])
+        taken = Products(EXPERTS, several, reached, found)
+        self.operators.append(self.summed(name, layers, one, total(name, found.flops), total(name, found.bytes), taken, started))
 
-    def summed(self, name: str, layers: Any, one: Any, flops: Any, moved: Any, made: Operands, kernels: Any) -> Operator:
+    def summed(self, name: str, layers: Any, one: Any, flops: Any, moved: Any, taken: Products, kernels: Any) -> Operator:
         """Return the operator of several products that take some time a layer."""
-        return Operator(name, repeated(one, layers), layers, flops, moved, made.rate, made.stream, 0.0, kernels=kernels)
+        made = self.machine.operands[taken.place]
+        return Operator(name, repeated(one, layers), layers, flops, moved, made.rate, made.stream, 0.0, kernels=kernels, products=taken)
 
     def casts(self, place: int) -> bool:
         """Say whether activations are cast before products."""
@@ -229,8 +265,11 @@ class Pass:
     def cast_bytes(self, place: int, tokens: Any, numbers: Any) -> Any:
         """Return the traffic of casting some numbers a token to the format of products."""
         machine = self.machine
-        size = quantising_size(1, machine.activation_size, machine.operands[place].input_size)
-        return elementwise_bytes(tokens, numbers, machine.elementwise, size)
+        wide, taken = machine.activation_size, machine.operands[place].input_size
+        sizes = [quantising_size(1, wide, taken)]
+        if machine.asked_size is not None:  # software casts to what was asked for, and from that to what the units take
+            sizes = [quantising_size(1, wide, machine.asked_size), quantising_size(1, machine.asked_size, taken)]
+        return elementwise_bytes(tokens, numbers, machine.elementwise, total("cast", sizes) if len(sizes) > 1 else sizes[0])
 
     def core(self, name: str, layers: Any, time: Any, flops: Any, moved: Any, rate: Any, kernels: str = "") -> None:
         """Add an operator whose time is known."""
@@ -247,14 +286,19 @@ class Pass:
         """Note numbers a token that elementwise kernels read or write, over all layers that have them."""
         self.numbers.append(numbers)
 
-    def finish(self) -> None:
+    @property
+    def hidden(self) -> Any:
+        """Numbers of the hidden state of a token that a chip's own kernels go over."""
+        return self.model.hidden if self.shape.split is None else self.model.hidden / self.shape.split
+
+    def finish(self, name: str = "elementwise") -> None:
         """Add what all layers have in common: products, elementwise kernels, casts, and the gaps before the kernels counted so far."""
         machine, wide, tokens = self.machine, self.machine.operands[HEAD], self.shape.tokens
         self.take_products()
-        with scope("elementwise"):
+        with scope(name):
             moved = [elementwise_bytes(tokens, total("numbers", self.numbers), machine.elementwise, machine.activation_size)]
             moved += [self.cast_bytes(place, tokens, sum(numbers)) for place, numbers in self.cast.items()]
-            self.stream("elementwise", 1, total("elementwise", moved))
+            self.stream(name, 1, total("elementwise", moved))
         with scope("launches"):
             time = kernel_time(total("kernels", self.kernels), machine.launch)
             self.operators.append(Operator("launches", time, 1, 0.0, 0.0, wide.rate, machine.bandwidth, time))
@@ -300,3 +344,25 @@ class Pass:
         time, links = self.took("all-gather", group, size)
         waited = self.waited(time, "collective_wait", group.ranks)
         self.collective(name, layers, only_if_shared(waited, group.ranks), size, links.inside)
+
+
+@formula(unit="FLOP", source="scaling-book")
+def group_work(flops: FLOP, groups: Pure) -> Any:
+    """Work of equal products: g F."""
+    return groups * flops
+
+
+@formula(unit="byte", source="scaling-book")
+def group_bytes(bytes_moved: Byte, groups: Pure) -> Any:
+    """Traffic of equal products: g Q."""
+    return groups * bytes_moved
+
+
+def experts_products(machine: Machine, several: list[Sides], groups: Any, made: Operands) -> Product:
+    """Return the products of experts: one kernel whose tiles share the waves, or, under some software, one after the other."""
+    if not machine.separate_experts:
+        return products([made] * len(several), several, groups)
+    alone = [product(made, one.rows, one.columns, one.inner) for one in several]
+    time, computing, moving = ([repeated(getattr(one, name), groups) for one in alone] for name in ("time", "computing", "moving"))
+    flops, moved = [group_work(one.flops, groups) for one in alone], [group_bytes(one.bytes, groups) for one in alone]
+    return Product(time, computing, moving, flops, moved)

@@ -1,0 +1,1 @@
+"""One layer: the operators of a pass, which serving and training share, on one machine."""

@@ -1,0 +1,322 @@
+"""The list of operators: attention, recurrent layers, feed-forward parts and experts of a pass, and what passes between chips.
+
+Prefill, decode and the forward pass of a training step go through the same list; the gradients of training are further counts of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tco.fabric.costs import scattered_bytes, token_bytes
+from tco.fabric.experts import Tokens
+from tco.fabric.library import EXCHANGES
+from tco.fabric.links import Group, group_of
+from tco.foundation.formula import formula, maximum, minimum, select, somewhere, total
+from tco.foundation.trace import scope
+from tco.foundation.units import Pure
+from tco.models.architecture import Block
+from tco.models.attention import Attention
+from tco.models.layers import FeedForward, StateMixer
+from tco.models.products import keys_and_values, projections, up_and_down
+from tco.performance.chip import kernels as kernel
+from tco.performance.chip.flops import entries_of
+from tco.performance.chip.roofline import (
+    attended_keys,
+    attention_bytes,
+    attention_flops,
+    attention_scores,
+    computing_time,
+    elementwise_bytes,
+    hidden_pass_bytes,
+    message_bytes,
+    only_if_shared,
+    passed_numbers,
+    passing_flops,
+    per_rank,
+    smooth_maximum,
+    stream_time,
+)
+from tco.performance.layer.machine import share_of_rate
+from tco.performance.layer.operators import ATTENTION, DENSE, EXPERTS, HEAD, Operator, Pass, Shape
+
+SUM_BYTES = 8  # largest score and sum of exponentials of a query and head, each in FP32
+INDEX_BYTES = 4  # one FP32 scale beside an indexer key
+STATE_BYTES = 2 * 4  # a recurrent state is read and written in FP32
+ROTARY_PASSES = 2  # queries, keys and values are read and written
+OVERLAP = 4  # sharpness of the smooth maximum, as the kernel file has it
+
+
+@formula(unit="", source="tco-model")
+def instance_tokens(tokens: Pure, groups: Pure) -> Any:
+    """Tokens of all attention groups of an instance: T x groups."""
+    return tokens * groups
+
+
+@formula(unit="", source="tco-model")
+def distinct_experts(experts: Pure, active: Pure, tokens: Pure, local_experts: Pure) -> Any:
+    """Experts of a group that at least one token reaches, tokens choosing evenly: E_local (1 - (1 - k/E)^T)."""
+    return -local_experts * np.expm1(tokens * np.log1p(-minimum(active / experts, 0.999)))
+
+
+@formula(unit="", source="raab-steger1998")
+def busiest_reached(reached: Pure, groups: Pure, imbalance: Pure, local_experts: Pure) -> Any:
+    """Experts reached in the busiest of some groups: min(x + c sqrt(2 x ln G), E_local)."""
+    return minimum(reached + imbalance * np.sqrt(2 * reached * np.log(groups)), local_experts)
+
+
+@formula(unit="", source="raab-steger1998")
+def busiest_load(load: Pure, groups: Pure, imbalance: Pure) -> Any:
+    """Expert tokens of the busiest of some groups: x + c sqrt(2 x ln G)."""
+    return load + imbalance * np.sqrt(2 * load * np.log(groups))
+
+
+def attention(made: Pass, layers: int, a: Attention) -> None:
+    """Add projections, core and, for sparse attention, the indexer."""
+    shape = made.shape
+    kind = "sparse" if a.top_tokens else "latent" if a.latent or a.compression else "grouped"
+    sides = projections(a, made.model.hidden, shape.tensor_parallel)
+    made.products("attention projections", layers, sides.values(), shape.tokens, ATTENTION, kind)
+    whole = a.latent or a.shared_key_value
+    width = a.heads / shape.tensor_parallel * a.qk_dim + (a.cached if whole else keys_and_values(a, shape.tensor_parallel))
+    made.elementwise(layers * width * ROTARY_PASSES)
+    kinds = made.kinds
+    keys = keys_attended(a, kinds.keys)
+    if splits_context(made):
+        keys = per_rank(keys, kinds.context_parallel)
+    read = scanned = keys
+    if not kinds.decode:
+        prompt = per_rank(kinds.tokens, kinds.sequences) if kinds.read is None else kinds.read
+        read, scanned = keys_held(a, prompt), entries_of(a, prompt)
+    attention_core(made, kinds, layers, a, keys, read)
+    if a.top_tokens:
+        index_keys(made, kinds._replace(keys=entries_of(a, kinds.keys)), layers, a, scanned)
+    if splits_context(made):
+        join_context(made, layers, a)
+
+
+def keys_attended(a: Attention, keys: Any) -> Any:
+    """Return the keys a query attends to among some: those in its window, the best of an indexer, or entries that stand for several each."""
+    if a.compression:
+        entries = entries_of(a, keys)
+        return total("keys", [attended_keys(entries, a.top_tokens) if a.top_tokens else entries, attended_keys(keys, a.window)])
+    reach = min(filter(None, (a.window, a.top_tokens)), default=0)
+    return attended_keys(keys, reach) if reach else keys
+
+
+def keys_held(a: Attention, prompt: Any) -> Any:
+    """Return the keys of a prompt that its queries read: of its tokens, and of the entries that stand for several."""
+    return total("read", [entries_of(a, prompt), prompt]) if a.compression else prompt
+
+
+def index_keys(made: Pass, shape: Shape, layers: int, a: Attention, read: Any) -> None:
+    """Add the indexer of sparse attention, which scores every key to choose those attended to."""
+    machine = made.machine
+    with scope("indexer"):
+        scanned = per_rank(shape.keys, shape.context_parallel) if splits_context(made) else shape.keys
+        every = scanned if shape.decode else read
+        scored = attention_flops(shape.tokens, scanned, a.index_heads, a.index_dim, 0)
+        index = attention_bytes(shape.sequences, every, a.index_dim + INDEX_BYTES, 1.0)
+        peak = "peak_fp8" if machine.values.exists(f"{machine.kernels.parts}.peak_fp8") else "peak_bf16"
+        rate = machine.kernels.rate(peak, f"flash_efficiency_{peak.removeprefix('peak_')}")
+        time = smooth_maximum(
+            kernel.score_product_time(attention_scores(shape.tokens, scanned, a.index_heads), a.index_dim, 0, rate),
+            stream_time(index, machine.bandwidth),
+            OVERLAP,
+        )
+        for_all = made.alike.for_all
+        made.core("indexer", layers, for_all(time), for_all(scored), for_all(index), rate)
+
+
+def attention_core(made: Pass, shape: Shape, layers: int, a: Attention, keys: Any, read: Any) -> None:
+    """Add the core: fused attention over prompts, or the query of each sequence against its cache; `shape` has a plan of each kind."""
+    machine, chip = made.machine, made.machine.kernels
+    with scope("attention core"):
+        wide, cached = core_widths(shape, a)
+        heads = np.ceil(a.heads / shape.tensor_parallel)
+        scores = attention_scores(shape.tokens, keys, heads)
+        rate = chip.rate(machine.core.peak, f"flash_efficiency_{machine.core.efficiency}")
+        moved = attention_bytes(shape.sequences, read, cached, machine.cache_size)
+        flops = attention_flops(shape.tokens, keys, heads, wide, 0)
+        softmax = kernel.softmax_time(scores, chip.practice("softmax_cost"), machine.exponentials)
+        computing = kernel.flash_core_time(kernel.score_product_time(scores, wide, 0, rate), softmax, chip.part("asynchronous_matrix"))
+        streaming = stream_time(moved, machine.bandwidth)
+        if not shape.decode:
+            time = total("attention", (computing, streaming))
+        else:
+            time = smooth_maximum(computing, streaming, OVERLAP)
+            if chip.tiled:
+                groups = 1 if a.latent else maximum(a.kv_heads / shape.tensor_parallel, 1)
+                blocks = kernel.decode_blocks(shape.sequences, groups, keys, machine.counted("decode_chunk"), chip.practice("decode_splits"))
+                on_cores = kernel.decode_core_time(blocks, chip.part("cores"), chip.practice("decode_block_time"), moved, chip.load("core_load"))
+                time = smooth_maximum(time, on_cores, OVERLAP)
+        for_all = made.alike.for_all
+        made.core("attention core", layers, for_all(time), for_all(flops), for_all(moved), rate)
+
+
+def splits_context(made: Pass) -> bool:
+    """Say whether any plan splits sequences."""
+    return somewhere(made.shape.context_parallel > 1)
+
+
+def join_context(made: Pass, layers: int, a: Attention) -> None:
+    """Add the exchange of softmax sums among the chips that split a sequence; what they attended to joins the all-reduce."""
+    shape, ranks = made.shape, made.shape.context_parallel
+    with scope("context sums"):
+        sums = message_bytes(shape.tokens, np.ceil(a.heads / shape.tensor_parallel) * ranks, float(SUM_BYTES))
+        made.gather("context sums", layers, context_group(made, ranks, shape.crossing), sums)
+
+
+def context_group(made: Pass, ranks: Any, crossing: Any) -> Group:
+    """Return where the chips lie that split a sequence, a tensor-parallel group apart from each other."""
+    shape = made.shape
+    within = minimum(np.ceil(shape.tensor_parallel * ranks / made.machine.links.domain - 1e-9), ranks)
+    domains = select(crossing > 0, shape.domains, within)
+    return Group(ranks, domains, ranks / domains)
+
+
+def gather_keys(made: Pass, ranks: Any, crossing: Any, prompt: Any) -> None:
+    """Add the gathering of a prompt's keys and values on the chips that split it."""
+    group = context_group(made, ranks, crossing)
+    for a, layers in made.model.attentions.items():
+        with scope("context gather"):
+            tokens = attended_keys(prompt, a.window) if a.window else prompt
+            if a.compression:
+                tokens = total("keys", [entries_of(a, prompt), tokens])
+            made.gather("context gather", layers, group, message_bytes(tokens, core_widths(made.shape, a)[1], made.machine.cache_size))
+
+
+def core_widths(shape: Shape, a: Attention) -> tuple[int, Any]:
+    """Return numbers per query-key pair and head, and cached numbers per token of one chip: the latent is whole on every rank."""
+    if not a.latent:
+        return a.qk_dim + a.v_dim, a.cached / minimum(shape.tensor_parallel, a.kv_heads)
+    absorbed = shape.decode or bool(a.top_tokens)
+    return (2 * a.latent + a.rope_dim if absorbed else a.qk_dim + a.v_dim), a.cached
+
+
+def recurrence(made: Pass, layers: int, mixer: StateMixer) -> None:
+    """Add a state-space or linear-attention layer: projections, and the state read, changed and written."""
+    machine, shape = made.machine, made.shape
+    hidden, parallel = made.model.hidden, shape.tensor_parallel
+    sides = ((hidden, mixer.projected / parallel), (mixer.inner / parallel, hidden))
+    made.products("recurrent projections", layers, sides, shape.tokens, ATTENTION, "recurrent")
+    made.elementwise(layers * mixer.projected / parallel * ROTARY_PASSES)  # convolution and gates
+    with scope("recurrence"):
+        state = mixer.state_numbers / parallel
+        flops = passing_flops(mixer.passes * state, shape.tokens)
+        moved = attention_bytes(shape.sequences, 1, state, float(STATE_BYTES))
+        rate = share_of_rate(machine.kernels.rate("peak_bf16", "flash_efficiency_bf16"), machine.counted("recurrent_share"))
+        time = smooth_maximum(stream_time(moved, machine.bandwidth), computing_time(flops, rate), OVERLAP)
+        made.core("recurrence", layers, time, flops, moved, rate)
+
+
+def feed_forward(made: Pass, layers: int, f: FeedForward) -> None:
+    """Add a dense feed-forward, or router, shared and routed experts."""
+    shape, hidden = made.shape, made.model.hidden
+    if not f.experts:
+        width = f.width / shape.attention_chips
+        made.products("feed-forward", layers, up_and_down(f, hidden, width), shape.tokens, DENSE, "dense")
+        made.elementwise(layers * width * f.matrices)  # both halves are read, their product is written
+        return
+    if f.shared_width:
+        width = f.shared_width / shape.attention_chips
+        made.products("shared expert", layers, up_and_down(f, hidden, width), shape.tokens, DENSE, "shared")
+        made.elementwise(layers * width * f.matrices)
+    experts(made, layers, f)
+
+
+def experts(made: Pass, layers: int, f: FeedForward) -> None:
+    """Add the router and the routed experts of the busiest group: those that tokens reach are read, the tokens they get computed."""
+    machine, shape = made.machine, made.shape
+    made.products("router", layers, ((made.model.hidden, f.experts),), shape.tokens, HEAD)
+    if f.latent:
+        latent = f.latent / shape.attention_chips
+        made.products("expert latent", layers, ((made.model.hidden, latent), (latent, made.model.hidden)), shape.tokens, DENSE)
+    with scope("experts"):
+        tokens = instance_tokens(shape.tokens, made.groups / shape.replicas)
+        local = np.ceil(f.experts / shape.expert_parallel)
+        reached = busiest_reached(
+            distinct_experts(f.experts, f.active, tokens, f.experts / shape.expert_parallel), shape.expert_parallel, machine.imbalance, local
+        )
+        load = kernel.group_tokens(tokens, f.active, shape.expert_parallel)
+        if shape.decode:
+            load = busiest_load(load, shape.expert_parallel, machine.imbalance)
+        width = f.width * shape.expert_parallel / shape.expert_chips
+        sides = up_and_down(f, f.latent or made.model.hidden, width)
+        made.grouped("experts", layers, sides, per_rank(load, reached), reached, "experts")
+    with scope("permute and gate"):
+        moved = [
+            hidden_pass_bytes(load, f.latent or made.model.hidden, machine.permutes, machine.activation_size),
+            elementwise_bytes(load, width * f.matrices, machine.elementwise, machine.activation_size),
+        ]
+        if made.casts(EXPERTS):
+            moved.append(made.cast_bytes(EXPERTS, load, sum(inner for inner, _ in sides)))
+        made.stream("permute and gate", layers, total("permute and gate", moved))
+    if made.exchanges:
+        exchange(made, layers, f)
+
+
+def exchange(made: Pass, layers: int, f: FeedForward) -> None:
+    """Add dispatch and combine where attention groups hold different tokens."""
+    machine, shape = made.machine, made.shape
+    own = per_rank(shape.tokens, shape.attention_chips / shape.copies)
+    ranks = shape.expert_chips / shape.copies
+    group = group_of(machine.links, ranks)
+    tokens = [token_bytes(f.latent or made.model.hidden, size, 0.0, 1) for size in (machine.dispatch_size, machine.activation_size)]
+    times = [made.took(name, group, own, Tokens(1.0, token, f.active)) for name, token in zip(EXCHANGES, tokens, strict=True)]
+    for name, token, (time, links) in zip(EXCHANGES, tokens, times, strict=True):
+        with scope(name):
+            waiting = only_if_shared(made.waited(time, "exchange_wait", ranks), made.groups)
+            made.collective(name, layers, waiting, scattered_bytes(own, f.active, token, 1.0), links.spread)
+    if somewhere(shape.copies > 1):  # both halves of every expert's sum meet between paired chips
+        with scope("expert all-reduce"):
+            size, pair = message_bytes(own, made.model.hidden, machine.activation_size), Group(shape.copies, shape.copies, 1)
+            waited = made.waited(made.took("all-reduce", pair, size)[0], "collective_wait", shape.copies)
+            made.collective("expert all-reduce", layers, only_if_shared(waited, shape.copies), size, machine.links.crossing)
+
+
+def reduce(made: Pass, layers: int) -> None:
+    """Add the two all-reduces of a layer that join the parts of an attention group; with experts spread wider only attention has one."""
+    machine, shape, ranks = made.machine, made.shape, made.shape.attention_chips
+    with scope("all-reduce"):
+        size = message_bytes(shape.tokens, made.model.hidden, machine.activation_size)
+        near = group_of(machine.links, ranks)
+        domains = select(shape.crossing > 0, shape.domains, near.domains)
+        group = Group(ranks, domains, ranks / domains)
+        time, links = made.took("all-reduce", group, size)
+        waited = made.waited(time, "collective_wait", ranks)
+        made.collective("all-reduce", layers * (1.0 + (made.groups <= 1.001)), only_if_shared(waited, ranks), size, links.inside)
+
+
+def parts_of(blocks: Iterable[Block]) -> int:
+    """Parts of some layers that read and write the hidden state: attention or mixer, and feed-forward."""
+    return sum(block.layers * (bool(block.attention.heads or block.mixer) + bool(block.feed_forward.width)) for block in blocks)
+
+
+def layers_of(made: Pass) -> None:
+    """Add the operators of all layers; what passes between chips is the phase's own."""
+    machine, model = made.machine, made.model
+    made.elementwise(passed_numbers(made.hidden, machine.counted("embedding_passes"), 1))
+    made.elementwise(passed_numbers(made.hidden, machine.counted("residual_passes"), parts_of(model.blocks) / 2))
+    for kind, layers in model.attentions.items():
+        attention(made, layers, kind)
+    for mixer, layers in model.mixers.items():
+        recurrence(made, layers, mixer)
+    for part, layers in model.feed_forwards.items():
+        feed_forward(made, layers, part)
+
+
+def forward_pass(made: Pass, logits_tokens: Any) -> list[Operator]:
+    """Return all operators of a pass of an engine, the output head computed for `logits_tokens`."""
+    layers_of(made)
+    reduce(made, made.model.layers)
+    head(made, logits_tokens)
+    made.finish()
+    return made.operators
+
+
+def head(made: Pass, tokens: Any, times: int = 1) -> None:
+    """Add the output head."""
+    made.products("output head", times, ((made.model.hidden, made.model.vocabulary / made.shape.attention_chips),), tokens, HEAD, "head")

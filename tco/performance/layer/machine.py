@@ -1,0 +1,304 @@
+"""What a chip and its links reach in practice, in an engine that serves or in a training job: one record, from the catalogue's values.
+
+One construction for a scenario, a trace and measured rows: every field may be a number, an array or a traced value. Kernels take the
+parameters of the kernel file; engines and training software have those a kernel cannot show, under names of their own; what every pass
+through a layer shares stands under `layer`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.fabric.links import Latencies, Links
+from tco.fabric.paces import known_of
+from tco.foundation.errors import unknown
+from tco.foundation.formula import formula, in_use
+from tco.foundation.known import Known
+from tco.foundation.units import FLOPPerSecond, Pure, Second
+from tco.foundation.values import Readable
+from tco.performance.chip.formats import FORMATS, NARROWEST_CACHE, WIDE, Computed, Structured, computed_on, element_size
+from tco.performance.chip.products import Chip, Operands, Traits, kernels_on, operands
+from tco.performance.chip.roofline import exponential_rate, sustained_clock, usable_memory
+
+LAYER, ENGINES = "layer", "serving"  # owners of what all passes through a layer, and all engines that serve, have in common
+
+
+@formula(unit="FLOP/s", source="tco-calibration")
+def share_of_rate(rate: FLOPPerSecond, share: Pure) -> Any:
+    """Rate of a kind of operator against dense products: P_k = P x share."""
+    return rate * share
+
+
+@formula(unit="s", source="tco-calibration")
+def aged(time: Second, age: Pure) -> Any:
+    """A gap or a wait under software of some age: t a."""
+    return time * age
+
+
+@formula(unit="", source="tco-calibration")
+def maturity(overhead: Pure, decline: Pure, months: Pure) -> Any:
+    """Gaps and waits of a port over those of one that has grown up, m months after the chip's release: 1 + y exp(-r m)."""
+    return 1 + overhead * np.exp(-decline * np.maximum(months, 0))
+
+
+@formula(unit="", source="semianalysis-trn3")
+def permute_passes(passes: Pure, dereferences: Pure) -> Any:
+    """Passes that bring tokens into the order of their experts, none where engines read them through their indices: p (1 - d)."""
+    return passes * (1 - dereferences)
+
+
+@formula(unit="s", source="aws-nki-dma")
+def dependent_reads_time(reads: Pure, start: Second) -> Any:
+    """Gap before the weights of an expert arrive that DMA engines read once tokens have chosen it: n t_start."""
+    return reads * start
+
+
+WEIGHTS = {4: "fp4", 8: "fp8", 16: "bf16"}  # of experts, by the bits of a number
+WAITS = ("collective_wait", "exchange_wait", "network_wait")
+
+
+class Machine(NamedTuple):
+    """One chip of a system at one set of number formats, as a pass through a layer finds it."""
+
+    chip: str
+    family: str  # whose kernels it shares
+    formats: tuple[Computed, Computed, Computed]  # of attention projections, dense parts and experts
+    operands: tuple[Operands, ...]  # of the same, and of products in 16 bits
+    core: Computed  # the products of attention
+    kernels: Chip
+    bandwidth: Any  # that long streams reach
+    row_bandwidth: Any  # that elementwise kernels reach
+    exponentials: Any
+    memory: Any
+    activation_size: Any
+    cache_size: Any
+    launch: Any  # gap before each kernel of a step
+    elementwise: Any  # traffic of elementwise kernels over that of the least passes
+    permutes: Any
+    imbalance: Any
+    unexplained: Any  # of a pass's time, beyond all that the model knows; none where none is asked for
+    links: Links
+    values: Readable  # counts and habits that single operators ask for
+    known: Known  # of groups on these links that wait as long for each other; with other links it is another
+    # of an engine that serves
+    engine: str = ""  # whose host time and habits it has
+    attention_size: Any = None
+    expert_size: Any = None
+    dispatch_size: Any = None
+    overhead: Any = None  # host time of a step that no kernel hides
+    collective_wait: Any = None
+    exchange_wait: Any = None
+    network_wait: Any = None
+    expert_factor: Any = None  # time of the engine's grouped kernels over the best
+    bucket: Any = None  # tokens that prompts are padded to a multiple of; None where each has a program of its length
+    expert_start: Any = None  # gap before the weights of one expert arrive; None where kernels fetch them themselves
+    exchange_overlap: Any = None  # share of a prompt's exchanges that compute hides; none where it hides none
+    # of a training job
+    gradient_form: Computed | None = None  # of the products that make gradients
+    gradients: tuple[Operands, ...] = ()  # as the operands
+    clock: Any = None  # that a step of long products sustains, over the one that kernels reach alone
+    separate_experts: bool = False  # every expert has kernels of its own, which share no waves
+    asked_size: Any = None  # of a number in a format that the chip does not compute, and software turns into one that it does
+
+    def counted(self, name: str) -> Any:
+        """Return a count or a share that all passes through a layer have in common."""
+        return self.values[f"performance.{LAYER}.{name}"]
+
+    def shared(self, name: str) -> Any:
+        """Return a parameter that all engines share."""
+        return self.values[f"performance.{ENGINES}.{name}"]
+
+    def habit(self, name: str) -> Any:
+        """Return a parameter of the engine."""
+        return self.values[f"performance.{self.engine}.{name}"]
+
+    def peak(self, place: int) -> Any:
+        """Return the dense peak of the products in a place of the operands."""
+        return self.kernels.part(self.formats[place].peak if place < len(self.formats) else WIDE_FORM.peak)
+
+
+class Stored(NamedTuple):
+    """Formats the weights of attention projections, dense parts and experts are stored in, of caches, and of the products of attention."""
+
+    attention: str
+    dense: str
+    experts: str
+    cache: str
+    core: str = "bf16"
+
+
+def machine(chip: str, links: Links, values: Readable, family: str, stored: Stored, traits: Traits, engine: str, months: Any = None) -> Machine:
+    """Return what a chip on some links reaches with weights in some formats, under an engine.
+
+    `months` is how long after the chip's release its software was written; None stands for mature software.
+    """
+    prior, part, own, shared = f"performance.{family}", f"parts.{chip}", f"performance.{engine}", f"performance.{LAYER}"
+    dense = computed_on(values, chip, stored.dense, "workload.precision")  # first: the others follow it where nobody gives them
+    formats = (
+        computed_on(values, chip, stored.attention, "workload.attention_format"),
+        dense,
+        computed_on(values, chip, stored.experts, "workload.expert_format"),
+    )
+    if stored.cache not in FORMATS:
+        raise unknown("cache format", stored.cache, FORMATS, "workload.cache_format")
+    core = computed_on(values, chip, stored.core, "workload.attention_core_format")
+    wide = computed_on(values, chip, "bf16", "workload.precision")
+    kernels = kernels_on(values, chip, family, traits)
+    permutes = permutes_of(values, chip, traits)
+    wire = max(FORMATS[stored.dense].bits, NARROWEST_CACHE)
+    expert = dependent_reads_time(values[f"{prior}.expert_reads"], values[f"{part}.dma_start"]) if traits.fed else None
+    waits = [values[path] for path in (f"{prior}.launch_time", f"{own}.host_time", *(f"{prior}.{name}" for name in WAITS))]
+    if months is not None:
+        age = maturity(values[f"{prior}.port_overhead"], values[f"{prior}.port_decline"], months)
+        waits = [aged(wait, age) for wait in waits]
+        expert = None if expert is None else aged(expert, age)
+        links = links._replace(latencies=Latencies(*(None if one is None else aged(one, age) for one in links.latencies)))
+    return Machine(
+        chip=chip,
+        family=family,
+        formats=formats,
+        operands=operands_of(kernels, (*formats, wide)),
+        core=core,
+        kernels=kernels,
+        bandwidth=kernels.bandwidth("stream_efficiency"),
+        row_bandwidth=kernels.bandwidth("row_efficiency"),
+        exponentials=exponentials_of(kernels),
+        memory=usable_memory(values[f"{part}.hbm_capacity"], values[f"{own}.memory_reserve"]),
+        activation_size=element_size(WIDE),
+        cache_size=element_size(max(FORMATS[stored.cache].bits, NARROWEST_CACHE)),
+        launch=waits[0],
+        elementwise=values[f"{shared}.elementwise_traffic"],
+        permutes=permutes,
+        imbalance=values[f"{shared}.expert_imbalance"],
+        unexplained=values.unless_zero(f"{prior}.unexplained_serving"),
+        links=links,
+        values=values,
+        engine=engine,
+        attention_size=element_size(FORMATS[stored.attention].bits),
+        expert_size=element_size(FORMATS[stored.experts].bits),
+        dispatch_size=element_size(wire),
+        overhead=waits[1],
+        collective_wait=waits[2],
+        exchange_wait=waits[3],
+        network_wait=waits[4],
+        expert_factor=values[f"{own}.expert_factor_{WEIGHTS[int(FORMATS[stored.experts].element)]}"],
+        bucket=values[f"{own}.prompt_bucket"] if values.structure(f"{own}.prompt_bucket") > 1 else None,
+        expert_start=expert,
+        exchange_overlap=values.unless_zero(f"{prior}.exchange_overlap"),
+        known=known_of(links, *waits[2:]),
+    )
+
+
+def exponentials_of(kernels: Chip) -> Any:
+    """Return the exponentials a chip computes per second."""
+    return exponential_rate(kernels.part("cores"), kernels.part("exponentials_per_clock"), kernels.part("clock"), 1.0)
+
+
+def permutes_of(values: Readable, chip: str, traits: Traits) -> Any:
+    """Return the passes that bring tokens into the order of their experts."""
+    passes = values[f"performance.{LAYER}.expert_passes"]
+    return permute_passes(passes, values[f"parts.{chip}.dereferences"]) if traits.dereferencing else passes
+
+
+def operands_of(kernels: Chip, forms: tuple[Computed, ...]) -> tuple[Operands, ...]:
+    """Return what products rest on in each of some formats: once for those that are alike, while a trace is recorded for each by itself."""
+    if in_use() is not None:
+        return tuple(operands(kernels, form) for form in forms)
+    made = {form: operands(kernels, form) for form in dict.fromkeys(forms)}
+    return tuple(made[form] for form in forms)
+
+
+def notes_on(machine: Machine) -> list[str]:
+    """Say where a chip computes another format than a part of the model is stored in."""
+    parts: dict[Computed, list[str]] = {}
+    for name, form in zip(("attention", "dense parts", "experts"), machine.formats, strict=True):
+        if not form.own:
+            parts.setdefault(form, []).append(name)
+    found = []
+    for form, names in parts.items():
+        which = "" if len(names) == len(machine.formats) else f" ({' and '.join(names)})"
+        how = ", unpacked by the vector units" if form.unpacked else ""
+        found.append(f"{machine.chip} does not compute {form.stored}{which}: computed as {form.computed_as}{how}")
+    return found
+
+
+# ---------------------------------------------------------------- training
+TRAINED = ("mxfp4", "nvfp4", "fp4", "mxfp8", "fp8_block", "fp8", "int8", "bf16")
+WIDE_FORM = Computed("bf16", "peak_bf16", unpacked=False)
+
+
+class Passed(NamedTuple):
+    """The number format of a pass: what the workload asks for, and how the chip computes it."""
+
+    asked: str
+    form: Computed
+
+
+class Passes(NamedTuple):
+    """The number formats of a job: of activations and weights forward, and of the products that make gradients."""
+
+    forward: Passed
+    backward: Passed
+
+
+def passes_of(values: Structured, chip: str, forward: str, backward: str) -> Passes:
+    """Return how a chip computes both passes; an unknown format raises `DataError`."""
+    named = {"workload.precision": forward, "workload.backward_precision": backward}
+    return Passes(*(passed(values, chip, name, path) for path, name in named.items()))
+
+
+def passed(values: Structured, chip: str, asked: str, where: str) -> Passed:
+    """Return how a chip computes a format: what it has no units for is turned into the next wider format that it has."""
+    if asked not in TRAINED:
+        raise unknown("precision", asked, TRAINED, where)
+    found = computed_on(values, chip, asked, where)
+    if not found.unpacked:
+        return Passed(asked, found)
+    return Passed(asked, WIDE_FORM if found.peak == WIDE_FORM.peak else Computed("mxfp8", found.peak, unpacked=False))
+
+
+class Programs(NamedTuple):
+    """What the software of a training job makes of its kernels."""
+
+    compiled: bool = False  # whole steps are one program, which knows the memory it needs
+    permutes: bool = True  # tokens are brought into the order of their experts by kernels of their own
+    separate_experts: bool = False
+
+
+def trainer(chip: str, family: str, values: Readable, found: Passes, links: Links, traits: Traits, programs: Programs) -> Machine:
+    """Return what a chip on some links reaches in training with the formats of both passes."""
+    kernels = kernels_on(values, chip, family, traits)
+    forms = (found.forward.form, found.forward.form, found.forward.form)
+    reserve = "compiled_reserve" if programs.compiled else "memory_reserve"
+    back = {form: operands(kernels, form, kernels.practice("gradient_efficiency")) for form in (found.backward.form, WIDE_FORM)}
+    return Machine(
+        chip=chip,
+        family=family,
+        formats=forms,
+        operands=operands_of(kernels, (*forms, WIDE_FORM)),
+        core=WIDE_FORM,
+        kernels=kernels,
+        bandwidth=kernels.bandwidth("stream_efficiency"),
+        row_bandwidth=kernels.bandwidth("row_efficiency"),
+        exponentials=exponentials_of(kernels),
+        memory=usable_memory(kernels.part("hbm_capacity"), values[f"performance.training.{reserve}"]),
+        activation_size=element_size(WIDE),
+        cache_size=element_size(WIDE),
+        launch=kernels.practice("launch_time"),
+        elementwise=values[f"performance.{LAYER}.elementwise_traffic"],
+        permutes=permutes_of(values, chip, traits) if programs.permutes else 0.0,
+        imbalance=values[f"performance.{LAYER}.expert_imbalance"],
+        unexplained=values.unless_zero(f"performance.{family}.unexplained_training"),
+        links=links,
+        values=values,
+        known=known_of(links),
+        gradient_form=found.backward.form,
+        gradients=(*[back[found.backward.form]] * len(forms), back[WIDE_FORM]),
+        clock=sustained_clock(
+            kernels.part("tdp"), kernels.part("peak_bf16"), kernels.practice("clock_knee"), values["performance.training.clock_exponent"]
+        ),
+        separate_experts=programs.separate_experts,
+        asked_size=None if found.forward.asked == forms[0].stored else element_size(FORMATS[found.forward.asked].bits),
+    )
