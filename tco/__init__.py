@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tco.chain.result import Result
     from tco.chain.saved import load_result
     from tco.chain.scenario import evaluate
+    from tco.foundation.errors import DataError, TcoError, UnavailableError, UsageError
     from tco.studies.comparison import compare
     from tco.studies.frontier import frontier
     from tco.studies.maps import map_of
@@ -22,7 +23,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Catalogue",
+    "DataError",
     "Result",
+    "TcoError",
+    "UnavailableError",
+    "UsageError",
     "__version__",
     "compare",
     "diff",
@@ -40,6 +45,10 @@ __all__ = [
 
 _HOMES = {
     "Catalogue": "tco.catalog",
+    "DataError": "tco.foundation.errors",
+    "TcoError": "tco.foundation.errors",
+    "UnavailableError": "tco.foundation.errors",
+    "UsageError": "tco.foundation.errors",
     "load_catalogue": "tco.catalog",
     "Result": "tco.chain.result",
     "load_result": "tco.chain.saved",

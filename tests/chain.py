@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
+from tco import evaluate
 from tco.chain.inputs import Inputs, load_scenario
-from tco.chain.scenario import Result, evaluate
+from tco.chain.scenario import Result
 from tests.shipped import CATALOGUE
 
 HEADLINE = ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tco.catalog import Catalogue, load_catalogue
+from tco import Catalogue, load_catalogue
 from tests.shipped import CATALOGUE
 
 settings.register_profile("tco", deadline=None, derandomize=True, print_blob=True)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tco.catalog import Catalogue, load_catalogue
+from tco import Catalogue, load_catalogue
 
 CATALOGUE: Catalogue = load_catalogue()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tco.catalog.ages import limit_of, limits
+from tco import DataError, evaluate
+from tco.catalog.catalogue import limit_of, limits
 from tco.chain.ages import is_old
 from tco.chain.inputs import Inputs, load_scenario, system_inputs
-from tco.chain.scenario import evaluate
-from tco.foundation.dates import period
-from tco.foundation.errors import DataError
+from tco.foundation.provenance import period
 from tco.foundation.values import Values, as_number
 from tests.cli import document, tco
 

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tco.chain.scenario import evaluate
-from tco.economics.rebates import load_agreement
-from tco.foundation.dates import period
-from tco.foundation.errors import DataError
+from tco import DataError, evaluate
+from tco.economics.perspective import load_agreement
+from tco.foundation.provenance import period
 from tests.cli import tco
 
 DAYS = st.dates(date(1990, 1, 1), date(2090, 12, 31))

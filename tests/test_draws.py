@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import tco
-from tco.catalog import load_catalogue
+from tco import DataError, load_catalogue
 from tco.chain import draws
 from tco.chain.draws import CELLS
-from tco.foundation.errors import DataError
 
 CATALOGUE = load_catalogue()
 ROOM = {"site.rack_kw_max": "900 kW"}

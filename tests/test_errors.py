@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tco.foundation.errors import DataError, TcoError, UsageError, nearest, unknown
+from tco import DataError, TcoError, UsageError
+from tco.foundation.errors import nearest, unknown
 
 
 def test_exit_codes():

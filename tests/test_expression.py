@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tco.foundation.errors import DataError
+from tco import DataError
 from tco.foundation.expression import amount, evaluate
 from tco.foundation.units import registry, unit
 

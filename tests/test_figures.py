@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from tco.chain.figures import figures_of
 from tco.chain.inputs import system_inputs
+from tco.chain.result import figures_of
 from tco.foundation.values import as_number
 from tests.cli import tco
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tco import DataError, UsageError
 from tco.foundation import files
-from tco.foundation.errors import DataError, UsageError
 from tco.foundation.files import read_csv, read_text, read_toml, write_atomically
 
 

@@ -7,9 +7,8 @@ from functools import cache
 
 import pytest
 
-from tco.catalog import load_catalogue
+from tco import evaluate, load_catalogue
 from tco.chain.inputs import Inputs, load_scenario
-from tco.chain.scenario import evaluate
 from tco.foundation.files import data_directory
 from tco.foundation.trace import Node, walk
 from tco.foundation.values import as_number

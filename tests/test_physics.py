@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import tco
-from tco.catalog import load_catalogue
+from tco import DataError, load_catalogue
 from tco.chain.inputs import load_scenario
 from tco.chain.metrics import METRICS, SHARES, is_possible
-from tco.foundation.errors import DataError
 from tco.models.architecture import load_model
 from tco.studies.evaluation import HEADLINE
 from tco.studies.uncertainty import counted, spread

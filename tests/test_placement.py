@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 import pyxirr
 
+from tco import DataError, evaluate
 from tco.chain.inputs import Scenario
-from tco.chain.scenario import evaluate
-from tco.foundation.errors import DataError
 from tests.chain import HEADLINE, again, result
 from tests.cli import tco
 

@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tco.catalog import load_catalogue
+from tco import DataError, evaluate, load_catalogue
 from tco.chain.inputs import plain_inputs
-from tco.chain.scenario import evaluate
-from tco.foundation.errors import DataError
 from tco.foundation.units import parse_quantity
 from tco.foundation.values import as_number
 from tests.cli import document, tco

@@ -9,7 +9,7 @@ import pickle
 import pytest
 
 import tco
-from tco.foundation.errors import DataError, UsageError
+from tco import DataError, UsageError
 from tco.foundation.formula import REGISTRY
 from tco.studies.state import state_of
 from tests.shipped import CATALOGUE

@@ -6,8 +6,9 @@ import math
 
 import pytest
 
+from tco import evaluate
 from tco.chain.metrics import METRICS
-from tco.chain.scenario import compare, evaluate
+from tco.chain.scenario import compare
 from tco.foundation.provenance import DIRECTNESS
 from tco.foundation.trace import walk
 from tco.foundation.values import as_number

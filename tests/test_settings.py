@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tco import DataError, evaluate
 from tco.chain.metrics import METRICS
-from tco.chain.scenario import evaluate
-from tco.foundation.errors import DataError
 from tco.foundation.trace import walk
 from tests.chain import again, result
 

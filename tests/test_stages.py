@@ -10,11 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tco.catalog import load_catalogue
+from tco import DataError, evaluate, load_catalogue
 from tco.chain import stages
 from tco.chain.result import in_json, saved_document
-from tco.chain.scenario import evaluate
-from tco.foundation.errors import DataError
 from tco.foundation.stand_ins import Making, made_with
 
 CATALOGUE = load_catalogue()  # of its own: what is kept here must not depend on other tests

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tco.chain.scenario import evaluate
-from tco.foundation.errors import DataError
+from tco import DataError, evaluate
 from tco.foundation.trace import walk
 from tests.chain import again
 

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 import tco
-from tco.catalog import load_catalogue
+from tco import DataError, load_catalogue
 from tco.chain.inputs import Inputs, bounds, load_scenario
 from tco.chain.scenario import chain_of
-from tco.foundation.errors import DataError
 from tco.foundation.trace import walk
 from tco.foundation.values import as_number
 from tests.recomputed import recomputed

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tco import evaluate
 from tco.catalog.systems import load_system
 from tco.chain.inputs import load_scenario
-from tco.chain.scenario import evaluate
 from tco.studies.frontier import scenario_named
 from tests.shipped import CATALOGUE
 

@@ -10,8 +10,7 @@ from threading import Barrier
 
 import pytest
 
-from tco.catalog import load_catalogue
-from tco.chain.scenario import evaluate
+from tco import evaluate, load_catalogue
 from tco.foundation.trace import recording, walk
 from tco.hardware.bill import extended_price
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tco.economics.finance import per_chip_hour, yearly_capital
+from tco.economics.flows import per_chip_hour, yearly_capital
 from tco.foundation.formula import RECORDER, greatest, least, total
 from tco.foundation.trace import STRUCTURE, Traced, paused, plain, recording, scope, walk
 from tco.hardware.bill import extended_price

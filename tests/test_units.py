@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tco import DataError
 from tco.foundation import units
-from tco.foundation.errors import DataError
 from tco.foundation.units import convert, parse_quantity, registry, same_unit, unit, unit_table
 from tests.registry import over
 

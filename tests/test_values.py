@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tco.foundation.errors import DataError
+from tco import DataError
 from tco.foundation.provenance import KINDS, SOURCED, Given, Input, bounded, worst
 from tco.foundation.trace import recording
 from tco.foundation.values import Values, as_traced

@@ -15,8 +15,7 @@ import pytest
 from tco.fabric.scopes import mean_hops
 from tco.foundation.formula import REGISTRY
 from tco.foundation.units import convert
-from tco.models.attention import Attention
-from tco.models.layers import FeedForward
+from tco.models.layers import Attention, FeedForward
 from tco.studies.collectives import bus_bandwidth
 from tests.registry import over, read_rows
 

@@ -3,15 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tco.catalog.rows import COLUMNS, OPTIONAL, Attribute, Row, at_date, attribute, attributes, live, row_in_place, to_input, usual_value
+from tco.catalog.rows import COLUMNS, OPTIONAL, Attribute, Row, at_date, attribute, attributes, live, number, row_in_place, to_input, usual_value
 from tco.foundation.errors import DataError, UnavailableError, unknown
 from tco.foundation.files import data_directory, is_folder, read_csv, read_toml, refuse_odd_files, scenario_directory
 from tco.foundation.provenance import Input, making
 from tco.foundation.stand_ins import WITHHELD
+
+ANY = "*"
+
+
+@cache
+def limits() -> dict[tuple[str, str], float]:
+    """Return the days a price may be older than the date it is used at, by group and table (the file its row stands in)."""
+    path = data_directory() / "price_ages.csv"
+    return {
+        (row["group"], row["table"]): number(row["days"], "days", f"{path}:{line}")
+        for line, row in read_csv(path, ("group", "table", "days", "note"))
+    }
+
+
+@cache
+def limit_at(group: str, where: str) -> float | None:
+    """Return the limit of a group's rows in the file a row stands in; a file without one of its own has that of the group."""
+    table = Path(where.rpartition(":")[0]).stem
+    return limits().get((group, table), limits().get((group, ANY)))
+
+
+def limit_of(given: Input) -> float | None:
+    """Return the days a price may be old; None for what has no limit."""
+    return limit_at(given.path.partition(".")[0], given.where)
+
+
+@cache
+def is_dated(path: str) -> bool:
+    """Say whether what a path names moves with the date."""
+    group, _, rest = path.partition(".")
+    found = attributes().get((group, rest.rpartition(".")[2]))
+    return found is not None and found.dated
+
+
+def moves(given: Input) -> bool:
+    """Say whether an input is a price of a stated date, such as move with it."""
+    return bool(given.as_of) and is_dated(given.path)
+
 
 LONGEST_NAME = 200  # characters of an id
 BY_KIND = dict.fromkeys(("measured", "vendor", "filing"), "first-hand") | dict.fromkeys(("analyst", "press", "derived"), "second-hand")

@@ -8,10 +8,9 @@ from datetime import date
 from functools import cache
 from typing import Any, NamedTuple
 
-from tco.foundation.dates import period
 from tco.foundation.errors import DataError, nearest, unknown
 from tco.foundation.files import data_directory, read_csv
-from tco.foundation.provenance import DIRECTNESS, GUESSED, KINDS, Input, bounded
+from tco.foundation.provenance import DIRECTNESS, GUESSED, KINDS, Input, bounded, period
 from tco.foundation.stand_ins import stand_in
 from tco.foundation.units import convert
 
@@ -31,17 +30,18 @@ class Attribute(NamedTuple):
     belief: str  # the distribution that a low and a high stand for
     dated: bool
     description: str
+    also: str  # other words people have for it
 
 
 @cache
 def attributes() -> dict[tuple[str, str], Attribute]:
     """Return every attribute of `data/attributes.csv` by (group, name)."""
-    columns = ("group", "attribute", "unit", "minimum", "maximum", "belief", "dated", "description")
+    columns = ("group", "attribute", "unit", "minimum", "maximum", "belief", "dated", "description", "also")
     found = {}
     for _, row in read_csv(data_directory() / "attributes.csv", columns):
         key = (row["group"], row["attribute"])
         ends = float(row["minimum"]), float(row["maximum"])
-        found[key] = Attribute(*key, row["unit"], *ends, row["belief"], row["dated"] == "yes", row["description"])
+        found[key] = Attribute(*key, row["unit"], *ends, row["belief"], row["dated"] == "yes", row["description"], row["also"])
     return found
 
 

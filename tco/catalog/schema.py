@@ -8,9 +8,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from tco.foundation.dates import period
 from tco.foundation.errors import DataError
-from tco.foundation.provenance import KINDS
+from tco.foundation.provenance import KINDS, period
 
 
 class RowSchema(BaseModel):

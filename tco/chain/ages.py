@@ -8,12 +8,11 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from tco.catalog import Catalogue
-from tco.catalog.ages import limit_of, moves
+from tco.catalog.catalogue import limit_of, moves
 from tco.catalog.rows import attributes
 from tco.economics.cost import CostLine
-from tco.foundation.dates import Period, period
 from tco.foundation.errors import UnavailableError
-from tco.foundation.provenance import Input
+from tco.foundation.provenance import Input, Period, period
 
 BILL = ("servers", "network", "storage")  # classes of assets that are bought at the prices of parts
 NAMED = 3  # parts a note names, those of the largest sums

@@ -8,23 +8,32 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tco.catalog.systems import System
-from tco.chain.ownership import holding_of
-from tco.chain.placement import SIDECAR, needs_sidecar
+from tco.chain.ownership import SIDECAR, holding_of, needs_sidecar
 from tco.chain.stages import stage
 from tco.economics.cost import cost_of_world
 from tco.fabric.library import Library, family_library
 from tco.fabric.links import PROTOCOLS, Links, Route, Tier, links_of
 from tco.fabric.scopes import crossing_bandwidth, fabric_scopes, lane_bandwidth, port_bandwidth, shares_ports, torus_of, tray_of
-from tco.foundation.dates import period
 from tco.foundation.errors import DataError, unknown
+from tco.foundation.provenance import period
 from tco.foundation.trace import paused, plain
 from tco.foundation.units import parse_quantity
 from tco.foundation.values import Readable, Values, as_number
 from tco.hardware.bill import Bill
-from tco.hardware.clos import ReachError, switch_radix, tiers_needed
-from tco.hardware.network import OPTICS, Network, NetworkLine, Plan, scale_out_network, summed, switch_part
-from tco.hardware.nics import converged
-from tco.performance.chip.families import family_of
+from tco.hardware.network import (
+    OPTICS,
+    Network,
+    NetworkLine,
+    Plan,
+    ReachError,
+    converged,
+    scale_out_network,
+    summed,
+    switch_part,
+    switch_radix,
+    tiers_needed,
+)
+from tco.performance.chip.formats import family_of
 
 if TYPE_CHECKING:
     from tco.chain.inputs import Inputs

@@ -21,11 +21,11 @@ from tco.chain.inputs import Inputs, Scenario, load_scenario
 from tco.chain.metrics import METRICS
 from tco.chain.programs import ALL, Lot, Part, Programs, spread
 from tco.chain.result import Result
-from tco.chain.settings import given_of
 from tco.chain.structure import Structure
+from tco.chain.texts import given_of
 from tco.chain.workloads import job_on, server_of
 from tco.foundation.errors import DataError
-from tco.foundation.finite import finite
+from tco.foundation.formula import finite
 from tco.foundation.provenance import making
 from tco.foundation.values import Values, as_number
 from tco.hardware.bill import offers

@@ -13,18 +13,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
 from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known_systems, load_system
-from tco.chain.practice import OWN, practised
-from tco.chain.settings import given_of, shape_of
-from tco.chain.texts import DOCUMENTS, TEXTS, Texts, texts_of
+from tco.chain.texts import DOCUMENTS, OWN, TEXTS, Texts, given_of, practised, shape_of, texts_of
 from tco.economics.flows import LOSS, from_the_age
 from tco.economics.perspective import FOLDER, Perspective, load_perspective, owner_of
 from tco.fabric.scopes import from_the_lanes
-from tco.foundation.dates import period
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import scenario_directory
-from tco.foundation.provenance import KEPT, Given, Input
+from tco.foundation.provenance import KEPT, Given, Input, period
 from tco.foundation.values import Reader, Rule, Values, as_number
-from tco.hardware.nics import from_the_tree
+from tco.hardware.network import from_the_tree
 from tco.hardware.wires import refuse_bad_wires, refuse_unjoined
 
 if TYPE_CHECKING:
@@ -196,7 +193,7 @@ class Inputs(Texts):
         Then all texts are known, and a structure that was given can be told from that of others.
         """
         if self.texts.get("workload.formats"):
-            from tco.chain.formats import formats_named, native  # most scenarios state theirs
+            from tco.chain.texts import formats_named, native  # most scenarios state theirs
 
             if formats_named(self.text("workload.formats")):
                 self.texts |= {path: text for path, text in native(values, self.system.chip).items() if path not in wanted}
@@ -228,7 +225,7 @@ class Inputs(Texts):
 
     def cheapest(self, values: Values) -> dict[str, str]:
         """Return the part for each place of the tree with alternatives, and note what was chosen among."""
-        from tco.chain.alternatives import chosen_among  # most trees list none
+        from tco.hardware.bill import chosen_among  # most trees list none
 
         chosen, compared, notes = chosen_among(self.system, self.catalogue, values, self.date)
         self.compared += compared

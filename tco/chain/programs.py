@@ -76,7 +76,7 @@ def constant(name: str, value: Any) -> Node:
 def every_plan(inputs: Inputs) -> ServingPlan:
     """Return all plans of a serving workload: those that decode in rows, those that read prompts in columns, the same ones under a load."""
     from tco.performance.serving import plans, search
-    from tco.performance.serving.requests import request_of
+    from tco.performance.serving.plans import request_of
 
     values = inputs.values(as_number)
     machine, model = server_of(inputs, values)

@@ -1,4 +1,4 @@
-"""The result of a scenario, and the file it is kept in."""
+"""The result of a scenario, what may be compared of two, why a metric of it has no value, and what a system offers at most."""
 
 from __future__ import annotations
 
@@ -11,24 +11,30 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tco import __version__
+from tco.catalog import Catalogue
 from tco.catalog.accuracy import Standing
 from tco.chain.ages import Ages
-from tco.chain.metrics import METRICS
-from tco.chain.plans import plain_plan
-from tco.chain.structure import Structure
-from tco.economics.cost import CostLine
-from tco.economics.rebates import Rebate
+from tco.chain.inputs import Inputs
+from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS, kinds_of
+from tco.chain.structure import Structure, plain_plan
+from tco.economics.cost import CIRCULAR, CostLine
+from tco.economics.perspective import Rebate
 from tco.foundation.errors import DataError
 from tco.foundation.files import data_directory, write_atomically
-from tco.foundation.provenance import Input
+from tco.foundation.provenance import Input, period
 from tco.foundation.trace import Node
-from tco.hardware.bill import Bill, BillLine
+from tco.foundation.values import Values
+from tco.hardware.bill import Bill, BillLine, device_capacity, domain_bandwidth, domain_capacity, domain_peak
+from tco.performance.chip.roofline import machine_balance
 from tco.performance.profile import Report
 from tco.performance.serving.answer import ServingResult
 
 if TYPE_CHECKING:
     from tco.performance.serving.axes import Axis
     from tco.performance.training.result import TrainingResult
+
+    pass
+
 
 SCHEMA = "tco.result/2"
 FOUND = ("scenario", "title", "system", "perspective")  # texts of a result, as the file names them
@@ -171,3 +177,101 @@ def bill_row(line: BillLine) -> dict[str, Any]:
 def in_json(value: Any) -> Any:
     """Return a number or an array of numpy as JSON has it."""
     return value.tolist()
+
+
+# What the same work is, whoever does it and however: what is asked for, not the formats, the software or the plan that answer it.
+WORK = ("kind", "model", "input_tokens", "output_tokens", "cache_hit", "interactivity", "ttft", "offline", "global_batch", "sequence_length")
+SAME = ("terms.date", "terms.perspective", "terms.owner", *(f"workload.{name}" for name in WORK))
+
+
+def apart(result: Result, other: Result) -> str | None:
+    """Say what keeps two results from being held against each other, if anything does."""
+    for path in SAME:
+        if meaning(result, path) != meaning(other, path):
+            return f"its {path} is {words(result, path)}, that of {other.scenario} {words(other, path)}"
+    circular = next((one for one in (result, other) if result is not other and any(CIRCULAR in line.sources for line in one.lines)), None)
+    return None if circular is None else f"the rent of {circular.scenario} follows from this program's own cost"
+
+
+def meaning(result: Result, path: str) -> Any:
+    """Return a value as it counts: two ways to write one day are one."""
+    if path == "terms.date":
+        return period(result.texts[path], path).last
+    given = result.inputs.get(path)
+    return result.texts.get(path) if given is None else given.value
+
+
+def words(result: Result, path: str) -> str:
+    """Return a value as a person reads it."""
+    given = result.inputs.get(path)
+    if given is None:
+        return result.texts.get(path, "not stated")
+    value, unit = given.shown or (given.value, given.unit)
+    return f"{value:g} {unit}".rstrip()
+
+
+DOES = {"serving": "serves", "training": "trains", "stated": "states its rates"}
+UNSTATED = {  # metrics that rest on what not every chip and site has
+    "usd_per_peak_fp8_pflop_hour": "its chip does not compute FP8 (peak_fp8 is 0)",
+    "grid_co2e_g_per_chip_hour": "its site states no gas of its grid (site.grid_carbon)",
+    "embodied_co2e_g_per_chip_hour": "nothing states the gas of making its chip (embodied_carbon)",
+    "co2e_g_per_million_output_tokens": "the gas of its grid, or of making its chip, is not stated (site.grid_carbon, embodied_carbon)",
+}
+
+
+def why_absent(result: Result, metric: str) -> str:
+    """Return why a metric has no value here: another kind of work, no plan, no cost, no baseline, or an input that nobody states."""
+    kind, kinds = result.texts["workload.kind"], kinds_of(metric)
+    if kind not in kinds:
+        return f"it is of a workload that {' or '.join(DOES[one] for one in sorted(kinds))}, this one {DOES[kind]}"
+    if metric in PERFORMANCE and result.serving is not None and result.serving.reason:
+        return result.serving.reason
+    if result.costless:
+        return next((note for note in result.notes if note.startswith((result.costless, "does not fit"))), "a chip alone has no cost")
+    about = "performance per cost" if metric in RATIOS else metric
+    said = next((note.partition(": ")[2] for note in result.notes if about in note.partition(": ")[0]), "")  # such as no finite number
+    usual = "it is held against the cost of a baseline, and there is none here: `tco compare` names one"
+    return said or (usual if metric in RATIOS else UNSTATED.get(metric, "the scenario does not state what it rests on"))
+
+
+FORMATS = ("bf16", "fp8", "fp4")
+
+
+@dataclass(slots=True)
+class Figures:
+    """Figures of one chip, and of all chips of its domain; None where one cannot be computed, with the reason in `notes`."""
+
+    chip: dict[str, Any] = field(default_factory=dict)
+    domain: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def figures_of(inputs: Inputs, values: Values) -> Figures:
+    """Return the peaks, memory and intensities of a system's chip, and the sums over its scale-up domain."""
+    system = inputs.system
+    found = Figures(domain={"chips": system.chips})
+    capacity = stated(found, inputs.catalogue, values, system.chip, "hbm_capacity")
+    bandwidth = stated(found, inputs.catalogue, values, system.chip, "hbm_bandwidth")
+    for name in FORMATS:
+        peak = stated(found, inputs.catalogue, values, system.chip, f"peak_{name}")
+        found.chip[f"peak_{name}_flop_per_s"] = peak
+        found.domain[f"peak_{name}_flop_per_s"] = None if peak is None else domain_peak(system.chips, peak)
+        found.chip[f"flop_per_byte_{name}"] = machine_balance(peak, bandwidth) if peak and bandwidth else None
+        if peak == 0:
+            found.notes.append(f"flop_per_byte_{name}: {system.chip} computes no {name.upper()}")
+    found.chip |= {"hbm_bytes": capacity, "hbm_byte_per_s": bandwidth}
+    if capacity is not None and inputs.catalogue.has_part_value(system.chip, "cores_per_device"):
+        part = f"parts.{system.chip}"
+        found.chip["logical_device_bytes"] = device_capacity(capacity, values[f"{part}.cores_per_device"], values[f"{part}.cores"])
+    found.domain["hbm_bytes"] = None if capacity is None else domain_capacity(system.chips, capacity)
+    found.domain["hbm_byte_per_s"] = None if bandwidth is None else domain_bandwidth(system.chips, bandwidth)
+    return found
+
+
+def stated(found: Figures, catalogue: Catalogue, values: Values, chip: str, attribute: str) -> Any:
+    """Return an attribute of the chip; one that nobody states is None, and noted."""
+    path = f"parts.{chip}.{attribute}"
+    if values.has(path) or catalogue.has_part_value(chip, attribute):
+        return values[path]
+    found.notes.append(f"{path} is missing, so what follows from it is not computed")
+    return None

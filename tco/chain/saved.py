@@ -10,12 +10,11 @@ from typing import Any
 from tco.catalog.accuracy import Standing
 from tco.chain.ages import Ages
 from tco.chain.metrics import METRICS
-from tco.chain.plans import plan_from
 from tco.chain.result import FOUND, KEPT, SCHEMA, Result, origin_of
-from tco.chain.structure import Structure
+from tco.chain.structure import Structure, plan_from
 from tco.economics.cost import CostLine
 from tco.economics.flows import Flow
-from tco.economics.rebates import Rebate
+from tco.economics.perspective import Rebate
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import read_json
 from tco.foundation.provenance import DIRECTNESS, KINDS, Input, making

@@ -18,28 +18,35 @@ import numpy as np
 
 from tco.catalog import Catalogue, load_catalogue
 from tco.catalog.accuracy import STATED, order_of, standing
-from tco.catalog.systems import System
+from tco.catalog.systems import System, load_system
 from tco.chain import metrics as joined
 from tco.chain.ages import Ages, ages_of
-from tco.chain.carbon import add_carbon
-from tco.chain.collect import collect
-from tco.chain.comparable import apart
 from tco.chain.connections import design_network, refuse_less_than_a_world, switch_of
-from tco.chain.inputs import HEADLINE_SYSTEM, Inputs, Scenario, load_scenario
-from tco.chain.metrics import METRICS, is_possible
-from tco.chain.ownership import cost_of, notes_of, notes_of_checkpoints, notes_of_network, notes_of_rent, rebates_of, refuse_strangers
-from tco.chain.placement import SITE_POWER, MisfitError, place
-from tco.chain.plans import plan_for
-from tco.chain.practice import relatives_of
-from tco.chain.result import Origin, Result
+from tco.chain.inputs import HEADLINE_SYSTEM, Inputs, Scenario, load_scenario, system_inputs
+from tco.chain.metrics import METRICS, collect, is_possible
+from tco.chain.ownership import (
+    SITE_POWER,
+    MisfitError,
+    cost_of,
+    notes_of,
+    notes_of_checkpoints,
+    notes_of_network,
+    notes_of_rent,
+    place,
+    rebates_of,
+    refuse_strangers,
+)
+from tco.chain.result import Origin, Result, apart
 from tco.chain.stages import stage
-from tco.chain.structure import Structure, structure_of
+from tco.chain.structure import Structure, plan_for, structure_of
+from tco.chain.texts import relatives_of
 from tco.chain.workloads import WORKLOADS, unasked, without_plan
 from tco.economics.cost import Cost, shares_by_directness, shares_by_kind
-from tco.economics.perspective import refuse_misfit
-from tco.economics.rebates import Rebate
+from tco.economics.flows import LIVES, OPERATION
+from tco.economics.perspective import Rebate, refuse_misfit
+from tco.economics.site import carbon_of_chip, carbon_of_tokens, carbon_per_power, embodied_carbon, grid_carbon, logic_area
 from tco.foundation.errors import DataError, UnavailableError
-from tco.foundation.finite import finite
+from tco.foundation.formula import finite, total
 from tco.foundation.trace import Node, Trace, recording, scope, walk
 from tco.foundation.values import Values, as_number, as_traced
 from tco.hardware.bill import Bill, bill_of_materials
@@ -311,3 +318,76 @@ def costs_of_tokens(result: Result) -> tuple[float | None, float | None]:
     """Return what a million output tokens of a result cost, net of rebates and before them; none where there are no tokens."""
     net, gross, hour = (result.metrics[name] for name in ("usd_per_million_output_tokens", "tco_gross_usd_per_chip_hour", "tco_usd_per_chip_hour"))
     return (None, None) if net is None else (net, float(joined.gross_token_cost(net, gross, hour)))
+
+
+GRID = "site.grid_carbon"
+TOKENS = "output_tokens_per_s_per_chip"
+
+
+def add_carbon(inputs: Inputs, values: Values, cost: Cost, found: dict[str, Any]) -> None:
+    """Add the metrics of gas that can be computed: a site that states no intensity of its grid, or a chip no area of its dies, has none."""
+    hours = []
+    if inputs.states(GRID, values):
+        with scope("metrics", "grid_co2e_g_per_chip_hour"):
+            terms = (values[path] for path in ("site.load_factor", "site.pue", GRID))
+            hours.append(grid_carbon(cost.it_power_per_chip, *terms))
+        found["grid_co2e_g_per_chip_hour"] = hours[-1]
+    with scope("metrics", "embodied_co2e_g_per_chip_hour"):
+        area = area_of(inputs, values)
+        if area is not None:
+            hours.append(embodied(inputs, values, cost, area))
+            found["embodied_co2e_g_per_chip_hour"] = hours[-1]
+    if len(hours) == 2 and TOKENS in found:
+        name = "co2e_g_per_million_output_tokens"
+        with scope("metrics", name):
+            used = cost.goodput, values["terms.utilisation"]
+            found[name] = carbon_of_tokens(total("carbon", hours), *used, found[TOKENS])
+
+
+def area_of(inputs: Inputs, values: Values) -> Any:
+    """Return the area of a chip's logic dies, stated or of the dies it is built up from; None where nobody knows it."""
+    part, has = f"parts.{inputs.system.chip}", inputs.catalogue.has_part_value
+    stated = f"{part}.logic_area"
+    if has(inputs.system.chip, "logic_area") or values.has(stated):
+        return values[stated]
+    return logic_area(values[f"{part}.die_area"], values[f"{part}.dies"]) if has(inputs.system.chip, "die_area") else None
+
+
+def embodied(inputs: Inputs, values: Values, cost: Cost, area: Any) -> Any:
+    """Return the gas of making a chip, its rack and its building a chip-hour; a renter's contract is no life of either."""
+    chip = (values["carbon.logic"], values[f"parts.{inputs.system.chip}.hbm_capacity"], values["carbon.memory"], values["carbon.board"])
+    lives = ("carbon.life", "carbon.life_building") if inputs.perspective.rents else (OPERATION, LIVES["building"])
+    with scope("rack"):
+        rack = carbon_per_power(cost.it_power_per_chip, values["carbon.rack"])
+    with scope("building"):
+        building = carbon_per_power(cost.it_power_per_chip, values["carbon.building"])
+    return embodied_carbon(carbon_of_chip(area, *chip), rack, values[lives[0]], building, values[lives[1]])
+
+
+class SystemBill(NamedTuple):
+    """The bill of a system without a workload."""
+
+    system: System
+    bill: Bill
+    rebates: list[Rebate]
+    date: str
+    notes: list[str]
+
+
+def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]) -> SystemBill:  # noqa: A002
+    """Return the bill of a system by its id, on the headline's site and terms."""
+    inputs = system_inputs(catalogue, name, set, variant)
+    if inputs.system.bare:
+        raise without_bill(catalogue, name)
+    refuse_misfit(catalogue, inputs.perspective, inputs.system, inputs.owner)
+    values = inputs.values(as_number)
+    bill = bill_of_materials(inputs.system, values, catalogue, inputs.dies)
+    rebates = rebates_of(inputs, values, bill)
+    notes = [*inputs.notes, *(f"{path} is set, but this bill does not rest on it" for path in inputs.unused(values))]
+    return SystemBill(inputs.system, bill, rebates, inputs.date, notes)
+
+
+def without_bill(catalogue: Catalogue, chip: str) -> DataError:
+    """Return the error for a bill of a chip alone: it names the systems that have one."""
+    systems = [name for name in catalogue.ids("systems") if load_system(catalogue, name).chip == chip]
+    return DataError(f"{chip} is a chip alone and has no bill; {'systems with it: ' + ', '.join(systems) if systems else 'no system has it'}")

@@ -1,20 +1,113 @@
-"""Inputs that are no numbers: what a scenario names, and what follows where it names nothing."""
+"""Inputs that are no numbers: what a scenario names, the formats and software it takes where it names none, and what may be set instead."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from tco.catalog import Catalogue
-from tco.chain.practice import FAMILY, MATURE, OWN, attention_core_of
-from tco.economics.rent import COMMITMENTS, COMMITTED
+from tco.economics.cost import COMMITMENTS, COMMITTED
+from tco.fabric.library import Library, library_of
 from tco.foundation.errors import DataError, unknown
-from tco.hardware.silicon import USUAL_YIELD, YIELDS
+from tco.foundation.files import read_csv
+from tco.foundation.provenance import Given, Input
+from tco.foundation.units import convert, is_pure, parse_quantity
+from tco.foundation.values import Readable, Values
+from tco.hardware.bill import USUAL_YIELD, YIELDS
+from tco.performance.chip.formats import FORMATS, chips_of, computed_on, family_of
 
 if TYPE_CHECKING:
     from tco.catalog.systems import System
     from tco.chain.inputs import Scenario
+
+
+MATURE = "mature"  # software that has had its time
+FAMILY = "family"  # the engine of the chip's family
+OWN = "own"  # the practice of the chip's own family
+MONTHS = 12  # of a year
+DAYS = 30  # of a month
+
+
+def engines(catalogue: Catalogue) -> list[str]:
+    """Return the serving engines whose practice the catalogue knows."""
+    return sorted({owner for owner, name in catalogue.calibration_rows if name == "host_time"})
+
+
+def practised(catalogue: Catalogue, chip: str, family: str) -> dict[str, Input]:
+    """Return what a chip reaches in the practice of another family, under the paths of its own; what that one has no word for stays."""
+    own = family_of(catalogue, chip)
+    served_by(catalogue, family)
+    names = [name for owner, name in catalogue.calibration_rows if owner == family]
+    paths = {name: f"performance.{own}.{name}" for name in names if (own, name) in catalogue.calibration_rows}
+    return {path: catalogue.practice(family, name)._replace(path=path) for name, path in paths.items()}
+
+
+def relatives_of(catalogue: Catalogue, chip: str) -> frozenset[str]:
+    """Return the chips that share the practice of a chip."""
+    return chips_of(catalogue, family_of(catalogue, chip))
+
+
+def practice_family(catalogue: Catalogue, chip: str, text: str) -> str:
+    """Return the family whose practice a workload asks for: the chip's own, unless another is named."""
+    return family_of(catalogue, chip) if text == OWN else text
+
+
+def served_by(catalogue: Catalogue, family: str) -> dict[str, Any]:
+    """Return what serves on a family of chips: the engine unless a workload says otherwise, and the libraries engines bring."""
+
+    def read() -> dict[str, dict[str, Any]]:
+        paths = [path for folder in catalogue.folders if (path := folder / "performance" / "engines.toml").is_file()]
+        return {key: table for path in paths for key, table in catalogue.toml(path).items()}
+
+    known: dict[str, dict[str, Any]] = catalogue.once("engines", read)
+    if family not in known:
+        raise unknown("family of chips", family, known, "performance/engines.toml")
+    return known[family]
+
+
+def engine_of(catalogue: Catalogue, family: str, name: str) -> str:
+    """Return the id of a serving engine, or the one a family of chips runs unless a workload says otherwise."""
+    if name == FAMILY:
+        return str(served_by(catalogue, family)["engine"])
+    every = catalogue.once("engine names", lambda: engines(catalogue))
+    if name not in every:
+        raise unknown("serving engine", name, every, "workload.engine")
+    return name
+
+
+def attention_core_of(catalogue: Catalogue, chip: str) -> str:
+    """Return the format in which engines run the products of attention on a chip."""
+    return str(served_by(catalogue, family_of(catalogue, chip))["attention_core"])
+
+
+def library_of_engines(catalogue: Catalogue, family: str) -> Library:
+    """Return the collectives that serving engines use on a family of chips."""
+    return library_of(catalogue, map(str, served_by(catalogue, family)["libraries"]))
+
+
+def month_of(text: str) -> float | None:
+    """Return a date such as 2026-02 or 2026-02-15 in months of the calendar; a month without a day stands for its middle."""
+    found = re.fullmatch(r"(\d{4})-(\d{2})(?:-(\d{2}))?", text.strip())
+    return None if found is None else int(found[1]) * MONTHS + int(found[2]) - 1 + (int(found[3]) if found[3] else DAYS / 2) / DAYS
+
+
+def months_after(text: str, values: Values, chip: str) -> float | None:
+    """Return how many months after its chip some software was written: from a date, or as it stands; None where it has grown up."""
+    if text == MATURE:
+        return None
+    month = month_of(text)
+    if month is not None:
+        return month - values.structure(f"parts.{chip}.released") * MONTHS
+    try:
+        return parse_quantity(text, "month")
+    except DataError:
+        raise DataError(f"workload.software={text}: expected a date such as 2026-02, months such as '6 months', or {MATURE}") from None
+
 
 DOCUMENTS = {"site": "sites", "terms": "terms", "workload": "workloads", "cluster": "clusters"}
 TEXTS = {  # inputs that are no numbers, and the key of the document that holds them
@@ -106,7 +199,7 @@ class Texts:
 
     def implied(self) -> dict[str, str]:
         """Return the formats that the model is published in whatever precision is asked, and that in which engines run attention on the chip."""
-        from tco.chain.formats import published  # workloads that train serve in none
+        pass  # workloads that train serve in none
 
         model, chip = self.text("workload.model"), self.system.chip
         found: dict[str, str] = self.catalogue.once(
@@ -168,3 +261,106 @@ class Texts:
 def texts_of(group: str, document: Mapping[str, Any]) -> dict[str, str]:
     """Return the inputs of a document that are no numbers, by path."""
     return {path: str(document[key]) for path, key in TEXTS.items() if path.startswith(group + ".") and key in document}
+
+
+COLUMNS = ("model", "precision", "attention", "experts", "dense", "note")
+EVERY = "*"
+GIVEN, NATIVE = "given", "native"
+ATTENTION, EXPERTS, DENSE = "workload.attention_format", "workload.expert_format", "workload.precision"
+
+
+class Checkpoint(NamedTuple):
+    """A row of `checkpoint_formats.csv`: what the parts of models are stored in that a precision is stated of, both as patterns."""
+
+    model: str
+    precision: str
+    attention: str
+    experts: str
+    dense: str
+
+
+def checkpoints(catalogue: Catalogue) -> list[Checkpoint]:
+    """Return the rows of the table, those of a person's own folder first."""
+
+    def read() -> list[Checkpoint]:
+        paths = [path for folder in reversed(catalogue.folders) if (path := folder / "checkpoint_formats.csv").is_file()]
+        return [Checkpoint(*(row[name] for name in Checkpoint._fields)) for path in paths for _, row in read_csv(path, COLUMNS)]
+
+    found: list[Checkpoint] = catalogue.once("checkpoint formats", read)
+    return found
+
+
+def checkpoint_of(catalogue: Catalogue, model: str, precision: str) -> Checkpoint:
+    """Return how the parts of a model are stored of which some precision is stated."""
+    return next(row for row in checkpoints(catalogue) if fnmatchcase(model, row.model) and fnmatchcase(precision.lower(), row.precision))
+
+
+def published(catalogue: Catalogue, model: str) -> dict[str, str]:
+    """Return the formats of the parts of a model that has one checkpoint whatever precision is asked; none of other models."""
+    for row in checkpoints(catalogue):
+        if row.precision == EVERY and row.model != EVERY and fnmatchcase(model, row.model):
+            return {ATTENTION: row.attention, EXPERTS: row.experts}
+    return {}
+
+
+def native(values: Readable, chip: str) -> dict[str, str]:
+    """Return the narrowest formats that a chip computes itself: four bits where they are quicker than eight or spare bytes, attention in eight."""
+    part = f"parts.{chip}"
+
+    def own(name: str) -> bool:
+        try:
+            return computed_on(values, chip, name, DENSE).own
+        except DataError:  # the chip has none of its peaks
+            return False
+
+    wide = next(name for name in ("fp8", "bf16") if name == "bf16" or own(name))
+    quicker = values.structure(f"{part}.peak_fp4") > values.structure(f"{part}.peak_fp8")
+    four = ("nvfp4", "mxfp4") if quicker else ()
+    narrow = next((name for name in (*four, "w4a8", "mxfp8") if own(name) and takes_blocks(values, part, name)), wide)
+    return {DENSE: narrow, EXPERTS: narrow, ATTENTION: wide, "workload.cache_format": wide}
+
+
+def takes_blocks(values: Readable, part: str, name: str) -> bool:
+    """Say whether the matrix units of a chip take the blocks of a format as they are."""
+    return values.structure(f"{part}.{FORMATS[name].takes or 'takes_mx'}") > 0
+
+
+def formats_named(text: str) -> bool:
+    """Say whether each chip's own formats are asked for; anything but `given` or `native` raises `DataError`."""
+    if text not in (GIVEN, NATIVE):
+        raise unknown("formats", text, (GIVEN, NATIVE), "workload.formats")
+    return text == NATIVE
+
+
+def given_of(path: str, setting: Any, unit_of: Callable[[str], str]) -> Given:
+    """Return a setting as the inputs take it: one number as its text, many as an array in the input's unit; anything else raises `DataError`."""
+    if isinstance(setting, str):
+        return Given(setting)
+    number, unit = setting if isinstance(setting, tuple) and len(setting) == 2 else (setting, "")
+    try:
+        found = np.asarray(number, dtype=float)
+    except (TypeError, ValueError):
+        found = None
+    if found is None or not found.size or not isinstance(unit, str):
+        raise DataError(f"{path}: {setting!r} is no setting; expected a text such as '5 GB', (numbers, unit), or a pure number")
+    wanted = unit_of(path)
+    if not unit and not is_pure(wanted):
+        one = "numbers" if found.ndim else repr(float(found))
+        raise DataError(f"{path}: {one} without a unit, expected {wanted!r} or another of its kind, such as ({one}, {wanted!r})")
+    if not found.ndim:
+        return Given(f"{float(found)!r} {unit}".strip())
+    try:
+        many = convert(found, unit, wanted)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
+    return Given(f"{found.size} values", many=many)
+
+
+def shape_of(given: Mapping[str, Given]) -> tuple[int, ...]:
+    """Return the shape of what is asked together: empty where every input is one number; shapes that do not fit raise `DataError`."""
+    shapes = {path: one.many.shape for path, one in given.items() if one.many is not None}
+    try:
+        return np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        said = ", ".join(f"{path} has {'x'.join(map(str, shape))}" for path, shape in shapes.items())
+        raise DataError(f"inputs that are asked together need one number of values each: {said}") from None

@@ -10,7 +10,7 @@ import numpy as np
 
 from tco.chain.connections import links_of_system
 from tco.chain.inputs import Inputs
-from tco.chain.practice import engine_of, library_of_engines, months_after, practice_family
+from tco.chain.texts import engine_of, library_of_engines, months_after, practice_family
 from tco.foundation.errors import DataError
 from tco.foundation.formula import somewhere
 from tco.foundation.provenance import KEPT
@@ -51,7 +51,7 @@ def model_of(inputs: Inputs, values: Values) -> Architecture:
 
 def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], months: Any = None) -> Machine:
     """Return a system's chip on its links under the engine and the formats that texts name, `months` after the chip came out."""
-    from tco.performance.chip.families import family_of
+    from tco.performance.chip.formats import family_of
     from tco.performance.chip.products import traits_of
     from tco.performance.layer.machine import Stored, machine
 
@@ -96,7 +96,7 @@ def refuse_no_requests(values: Values) -> None:
 
 def job_on(inputs: Inputs, values: Values) -> tuple[Job, Machine, Passes]:
     """Return the scenario's training job, the chips it finds on their links, and the formats of its passes."""
-    from tco.performance.chip.families import family_of
+    from tco.performance.chip.formats import family_of
     from tco.performance.chip.products import traits_of
     from tco.performance.layer.machine import passes_of, trainer
     from tco.performance.training.job import CHOICES, DATED, facts_of, job_of, software_of  # a serving scenario starts without the training room

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def halls_of(results: Sequence[Result]) -> list[dict[str, float | None] | None]:
     """Return what each system makes of the site's power; nothing where nobody states it."""
-    from tco.chain.placement import SITE_POWER
+    from tco.chain.ownership import SITE_POWER
 
     if not any(SITE_POWER in result.inputs for result in results):
         return []
@@ -52,7 +52,7 @@ def compare(
     ranges: Annotated[bool, typer.Option("--range/--no-range", help="Draw the inputs within their ranges: how sure the answer is.")] = True,
 ) -> None:
     """Price and rate scenarios side by side."""
-    from tco.chain.placement import SITE_POWER
+    from tco.chain.ownership import SITE_POWER
     from tco.outputs.comparison import comparison_answer
     from tco.studies.comparison import compared, verdict_of
     from tco.studies.evaluation import HEADLINE, catalogue_of, evaluate_each

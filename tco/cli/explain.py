@@ -37,8 +37,8 @@ def explain(
     everything: Annotated[bool, typer.Option("--all", help="Open the whole tree.")] = False,
 ) -> None:
     """Open a number: its equation, its inputs and their sources, down to the catalogue."""
-    from tco.chain.absent import why_absent
     from tco.chain.metrics import METRICS
+    from tco.chain.result import why_absent
     from tco.cli.load import evaluate_all
     from tco.foundation.errors import DataError, UsageError, unknown
     from tco.outputs.explanation import SHALLOW, View, cells_of, explanation_answer
@@ -74,19 +74,20 @@ app.add_typer(metrics, name="metrics")
 def inputs(
     given: Request,
     scenario: Annotated[str, typer.Argument(help="A scenario's name or file, or a system's id.")],
-    words: Annotated[list[str] | None, typer.Argument(metavar="[WORD]...", help="Show inputs alone whose path has all of these words.")] = None,
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="[WORD]...", help="Those alone that these words tell of: chip price, interest.")
+    ] = None,
 ) -> None:
     """List what a scenario depends on, by the paths that --set takes: value, range, kind and source."""
+    from tco.catalog.systems import load_system
     from tco.cli.load import evaluate_all
     from tco.foundation.errors import DataError
-    from tco.outputs.shelves import inputs_answer, stated
+    from tco.outputs.shelves import inputs_answer, named, stated
 
     catalogue, (result,) = evaluate_all([scenario], given.data, given.settings, given.variant, priced=False)
-    rows = [row for row in stated(result) if all(word.lower() in row.path.lower() for word in words or ())]
+    rows = named(stated(result), words or (), load_system(catalogue, result.system).chip)
     if not rows:
-        raise DataError(
-            f"no input of {result.scenario} has {' and '.join(map(repr, words or []))} in its path; `tco inputs {result.scenario}` lists all"
-        )
+        raise DataError(f"no input of {result.scenario} is called {' '.join(words or [])!r}; `tco inputs {result.scenario}` lists all")
     given.emit(inputs_answer(catalogue, result, rows))
 
 

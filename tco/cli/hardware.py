@@ -16,7 +16,7 @@ System = Annotated[str, typer.Argument(help="A system's id; `tco systems list` s
 @command(app, "set", "variant")
 def bom(given: Request, system: System) -> None:
     """Show the bill of materials of one scale-up domain."""
-    from tco.chain.bills import bill_of_system
+    from tco.chain.scenario import bill_of_system
     from tco.cli.load import catalogue_for
     from tco.outputs.hardware import bill_answer
 
@@ -60,8 +60,7 @@ def network(
     from tco.foundation.errors import DataError
     from tco.foundation.units import parse_quantity
     from tco.foundation.values import as_number
-    from tco.hardware.clos import network_planes, reach_of, switch_radix, tiers_needed
-    from tco.hardware.network import OPTICS, Plan, scale_out_network, switch_part
+    from tco.hardware.network import OPTICS, Plan, network_planes, reach_of, scale_out_network, switch_part, switch_radix, tiers_needed
     from tco.outputs.hardware import network_answer
 
     catalogue = catalogue_for(None, given.data)
@@ -131,8 +130,7 @@ def collective(
     from tco.chain.connections import links_of_system
     from tco.chain.inputs import system_inputs
     from tco.cli.load import catalogue_for
-    from tco.fabric.algorithms import OPERATIONS, half_rate
-    from tco.fabric.experts import Tokens
+    from tco.fabric.algorithms import OPERATIONS, Tokens, half_rate
     from tco.fabric.library import EXCHANGES, library_of, offering, token_size
     from tco.fabric.links import group_of, placed
     from tco.foundation.errors import DataError, UsageError

@@ -234,7 +234,7 @@ def bom(
     given: Request, output: Output, system: Annotated[str, typer.Argument(help="A system's id; `tco systems list` shows them.")], width: Width = WIDE
 ) -> None:
     """Draw what a system's price is made of: a map of its bill of materials."""
-    from tco.chain.bills import bill_of_system
+    from tco.chain.scenario import bill_of_system
     from tco.cli.load import catalogue_for
     from tco.outputs.figures.bom import bom_figure
 

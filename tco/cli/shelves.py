@@ -123,7 +123,7 @@ def options_of(document: dict[str, Any]) -> dict[str, list[str]]:
 def systems_check(catalogue: Catalogue) -> tuple[list[str]]:
     """Check every system and variant, its prices included."""
     from tco.catalog import checks
-    from tco.chain.bills import bill_of_system
+    from tco.chain.scenario import bill_of_system
     from tco.foundation.errors import TcoError
     from tco.hardware.wires import unstated
 
@@ -150,8 +150,8 @@ systems = add_shelf("systems", "system", system_items, systems_check)
 @command(systems, "variant", name="show")
 def show_system(given: Request, system: Id) -> None:
     """Show the tree of a system, and what its chip and its scale-up domain offer."""
-    from tco.chain.figures import figures_of
     from tco.chain.inputs import system_inputs
+    from tco.chain.result import figures_of
     from tco.foundation.values import as_number
     from tco.outputs.shelves import system_answer
 
@@ -306,7 +306,7 @@ def show_source(given: Request, source: Id) -> None:
 # ---------------------------------------------------------------- rebates
 def rebate_items(catalogue: Catalogue) -> list[dict[str, Any]]:
     """Return every agreement with a supplier."""
-    from tco.economics.rebates import load_agreement
+    from tco.economics.perspective import load_agreement
 
     found = [load_agreement(catalogue, name) for name in catalogue.ids("rebates")]
     return [{"id": a.id, "supplier": a.supplier, "holder": a.holder, "kind": a.kind, "from": a.begins, "until": a.ends} for a in found]
@@ -315,7 +315,7 @@ def rebate_items(catalogue: Catalogue) -> list[dict[str, Any]]:
 def rebates_check(catalogue: Catalogue) -> tuple[list[str]]:
     """Check every agreement, and that the parts it covers exist."""
     from tco.catalog import checks
-    from tco.economics.rebates import load_agreement
+    from tco.economics.perspective import load_agreement
 
     findings = checks.check_documents(catalogue, "rebates", "rebates")
     for name in catalogue.ids("rebates"):
@@ -331,7 +331,7 @@ rebates = add_shelf("rebates", "agreement", rebate_items, rebates_check)
 def show_rebate(given: Request, agreement: Id) -> None:
     """Show an agreement: its terms, what has vested, and what its right is worth at the date (--set terms.date=2026-02)."""
     from tco.chain.inputs import plain_inputs
-    from tco.economics.rebates import load_agreement, worth_of
+    from tco.economics.perspective import load_agreement, worth_of
     from tco.foundation.values import as_number
     from tco.outputs.shelves import rebate_answer
 

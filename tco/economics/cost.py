@@ -7,12 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.economics.finance import yearly_upkeep
-from tco.economics.flows import Flow, Terms, chip_hour
-from tco.economics.goodput import Failing
-from tco.economics.ownership import Holding, design_share, seller_margin, tax_on_purchase
-from tco.economics.rebates import Rebate
-from tco.economics.reliability import yearly_repairs
+from tco.economics.flows import Flow, Terms, chip_hour, yearly_upkeep
+from tco.economics.goodput import Failing, yearly_repairs
+from tco.economics.perspective import Holding, Rebate, design_share, seller_margin, tax_on_purchase
 from tco.economics.site import (
     building_price,
     crowded_rate,
@@ -22,16 +19,18 @@ from tco.economics.site import (
     rented_power,
     sidecar_power,
     sidecar_price,
+    stored_price,
+    world_bytes,
     yearly_demand,
     yearly_energy,
     yearly_rent,
     yearly_staff,
+    yearly_stored,
 )
-from tco.economics.storage import stored_price, world_bytes, yearly_stored
 from tco.foundation.formula import formula, total
 from tco.foundation.provenance import DIRECTNESS, SOURCED, Input, least_direct, worst
 from tco.foundation.trace import scope
-from tco.foundation.units import USD, Chip, Pure, USDPerChipHour, Watt
+from tco.foundation.units import USD, Chip, HourPerYear, Pure, USDPerChipHour, Watt
 from tco.foundation.values import Values
 from tco.hardware.bill import Bill
 from tco.hardware.network import Network
@@ -403,3 +402,25 @@ def shares_of_amounts(amounts: list[tuple[str, Any]]) -> dict[str, float]:
         sums["sourced" if kind in SOURCED else kind] += float(amount)
     whole = sum(sums.values())
     return {name: value / whole for name, value in sums.items()} if whole else {}
+
+
+@formula(unit="USD/year", source="tco-model")
+def yearly_chip_rent(chips: Chip, rent: USDPerChipHour, hours_per_year: HourPerYear = 8760) -> Any:
+    """Rent of some chips for every hour of a year, used or not: R = n r x 8,760 h."""
+    return chips * rent * hours_per_year
+
+
+COMMITTED = "committed"
+COMMITMENTS = {COMMITTED: "rent", "on-demand": "rent_on_demand", "spot": "rent_spot"}  # of a renter, and what a chip's rent is called for it
+CIRCULAR = "tco-circular"  # source of a rent that follows from this program's own cost: nothing is to be held against it
+
+
+def cost_of_rent(values: Values, bill: Bill, network: Network, rent: str, chips: float, goodput: Any) -> Cost:
+    """Return the cost of a world to a renter at a chip's rent; racks and network draw their power all the same, and the rent pays for it."""
+    with scope("cost"):
+        ledger = Ledger(values, chips)
+        hour = ledger.yearly("rent", "rent", yearly_chip_rent, chips, rent)
+        network_power = world_power_share(network.power, chips, values["cluster.chips"])
+        it_power = total("it_power", [bill.power, network_power])
+        power = per_chip(power_per_chip, "it_power", it_power, chips)
+        return Cost(ledger.lines, 0.0, 0.0, 0.0, 0.0, it_power, power, 0.0, hour, hour, goodput, values["terms.utilisation"])

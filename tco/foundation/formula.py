@@ -12,12 +12,13 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, lru_cache, wraps
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
 from tco.foundation import units
+from tco.foundation.errors import DataError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -245,3 +246,64 @@ def normal_form(x: Any) -> Any:
     fraction = far + 1 / (far + 2 / (far + 3 / (far + 4 / (far + 0.65))))
     tail = np.exp(-z * z / 2) * select(z < 7.07, over / under, 1 / (fraction * np.sqrt(2 * np.pi)))
     return select(x >= 0, 1 - tail, tail)
+
+
+class Known(dict[tuple[Any, ...], Any]):
+    """Results of pure calculations by a name and the numbers and small arrays they rest on, all else being the same."""
+
+    held: Any = None
+
+    def of(self, name: tuple[str, ...], rests: Iterable[Any], compute: Callable[[], Any]) -> Any:
+        """Return what `compute()` gives, of the same numbers once; None where it is not to be kept: of large arrays, and in a trace."""
+        if in_use() is not None:
+            return None
+        key: list[Any] = [*name]
+        for one in rests:
+            if isinstance(one, np.ndarray):
+                if one.size > MANY:
+                    return None
+                key += (one.shape, one.tobytes())
+            else:
+                key.append(one)
+        whole = tuple(key)
+        found = self.get(whole)
+        if found is None:
+            found = self[whole] = compute()
+        return found
+
+
+def known_on(rests: tuple[Any, ...], held: Any) -> Known:
+    """Return what is known where all else is the same: of equal numbers what was known before, of arrays nothing yet.
+
+    `held` is whatever numbers stand for by their `id`: it stays as long as they are among the last that were asked for.
+    """
+    try:
+        found = of_numbers(rests) if in_use() is None else Known()
+    except TypeError:  # arrays have no hash
+        found = Known()
+    found.held = held
+    return found
+
+
+@lru_cache(maxsize=32)
+def of_numbers(_: tuple[Any, ...]) -> Known:
+    """Return what is known of some numbers, as long as they are among the last that were asked for."""
+    return Known()
+
+
+Arguments = ParamSpec("Arguments")
+Found = TypeVar("Found")
+
+
+def finite(function: Callable[Arguments, Found]) -> Callable[Arguments, Found]:
+    """Return a function that raises `DataError` where arithmetic of arrays has no finite result; the caller's own settings stay as they are."""
+
+    @wraps(function)
+    def call(*arguments: Arguments.args, **named: Arguments.kwargs) -> Found:
+        with np.errstate(divide="raise", over="raise", invalid="raise"):
+            try:
+                return function(*arguments, **named)
+            except FloatingPointError as error:
+                raise DataError(f"no finite number comes out of these inputs: {error}") from error
+
+    return call

@@ -1,14 +1,13 @@
-"""The bill of materials: every place of the tree with its price and its power.
-
-`price` is what the owner pays for a whole part, so whatever it contains is included. `own_price` is what an assembly adds to
-parts that are priced for themselves. A part with neither is built up from its wafer, or its price is missing: an error.
-"""
+"""The bill of materials: every place of the tree with its price and its power, chips that are built up from silicon among them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from tco.catalog import Catalogue
 from tco.catalog.systems import Leaf, System
@@ -16,9 +15,158 @@ from tco.foundation.errors import DataError
 from tco.foundation.formula import formula, total
 from tco.foundation.provenance import least_direct, worst
 from tco.foundation.trace import scope
-from tco.foundation.units import USD, Pure, Watt
+from tco.foundation.units import (
+    FLOP,
+    USD,
+    Byte,
+    BytePerSecond,
+    FLOPPerSecond,
+    Millimetre,
+    PerSecond,
+    PerSquareMillimetre,
+    Pure,
+    SquareMillimetre,
+    Watt,
+)
 from tco.foundation.values import Values
-from tco.hardware.silicon import USUAL_YIELD, built_up_price, inputs_of_silicon
+
+INPUTS = (
+    "die_area",
+    "dies",
+    "wafer_price",
+    "wafer_diameter",
+    "defect_density",
+    "defect_clustering",
+    "recovered_share",
+    "packaging_cost",
+    "substrate_cost",
+    "test_cost",
+    "assembly_loss",
+    "partner_margin",
+    "wafers_through_partner",
+)
+
+
+@formula(unit="", source="devries2005")
+def gross_dies_per_wafer(die_area: SquareMillimetre, wafer_diameter: Millimetre, pi: Pure = np.pi) -> Any:
+    """Whole dies on a round wafer: n = pi (d/2)^2 / S - pi d / sqrt(2 S)."""
+    return pi * (wafer_diameter / 2) ** 2 / die_area - pi * wafer_diameter / np.sqrt(2 * die_area)
+
+
+@formula(unit="", source="stapper1983")
+def negative_binomial_yield(die_area: SquareMillimetre, defect_density: PerSquareMillimetre, defect_clustering: Pure) -> Any:
+    """Share of the dies without a defect where defects come in clusters: y = (1 + D0 S / alpha)^-alpha."""
+    return (1 + defect_density * die_area / defect_clustering) ** -defect_clustering
+
+
+@formula(unit="", source="stapper1983")
+def poisson_yield(die_area: SquareMillimetre, defect_density: PerSquareMillimetre) -> Any:
+    """Share of the dies without a defect where defects fall anywhere alike: y = exp(-D0 S); the least of the three."""
+    return np.exp(-defect_density * die_area)
+
+
+@formula(unit="", source="murphy1964")
+def murphy_yield(die_area: SquareMillimetre, defect_density: PerSquareMillimetre) -> Any:
+    """Share of the dies without a defect where their density varies as a triangle around its mean: y = ((1 - exp(-D0 S)) / (D0 S))^2."""
+    return (np.expm1(-defect_density * die_area) / (defect_density * die_area)) ** 2
+
+
+@formula(unit="", source="stapper1983")
+def usable_dies(perfect: Pure, recovered_share: Pure) -> Any:
+    """Usable share of the dies, those that redundancy recovers among them: y + r (1 - y)."""
+    return perfect + recovered_share * (1 - perfect)
+
+
+@formula(unit="USD", source="tco-model")
+def die_cost(wafer_price: USD, gross_dies: Pure, usable_share: Pure) -> Any:
+    """Cost of one usable die: c = wafer price / (gross dies x usable share)."""
+    return wafer_price / (gross_dies * usable_share)
+
+
+@formula(unit="USD", source="tco-model")
+def chip_cost(
+    die: USD,
+    dies: Pure,
+    packaging_cost: USD,
+    substrate_cost: USD,
+    test_cost: USD,
+    assembly_loss: USD,
+    partner_margin: Pure,
+    wafers_through_partner: Pure,
+) -> Any:
+    """Cost of a packaged chip without HBM: c = dies x die (1 + margin t) + (packaging + substrate + test + loss) (1 + margin).
+
+    t is the share of the wafers that the design partner buys: the owner who buys them himself pays its margin on the rest alone.
+    """
+    made = packaging_cost + substrate_cost + test_cost + assembly_loss
+    return dies * die * (1 + partner_margin * wafers_through_partner) + made * (1 + partner_margin)
+
+
+YIELDS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {  # how defects lie on a wafer: the formula, and what it takes beside the area
+    "negative-binomial": (negative_binomial_yield, ("defect_density", "defect_clustering")),
+    "murphy": (murphy_yield, ("defect_density",)),
+    "poisson": (poisson_yield, ("defect_density",)),
+}
+USUAL_YIELD = "negative-binomial"
+
+
+def built_up_price(values: Values, part: str, model: str = USUAL_YIELD) -> Any:
+    """Return what chip `part` costs without its HBM, from its wafer up, with one model of its yield."""
+    area = values[f"parts.{part}.die_area"]
+    gross = gross_dies_per_wafer(area, values[f"parts.{part}.wafer_diameter"])
+    perfect, rests_on = YIELDS[model]
+    usable = usable_dies(perfect(area, *(values[f"parts.{part}.{name}"] for name in rests_on)), values[f"parts.{part}.recovered_share"])
+    die = values.derived(f"parts.{part}.die_cost", "USD", lambda: die_cost(values[f"parts.{part}.wafer_price"], gross, usable))
+    rest = (values[f"parts.{part}.{name}"] for name in INPUTS[INPUTS.index("packaging_cost") :])
+    return chip_cost(die, values[f"parts.{part}.dies"], *rest)
+
+
+def inputs_of_silicon(part: str, model: str) -> tuple[str, ...]:
+    """Return the paths that the price of a built-up chip rests on."""
+    idle = {name for _, names in YIELDS.values() for name in names} - set(YIELDS[model][1])
+    return tuple(f"parts.{part}.{name}" for name in INPUTS if name not in idle)
+
+
+@formula(unit="byte", source="tco-model")
+def stack_capacity(dies: Pure, die_capacity: Byte) -> Any:
+    """Capacity of a stack of memory dies: C = n c."""
+    return dies * die_capacity
+
+
+@formula(unit="byte/s", source="tco-model")
+def pin_bandwidth(stacks: Pure, pins: Pure, pin_rate: BytePerSecond) -> Any:
+    """Bandwidth of the memory stacks of a chip: B = stacks x data pins x pin rate."""
+    return stacks * pins * pin_rate
+
+
+@formula(unit="FLOP/s", source="tco-model")
+def systolic_peak(rows: Pure, columns: Pure, clock: PerSecond, cores: Pure, flop_per_mac: FLOP = 2) -> Any:
+    """Dense peak of systolic arrays, each element a multiply-accumulate a cycle: P = 2 R C f N."""
+    return flop_per_mac * rows * columns * clock * cores
+
+
+@formula(unit="byte", source="semianalysis-trn3")
+def device_capacity(capacity: Byte, cores_per_device: Pure, cores: Pure) -> Any:
+    """Memory of one of the logical devices that a chip's cores form: C n / N."""
+    return capacity * cores_per_device / cores
+
+
+@formula(unit="FLOP/s", source="tco-model")
+def domain_peak(chips: Pure, peak: FLOPPerSecond) -> Any:
+    """Peak of all chips of a scale-up domain: P = N p."""
+    return chips * peak
+
+
+@formula(unit="byte", source="tco-model")
+def domain_capacity(chips: Pure, capacity: Byte) -> Any:
+    """Memory of all chips of a scale-up domain: C = N c."""
+    return chips * capacity
+
+
+@formula(unit="byte/s", source="tco-model")
+def domain_bandwidth(chips: Pure, bandwidth: BytePerSecond) -> Any:
+    """Memory bandwidth of all chips of a scale-up domain: B = N b."""
+    return chips * bandwidth
 
 
 @formula(unit="USD", source="tco-model")
@@ -199,3 +347,19 @@ def add_conversion_loss(values: Values, converter: Leaf | None, lines: list[Bill
         for line in lines:
             if line.power is None:
                 line.power = conversion_loss(load, values[f"parts.{converter.part}.efficiency"])
+
+
+def chosen_among(system: System, catalogue: Catalogue, values: Values, date: str) -> tuple[dict[str, str], list[str], list[str]]:
+    """Return the cheapest part for each place, the inputs by which it is that, and notes on what it was chosen among."""
+    chosen, compared, notes = {}, list[str](), list[str]()
+    for place, found in offers(system, values, catalogue).items():
+        for offer in found:
+            if np.ndim(offer.price):
+                raise DataError(f"{place}: {offer.part} has {np.size(offer.price)} prices and the cheapest stands there: give the structure")
+            compared += offer.rests_on
+        best, *others = sorted(found, key=lambda offer: float(offer.price))
+        chosen[place] = best.part
+        if others:
+            rest = ", ".join(f"{other.quantity:g} {other.part} {other.price:,.0f}" for other in others)
+            notes.append(f"{place}: {best.quantity:g} {best.part} at {best.price:,.0f} USD, the cheapest at {date}; {rest}")
+    return chosen, compared, notes

@@ -1,23 +1,196 @@
-"""The scale-out network of a cluster: switches by tier, links, optics, cables and their power and price.
-
-Two designs: `tor`, where the first tier stands in the rack and copper leads from the NICs to it, and `leaf`, where every link above
-the NIC is optical, as in rail-optimised pods. Where a rack's tree already holds its top-of-rack switches and their cables, only
-what lies above them is counted.
-"""
+"""The scale-out network of a cluster: NICs, switches by tier, links, optics, cables and their power and price."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from tco.catalog import Catalogue
+from tco.catalog.systems import System, is_count
 from tco.foundation.errors import DataError, unknown
-from tco.foundation.formula import formula, total
+from tco.foundation.formula import ceil_ratio, formula, total
 from tco.foundation.provenance import worst
-from tco.foundation.trace import scope
-from tco.foundation.units import USD, Pure, Watt
+from tco.foundation.trace import plain, scope
+from tco.foundation.units import USD, BytePerSecond, Pure, Watt
 from tco.foundation.values import Values
-from tco.hardware.clos import edge_bandwidth, module_ends, tier_links, tier_switches, uplink_bandwidth
+
+MOST_TIERS = 4
+
+
+@formula(unit="", source="clos-fat-tree")
+def clos_endpoints(radix: Pure, tiers: Pure) -> Any:
+    """Largest non-blocking folded Clos of one switch radix: n = 2 (k/2)^tiers."""
+    return 2 * (radix / 2) ** tiers
+
+
+@formula(unit="", source="clos-fat-tree")
+def grown_reach(reach: Pure, radix: Pure, oversubscription: Pure) -> Any:
+    """Endpoints after one more tier below: n' = n k s / (1 + s), s being downlink over uplink bandwidth (k/2 at s = 1)."""
+    return reach * radix * oversubscription / (1 + oversubscription)
+
+
+@formula(unit="", source="clos-fat-tree")
+def switch_radix(capacity: BytePerSecond, port: BytePerSecond) -> Any:
+    """Logical ports of a switch: k = C / p."""
+    return np.floor(capacity / port + 1e-9)
+
+
+@formula(unit="", source="clos-fat-tree")
+def network_planes(nic: BytePerSecond, port: BytePerSecond) -> Any:
+    """Parallel planes a NIC spreads over: NIC rate / port rate, at least one."""
+    return np.maximum(nic / port, 1)
+
+
+@formula(unit="byte/s", source="clos-fat-tree")
+def edge_bandwidth(chips: Pure, nic: BytePerSecond) -> Any:
+    """Bandwidth all NICs offer the first tier: B = chips x NIC rate."""
+    return chips * nic
+
+
+@formula(unit="byte/s", source="clos-fat-tree")
+def uplink_bandwidth(downlink: BytePerSecond, oversubscription: Pure) -> Any:
+    """Bandwidth a tier sends up: B_up = B_down / oversubscription."""
+    return downlink / oversubscription
+
+
+@formula(unit="", source="clos-fat-tree")
+def tier_switches(downlink: BytePerSecond, uplink: BytePerSecond, capacity: BytePerSecond) -> Any:
+    """Switches of a tier that carries some bandwidth down and up: n = ceil((B_down + B_up) / C)."""
+    return ceil_ratio(downlink + uplink, capacity)
+
+
+@formula(unit="", source="clos-fat-tree")
+def tier_links(bandwidth: BytePerSecond, module: BytePerSecond) -> Any:
+    """Links of one module rate that carry a bandwidth: n = ceil(B / module rate)."""
+    return ceil_ratio(bandwidth, module)
+
+
+@formula(unit="", source="clos-fat-tree")
+def module_ends(links: Pure, ends: Pure) -> Any:
+    """Optical modules of some links, one at each optical end: n = links x ends."""
+    return links * ends
+
+
+def reach_of(radices: Sequence[float], oversubscription: float) -> float:
+    """Return the endpoints of a Clos whose tiers, the lowest first, have these radices."""
+    reach: Any = radices[-1]
+    for radix in radices[-2::-1]:
+        reach = grown_reach(reach, radix, oversubscription)
+    return float(plain(reach))
+
+
+class ReachError(DataError):
+    """More ends than a sensible Clos of a switch reaches."""
+
+
+def tiers_needed(chips: float, radix: float, oversubscription: float = 1.0) -> int:
+    """Return the fewest tiers that hold `chips` endpoints; a size no sensible Clos reaches raises `ReachError`."""
+    for tiers in range(1, MOST_TIERS + 1):
+        if chips <= reach_of([radix] * tiers, oversubscription) * (1 + 1e-9):
+            return tiers
+    most = math.floor(reach_of([radix] * MOST_TIERS, oversubscription))
+    raise ReachError(
+        f"{chips:,.0f} endpoints do not fit a Clos of {MOST_TIERS} tiers of {radix:.0f}-port switches: it reaches {most:,}; "
+        "take slower ports or larger switches"
+    )
+
+
+FRONTEND = "frontend"
+NETWORKS = {"scale_out": "scale_out_bandwidth", FRONTEND: "frontend_bandwidth"}
+KEYS = ("nic", "below", "hosts", "converged")
+Rules = Mapping[str, Callable[[Callable[[str], Any]], Any]]  # by path, how to compute a value from a lookup
+IN_RACKS = "in_racks"  # switches and cables of the scale-out network that the tree holds
+
+
+@formula(unit="byte/s", source="tco-model")
+def nic_bandwidth(nics: Pure, ports: Pure, port: BytePerSecond, chips: Pure) -> Any:
+    """Bandwidth of a chip into a network, per direction: B = NICs x ports x port rate / chips."""
+    return nics * ports * port / chips
+
+
+class Cards(NamedTuple):
+    """The NICs of one network: which part, and how many in one world."""
+
+    part: str
+    quantity: float
+
+
+def cards_of(system: System, network: str) -> Cards | None:
+    """Return the NICs that join the chips of a system to a network; None where its file names none."""
+    stated, where = system.network.get(network), f"{system.where}: network.{network}"
+    if stated is None:
+        return None
+    if not isinstance(stated, dict) or "nic" not in stated:
+        raise DataError(f'{where} is {stated!r}, expected a table such as {{ nic = "connectx-7" }}')
+    for key in stated:
+        if key not in KEYS:
+            raise unknown("key", key, KEYS, where)
+    nic, below, hosts = stated["nic"], stated.get("below"), stated.get("hosts", 0)
+    if below is not None and below not in system.quantity:
+        raise unknown("part of the tree", str(below), system.quantity, f"{where}.below")
+    if not is_count(hosts) or (hosts and below is None):
+        raise DataError(f"{where}.hosts is {hosts!r}, expected how many of the cards in each assembly that `below` names")
+    held = sum(leaf.quantity for leaf in system.leaves if leaf.part == nic and below in (None, leaf.parent.rpartition("/")[2]))
+    of_hosts = hosts * system.quantity.get(str(below), 0.0)
+    return Cards(str(nic), of_hosts if network == FRONTEND and hosts else held - of_hosts)
+
+
+def network_parts(system: System) -> frozenset[str]:
+    """Return the parts of the tree that belong to the scale-out network and the front end: cards, and the switches and cables of the racks."""
+
+    def parts() -> frozenset[str]:
+        cards = [cards.part for network in NETWORKS if (cards := cards_of(system, network)) is not None]
+        return frozenset([*cards, *system.network.get(IN_RACKS, ())])
+
+    found: frozenset[str] = system.once("network parts", parts)
+    return found
+
+
+def converged(system: System) -> bool:
+    """Say whether the front end runs over the switches of the scale-out network that stand in the racks."""
+    return bool(system.network.get(FRONTEND, {}).get("converged", False))
+
+
+def nic_faults(system: System) -> Iterator[str]:
+    """Yield the networks whose cards the tree does not hold; a key nobody reads raises `DataError`."""
+    keys = [f"network.{key}" for key in ("first_tier", IN_RACKS, *NETWORKS)]
+    for key in system.network:
+        if f"network.{key}" not in keys:
+            raise unknown("key", f"network.{key}", keys, system.where)
+    for network in NETWORKS:
+        found = cards_of(system, network)
+        if found is not None and found.quantity <= 0:
+            yield f"network.{network} names {found.part}, of which the tree holds none for the chips"
+    for part in system.network.get(IN_RACKS, ()):
+        if not system.quantity.get(part):
+            yield f"network.{IN_RACKS} names {part}, of which the tree holds none"
+
+
+def from_the_tree(system: System, catalogue: Catalogue) -> Rules:
+    """Return what follows from the NICs of the tree: the path of each bandwidth of the chip, and how to compute it from a lookup."""
+
+    def rules() -> Rules:
+        found = {network: cards_of(system, network) for network in NETWORKS}
+        return {
+            f"parts.{system.chip}.{NETWORKS[network]}": partial(shared, cards, catalogue.has_part_value(cards.part, "ports"), system.chips)
+            for network, cards in found.items()
+            if cards is not None
+        }
+
+    made: Rules = system.once("rules of cards", rules)
+    return made
+
+
+def shared(cards: Cards, counted: bool, chips: float, look_up: Callable[[str], Any]) -> Any:
+    """Return the bandwidth of cards shared by some chips; a card whose ports nobody counts is rated as a whole."""
+    ports = look_up(f"parts.{cards.part}.ports") if counted else 1.0
+    return nic_bandwidth(cards.quantity, ports, look_up(f"parts.{cards.part}.port_bandwidth"), chips)
+
 
 DESIGNS = ("tor", "leaf")
 FIBRE, SHUFFLE, COPPER = "fibre-link", "shuffle-panel", "y-aec-400g"

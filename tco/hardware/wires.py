@@ -15,7 +15,7 @@ from tco.fabric.scopes import AXES, count, lanes, number, torus_dimensions, whol
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import somewhere
 from tco.foundation.values import Values
-from tco.hardware.nics import nic_faults
+from tco.hardware.network import nic_faults
 
 SWITCHLESS = ("torus", "mesh")  # fabrics whose chips are wired to each other
 NOT_SCALE_UP = ("host", "nic")  # purposes of lanes that are no part of the scale-up fabric

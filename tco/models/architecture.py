@@ -13,10 +13,8 @@ from tco.catalog import Catalogue
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import is_folder
 from tco.models import latent
-from tco.models.attention import Attention
 from tco.models.config import Config, Layout, read_config
-from tco.models.layers import Block, FeedForward, StateMixer
-from tco.models.model import Architecture
+from tco.models.layers import Architecture, Attention, Block, FeedForward, StateMixer
 
 __all__ = ["Architecture", "Attention", "Block", "FeedForward", "Layout", "StateMixer", "architecture", "load_model"]
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from tco.models import hybrids, latent
-from tco.models.attention import Attention
 from tco.models.config import Config, Layout
-from tco.models.layers import Block, FeedForward, gathered
+from tco.models.layers import Attention, Block, FeedForward, gathered
 from tco.models.parts import all_heads_norm, dense, dense_then_routed, grouped_query, layer_norms, multi_head, one_in, routed, two_norms
 
 GEMMA3 = {  # what a config of Gemma 3 leaves out

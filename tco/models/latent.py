@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tco.models.attention import Attention
 from tco.models.config import Config, Layout
-from tco.models.layers import Block, FeedForward, gathered
+from tco.models.layers import Attention, Block, FeedForward, gathered
 from tco.models.parts import dense, dense_then_routed, grouped_query, routed, two_norms
 
 WIDTH_STEP = 16  # a derived expert width is a multiple of this, as matrix engines want it

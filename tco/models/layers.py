@@ -1,11 +1,94 @@
-"""What else a layer is made of: feed-forward parts, state-space and linear-attention mixers, and the block that joins them."""
+"""What a model is made of: attention, feed-forward parts, mixers, the block that joins them, and all layers with what they count."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-from tco.models.attention import NO_ATTENTION, Attention
+import numpy as np
+
+
+class Attention(NamedTuple):
+    """Attention of one kind of layer; without heads the layer has none.
+
+    `latent` is zero for grouped-query attention, else MLA's cached width without rope. A query reaches every earlier token, or
+    the last `window` ones (with `chunked`: those of its own chunk of `window`), or the `top_tokens` that an indexer scores
+    highest. With `compression` c one cached entry stands for c tokens, and the last `window` tokens are reached beside them.
+    """
+
+    heads: int
+    kv_heads: int
+    qk_dim: int  # width of a query or key head
+    v_dim: int  # width of a value head
+    q_rank: int = 0  # rank of the compressed query, zero if it is not compressed
+    latent: int = 0  # MLA: rank of the compressed keys and values
+    rope_dim: int = 0  # MLA: shared rotary part of the key
+    window: int = 0
+    chunked: bool = False
+    top_tokens: int = 0
+    index_heads: int = 0
+    index_dim: int = 0  # the indexer caches one key of this width per entry
+    compression: int = 0
+    shared_key_value: bool = False  # one cached vector serves as key and as value
+    out_groups: int = 0  # heads leave in groups through a low rank
+    out_rank: int = 0
+    qk_norm: int = 0  # scales of the norms of queries and keys
+    in_bias: bool = False
+    out_bias: bool = False
+    gated: bool = False  # an output gate as wide as the query
+    sinks: bool = False  # a learned logit a head, which takes part in no product
+
+    @property
+    def cached(self) -> int:
+        """Numbers cached per entry and layer: 2 H_kv d, or MLA's latent with its rotary part; the indexer's keys left out."""
+        if self.latent:
+            return self.latent + self.rope_dim
+        return self.kv_heads * (self.qk_dim if self.shared_key_value else self.qk_dim + self.v_dim)
+
+    def parameters(self, hidden: int) -> int:
+        """Weights of the projections, with their biases and norms."""
+        return self.query(hidden) + self.key_value(hidden) + self.output(hidden) + self.compressor(hidden) + self.indexer(hidden)
+
+    def query(self, hidden: int) -> int:
+        """Weights of the query, its low rank and its gate, and of the norms of queries and keys."""
+        width = self.heads * self.qk_dim
+        if self.q_rank:
+            return hidden * self.q_rank + self.q_rank + self.q_rank * width + self.qk_norm + (self.q_rank if self.in_bias else 0)
+        gates = 2 if self.gated else 1
+        return gates * (hidden * width + (width if self.in_bias else 0)) + self.qk_norm
+
+    def key_value(self, hidden: int) -> int:
+        """Weights of keys and values: h 2 H_kv d, or the way down to the latent, its norm, and the way up."""
+        down = hidden * self.cached + (self.cached if self.in_bias else 0)
+        if self.latent:
+            nope = self.qk_dim - self.rope_dim
+            return down + self.latent + self.latent * self.heads * (nope + self.v_dim)
+        return down + (self.qk_dim if self.shared_key_value else 0)
+
+    def output(self, hidden: int) -> int:
+        """Weights of the output projection and of the sinks."""
+        width = self.heads * self.v_dim
+        weights = width * self.out_rank + self.out_groups * self.out_rank * hidden if self.out_rank else width * hidden
+        return weights + (hidden if self.out_bias else 0) + (self.heads if self.sinks else 0)
+
+    def compressor(self, hidden: int, width: int = 0) -> int:
+        """Weights that pool c tokens into an entry: value and gate projections, position bias, norm; overlapping where an indexer selects."""
+        if not self.compression:
+            return 0
+        width = width or self.qk_dim
+        pooled = width * (2 if self.top_tokens else 1)
+        return 2 * hidden * pooled + self.compression * pooled + width
+
+    def indexer(self, hidden: int) -> int:
+        """Weights of the indexer: queries from the query's low rank, one key an entry, a weight a head."""
+        if not self.top_tokens:
+            return 0
+        keys = self.compressor(hidden, self.index_dim) if self.compression else (hidden + 2) * self.index_dim
+        return self.q_rank * self.index_heads * self.index_dim + keys + hidden * self.index_heads
+
+
+NO_ATTENTION = Attention(0, 0, 0, 0)
 
 
 class FeedForward(NamedTuple):
@@ -123,3 +206,132 @@ def gathered(layers: Iterable[Block]) -> tuple[Block, ...]:
         kind = layer._replace(layers=0)
         count[kind] = count.get(kind, 0) + layer.layers
     return tuple(kind._replace(layers=number) for kind, number in count.items() if number)
+
+
+class Architecture(NamedTuple):
+    """A decoder-only model, its modules for other media and for predicting further tokens left out of every count."""
+
+    id: str
+    hidden: int
+    vocabulary: int
+    tied: bool  # input and output embeddings are one matrix
+    context: int
+    blocks: tuple[Block, ...]
+    source: str  # where its figures come from
+    note: str = ""
+    positions: int = 0  # learned positions
+    others: int = 0  # weights outside the layers: the last norm
+    prediction_layers: int = 0  # layers that predict further tokens, each like the last kind of layer
+
+    @property
+    def layers(self) -> int:
+        """Number of layers."""
+        return sum(block.layers for block in self.blocks)
+
+    @property
+    @lru_cache(maxsize=256)  # noqa: B019 - a model is a plain value
+    def attentions(self) -> dict[Attention, int]:
+        """Layers by kind of attention: kinds of layers may differ in their feed-forward part only."""
+        found: dict[Attention, int] = {}
+        for block in self.blocks:
+            if block.attention.heads:
+                found[block.attention] = found.get(block.attention, 0) + block.layers
+        return found
+
+    @property
+    def mixers(self) -> dict[StateMixer, int]:
+        """Layers by kind of state-space or linear-attention mixer."""
+        found: dict[StateMixer, int] = {}
+        for block in self.blocks:
+            if block.mixer:
+                found[block.mixer] = found.get(block.mixer, 0) + block.layers
+        return found
+
+    @property
+    def feed_forwards(self) -> dict[FeedForward, int]:
+        """Layers by kind of feed-forward part."""
+        found: dict[FeedForward, int] = {}
+        for block in self.blocks:
+            if block.feed_forward.width:
+                found[block.feed_forward] = found.get(block.feed_forward, 0) + block.layers
+        return found
+
+    @property
+    @lru_cache(maxsize=256)  # noqa: B019 - a model is a plain value
+    def expert_parameters(self) -> int:
+        """Weights of the routed experts, which expert parallelism spreads."""
+        parts = [(b.layers, b.feed_forward) for b in self.blocks]
+        return sum(layers * f.experts * f.expert_parameters(self.hidden) for layers, f in parts)
+
+    @property
+    def embedding_parameters(self) -> int:
+        """Weights of input and output embeddings and of learned positions."""
+        return self.hidden * (self.vocabulary * (1 if self.tied else 2) + self.positions)
+
+    @property
+    @lru_cache(maxsize=256)  # noqa: B019 - a model is a plain value
+    def parameters(self) -> int:
+        """All weights."""
+        return self.embedding_parameters + self.others + sum(b.layers * b.parameters(self.hidden) for b in self.blocks)
+
+    @property
+    def active_parameters(self) -> int:
+        """Weights one token passes, the input embedding's lookup left out."""
+        layers = sum(b.layers * b.active_parameters(self.hidden) for b in self.blocks)
+        return self.hidden * self.vocabulary + self.others + layers
+
+    @property
+    def prediction_parameters(self) -> int:
+        """Weights of the layers that predict further tokens, each with the product that joins two hidden states, and three norms."""
+        layer = self.blocks[-1].parameters(self.hidden) + 2 * self.hidden**2 + 3 * self.hidden
+        return self.prediction_layers * layer
+
+    @property
+    def cached(self) -> int:
+        """Numbers the cache grows by with each token, windows left out: entries and indexer keys of all layers."""
+        kinds = [(layers, a, max(a.compression, 1)) for a, layers in self.attentions.items() if a.compression or not a.window]
+        return sum(layers * (a.cached + a.index_dim) // compression for layers, a, compression in kinds)
+
+    @property
+    def held(self) -> int:
+        """Numbers a sequence holds at most whatever its length: states of mixers, and entries inside windows."""
+        windows = sum(layers * a.window * a.cached for a, layers in self.attentions.items())
+        return windows + sum(layers * mixer.held for mixer, layers in self.mixers.items())
+
+
+Side = tuple[Any, Any]  # inner and outer side of a product's weights
+
+
+def numbers_of(sides: Iterable[Side]) -> Any:
+    """Return how many weights some products have."""
+    return sum(inner * outer for inner, outer in sides)
+
+
+def up_and_down(f: FeedForward, hidden: int, width: Any) -> tuple[Side, Side]:
+    """Return the sides of a feed-forward's products: into its width, with a gate twice, and out."""
+    return (hidden, (f.matrices - 1) * width), (width, hidden)
+
+
+def projections(a: Attention, hidden: int, tensor_parallel: Any) -> dict[str, Side]:
+    """Return one chip's projections by name: per-head ones split over the group, latent and compressed ones whole on every rank."""
+    heads = a.heads / tensor_parallel
+    out = {"attention out": (heads * a.v_dim, hidden)}
+    if a.out_rank:  # heads leave in groups, each through a low rank
+        out = {"out down": (heads * a.v_dim, a.out_rank), "attention out": (a.out_groups * a.out_rank / tensor_parallel, hidden)}
+    if a.shared_key_value:
+        pooled = {"compressor": (hidden, 2 * a.qk_dim * (2 if a.top_tokens else 1))} if a.compression else {}
+        return {"attention down": (hidden, a.q_rank + a.cached), **pooled, "query up": (a.q_rank or hidden, heads * a.qk_dim), **out}
+    if not a.latent:
+        queries = heads * a.qk_dim * (2 if a.gated else 1)  # a gate is as wide as its query
+        return {"query key value": (hidden, queries + keys_and_values(a, tensor_parallel)), **out}
+    return {
+        "attention down": (hidden, a.q_rank + a.cached),
+        "query up": (a.q_rank or hidden, heads * a.qk_dim),
+        "key value up": (a.latent, heads * (a.qk_dim - a.rope_dim + a.v_dim)),
+        **out,
+    }
+
+
+def keys_and_values(a: Attention, tensor_parallel: Any) -> Any:
+    """Return the numbers of a token's keys and values that one chip makes: heads beyond their number stand on several ranks."""
+    return np.ceil(a.kv_heads / tensor_parallel) * (a.qk_dim + a.v_dim)

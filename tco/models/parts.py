@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tco.models.attention import Attention
 from tco.models.config import Config
-from tco.models.layers import Block, FeedForward, gathered
+from tco.models.layers import Attention, Block, FeedForward, gathered
 
 
 def grouped_query(c: Config, bias: bool = False, head_norm: bool = False) -> Attention:

@@ -12,10 +12,8 @@ from itertools import product
 from typing import Any
 
 from tco.foundation.errors import DataError, unknown
-from tco.models.attention import Attention
 from tco.models.config import Config
-from tco.models.layers import Block, FeedForward
-from tco.models.model import Architecture
+from tco.models.layers import Architecture, Attention, Block, FeedForward
 
 NEEDED = ("layers", "hidden", "heads", "ffn", "vocab")
 OPTIONAL = ("kv_heads", "head_dim", "experts", "active", "shared", "matrices", "tied", "context", "params_b")

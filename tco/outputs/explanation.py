@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.chain.metrics import METRICS
-from tco.chain.plans import plain_plan
 from tco.chain.result import Result
-from tco.chain.structure import Structure
+from tco.chain.structure import Structure, plain_plan
 from tco.foundation.equation import equation
 from tco.foundation.provenance import SOURCED
 from tco.foundation.trace import STRUCTURE, Node, walk

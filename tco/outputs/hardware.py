@@ -16,7 +16,7 @@ from tco.outputs.record import Answer, Document, Maybe, Member, Record
 from tco.outputs.table import Table, significant
 
 if TYPE_CHECKING:
-    from tco.chain.bills import SystemBill
+    from tco.chain.scenario import SystemBill
     from tco.studies.collectives import Measured
     from tco.studies.kernels import KernelAnswer
 

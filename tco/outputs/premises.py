@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from tco.chain.absent import why_absent
 from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS
-from tco.chain.result import Result
+from tco.chain.result import Result, why_absent
 from tco.outputs.record import Member, Record
 from tco.outputs.table import significant
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.catalog import Catalogue
-from tco.catalog.rows import ALTERNATIVE, Row, attribute, to_input
+from tco.catalog.rows import ALTERNATIVE, Row, attribute, attributes, to_input
 from tco.foundation.files import read_csv
 from tco.foundation.provenance import SOURCED
 from tco.outputs.record import Answer, Document, Member, Plain, Record, document
@@ -15,9 +15,8 @@ from tco.outputs.table import Table, significant
 
 if TYPE_CHECKING:
     from tco.catalog.systems import System
-    from tco.chain.figures import Figures
-    from tco.chain.result import Result
-    from tco.economics.rebates import Agreement, Worth
+    from tco.chain.result import Figures, Result
+    from tco.economics.perspective import Agreement, Worth
     from tco.foundation.provenance import Input
     from tco.models.architecture import Architecture
 
@@ -448,6 +447,23 @@ def stated(result: Result, as_written: bool = True) -> list[Stated]:
     """Return what a result rests on, texts first; numbers in the unit they are written in, as `--set` takes them, or in that of the formulas."""
     said = [Stated(path, text) for path, text in sorted(result.texts.items())]
     return said + [number_stated(given, as_written) for _, given in sorted(result.inputs.items())]
+
+
+def named(rows: Sequence[Stated], words: Sequence[str], chip: str) -> list[Stated]:
+    """Return the inputs that all words tell of, in any order: by the path first, then by what the attribute is or is also called.
+
+    What belongs to the chip of a system is told of by `chip` too.
+    """
+    asked = " ".join(words).lower().split()
+
+    def told(path: str) -> str:
+        group, _, rest = path.partition(".")
+        part, _, name = rest.rpartition(".")
+        known = attributes().get((group, name))
+        return f"{path} {known.description if known else ''} {known.also if known else ''} {'chip' if part == chip else ''}".lower()
+
+    found = [row for row in rows if all(word in told(row.path) for word in asked)]
+    return sorted(found, key=lambda row: not all(word in row.path.lower() for word in asked))
 
 
 def number_stated(given: Input, as_written: bool) -> Stated:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from tco.fabric.algorithms import called, named, offered, reach, ways
+from tco.fabric.algorithms import Tokens, called, named, offered, reach, reported_bytes, ways
 from tco.fabric.costs import algorithm_bandwidth, bus_factor
-from tco.fabric.experts import Tokens, reported_bytes
-from tco.fabric.links import Group, Links
-from tco.fabric.timing import Timing
+from tco.fabric.links import Group, Links, Timing
 from tco.foundation.errors import DataError
 
 PARTS = ("call", "start", "ends", "steps", "reduction", "wire", "chunks")  # what the time of an algorithm consists of

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tco.chain.comparable import apart
 from tco.chain.metrics import PRICED, perf_per_tco
+from tco.chain.result import apart
 from tco.foundation.errors import DataError
 from tco.studies.evaluation import HEADLINE, evaluate_all
 

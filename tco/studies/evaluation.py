@@ -65,7 +65,7 @@ class Evaluation(NamedTuple):
         found = result or self.result
         value = found.metrics[metric]
         if value is None:
-            from tco.chain.absent import why_absent
+            from tco.chain.result import why_absent
 
             raise DataError(f"{metric} has no value for {self.scenario.name}: {why_absent(found, metric)}")
         return float(value)
@@ -89,10 +89,9 @@ def evaluate_each(
     Without `workload` no plan is searched: only what the chips cost is asked for. `what_if` replaces inputs with all that was decided held.
     """
     from tco.catalog.systems import is_bare_chip
-    from tco.chain.bills import without_bill
     from tco.chain.inputs import Inputs, load_scenario
     from tco.chain.result import Result
-    from tco.chain.scenario import evaluate
+    from tco.chain.scenario import evaluate, without_bill
     from tco.studies.what_if import unmoved
 
     shared = catalogue_for(None, data)
@@ -171,9 +170,9 @@ def own_and_baseline(
     name: str, metric: str, data: Path | None, settings: Mapping[str, str], variant: Mapping[str, str], baseline: str | None
 ) -> tuple[str, list[Evaluation]]:
     """Return what a metric is read off, and of whom: the scenario, and for a ratio the baseline it is to. An unknown metric raises `DataError`."""
-    from tco.chain.comparable import apart
     from tco.chain.inputs import HEADLINE_SYSTEM
     from tco.chain.metrics import AGAINST_BASELINE, METRICS
+    from tco.chain.result import apart
 
     if metric not in METRICS:
         raise unknown("metric", metric, METRICS)

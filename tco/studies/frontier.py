@@ -20,9 +20,9 @@ from tco.chain.inputs import Inputs, Scenario, load_scenario
 from tco.chain.result import Result
 from tco.chain.scenario import evaluate
 from tco.chain.workloads import server_of
-from tco.foundation.dates import period
 from tco.foundation.errors import DataError, UsageError, unknown
-from tco.foundation.finite import finite
+from tco.foundation.formula import finite
+from tco.foundation.provenance import period
 from tco.foundation.values import Values, as_number
 from tco.models.architecture import Architecture
 from tco.performance.chip.roofline import cache_bytes
@@ -31,8 +31,17 @@ from tco.performance.profile import time_by_bound
 from tco.performance.serving import disaggregation as apart
 from tco.performance.serving import phases
 from tco.performance.serving.phases import PassResult
-from tco.performance.serving.plans import SEQUENCES, DecodePlan, PrefillPlan, ServingPlan, attention_chips, borders_crossed, decoding, plan_axes
-from tco.performance.serving.requests import request_of
+from tco.performance.serving.plans import (
+    SEQUENCES,
+    DecodePlan,
+    PrefillPlan,
+    ServingPlan,
+    attention_chips,
+    borders_crossed,
+    decoding,
+    plan_axes,
+    request_of,
+)
 from tco.performance.serving.search import pass_at, shortfall
 from tco.studies.evaluation import Evaluation, catalogue_for
 

@@ -10,8 +10,7 @@ from typing import Any
 from tco.catalog import Catalogue
 from tco.foundation.errors import DataError, UsageError, unknown
 from tco.foundation.values import Values
-from tco.performance.chip.families import family_of
-from tco.performance.chip.formats import Computed, computed_on
+from tco.performance.chip.formats import Computed, computed_on, family_of
 from tco.performance.chip.kernel_times import BARE, SHAPES, Kernel, chip_on, kernel
 from tco.performance.chip.products import Tiling, operands, tiling, traits_of
 

@@ -13,8 +13,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tco.catalog.systems import load_system
-from tco.economics.finance import capital_recovery_factor, discounted, payment, period_in_years, rate_of_period, resale, yearly_capital
-from tco.economics.flows import MONTHLY, OPERATION, RATES, SOLD, Flow, Payment, Terms
+from tco.economics.cost import CIRCULAR, COMMITMENTS, COMMITTED
+from tco.economics.flows import (
+    MONTHLY,
+    OPERATION,
+    RATES,
+    SOLD,
+    Flow,
+    Payment,
+    Terms,
+    capital_recovery_factor,
+    discounted,
+    payment,
+    period_in_years,
+    rate_of_period,
+    resale,
+    yearly_capital,
+)
 from tco.economics.income import (
     break_even_utilisation,
     charged_share,
@@ -28,7 +43,6 @@ from tco.economics.income import (
     straight_line_book,
     token_income,
 )
-from tco.economics.rent import CIRCULAR, COMMITMENTS, COMMITTED
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.values import Values
 

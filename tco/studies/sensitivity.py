@@ -16,7 +16,7 @@ import numpy as np
 from tco.chain.draws import CELLS
 from tco.chain.metrics import AGAINST_BASELINE
 from tco.foundation.errors import DataError, UsageError
-from tco.foundation.finite import finite
+from tco.foundation.formula import finite
 from tco.foundation.provenance import SOURCED, Input
 from tco.studies.evaluation import Evaluation, own_and_baseline
 from tco.studies.flips import Pair, flips_of, pairs_that_flip

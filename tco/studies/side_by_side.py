@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tco.chain.comparable import apart
 from tco.chain.draws import Draws
 from tco.chain.metrics import PRICED
+from tco.chain.result import apart
 from tco.studies.comparison import Driver, Lead, Sureness
 from tco.studies.evaluation import Evaluation
 from tco.studies.flips import drivers_of

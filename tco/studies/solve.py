@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from tco.chain.ages import newest_price
 from tco.chain.metrics import AGAINST_BASELINE, METRICS, perf_per_tco
 from tco.chain.workloads import WORKLOADS
-from tco.foundation.dates import period
 from tco.foundation.errors import DataError, UsageError
+from tco.foundation.provenance import period
 from tco.foundation.units import parse_quantity
 from tco.foundation.values import as_number
 from tco.studies.evaluation import Evaluation, evaluate_each, own_and_baseline

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.chain.metrics import AGAINST_BASELINE
-from tco.chain.plans import plain_plan, plan_from
 from tco.chain.result import Result
 from tco.chain.saved import hold, is_number
+from tco.chain.structure import plain_plan, plan_from
 from tco.foundation.errors import DataError
 from tco.foundation.provenance import making
 

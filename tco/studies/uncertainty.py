@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tco.chain import metrics as joined
-from tco.chain.comparable import apart
 from tco.chain.draws import CELLS, Draws
 from tco.chain.metrics import METRICS, MORE_IS_BETTER, PERFORMANCE, RATIOS
+from tco.chain.result import apart
 from tco.foundation.errors import DataError
-from tco.foundation.finite import finite
+from tco.foundation.formula import finite
 from tco.studies.comparison import compared
 from tco.studies.evaluation import Evaluation, evaluate_each
 from tco.studies.ranges import Array, Dice, Range, ranges_of

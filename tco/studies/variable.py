@@ -10,8 +10,8 @@ import numpy as np
 
 from tco.chain.inputs import Inputs, bounds
 from tco.chain.texts import DOCUMENTS, TEXTS
-from tco.foundation.dates import period
 from tco.foundation.errors import DataError, UsageError
+from tco.foundation.provenance import period
 from tco.foundation.trace import walk
 from tco.foundation.units import convert, parse_quantity
 from tco.studies.evaluation import Evaluation

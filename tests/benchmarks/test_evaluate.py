@@ -8,10 +8,9 @@ import time
 import numpy as np
 import pytest
 
-from tco.catalog import load_catalogue
-from tco.chain.bills import bill_of_system
+from tco import evaluate, load_catalogue
 from tco.chain.inputs import load_scenario
-from tco.chain.scenario import evaluate
+from tco.chain.scenario import bill_of_system
 from tco.performance.serving import phases
 from tests.chain import HEADLINE
 

@@ -8,10 +8,10 @@ import time
 
 import pytest
 
-from tco.catalog import load_catalogue
+from tco import load_catalogue
 from tco.catalog.systems import load_system
-from tco.chain.bills import bill_of_system
 from tco.chain.inputs import system_inputs
+from tco.chain.scenario import bill_of_system
 from tco.fabric.scopes import fabric_scopes
 from tco.foundation.values import as_number
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tco.catalog import load_catalogue
+from tco import load_catalogue
 from tco.chain.inputs import plain_inputs
 from tco.foundation.values import as_number
 from tco.performance.chip.formats import computed_on

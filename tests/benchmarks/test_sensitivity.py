@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tco.studies.sensitivity import sensitivity
+from tco import sensitivity
 from tests.chain import HEADLINE
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tco.chain.scenario import evaluate
+from tco import evaluate
 from tco.outputs.workbook.book import workbook_of
 from tco.studies.comparison import compared
 from tco.studies.evaluation import HEADLINE

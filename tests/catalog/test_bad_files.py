@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tco.catalog import load_catalogue
-from tco.foundation.errors import DataError
+from tco import DataError, load_catalogue
 
 HEADER = "part,attribute,value,unit,low,high,as_of,kind,source,note\n"
 SITE = """\

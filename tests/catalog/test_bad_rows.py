@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tco.foundation.errors import DataError
+from tco import DataError
 
 GOOD = "nitro-v6-400g,price,500,USD,400,650,2025-12,vendor,tco-model,,"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tco.catalog import checks
-from tco.chain.bills import bill_of_system
 from tco.chain.inputs import system_inputs
+from tco.chain.scenario import bill_of_system
 from tco.fabric.scopes import fabric_scopes
 from tco.foundation.files import data_directory
 from tco.foundation.values import as_number

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tco.catalog import Catalogue
-from tco.chain.scenario import evaluate
+from tco import Catalogue, evaluate
 
 QUOTE = "nitro-v6-400g,price,500,USD,400,650,2025-12,assumed,my-quote,,"
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tco import DataError
 from tco.catalog.rows import Row, at_date
-from tco.foundation.errors import DataError
 
 
 def dated(*dates):

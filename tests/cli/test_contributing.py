@@ -14,7 +14,7 @@ import typer
 from jsonschema import Draft202012Validator
 
 from tco.catalog.rows import Attribute, attributes
-from tco.chain import collect, metrics
+from tco.chain import metrics
 from tco.chain.metrics import METRICS, Metric
 from tco.cli import app, emit, options
 from tco.economics import cost
@@ -35,7 +35,7 @@ def with_metric(monkeypatch, catalogue):
     exec(compile("from __future__ import annotations\n" + code, "page", "exec"), vars(metrics))
     (found,) = (Metric(*entry) for name, entry in eval(f"{{{row}}}", {"Metric": Metric}).items() if name == METRIC)
     monkeypatch.setitem(METRICS, METRIC, found)
-    usual = collect.joined_metrics
+    usual = metrics.joined_metrics
 
     def joined(*given):
         usual(*given)
@@ -43,7 +43,7 @@ def with_metric(monkeypatch, catalogue):
         used, out = metrics_found["tco_usd_per_used_chip_hour"], metrics_found["output_tokens_per_s_per_chip"]
         exec(line, {"joined": metrics, "used": used, "out": out, "name": name})
 
-    monkeypatch.setattr(collect, "joined_metrics", joined)
+    monkeypatch.setattr(metrics, "joined_metrics", joined)
     yield
     del REGISTRY["tokens_for_money"]
     del metrics.tokens_for_money
@@ -69,8 +69,8 @@ def test_the_golden_row_of_the_page(with_metric):
 def test_the_cost_line_of_the_page(own, monkeypatch):
     """0.4 % of the price of the servers every year, to every owner whose perspective does not say otherwise, by the month as in the hour."""
     row, value, line = blocks("Add a cost line")
-    group, name, unit, least, most, belief, dated, words = next(csv.reader([row.strip()]))
-    monkeypatch.setitem(attributes(), (group, name), Attribute(group, name, unit, float(least), float(most), belief, dated == "yes", words))
+    group, name, unit, least, most, belief, dated, words, also = next(csv.reader([row.strip()]))
+    monkeypatch.setitem(attributes(), (group, name), Attribute(group, name, unit, float(least), float(most), belief, dated == "yes", words, also))
     usual = cost.add_repairs
 
     def repairs(ledger, values, bill, broken):

@@ -12,9 +12,9 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from tco import UsageError
 from tco.chain.metrics import METRICS
 from tco.cli.export import write_folder
-from tco.foundation.errors import UsageError
 from tco.foundation.units import unit
 from tests.cli import document, tco
 from tests.outputs.spreadsheet import cells, table

@@ -137,3 +137,19 @@ def test_a_cell_can_be_explained_by_its_name():
     done = tco("explain", "gb200-nvl72", "cost/site/bilding/per_chip_hour")
     assert done.exit_code == 3
     assert "unknown metric or cell 'cost/site/bilding/per_chip_hour'; did you mean 'cost/site/building/per_chip_hour'?" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("word", "path"),
+    [
+        ("chip price", "parts.trn3.wafer_price"),
+        ("electricity", "site.electricity_price"),
+        ("depreciation", "terms.life"),
+        ("interest", "terms.rate"),
+        ("speed", "workload.interactivity"),
+        ("memory", "parts.trn3.hbm_bandwidth"),
+        ("network", "cluster.network"),
+    ],
+)
+def test_everyday_words_find_inputs(word, path):
+    assert path in [row["path"] for row in document("inputs", "trn3-nl72x2", word)["inputs"]]

@@ -8,8 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from tco.catalog import load_catalogue
-from tco.chain.scenario import evaluate
+from tco import evaluate, load_catalogue
 from tests.cli import document, tco
 
 PRICE, TDP, RATE, NOTE = 12345.67, 987.654, 0.0876543, "SECRETNOTE of our own"

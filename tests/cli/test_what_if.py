@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tco.chain.scenario import evaluate
+from tco import evaluate
 from tests.chain import result
 from tests.cli import document, tco
 from tests.shipped import CATALOGUE

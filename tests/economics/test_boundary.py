@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tco.chain.bills import bill_of_system
+from tco import DataError, evaluate
 from tco.chain.connections import design_network
 from tco.chain.inputs import Inputs, load_scenario, system_inputs
-from tco.chain.scenario import evaluate
-from tco.foundation.errors import DataError
+from tco.chain.scenario import bill_of_system
 from tco.foundation.values import as_number
 from tests.chain import CATALOGUE, HEADLINE, again, on_vendors_network, result
 

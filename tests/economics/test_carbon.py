@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tco.chain.scenario import evaluate
-from tco.foundation.errors import DataError
+from tco import DataError, evaluate
 from tests.cli import tco
 
 GRID, MADE, TOKENS = "grid_co2e_g_per_chip_hour", "embodied_co2e_g_per_chip_hour", "co2e_g_per_million_output_tokens"

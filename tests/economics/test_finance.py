@@ -7,7 +7,7 @@ import pyxirr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tco.economics.finance import capital_charge, capital_recovery_factor, per_chip_hour, recoverable_share, yearly_capital, yearly_upkeep
+from tco.economics.flows import capital_charge, capital_recovery_factor, per_chip_hour, recoverable_share, yearly_capital, yearly_upkeep
 
 RATES = st.floats(1e-4, 0.5)
 YEARS = st.integers(1, 40)

@@ -7,7 +7,7 @@ import pyxirr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tco.chain.scenario import evaluate
+from tco import evaluate
 from tco.economics.flows import Flow, Terms, cash_flow, chip_hour, payments, present_value, yearly_charge
 from tco.foundation.provenance import Input
 from tco.foundation.values import Values

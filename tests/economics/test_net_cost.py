@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tco.chain.scenario import evaluate
-from tco.foundation.errors import DataError
+from tco import DataError, evaluate
 from tests.chain import HEADLINE, result
 from tests.economics.test_perspectives import FITS
 from tests.shipped import CATALOGUE

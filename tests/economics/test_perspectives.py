@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 import pyxirr
 
+from tco import DataError, evaluate
 from tco.chain.inputs import Inputs, load_scenario
-from tco.chain.scenario import evaluate
 from tco.economics.perspective import FOLDER, load_perspective
-from tco.foundation.dates import period
-from tco.foundation.errors import DataError
+from tco.foundation.provenance import period
 from tests.chain import HEADLINE, on_vendors_network, result
 from tests.cli import document, tco
 

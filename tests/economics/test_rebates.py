@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tco import DataError, evaluate
 from tco.catalog.rows import COLUMNS
-from tco.chain.bills import bill_of_system
-from tco.chain.scenario import evaluate
-from tco.economics.rebates import (
+from tco.chain.scenario import bill_of_system
+from tco.economics.perspective import (
     black_scholes_call,
     in_force_for,
     intrinsic_value,
@@ -22,7 +22,6 @@ from tco.economics.rebates import (
     warrant_rebate_on_power,
     warrant_rebate_on_spend,
 )
-from tco.foundation.errors import DataError
 from tco.foundation.files import data_directory, read_csv
 from tco.studies.beliefs import P95
 from tco.studies.ranges import ranges_of

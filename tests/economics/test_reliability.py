@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 from scipy.special import lambertw
 from scipy.stats import binom
 
+from tco import DataError, evaluate
 from tco.catalog.systems import load_system
-from tco.chain.scenario import evaluate
-from tco.economics.goodput import chips_stopped, switches_of_a_chip, too_many
-from tco.economics.reliability import checkpoint_efficiency, checkpoint_interval
-from tco.foundation.errors import DataError
+from tco.economics.goodput import checkpoint_efficiency, checkpoint_interval, chips_stopped, switches_of_a_chip, too_many
 from tests.chain import HEADLINE, again, result
 from tests.economics.simulation import ANSWERS, SYSTEM, job_of, settings, simulated
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tco
-from tco.catalog import load_catalogue
+from tco import load_catalogue
 from tco.foundation.formula import greatest, least, total
 from tco.foundation.provenance import Input
 from tco.foundation.trace import recording

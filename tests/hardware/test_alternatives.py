@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tco import DataError
 from tco.catalog import checks
 from tco.catalog.systems import load_system
-from tco.chain.bills import bill_of_system
-from tco.foundation.errors import DataError
+from tco.chain.scenario import bill_of_system
 from tests.hardware.test_wires import changed
 
 NAME = "trn3-nl72x2"

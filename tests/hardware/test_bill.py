@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tco.chain.bills import bill_of_system
-from tco.foundation.errors import DataError
+from tco import DataError
+from tco.chain.scenario import bill_of_system
 from tests.chain import HEADLINE, result
 
 each = pytest.mark.parametrize("name", HEADLINE)

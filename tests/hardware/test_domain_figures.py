@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tco.chain.figures import figures_of
 from tco.chain.inputs import system_inputs
+from tco.chain.result import figures_of
 from tco.fabric.scopes import fabric_scopes
 from tco.fabric.slices import lanes_rate
 from tco.foundation.units import convert, parse_quantity
 from tco.foundation.values import as_number
-from tco.hardware.chip import domain_capacity
-from tco.hardware.clos import edge_bandwidth
+from tco.hardware.bill import domain_capacity
+from tco.hardware.network import edge_bandwidth
 from tests.registry import read_rows
 
 ROWS = read_rows("domains.csv")

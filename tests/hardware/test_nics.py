@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tco import DataError, evaluate
 from tco.catalog.rows import attribute as attribute_of
 from tco.catalog.rows import to_input
 from tco.catalog.systems import load_system
 from tco.chain.inputs import system_inputs
-from tco.chain.scenario import evaluate
-from tco.foundation.errors import DataError
 from tco.foundation.trace import recording
 from tco.foundation.values import as_number, as_traced
-from tco.hardware.nics import NETWORKS, cards_of
+from tco.hardware.network import NETWORKS, cards_of
 from tests.cli import document
 from tests.hardware.test_wires import changed, every_variant
 

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tco.chain.bills import bill_of_system
 from tco.chain.inputs import plain_inputs, system_inputs
+from tco.chain.scenario import bill_of_system
 from tco.fabric.scopes import fabric_scopes
 from tco.foundation.values import as_number
-from tco.hardware.clos import tiers_needed
-from tco.hardware.network import DESIGNS, Plan, scale_out_network
+from tco.hardware.network import DESIGNS, Plan, scale_out_network, tiers_needed
 from tests.chain import again, result
 from tests.shipped import CATALOGUE
 

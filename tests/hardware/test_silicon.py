@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import nbinom
 
-from tco.chain.scenario import evaluate
-from tco.foundation.errors import DataError
-from tco.hardware.silicon import chip_cost, die_cost, gross_dies_per_wafer, murphy_yield, negative_binomial_yield, poisson_yield, usable_dies
+from tco import DataError, evaluate
+from tco.hardware.bill import chip_cost, die_cost, gross_dies_per_wafer, murphy_yield, negative_binomial_yield, poisson_yield, usable_dies
 from tests.chain import result
 
 

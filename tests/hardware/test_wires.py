@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from tco import DataError
 from tco.catalog.systems import load_system
-from tco.chain.bills import bill_of_system
 from tco.chain.inputs import plain_inputs, system_inputs
+from tco.chain.scenario import bill_of_system
 from tco.fabric.scopes import fabric_scopes
-from tco.foundation.errors import DataError
 from tco.foundation.values import as_number
-from tco.hardware.clos import MOST_TIERS, reach_of, tiers_needed
-from tco.hardware.network import optic_for
+from tco.hardware.network import MOST_TIERS, optic_for, reach_of, tiers_needed
 from tco.hardware.wires import NOT_SCALE_UP, unstated, used_lanes
 from tests.cli import tco
 

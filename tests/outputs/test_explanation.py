@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tco.chain.scenario import evaluate
+from tco import evaluate
 from tco.foundation.trace import walk
 from tco.outputs.explanation import SHALLOW, TERMS, View, explanation_lines, explanation_rows, explanation_tree
 from tests.chain import HEADLINE, result

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from tco.chain.scenario import evaluate
+from tco import evaluate
 from tco.outputs.page.program import script
 from tco.studies.comparison import compared
 from tests.chain import result

@@ -11,7 +11,7 @@ from itertools import accumulate
 
 import pytest
 
-from tco.chain.scenario import evaluate
+from tco import evaluate
 from tco.foundation.formula import total
 from tco.foundation.trace import recording, scope, walk
 from tco.outputs.workbook.book import workbook_of

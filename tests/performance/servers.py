@@ -13,8 +13,7 @@ from tco.performance.layer.machine import Machine
 from tco.performance.layer.operators import Operator
 from tco.performance.serving import phases as serving
 from tco.performance.serving.phases import PassResult
-from tco.performance.serving.plans import DecodePlan, PrefillPlan
-from tco.performance.serving.requests import Request, request_of
+from tco.performance.serving.plans import DecodePlan, PrefillPlan, Request, request_of
 from tco.studies.frontier import scenario_named
 from tests.shipped import CATALOGUE
 

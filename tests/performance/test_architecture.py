@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tco.foundation.errors import DataError
+from tco import DataError
 from tco.models.architecture import load_model
 from tests.registry import over
 from tests.shipped import CATALOGUE

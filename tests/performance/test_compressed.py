@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tco.chain.scenario import evaluate
+from tco import evaluate
 from tco.models.architecture import load_model
-from tco.models.products import numbers_of, projections
+from tco.models.layers import numbers_of, projections
 from tco.performance.layer.layers import keys_attended, keys_held
 from tco.performance.serving.phases import cached_numbers
 from tests.performance.servers import CATALOGUE

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tco.foundation.errors import DataError
+from tco import DataError
 from tco.models.architecture import load_model
 from tco.models.families import READERS
 from tests.shipped import CATALOGUE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tco.performance.chip.flops import flops_per_token
+from tco.performance.chip.roofline import flops_per_token
 from tco.performance.profile import lines_of
 from tco.performance.serving.plans import DecodePlan, PrefillPlan
 from tests.performance.servers import over_layers, server

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tco.chain.scenario import evaluate
+from tco import evaluate
 from tco.fabric.algorithms import choose, expert_exchange, reach
 from tco.fabric.links import Group
 from tco.performance.serving.axes import axes_of

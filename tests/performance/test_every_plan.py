@@ -9,8 +9,7 @@ from tco.chain.inputs import Inputs, load_scenario
 from tco.chain.workloads import server_of
 from tco.foundation.values import as_number
 from tco.performance.serving.phases import decode, prefill
-from tco.performance.serving.plans import PrefillPlan, decoding, plan_axes
-from tco.performance.serving.requests import request_of
+from tco.performance.serving.plans import PrefillPlan, decoding, plan_axes, request_of
 from tco.performance.serving.search import at, decode_axes
 
 SCENARIOS = ("gb200-nvl72", "mi450x-ualoe72", "trn3-nl72x2")  # a switch, tiles in waves, and large arrays on two racks

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tco.foundation.errors import DataError
+from tco import DataError
 from tco.models.architecture import architecture
 from tco.models.families import READERS
 from tests.performance.published_models import ACTIVE, PUBLISHED

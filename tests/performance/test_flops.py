@@ -4,7 +4,7 @@ import pytest
 
 from tco.foundation.trace import recording
 from tco.models.architecture import load_model
-from tco.performance.chip.flops import chunk_keys, flops_per_token, reached_keys
+from tco.performance.chip.roofline import chunk_keys, flops_per_token, reached_keys
 from tests.shipped import CATALOGUE
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tco import DataError
 from tco.chain.inputs import plain_inputs
-from tco.foundation.errors import DataError
 from tco.foundation.values import as_number
 from tco.performance.chip.formats import FORMATS, computed_on
 from tco.performance.chip.products import product

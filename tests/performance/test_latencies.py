@@ -7,9 +7,9 @@ import csv
 import numpy as np
 import pytest
 
+from tco import evaluate
 from tco.chain.connections import links_of_system, route_of
 from tco.chain.inputs import system_inputs
-from tco.chain.scenario import evaluate
 from tco.fabric.algorithms import OPERATIONS, expert_exchange, timings, timings_on
 from tco.fabric.links import Group, Links
 from tco.foundation.files import data_directory

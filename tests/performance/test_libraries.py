@@ -11,14 +11,13 @@ import tomllib
 import numpy as np
 import pytest
 
+from tco import DataError
 from tco.catalog.schema import expect_library
 from tco.chain.connections import links_of_system
 from tco.chain.inputs import plain_inputs, system_inputs
-from tco.fabric.algorithms import OPERATIONS, choose, offered, reach, timings, ways
-from tco.fabric.experts import Tokens, places
+from tco.fabric.algorithms import OPERATIONS, Tokens, choose, offered, places, reach, timings, ways
 from tco.fabric.library import EXCHANGES, family_library, library_of, read_library
 from tco.fabric.links import Group, Links, group_of, placed
-from tco.foundation.errors import DataError
 from tco.foundation.files import data_directory
 from tco.foundation.values import as_number
 from tco.studies.validation import collectives

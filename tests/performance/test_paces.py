@@ -8,15 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from tco import evaluate
 from tco.chain.connections import links_of_system
 from tco.chain.inputs import system_inputs
-from tco.chain.scenario import evaluate
-from tco.fabric.algorithms import choose, reach
-from tco.fabric.experts import Tokens
+from tco.fabric.algorithms import Paces, Tokens, choose, evenly, known_of, paces_of, quickest, reach, unbeaten
 from tco.fabric.links import group_of
-from tco.fabric.paces import Paces, evenly, known_of, paces_of, quickest, unbeaten
-from tco.foundation.formula import MANY
-from tco.foundation.known import Known
+from tco.foundation.formula import MANY, Known
 from tco.foundation.trace import recording
 from tco.foundation.values import as_number
 

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from tco.chain.connections import links_of_system
 from tco.chain.inputs import system_inputs
 from tco.fabric.algorithms import OPERATIONS, expert_exchange, timings, timings_on
-from tco.fabric.links import Group, Latencies, Links, group_of
+from tco.fabric.links import Group, Latencies, Links, Timing, group_of
 from tco.fabric.scopes import crossing_bandwidth, fabric_scopes
-from tco.fabric.timing import Timing
-from tco.foundation.known import Known
+from tco.foundation.formula import Known
 from tco.foundation.values import as_number
 from tco.performance.layer.machine import Machine
 from tco.performance.serving.plans import DecodePlan, decoding, plan_axes

@@ -6,8 +6,7 @@ from functools import cache
 
 import pytest
 
-from tco.chain.scenario import evaluate
-from tco.foundation.errors import DataError
+from tco import DataError, evaluate
 from tests.chain import result
 from tests.cli import document
 from tests.shipped import CATALOGUE

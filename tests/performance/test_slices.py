@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tco import evaluate
 from tco.chain.connections import links_of_system
 from tco.chain.inputs import load_scenario, system_inputs
-from tco.chain.scenario import evaluate
 from tco.fabric.algorithms import OPERATIONS, cheapest, expert_exchange
 from tco.fabric.links import Links, group_of, links_for
 from tco.fabric.slices import Slice, Torus, slice_of, slices_of

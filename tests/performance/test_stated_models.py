@@ -3,7 +3,7 @@
 import pytest
 
 import tco
-from tco.foundation.errors import DataError
+from tco import DataError
 from tco.models.architecture import load_model
 from tco.models.stated import figures_text
 from tests.shipped import CATALOGUE

@@ -7,14 +7,12 @@ import itertools
 import numpy as np
 import pytest
 
-from tco.catalog import load_catalogue
+from tco import evaluate, load_catalogue
 from tco.chain.inputs import Inputs, load_scenario
-from tco.chain.scenario import evaluate
 from tco.chain.workloads import server_of
 from tco.foundation.values import as_number
 from tco.performance.serving.phases import decode, decode_rate
-from tco.performance.serving.plans import SEQUENCES, attention_chips, decoding
-from tco.performance.serving.requests import request_of
+from tco.performance.serving.plans import SEQUENCES, attention_chips, decoding, request_of
 from tco.performance.serving.search import decode_axes
 
 RATE = "output_tokens_per_s_per_chip"

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import tco
-from tco.foundation.errors import UsageError
+from tco import UsageError, frontier
 from tco.studies.bands import ASKED, BANDED, DRAWS, add_bands, plan_at
 from tco.studies.designs import AXES, designs_of
-from tco.studies.frontier import Frontier, frontier, frontier_of, pool_of
+from tco.studies.frontier import Frontier, frontier_of, pool_of
 from tco.studies.ranges import Dice, ranges_of, settings_of
 from tco.studies.side_by_side import SEED
 from tests.cli import document

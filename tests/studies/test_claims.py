@@ -10,11 +10,10 @@ import zlib
 
 import pytest
 
+from tco import DataError, evaluate
 from tco.chain.connections import links_of_system
 from tco.chain.inputs import plain_inputs, system_inputs
-from tco.chain.scenario import evaluate
 from tco.fabric.algorithms import cheapest
-from tco.foundation.errors import DataError
 from tco.foundation.files import data_directory
 from tco.foundation.values import as_number
 from tco.studies.claims import check_claims

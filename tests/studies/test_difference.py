@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tco.chain.scenario import evaluate
+from tco import evaluate
 from tco.studies.difference import causes, input_kind, moves
 from tco.studies.state import rounded, state_of
 from tests.chain import again, result

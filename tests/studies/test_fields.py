@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tco
-from tco.foundation.errors import DataError, UsageError
+from tco import DataError, UsageError
 from tco.studies.maps import field_of
 from tests.shipped import CATALOGUE
 

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from tco.foundation.errors import DataError
+from tco import DataError
 from tco.studies.frontier import Frontier, Pool, frontier_of, frontiers_of, grid_of, pool_of, undominated
 from tests.chain import HEADLINE
 from tests.shipped import CATALOGUE

@@ -6,10 +6,8 @@ import math
 
 import pytest
 
-from tco.chain.placement import worlds_in_a_rack
-from tco.chain.scenario import evaluate
-from tco.foundation.errors import DataError
-from tco.studies.comparison import compare
+from tco import DataError, compare, evaluate
+from tco.chain.ownership import worlds_in_a_rack
 from tco.studies.fleet import hall_of
 from tests.cli import HEADLINE, document, tco
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tco
-from tco.foundation.errors import DataError
-from tco.studies.maps import NOBODY, leading, map_of
+from tco import DataError, map_of
+from tco.studies.maps import NOBODY, leading
 from tests.cli import document
 from tests.cli import tco as command
 from tests.shipped import CATALOGUE

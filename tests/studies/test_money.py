@@ -9,7 +9,7 @@ import pyxirr
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tco.chain.scenario import evaluate
+from tco import evaluate
 from tco.economics.flows import Payment
 from tco.studies.money import DEBT, INCOME, money_of, payback, rate_of_return, worth
 from tests.cli import document, tco

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tco.catalog import checks, load_catalogue
+from tco import DataError, load_catalogue
+from tco.catalog import checks
 from tco.catalog.rows import ALTERNATIVE
-from tco.foundation.errors import DataError
 from tco.studies.published import figure, publication
 from tests.chain import result
 from tests.cli import document, tco

@@ -12,9 +12,9 @@ import pytest
 from scipy.stats import norm
 
 import tco
+from tco import DataError, UsageError, sensitivity
 from tco.chain.metrics import PERFORMANCE
-from tco.chain.plans import plain_plan
-from tco.foundation.errors import DataError, UsageError
+from tco.chain.structure import plain_plan
 from tco.foundation.provenance import Input
 from tco.outputs.sensitivities import GROUPS
 from tco.studies.beliefs import P95
@@ -23,7 +23,7 @@ from tco.studies.evaluation import HEADLINE, evaluate_each
 from tco.studies.flips import pairs_that_flip
 from tco.studies.ranges import Dice, Range, settings_of
 from tco.studies.response import CENTRE, drawable, valued
-from tco.studies.sensitivity import sensitivity, spread
+from tco.studies.sensitivity import spread
 from tco.studies.side_by_side import DRAWS
 from tco.studies.variance import first_order, narrowing
 from tests.cli import document

@@ -8,8 +8,7 @@ from functools import cache
 import pytest
 
 import tco
-from tco.foundation.errors import DataError, UsageError
-from tco.studies.solve import solve
+from tco import DataError, UsageError, solve
 from tests.cli import document
 from tests.cli import tco as command
 from tests.shipped import CATALOGUE

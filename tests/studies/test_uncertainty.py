@@ -10,11 +10,10 @@ import pytest
 from scipy.stats import norm
 
 import tco
-from tco.catalog import load_catalogue
+from tco import DataError, load_catalogue
 from tco.catalog.rows import attributes
 from tco.chain.inputs import bounds
 from tco.foundation.arithmetic import agree
-from tco.foundation.errors import DataError
 from tco.foundation.files import data_directory, read_csv
 from tco.foundation.provenance import KINDS
 from tco.outputs.uncertainties import notes

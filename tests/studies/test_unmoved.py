@@ -7,8 +7,7 @@ from functools import partial
 
 import pytest
 
-from tco.chain.scenario import evaluate
-from tco.foundation.errors import DataError
+from tco import DataError, evaluate
 from tco.studies.what_if import moves, unmoved
 from tests.cli import document, tco
 from tests.shipped import CATALOGUE

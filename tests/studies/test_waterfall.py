@@ -7,9 +7,8 @@ import math
 
 import pytest
 
-from tco.catalog import load_catalogue
+from tco import evaluate, load_catalogue
 from tco.chain.metrics import METRICS, usd_per_million
-from tco.chain.scenario import evaluate
 from tco.studies.difference import differs
 from tco.studies.state import again, state_of
 from tco.studies.waterfall import points, steps, text_of

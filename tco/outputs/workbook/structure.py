@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tco.chain.plans import plain_plan
 from tco.chain.result import Result
+from tco.chain.structure import plain_plan
 from tco.outputs.explanation import structure_document
 from tco.outputs.workbook.grids import VALUES
 from tco.outputs.workbook.sheets import Workbook, number_format

@@ -15,8 +15,7 @@ from tco.catalog import Catalogue
 from tco.foundation.errors import DataError
 from tco.foundation.formula import total
 from tco.performance.chip import kernels as cost
-from tco.performance.chip.families import family_of
-from tco.performance.chip.formats import FORMATS, WIDE, Computed, element_size
+from tco.performance.chip.formats import FORMATS, WIDE, Computed, element_size, family_of
 from tco.performance.chip.products import Chip, Operands, kernels_on, operands, product, traits_of
 from tco.performance.chip.roofline import (
     achieved_bandwidth,

@@ -10,19 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from tco.fabric.algorithms import Tokens
 from tco.fabric.costs import scattered_bytes, token_bytes
-from tco.fabric.experts import Tokens
 from tco.fabric.library import EXCHANGES
 from tco.fabric.links import Group, group_of
 from tco.foundation.formula import formula, maximum, minimum, select, somewhere, total
 from tco.foundation.trace import scope
 from tco.foundation.units import Pure
 from tco.models.architecture import Block
-from tco.models.attention import Attention
-from tco.models.layers import FeedForward, StateMixer
-from tco.models.products import keys_and_values, projections, up_and_down
+from tco.models.layers import Attention, FeedForward, StateMixer, keys_and_values, projections, up_and_down
 from tco.performance.chip import kernels as kernel
-from tco.performance.chip.flops import entries_of
 from tco.performance.chip.roofline import (
     attended_keys,
     attention_bytes,
@@ -30,6 +27,7 @@ from tco.performance.chip.roofline import (
     attention_scores,
     computing_time,
     elementwise_bytes,
+    entries_of,
     hidden_pass_bytes,
     message_bytes,
     only_if_shared,

@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tco.fabric.algorithms import known_of
 from tco.fabric.links import Latencies, Links
-from tco.fabric.paces import known_of
 from tco.foundation.errors import unknown
-from tco.foundation.formula import formula, in_use
-from tco.foundation.known import Known
+from tco.foundation.formula import Known, formula, in_use
 from tco.foundation.units import FLOPPerSecond, Pure, Second
 from tco.foundation.values import Readable
 from tco.performance.chip.formats import FORMATS, NARROWEST_CACHE, WIDE, Computed, Structured, computed_on, element_size

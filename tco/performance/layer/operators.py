@@ -13,16 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.fabric.algorithms import choose, reach
-from tco.fabric.experts import Tokens
-from tco.fabric.links import Group, Links
-from tco.fabric.paces import Paces, evenly, paces_of, quickest
-from tco.fabric.timing import Reach
+from tco.fabric.algorithms import Paces, Tokens, choose, evenly, paces_of, quickest, reach
+from tco.fabric.links import Group, Links, Reach
 from tco.foundation.formula import formula, in_use, somewhere, total
 from tco.foundation.trace import scope
 from tco.foundation.units import FLOP, Byte, Pure, Second
-from tco.models.model import Architecture
-from tco.models.products import Side
+from tco.models.layers import Architecture, Side
 from tco.performance.chip.formats import FORMATS, WIDE
 from tco.performance.chip.kernels import quantising_size
 from tco.performance.chip.products import Operands, Product, Sides, product, products, together

@@ -13,8 +13,7 @@ import numpy as np
 from tco.models.architecture import Architecture
 from tco.performance.layer.machine import Machine
 from tco.performance.serving.phases import PassResult, decode
-from tco.performance.serving.plans import DecodePlan, attention_chips
-from tco.performance.serving.requests import Request
+from tco.performance.serving.plans import DecodePlan, Request, attention_chips
 
 SLOWEST = 1e-9  # tokens a second that stand for a target of none
 

@@ -22,8 +22,7 @@ from tco.performance.serving import phases
 from tco.performance.serving import result as served
 from tco.performance.serving.answer import ServingResult
 from tco.performance.serving.batches import SLOWEST
-from tco.performance.serving.plans import SEQUENCES, ServingPlan, attention_chips
-from tco.performance.serving.requests import request_of
+from tco.performance.serving.plans import SEQUENCES, ServingPlan, attention_chips, request_of
 
 Array = np.ndarray[Any, Any]
 Names = Mapping[str, int]  # places of results by their names

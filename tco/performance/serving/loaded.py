@@ -17,8 +17,7 @@ from tco.models.architecture import Architecture
 from tco.performance.layer.machine import Machine
 from tco.performance.serving import phases
 from tco.performance.serving.phases import PassResult
-from tco.performance.serving.plans import ServingPlan, attention_chips
-from tco.performance.serving.requests import Request
+from tco.performance.serving.plans import Request, ServingPlan, attention_chips
 
 ROUNDS = 5  # in which the batch of a pool that another one feeds settles
 

@@ -15,7 +15,7 @@ from tco.foundation.formula import formula, maximum, minimum, somewhere, total
 from tco.foundation.trace import scope
 from tco.foundation.units import Pure, Second, Token, TokenPerChip, TokenPerSecondPerChip
 from tco.models.architecture import Architecture
-from tco.models.products import numbers_of, projections
+from tco.models.layers import numbers_of, projections
 from tco.performance.chip.roofline import (
     cache_bytes,
     causal_keys,
@@ -33,9 +33,8 @@ from tco.performance.chip.roofline import (
 from tco.performance.layer.layers import forward_pass, gather_keys
 from tco.performance.layer.machine import Machine
 from tco.performance.layer.operators import Operator, Pass, Shape
-from tco.performance.serving import requests as asked
-from tco.performance.serving.plans import CUTS, DecodePlan, Layout, PrefillPlan, layout_of
-from tco.performance.serving.requests import Request
+from tco.performance.serving import plans as asked
+from tco.performance.serving.plans import CUTS, DecodePlan, Layout, PrefillPlan, Request, layout_of
 
 
 @formula(unit="", source="tco-model")

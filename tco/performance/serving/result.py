@@ -12,12 +12,11 @@ from tco.performance.layer.machine import Machine, notes_on
 from tco.performance.serving import phases
 from tco.performance.serving.answer import ServingResult
 from tco.performance.serving.phases import PassResult
-from tco.performance.serving.plans import ServingPlan, attention_chips, filling, plan_axes
-from tco.performance.serving.requests import Request, notes_on_request, request_of
+from tco.performance.serving.plans import Request, ServingPlan, attention_chips, filling, notes_on_request, plan_axes, request_of
 from tco.performance.serving.search import Choice, choose_decode, choose_prefill, choose_under_load
 
 if TYPE_CHECKING:
-    from tco.performance.serving.given import AxesGiven
+    from tco.performance.serving.fixed_axes import AxesGiven
 
 
 def serve(machine: Machine, model: Architecture, values: Readable, plan: ServingPlan | Mapping[str, str] | None) -> ServingResult:
@@ -26,7 +25,7 @@ def serve(machine: Machine, model: Architecture, values: Readable, plan: Serving
         return evaluated(machine, model, values, plan)
     request, axes = request_of(values), None
     if plan is not None:
-        from tco.performance.serving.given import axes_given  # most answers give no axes
+        from tco.performance.serving.fixed_axes import axes_given  # most answers give no axes
 
         axes = axes_given(model, machine.links, plan)
     found = searched(machine, model, request, values, axes)

@@ -19,6 +19,7 @@ from tco.performance.serving.plans import (
     SEQUENCES,
     DecodePlan,
     PrefillPlan,
+    Request,
     ServingPlan,
     attention_chips,
     decoding,
@@ -28,7 +29,6 @@ from tco.performance.serving.plans import (
     plan_axes,
     reading,
 )
-from tco.performance.serving.requests import Request
 
 if TYPE_CHECKING:
     from tco.performance.serving.loaded import Loaded

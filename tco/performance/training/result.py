@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 from tco.fabric.links import Group, Links
 from tco.foundation.formula import total
 from tco.foundation.trace import plain
-from tco.performance.chip.flops import flops_per_token
-from tco.performance.chip.roofline import repeated
+from tco.performance.chip.roofline import flops_per_token, repeated
 from tco.performance.layer.machine import WIDE_FORM, Machine, Passes
 from tco.performance.layer.operators import DENSE
 from tco.performance.profile import Line, Report

@@ -19,9 +19,7 @@ from tco.foundation.formula import formula, select, total
 from tco.foundation.trace import scope
 from tco.foundation.units import Byte, Pure, Second
 from tco.models.architecture import Architecture
-from tco.models.attention import Attention
-from tco.models.layers import FeedForward, StateMixer
-from tco.models.products import keys_and_values
+from tco.models.layers import Attention, FeedForward, StateMixer, keys_and_values
 from tco.performance.chip.kernels import products_weights
 from tco.performance.chip.products import Operands, Sides, products
 from tco.performance.chip.roofline import (

@@ -15,7 +15,7 @@ from tco.chain.inputs import HEADLINE_SYSTEM, Inputs, load_scenario, system_inpu
 from tco.chain.metrics import METRICS
 from tco.chain.scenario import run
 from tco.chain.workloads import WORKLOADS, server_of
-from tco.economics.rebates import intrinsic_value, warrant_discount
+from tco.economics.perspective import intrinsic_value, warrant_discount
 from tco.fabric.algorithms import OPERATIONS, doubling_size
 from tco.fabric.scopes import fabric_scopes, ring_neighbours
 from tco.fabric.scopes import lanes as lanes_of
@@ -28,14 +28,13 @@ from tco.foundation.files import place_in
 from tco.foundation.formula import REGISTRY
 from tco.foundation.trace import recording, walk
 from tco.foundation.values import Values, as_number, as_traced
-from tco.hardware.bill import bill_of_materials
-from tco.hardware.chip import device_capacity, pin_bandwidth, stack_capacity, systolic_peak
-from tco.hardware.clos import clos_endpoints, edge_bandwidth, network_planes, reach_of, switch_radix
+from tco.hardware.bill import bill_of_materials, device_capacity, pin_bandwidth, stack_capacity, systolic_peak
+from tco.hardware.network import clos_endpoints, edge_bandwidth, network_planes, reach_of, switch_radix
 from tco.models.architecture import load_model
 from tco.performance.chip.formats import computed_on
 from tco.performance.chip.roofline import block_scaled_size, cache_bytes, machine_balance
 from tco.performance.serving.phases import cached_numbers
-from tco.performance.serving.requests import request_of
+from tco.performance.serving.plans import request_of
 from tco.performance.serving.search import PLACES, decode_rate_with_experts
 from tco.studies.claims.ledger import Claim
 

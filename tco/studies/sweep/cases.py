@@ -17,11 +17,10 @@ from tco.catalog import Catalogue
 from tco.chain.draws import Draws, Many, decisions, evaluate_draws, held_part
 from tco.chain.inputs import Inputs, Scenario
 from tco.chain.metrics import METRICS
-from tco.chain.placement import beyond_a_position
-from tco.chain.plans import plan_for
+from tco.chain.ownership import beyond_a_position
 from tco.chain.result import Result
 from tco.chain.scenario import OF_THE_SITE, result_of, run
-from tco.chain.structure import Structure
+from tco.chain.structure import Structure, plan_for
 from tco.chain.workloads import WORKLOADS
 from tco.foundation.values import as_number
 from tco.hardware.bill import bill_of_materials

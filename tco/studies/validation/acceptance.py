@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from tco.performance.serving.requests import tokens_of_drafts
+from tco.performance.serving.plans import tokens_of_drafts
 from tco.studies.validation.commands import command_line
 from tco.studies.validation.measured import base_skips, column
 from tco.studies.validation.score import Prediction

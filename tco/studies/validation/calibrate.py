@@ -20,7 +20,7 @@ from tco.catalog import Catalogue
 from tco.catalog.rows import attribute
 from tco.foundation.provenance import LEADER
 from tco.foundation.values import Values
-from tco.performance.chip.families import families_of
+from tco.performance.chip.formats import families_of
 from tco.studies.validation import fit as fitting
 from tco.studies.validation.free import NORMAL_P95, Free, paths_of, read_free
 from tco.studies.validation.measured import texts, tiers

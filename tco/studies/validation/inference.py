@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tco.chain.inputs import Inputs, system_inputs
-from tco.chain.practice import month_of
+from tco.chain.texts import month_of
 from tco.chain.workloads import machine_of
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan, reading
 from tco.performance.serving.result import evaluated

@@ -14,8 +14,7 @@ import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
-from tco.chain.formats import checkpoint_of
-from tco.chain.practice import month_of
+from tco.chain.texts import checkpoint_of, month_of
 from tco.foundation.files import read_csv
 from tco.models.architecture import Architecture, load_model
 from tco.studies.validation.littles_law import BREAKS, breaks_littles_law

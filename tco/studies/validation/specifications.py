@@ -11,7 +11,7 @@ import numpy as np
 
 from tco.catalog import Catalogue
 from tco.foundation.values import Values
-from tco.performance.chip.families import family_of
+from tco.performance.chip.formats import family_of
 from tco.studies.validation.naming import part_ids
 
 

@@ -19,8 +19,8 @@ from tco.fabric.library import family_library
 from tco.fabric.links import Route, links_of_chips
 from tco.foundation.errors import DataError
 from tco.models.architecture import load_model
-from tco.performance.chip.flops import flops_per_token
 from tco.performance.chip.products import Traits, traits_of
+from tco.performance.chip.roofline import flops_per_token
 from tco.performance.layer.machine import Passes, passes_of, trainer
 from tco.performance.training.job import Job, Software, facts_of, held, software_of
 from tco.performance.training.jobs import FIELDS, Candidates, candidates, stacked, timed, token_rate

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tco.chain.practice import month_of, served_by
+from tco.chain.texts import month_of, served_by
 from tco.foundation.values import Values
 from tco.models.architecture import Architecture, load_model
 from tco.performance.training.job import engine_words

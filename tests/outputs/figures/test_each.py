@@ -12,9 +12,10 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
+from tco import frontier, sensitivity, uncertainty
 from tco.catalog.accuracy import table
-from tco.chain.bills import bill_of_system
 from tco.chain.inputs import system_inputs
+from tco.chain.scenario import bill_of_system
 from tco.fabric.scopes import fabric_scopes
 from tco.foundation.values import as_number
 from tco.outputs.figures import NARROW, WIDE
@@ -30,11 +31,8 @@ from tco.outputs.figures.ranges import range_figure
 from tco.outputs.figures.tornado import SHOWN, tornado_figure
 from tco.outputs.performance import operators_of
 from tco.studies import evaluation
-from tco.studies.frontier import frontier
 from tco.studies.maps import Field, MapAxis
 from tco.studies.money import money_of
-from tco.studies.sensitivity import sensitivity
-from tco.studies.uncertainty import uncertainty
 from tests.outputs.figures import SVG, boxes, marks, texts, tipped
 from tests.shipped import CATALOGUE
 

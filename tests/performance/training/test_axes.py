@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tco.chain.scenario import evaluate
+from tco import evaluate
 from tco.performance.training.plans import whole_plan
 from tests.shipped import CATALOGUE
 

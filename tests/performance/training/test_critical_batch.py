@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tco.chain.scenario import evaluate
+from tco import evaluate
 from tco.performance.training.job import steps_over_least, tokens_over_least
 from tests.performance.training.jobs import CATALOGUE
 

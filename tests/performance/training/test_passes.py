@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tco.chain.scenario import evaluate
-from tco.foundation.errors import DataError
+from tco import DataError, evaluate
 from tco.performance.training.search import search
 from tco.performance.training.step import evaluate_plan
 from tests.performance.training.jobs import A100, CATALOGUE, MEGATRON, asked, job

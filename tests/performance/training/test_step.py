@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tco.chain.scenario import evaluate
+from tco import evaluate
 from tco.performance.profile import lines_of
 from tco.performance.training.plans import Plan
 from tco.performance.training.step import evaluate_plan

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tco.performance.chip.flops import flops_per_token
+from tco.performance.chip.roofline import flops_per_token
 from tco.performance.training.plans import Plan, describe
 from tco.performance.training.step import evaluate_plan
 from tests.performance.training.jobs import job

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tco.foundation.errors import DataError
+from tco import DataError
 from tco.studies.measure.group import library_name
 from tco.studies.measure.machine import Meter
 from tco.studies.measure.pytorch import MOST_CALLS, TorchKernels, choose_device, device_name, load_torch, timed_by_clock

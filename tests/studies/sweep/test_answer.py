@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tco
-from tco.foundation.errors import DataError
+from tco import DataError
 from tco.studies.sweep.answer import ExpectedFigure
 from tco.studies.sweep.study import study_of
 from tests.cli import document

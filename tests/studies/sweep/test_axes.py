@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm, qmc
 
-from tco.foundation.errors import DataError
+from tco import DataError
 from tco.studies.ranges import Dice, Range
 from tco.studies.sweep import dice, layout
 from tco.studies.sweep.axes import axis_of

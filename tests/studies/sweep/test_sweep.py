@@ -16,9 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import tco
-from tco.chain.scenario import evaluate
+from tco import DataError, evaluate
 from tco.foundation.arithmetic import arithmetic
-from tco.foundation.errors import DataError
 from tco.studies.sweep import layout, partition, run
 from tco.studies.sweep.ground import program
 from tco.studies.sweep.work import Witness

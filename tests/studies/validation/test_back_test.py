@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tco.performance.chip.families import families_of
+from tco.performance.chip.formats import families_of
 from tco.studies.ranges import range_of
 from tco.studies.validation import back_test as study
 from tco.studies.validation.score import Prediction

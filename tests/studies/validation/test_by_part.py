@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tco import DataError
 from tco.chain.inputs import plain_inputs
-from tco.foundation.errors import DataError
 from tco.foundation.values import as_number
 from tco.studies.validation.run import validate
 from tests.shipped import CATALOGUE

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tco.catalog import load_catalogue
+from tco import load_catalogue
 from tco.chain.inputs import plain_inputs
 from tco.foundation.values import as_number
 from tco.studies.validation.envelopes import Envelope, Run, Sweep, envelopes_of, off_at_random, pairs, summary

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tco.catalog import load_catalogue
+from tco import load_catalogue
 from tco.chain.inputs import plain_inputs
 from tco.foundation.trace import recording
 from tco.foundation.values import as_number, as_traced

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tco.foundation.errors import DataError
+from tco import DataError
 from tco.studies.validation.measured import LARGEST_FILE, read_measured
 
 ROOT = Path(__file__).parents[3]

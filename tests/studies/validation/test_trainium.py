@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tco.catalog import load_catalogue
+from tco import load_catalogue
 from tco.catalog.rows import attribute
 from tco.chain.inputs import plain_inputs
 from tco.foundation.values import as_number
