@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tco.catalog import Catalogue
 from tco.chain.texts import served_by, serving_families
 from tco.foundation.errors import DataError, unknown
@@ -18,7 +20,7 @@ from tco.foundation.provenance import Input, days_of
 from tco.foundation.units import Pure, parse_quantity
 from tco.foundation.values import Values
 from tco.performance.chip.formats import family_of
-from tco.performance.chip.software import APPROACH, BEST, MEASURED, REACH, Reach, left_after, left_of_the_way
+from tco.performance.chip.software import APPROACH, BEST, MEASURED, REACH, YOUNGEST, Reach, left_after, left_of_the_way
 
 if TYPE_CHECKING:
     from tco.chain.inputs import Inputs
@@ -31,9 +33,9 @@ DAYS = 30  # of a month
 
 
 @formula(unit="", source="tco-model")
-def months_since(month: Pure, released: Pure) -> Any:
-    """Months of the calendar from the release of a chip, a year with its part, to a month: m - 12 y."""
-    return month - 12 * released
+def months_since(month: Pure, released: Pure, least: Pure) -> Any:
+    """Months of the calendar from the release of a chip, a year with its part, to a month, and no fewer than some: max(m - 12 y, m_0)."""
+    return np.maximum(month - 12 * released, least)
 
 
 def named(catalogue: Catalogue, text: str) -> str:
@@ -89,13 +91,16 @@ def practice_family(catalogue: Catalogue, chip: str, text: str) -> str:
 
 
 def reach_of(inputs: Inputs, values: Values) -> Reach:
-    """Return the software of a scenario: its age on the chip, and how much of the way to the best it has left."""
+    """Return the software of a scenario: its age on the chip, and how much of the way to the best it has left.
+
+    Of a chip that is not out by the date, or just out, the port is as old as the youngest that was measured; one of a month is as old as it is.
+    """
     catalogue, chip, text = inputs.catalogue, inputs.system.chip, inputs.text(SOFTWARE)
     family, since = family_of(catalogue, chip), catalogue.practice(practice_family(catalogue, chip, text), REACH).as_of
-    age = months_of(text) if days_of(text) is None else None
-    month = on_the_calendar(text if days_of(text) else inputs.date)
+    dated = days_of(text) is not None
+    age, month = None if dated else months_of(text), on_the_calendar(text if dated else inputs.date)
     if age is None and catalogue.has_part_value(chip, "released"):
-        age = months_since(month, values[f"parts.{chip}.released"])
+        age = months_since(month, values[f"parts.{chip}.released"], 0 if dated else values[YOUNGEST])
     reached, later = values.unless_zero(f"performance.{family}.{REACH}"), month - on_the_calendar(since)
     if reached is None and later <= 0:
         return MEASURED._replace(months=age)

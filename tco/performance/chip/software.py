@@ -16,7 +16,8 @@ from tco.foundation.units import Pure, Second
 
 BEST = "best"  # owner of the best values of parameters of practice
 REACH = "software_reach"  # of a family: how far its software is on the way
-APPROACH = f"performance.{BEST}.approach"  # by which public software comes nearer to the best
+APPROACH = "performance.public.approach"  # by which public software comes nearer to the best
+YOUNGEST = "performance.public.youngest_port"  # months from the release of a chip to the first software that was measured on one
 MORE = "efficiency"  # in the names of parameters of which more is better
 
 
