@@ -45,6 +45,7 @@ def answer(name, trace, catalogue):
     )
 
 
+@pytest.mark.thorough
 def test_eight_threads_give_what_one_gives(hurried):
     names = tuple(NAMES)
     jobs = [(names[i % len(names)], i % 2 == 0) for i in range(4 * THREADS)]

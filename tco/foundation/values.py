@@ -8,6 +8,7 @@ path; then the given value cuts off whatever lay below it.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -43,9 +44,9 @@ def as_traced(trace: Trace) -> Reader:
 class Readable(dict[str, Any]):
     """Values by path, whoever asks: a scenario, a trace or measured rows. What is not held yet is found on first use."""
 
+    @abstractmethod
     def structure(self, path: str) -> float:
         """Return an input as a plain number to decide which parts, operators or formats exist: the only way to do so."""
-        raise NotImplementedError
 
     def exists(self, path: str) -> bool:
         """Say whether an input is above zero, to decide whether what it describes exists."""

@@ -87,6 +87,7 @@ def test_the_page_speaks_of_the_files_there_are():
     assert [path for path in files if not (root / path).exists()] == []
 
 
+@pytest.mark.thorough
 def test_the_example_of_a_claim(own):
     """The row has the columns of the ledger, replaces the claim of its id, and gets the verdict it expects."""
     (row,) = blocks("Add a claim")

@@ -49,6 +49,7 @@ def number_of(text):
         return text
 
 
+@pytest.mark.thorough
 def test_all_forms_agree_with_compare(folder):
     expected = {row["scenario"]: row["metrics"] for row in document("compare", *PAIR, "--set", "site.pue=1.2")["rows"]}
     as_json = {row["scenario"]: row["metrics"] for row in json.loads((folder / "a.json").read_text(encoding="utf-8"))["rows"]}
@@ -212,6 +213,7 @@ def test_a_saved_result_is_exported_as_tables_only(tmp_path):
 SECRET = "98765.4321"
 
 
+@pytest.mark.thorough
 def test_own_values_are_marked_and_can_be_kept_back(own, tmp_path, monkeypatch):
     own.write(
         "parts/mine.csv",

@@ -59,7 +59,7 @@ def test_csv_is_the_json(arguments):
     [
         TWO,
         PAIRS,
-        (*TWO, "--range"),
+        pytest.param((*TWO, "--range"), marks=pytest.mark.thorough),
         (*TWO, "mi450x-ualoe72", "--pareto"),
         pytest.param((*TWO, "mi450x-ualoe72", "--pareto", "--range"), marks=pytest.mark.thorough),
     ],

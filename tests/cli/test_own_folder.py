@@ -30,6 +30,7 @@ def test_init_makes_a_folder_that_works(folder):
         assert document(kind, "check", "--data", "data")["findings"] == []
 
 
+@pytest.mark.thorough
 def test_every_command_of_the_readme_that_init_writes_runs(folder):
     commands = [line.strip().partition("  ")[0] for line in (folder / "README.md").read_text().splitlines() if line.startswith("    tco")]
     assert len(commands) >= 8

@@ -19,6 +19,7 @@ def kept(tmp_path_factory):
     return folder
 
 
+@pytest.mark.thorough
 def test_compare_takes_saved_results(kept):
     names = ("trn3-nl72x2", "gb200-nvl72")
     found, live = document("compare", *(kept / f"{name}.json" for name in names)), document("compare", *names)

@@ -43,6 +43,7 @@ def test_the_band_where_the_workload_stands_is_the_range_of_a_comparison():
         assert band.meets.mean() == row["share_of_draws_that_meet_the_target"]
 
 
+@pytest.mark.thorough
 def test_a_band_that_is_held_is_that_of_the_point_s_own_plan():
     """Each point is asked alone, on its plan; where nothing is moved every draw is the point."""
     found = replace(banded(GB200), bands=[])
@@ -67,7 +68,8 @@ def test_a_band_that_is_held_is_that_of_the_point_s_own_plan():
             assert point.metrics[metric] == pytest.approx(getattr(found.points[place], metric), rel=1e-6), metric
 
 
-@pytest.mark.parametrize("place", [pytest.param(3, marks=pytest.mark.thorough), 20, pytest.param(-1, marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("place", [3, 20, -1])
 def test_points_together_are_what_each_is_alone(place):
     found = banded(TRN3)
     ranges, dice = ranges_of(found.decode.result), Dice(CATALOGUE, SEED, 0, DRAWS)

@@ -193,6 +193,7 @@ CANCELS = {"C092", "C111", "C163", "C164"}  # ... ratios in which the one value 
 BY_CLAIM = {"C037", "C194", "C195"}  # ... and claims held against other claims, or against their own terms
 
 
+@pytest.mark.thorough
 def test_every_value_a_claim_rests_on_moves_it(catalogue, found):
     """All values at once, each by a factor of its own.
 
@@ -215,6 +216,7 @@ def test_no_claim_is_a_constant(found):
         assert not one.claim.formula or ids.search(one.claim.formula) or any(name in one.claim.formula for name in one.claim.given), claim
 
 
+@pytest.mark.thorough
 def test_a_smaller_rack_moves_its_counts_and_a_row_replaces_a_claim(own, found):
     """Sixteen trays in a rack of NL72x2 in place of eighteen, and a claim on it of one's own."""
     header, *lines = (data_directory() / "claims" / "ledger.csv").read_text(encoding="utf-8").splitlines()
@@ -381,6 +383,7 @@ def test_a_broken_figure_is_named(row, note, message):
 
 
 # ---------------------------------------------------------------- the command
+@pytest.mark.thorough
 def test_the_command_prints_one_verdict_and_a_changed_one_is_exit_1():
     done = tco("claims", "--set", "parts.trn3.hbm_bandwidth=5.4 TB/s", "--format", "json", "--verdict", "off")
     document = json.loads(done.stdout)

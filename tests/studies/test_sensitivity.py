@@ -94,11 +94,13 @@ def test_the_largest_swing_comes_first_and_every_input_with_a_range_is_there():
     assert {one.given.path for one in found.swings} == {path for path, one in inputs.items() if one.low is not None and one.low < one.high}
 
 
+@pytest.mark.thorough
 def test_an_input_that_is_set_has_no_range():
     found = sensitivity(TRN3, TOKEN, set={"terms.utilisation": "0.7"})
     assert "terms.utilisation" not in {one.given.path for one in found.swings}
 
 
+@pytest.mark.thorough
 def test_a_ratio_moves_both_sides_together():
     found = asked(TRN3, RATIO)
     own, other = (tco.evaluate(name, catalogue=CATALOGUE) for name in (TRN3, GB200))
@@ -112,6 +114,7 @@ def test_a_ratio_moves_both_sides_together():
     assert chip.swing > 0
 
 
+@pytest.mark.thorough
 def test_an_end_at_which_the_plan_misses_the_target_is_marked():
     held = sensitivity(TRN3, TOKEN, hold=True)
     missed = {one.given.path: one for one in held.swings if not one.meets_high}
@@ -126,6 +129,7 @@ def test_an_end_at_which_the_plan_misses_the_target_is_marked():
     assert lines[-1].startswith("! ")
 
 
+@pytest.mark.thorough
 def test_plans_chosen_anew_are_those_of_a_search_and_an_end_without_one_has_no_price():
     free = sensitivity(TRN3, TOKEN, set={"workload.interactivity": "60 token/s"})
     without = [one for one in free.swings if one.swing is None]
@@ -152,6 +156,7 @@ def nested(name, metric, path, places=200, draws=60):
     return 1 - np.sqrt(within / np.concatenate(groups).var(ddof=1))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "metric", "count"), [(GB200, HOUR, 2), (TRN3, TOKEN, 1)])
 def test_what_knowing_an_input_narrows_is_what_nested_draws_say(name, metric, count):
     found = asked(name, metric)
@@ -252,6 +257,7 @@ def test_inputs_that_draw_alike_and_those_that_decide_what_exists_are_no_pair():
     assert not pairs_that_flip(ranges | {"b": ranges["b"]._replace(steps=True)}, law.ways(), law.together)
 
 
+@pytest.mark.thorough
 def test_the_chain_flips_where_it_is_said_to_and_at_no_other_pair():
     """Of the strongest inputs that do not flip the order alone, every pair at all corners, each asked of the chain as settings."""
     found = asked(MI450X, RATIO)
@@ -281,6 +287,7 @@ def test_the_chain_flips_where_it_is_said_to_and_at_no_other_pair():
     assert not any(alone & {*one.paths} for one in found.pairs)
 
 
+@pytest.mark.thorough
 def test_flips_of_plans_chosen_anew_are_those_of_a_search():
     found = asked(MI450X, RATIO)
     one, units = found.pairs[0], {swing.given.path: swing.given.unit for swing in found.swings}
@@ -293,6 +300,7 @@ def test_flips_of_plans_chosen_anew_are_those_of_a_search():
     assert len(found.flips) >= 2
 
 
+@pytest.mark.thorough
 def test_flips_stand_in_table_document_and_csv():
     found = document("sensitivity", MI450X, "--metric", RATIO)
     first = found["pairs_that_flip"][0]
@@ -315,6 +323,7 @@ def test_flips_stand_in_table_document_and_csv():
 
 
 # ---------------------------------------------------------------- all together
+@pytest.mark.thorough
 def test_first_order_indices_of_a_price_that_is_nearly_a_sum_come_to_one():
     found = sensitivity(GB200, HOUR, hold=True, sobol=1024)
     moving = {one.given.path for one in found.swings if one.swing and one.given.path not in ("cluster.chips", "cluster.oversubscription")}

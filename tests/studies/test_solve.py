@@ -76,6 +76,7 @@ def test_a_plan_is_chosen_anew_and_a_target_within_a_step_is_reached_with_it():
         assert reached == pytest.approx(target, rel=1e-9)
 
 
+@pytest.mark.thorough
 def test_a_step_is_told_by_both_its_sides():
     """A cluster that outgrows a tier of switches pays for another one at once."""
     found = document("solve", TRN3, "--vary", "cluster.chips", "--until", f"{HOUR}=+1%", "--to", "100000")

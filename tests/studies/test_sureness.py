@@ -40,6 +40,7 @@ def found():
     return dict(zip(HEADLINE, sureness_of(cases(), GB200), strict=True))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", HEADLINE)
 def test_ranges_are_those_of_the_study(name):
     study = tco.uncertainty(name, GB200, samples=DRAWS, seed=SEED).sample
@@ -188,6 +189,7 @@ def keeping(tmp_path, monkeypatch):
     return file, read, made
 
 
+@pytest.mark.thorough
 def test_what_is_kept_is_what_was_drawn(tmp_path, monkeypatch):
     """From a cache of its own: made, kept, read again; a folder that is none keeps nothing."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -248,6 +250,7 @@ def test_another_numpy_or_other_instructions_are_seen(keeping, monkeypatch):
     assert len(made) == 2
 
 
+@pytest.mark.thorough
 def test_own_settings_are_never_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     sureness_of(evaluate_each(["gb200-nvl72", "trn3-nl72x2"], None, {"site.pue": "1.3"}), "gb200-nvl72")

@@ -149,6 +149,7 @@ def test_inputs_share_the_draws_of_what_they_follow_and_part_of_a_common_cause()
     assert dimm.std() == pytest.approx(1, abs=0.01)
 
 
+@pytest.mark.thorough
 def test_what_both_share_cancels():
     """On common draws a ratio spreads far less than with each side drawn by itself; what only scales both leaves it where it is."""
     hour = "tco_usd_per_used_chip_hour"
@@ -229,7 +230,8 @@ def test_a_miss_is_a_loss_and_lies_beyond_the_worse_end():
     assert spread(RATIO, np.array([0.0, 1, 2, np.nan])) == spread(RATIO, np.array([0.0, 1, 2]))
 
 
-@pytest.mark.parametrize("target", [pytest.param("50 token/s", marks=pytest.mark.thorough), "120 token/s"])
+@pytest.mark.thorough
+@pytest.mark.parametrize("target", ["50 token/s", "120 token/s"])
 def test_chance_and_ties_are_those_of_the_draws_counted_one_by_one(target):
     asked = {"workload.interactivity": target}
     found = tco.uncertainty(TRN3, GB200, samples=300, seed=2, set=asked).sample
@@ -241,6 +243,7 @@ def test_chance_and_ties_are_those_of_the_draws_counted_one_by_one(target):
     assert (tie.any() and not tie.all()) == (target != "50 token/s")
 
 
+@pytest.mark.thorough
 def test_draws_that_miss_the_target_are_counted_and_have_no_price():
     found = tco.uncertainty(TRN3, samples=800, seed=4)
     meets = found.sample.meets
@@ -274,6 +277,7 @@ def test_the_size_of_the_cluster_is_drawn_unless_the_plan_is_held():
     assert np.any(moved == 1)
 
 
+@pytest.mark.thorough
 def test_the_document_repeats_to_the_byte_and_changes_with_the_seed():
     one, again, other = (document("uncertainty", TRN3, "--baseline", GB200, "--samples", "100", "--seed", seed) for seed in ("7", "7", "8"))
     assert one == again

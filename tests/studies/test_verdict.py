@@ -40,6 +40,7 @@ def test_the_best_is_the_cheapest_and_its_range_is_that_of_the_study():
     assert found.close is (found.lead.p10 <= 1)
 
 
+@pytest.mark.thorough
 def test_the_next_best_need_not_be_the_baseline():
     """Its range is drawn for every pair, and does not follow who is the baseline."""
     one, _ = verdict(HEADLINE, baseline="trn3-nl32x2")
@@ -79,6 +80,7 @@ def test_other_work_and_other_owners_are_in_no_order(names, reason):
     assert f"{names[1]} is not rated: {reason}." in command("compare", *names, "--no-range").stdout
 
 
+@pytest.mark.thorough
 def test_another_date_is_in_no_order_and_two_ways_to_write_one_day_are(tmp_path):
     for name, date in (("later", "2026-09"), ("same", "2025-Q4")):
         tco.evaluate(GB200, {"terms.date": date}).save(tmp_path / f"{name}.json")

@@ -29,6 +29,7 @@ def once_a_shape(function):
     return call
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("make", SMALL)
 def test_the_array_search_equals_a_loop(make, monkeypatch):
     found, machine = make()

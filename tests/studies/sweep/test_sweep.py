@@ -98,6 +98,7 @@ def test_texts_and_axes_of_the_plan_are_settings(tmp_path):
         assert row["tco_usd_per_chip_hour"] == pytest.approx(alone.metrics["tco_usd_per_chip_hour"], rel=1e-9)
 
 
+@pytest.mark.thorough
 def test_draws_are_those_of_uncertainty(tmp_path):
     study = {"scenarios": ["trn3-nl72x2", "gb200-nvl72"], "report": [COST, "perf_per_tco_vs_baseline"], "draw": {"samples": 40, "seed": 3}}
     found = frame_of(study, tmp_path / "o")
@@ -277,6 +278,7 @@ def started(path, folder):
     return process
 
 
+@pytest.mark.thorough
 def test_what_is_interrupted_or_killed_loses_no_partition(tmp_path):
     path, folder = toml(tmp_path, LARGE), tmp_path / "cut"
     process = started(path, folder)

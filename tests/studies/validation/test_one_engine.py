@@ -144,6 +144,7 @@ def follow(content, key):
     return content
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", PREDICTORS)
 def test_the_command_of_a_row_gives_its_prediction(kind):
     rows = scored(kind)
