@@ -76,7 +76,7 @@ def compare(
     from tco.studies.evaluation import HEADLINE, catalogue_of, evaluate_each
 
     wanted = (
-        given.settings | pairs([f"{SITE_POWER}={hall}"] if hall else [], "--hall") | ({} if practice is None else {"workload.practice": practice})
+        given.settings | pairs([f"{SITE_POWER}={hall}"] if hall else [], "--hall") | ({} if practice is None else {"workload.software": practice})
     )
     held, chosen = pairs(what_if, "--what-if"), speeds_in(speeds)
     asked = evaluate_each(scenarios or HEADLINE, given.data, wanted, refuse=False, what_if=held)

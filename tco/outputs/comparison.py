@@ -26,9 +26,9 @@ from tco.outputs.premises import (
     kinds_in_words,
     missing_notes,
     plan_words,
-    practice_words,
     premises,
     set_of,
+    software_words,
     title_of,
     workloads,
 )
@@ -173,7 +173,7 @@ def comparison_table(
     rows = [row for title, some in ordered.items() if some for row in ((title.upper(), *("" for _ in results)), *some)]
     below = [f"{LEGEND} Shares: sourced/estimated/assumed. Baseline: {baseline}."]
     if "serving" in kinds:
-        below.append(f"Performance: {practice_words(results)}.")
+        below.append(f"Performance: {software_words(results)}.")
     below += [*dict.fromkeys(result.order for result in results if result.order), *drivers]
     return Table(("", *(result.scenario for result in results)), rows, title_of(results), [*workloads(results), *premises(results)], below)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS
 from tco.chain.result import Result, why_absent
+from tco.chain.software import DRAWN, LEVELS, PUBLIC, SOFTWARE, THE_BEST
 from tco.outputs.record import Member, Record
 from tco.outputs.table import significant
 
@@ -173,14 +174,21 @@ def formats_rows(results: Sequence[Result]) -> list[Sequence[str]]:
     return [(f"format of {words}", *(one.get(words, one.get(PARTS["precision"], "-")).upper() for one in found)) for words in names]
 
 
-def practice_words(results: Sequence[Result]) -> str:
-    """Return whose practice and which software the results rest on."""
-    found = {(result.texts.get("workload.practice", "own"), result.texts.get("workload.software", "mature")) for result in results}
+SOFTWARE_WORDS = {
+    DRAWN: "between what is public and the best written by hand, as far as is believed of each family",
+    PUBLIC: "as it is public by the date",
+    THE_BEST: "the best written by hand for such chips",
+}
+
+
+def software_words(results: Sequence[Result]) -> str:
+    """Return how far the software reaches that the results rest on, in words."""
+    found = {result.texts.get(SOFTWARE, DRAWN) for result in results}
     if len(found) > 1:
-        return "practice and software differ"
-    practice, software = found.pop()
-    whose = "each family's own practice" if practice == "own" else f"all under the practice of {practice}"
-    return f"{whose}, software {software}"
+        return "software differs"
+    (software,) = found
+    others = f"of {software}" if software[:1].isdigit() else f"all in the practice of {software}"
+    return f"software {SOFTWARE_WORDS.get(software, others)}"
 
 
 def workload_words(result: Result, formats: Mapping[str, str] | None = None, target: bool = True) -> str:
@@ -219,7 +227,7 @@ VALIDATED = Record(  # how a result stands against measurements
 SHARES = {str: {str: float}}  # of a price, or of terms: sourced, estimated, assumed
 
 
-NAMED = ("terms.date", "workload.model", "workload.practice", "workload.software", "workload.engine")
+NAMED = ("terms.date", "workload.model", "workload.software", "workload.engine")
 
 
 def asked_of(result: Result) -> dict[str, Any]:
@@ -227,6 +235,7 @@ def asked_of(result: Result) -> dict[str, Any]:
     documents = result.origin.documents if result.origin else {}
     asked: dict[str, Any] = {name: documents.get(name) for name in ("site", "terms", "workload", "cluster")}
     asked |= {path.partition(".")[2]: result.texts.get(path) for path in NAMED}
+    asked["practice"] = "own" if (asked["software"] or DRAWN) in LEVELS or asked["software"][:1].isdigit() else asked["software"]
     formats = (path for path in result.texts if path == "workload.precision" or path.endswith("_format"))
     return asked | {"formats": {path.partition(".")[2]: result.texts[path] for path in sorted(formats)}}
 
