@@ -83,7 +83,7 @@ def claim(one: Regime) -> str:
         return f"{one.leader} is the cheapest, no range was drawn"
     if one.kind == "software":
         public, best = (one.by_software.get(end, "none") for end in ENDS)
-        return f"software decides: public {public}, best {best}"
+        return f"software decides, {public} if public, {best} at best"
     if one.kind == "close":
         return f"too close to call, {chance or 'none beats each other in half of the draws'}"
     said = {"alone": "alone", "clear": "wins", "likely": "likely wins"}[one.kind]
