@@ -7,6 +7,7 @@ speed loses to all that do.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -83,8 +84,8 @@ def regimes_of(names: Sequence[str], speeds: Sequence[float], costs: Sequence[Co
             found[-1] = joint(found[-1], here)
         else:
             found.append(here)
-    borders = [None, *(float(f"{(one.speeds[-1] * other.speeds[0]) ** 0.5:.3g}") for one, other in zip(found, found[1:], strict=False)), None]
+    borders = [None, *(float(f"{(one.speeds[-1] * other.speeds[0]) ** 0.5:.3g}") for one, other in pairwise(found)), None]
     return [
         one._replace(start=start, end=end, probability=one.probability if drawn else None)
-        for one, start, end in zip(found, borders, borders[1:], strict=False)
+        for one, (start, end) in zip(found, pairwise(borders), strict=True)
     ]

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from shlex import join
 
 from tco import __version__
+from tco.outputs.curve import verdict_words
 from tco.outputs.page.page import Page
 from tco.outputs.page.sections import results_of, sections_of
 from tco.outputs.page.whatif import what_if_of
 from tco.outputs.premises import formats_rows, premises, title_of
-from tco.outputs.curve import verdict_words
 from tco.studies.reporting import Material
 
 
