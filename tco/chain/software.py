@@ -20,7 +20,7 @@ from tco.foundation.provenance import Input, days_of
 from tco.foundation.units import Pure, parse_quantity
 from tco.foundation.values import Values
 from tco.performance.chip.formats import family_of
-from tco.performance.chip.software import APPROACH, BEST, MEASURED, REACH, YOUNGEST, Reach, left_after, left_of_the_way
+from tco.performance.chip.software import APPROACH, BEST, MEASURED, REACH, YOUNGEST, Reach, gap_after, gap_left
 
 if TYPE_CHECKING:
     from tco.chain.inputs import Inputs
@@ -43,7 +43,7 @@ def named(catalogue: Catalogue, text: str) -> str:
     text = ALSO.get(text, text)
     families = serving_families(catalogue)
     if text not in LEVELS and text not in families and days_of(text) is None and months_of(text) is None:
-        raise unknown("software", text, [*LEVELS, *families], f"{SOFTWARE}, or a month such as 2026-02")
+        raise unknown("software", text, [*LEVELS, *families], f"{SOFTWARE} (or a month such as 2026-02)")
     return text
 
 
@@ -104,6 +104,6 @@ def reach_of(inputs: Inputs, values: Values) -> Reach:
     reached, later = values.unless_zero(f"performance.{family}.{REACH}"), month - on_the_calendar(since)
     if reached is None and later <= 0:
         return MEASURED._replace(months=age)
-    gap = left_of_the_way(0.0 if reached is None else reached)
+    gap = gap_left(0.0 if reached is None else reached)
     best = frozenset(name for owner, name in catalogue.calibration_rows if owner == BEST)
-    return Reach(age, left_after(gap, values[APPROACH], later) if later > 0 else gap, best)
+    return Reach(age, gap_after(gap, values[APPROACH], later) if later > 0 else gap, best)
