@@ -102,11 +102,13 @@ def test_a_structure_gives_the_answer_it_was_decided_for(name, tmp_path):
     base = answer(name)
     again = ask(name, {})
     assert (again.structure, again.lines) == (base.structure, base.lines)
-    assert again.metrics == pytest.approx(base.metrics, rel=1e-14)  # a search adds in arrays, which may differ in the last digit
+    assert again.metrics.keys() == base.metrics.keys()
+    for metric, value in base.metrics.items():  # a search adds in arrays, which may differ in the last digit
+        assert value == again.metrics[metric] or same(again.metrics[metric], value, 1e-14), metric
     base.save(tmp_path / "kept.json")
     kept = tco.load_result(tmp_path / "kept.json").structure
     assert kept == base.structure
-    assert ask(name, {}, kept).metrics == base.metrics
+    assert ask(name, {}, kept).metrics == again.metrics
 
 
 def test_a_structure_of_native_formats_is_taken_back():

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tco.catalog import Catalogue
-from tco.chain.texts import served_by, serving_families
+from tco.chain.texts import MONTHS, month_of, served_by, serving_families
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import formula
-from tco.foundation.provenance import Input, days_of
+from tco.foundation.provenance import Input, days_of, period
 from tco.foundation.units import Pure, parse_quantity
 from tco.foundation.values import Values
 from tco.performance.chip.formats import family_of
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 SOFTWARE, ALIAS = "workload.software", "workload.practice"  # the second is the name it has as an option of `compare`
 DRAWN, PUBLIC, THE_BEST = LEVELS = ("drawn", "public", "best")
 ALSO = {"own": DRAWN, "mature": THE_BEST}  # other words for them
-MONTHS = 12  # of a year
-DAYS = 30  # of a month
 
 
 @formula(unit="", source="tco-model")
@@ -58,12 +56,11 @@ def months_of(text: str) -> float | None:
 
 
 def on_the_calendar(date: str) -> float:
-    """Return the middle of a date in months of the calendar."""
-    first, last = days_of(date) or (None, None)
-    if first is None or last is None:
-        raise DataError(f"{date!r} is no date")
-    ends = [MONTHS * day.year + day.month - 1 + (min(day.day, DAYS) - 1 + side) / DAYS for side, day in enumerate((first, last))]
-    return sum(ends) / 2
+    """Return a date in months of the calendar, that of a year or a quarter by its middle."""
+    if (month := month_of(date)) is not None:
+        return month
+    first, last = period(date)
+    return sum(MONTHS * day.year + day.month - 1 + side for side, day in enumerate((first, last))) / 2
 
 
 def practised(catalogue: Catalogue, chip: str, family: str) -> dict[str, Input]:
