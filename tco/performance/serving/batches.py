@@ -35,7 +35,6 @@ class Solved(NamedTuple):
     batch: Array  # at which they are
     batches: tuple[Array, Array]  # seen to meet it, and the next one that does not, or that fills the memory
     power: Array  # of the batch, by which the time of a token grows there
-    seen: tuple[Array, Array]  # the best batch that was tried and meets it, which before a step of tiles may be a smaller one, and its rate
 
 
 def solved(
@@ -69,16 +68,11 @@ def solved(
     batch = np.minimum(low + np.where(smooth, share, even_share(quick, slow, allowed)) * (high - low), ceiling)
     places, tries = np.arange(len(rows)), np.ones((len(meets), AROUND.shape[1]))  # all plans are asked: what is known of their groups holds
     rate = batch / chips[rows] / allowed
-    best_batch, best_rate = low, low / chips[rows] / quick
     for _ in range(TRIES if np.count_nonzero(rate >= (1 - DOUBT) * rate.max()) > 1 else 0):
         tried = np.clip(batch[:, None] * (1 + AROUND), low[:, None], ceiling[:, None])
         tries[rows] = tried
         found = np.broadcast_to(decode(machine, model, plan._replace(sequences=tries), request).per_token, tries.shape)[rows]
         sizes, times = np.column_stack((low, tried, high)), np.column_stack((quick, found, slow))
-        made_at = np.where(times <= allowed, sizes / chips[rows, None] / times, 0.0)
-        most = made_at.argmax(axis=1)
-        best_batch = np.where(made_at[places, most] > best_rate, sizes[places, most], best_batch)
-        best_rate = np.maximum(best_rate, made_at[places, most])
         met = tried.shape[1] - np.argmax((times <= allowed)[:, -2::-1], axis=1)
         low, high, quick, slow = sizes[places, met], sizes[places, met + 1], times[places, met], times[places, met + 1]
         full = low >= ceiling
@@ -87,7 +81,7 @@ def solved(
         best = rate.argmax()
         if full[best] or high[best] <= low[best] * (1 + NARROW):
             break
-    return Solved(rows, rate, batch, (low, np.minimum(high, ceiling)), np.clip(power, LEAST, 1.0), (best_batch, best_rate))
+    return Solved(rows, rate, batch, (low, np.minimum(high, ceiling)), np.clip(power, LEAST, 1.0))
 
 
 def even_share(quick: Any, slow: Any, allowed: Any) -> Any:

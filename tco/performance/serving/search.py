@@ -135,13 +135,7 @@ def at_the_target(
     made = passes.get(batch) or decode(machine, model, one, request)
     best = choice.best.copy()
     best[found.rows] = np.maximum(best[found.rows], found.rate)
-    rate = float(decode_rate(one.sequences, attention_chips(one), made.per_token))
-    seen = int(found.seen[1].argmax())
-    if found.seen[1][seen] > rate * (1 + 1e-9):
-        row, rate = int(found.rows[seen]), float(found.seen[1][seen])
-        one = DecodePlan(*(float(at(axis, (row, 0))) for axis in plan))._replace(sequences=float(found.seen[0][seen]))
-        made = decode(machine, model, one, request)
-    others = np.delete(best, row)
+    others, rate = np.delete(best, row), float(decode_rate(one.sequences, attention_chips(one), made.per_token))
     best[row] = rate
     margin = max(rate / float(others.max()) - 1, 0.0) if len(others) and others.max() > 0 else choice.margin
     return choice._replace(plan=one, made=made, best=best, margin=margin)
