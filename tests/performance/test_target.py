@@ -23,8 +23,8 @@ RATE = "output_tokens_per_s_per_chip"
 def test_users_get_the_speed_asked_for(system, speed):
     """Or a little more where the next batch is a step of tiles: a larger one then misses the speed, or makes less."""
     found = evaluate(system, {"workload.interactivity": f"{speed} token/s"})
-    assert speed <= (user := found.metrics["tokens_per_s_per_user"])
-    if user > speed * 1.001:
+    assert speed <= found.metrics["tokens_per_s_per_user"]
+    if found.metrics["tokens_per_s_per_user"] > speed * 1.001:
         decode = found.plan.decode
         larger = evaluate(system, plan=found.plan._replace(decode=decode._replace(sequences=decode.sequences * 1.003))).metrics
         assert larger["tokens_per_s_per_user"] < speed or larger[RATE] < found.metrics[RATE]
