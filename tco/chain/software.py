@@ -95,7 +95,7 @@ def reach_of(inputs: Inputs, values: Values) -> Reach:
     catalogue, chip, text = inputs.catalogue, inputs.system.chip, inputs.text(SOFTWARE)
     family, since = family_of(catalogue, chip), catalogue.practice(practice_family(catalogue, chip, text), REACH).as_of
     dated = days_of(text) is not None
-    age, month = None if dated else months_of(text), on_the_calendar(text if dated else inputs.date)
+    age, month = None if dated else months_of(text), on_the_calendar(text if dated else period(inputs.date).last.isoformat())
     if age is None and catalogue.has_part_value(chip, "released"):
         age = months_since(month, values[f"parts.{chip}.released"], 0 if dated else values[YOUNGEST])
     reached, later = values.unless_zero(f"performance.{family}.{REACH}"), month - on_the_calendar(since)
