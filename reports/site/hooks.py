@@ -28,6 +28,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from literate import filled  # the site loads this file alone
 
 ROOT = Path(__file__).parents[2]
+WRITTEN = ("guide", "tutorials")  # folders of pages written by hand
+PICTURE = ROOT / "reports/frontier.svg"
 ROOMS = {
     "hardware": "From parts to bills, watts, wires and networks.",
     "fabric": "From lanes to hops, bandwidths, collectives.",
@@ -38,15 +40,17 @@ ROOMS = {
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated pages."""
+    """Add the generated pages, and the picture of the first."""
+    files.append(File.generated(config, PICTURE.name, abs_src_path=str(PICTURE)))
     for path, text in pages():
         files.append(File.generated(config, path, content=text))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Run what a tutorial says to type."""
-    return filled(markdown) if page.file.src_uri.startswith("tutorials/") else markdown
+    """Run what a page says to type; its links to the project's documents become links of the site."""
+    folder, inside, _ = page.file.src_uri.partition("/")
+    return filled(markdown.replace("(../../../../CONTRIBUTING.md)", "(../contributing.md)")) if inside and folder in WRITTEN else markdown
 
 
 def pages() -> Iterator[tuple[str, str]]:
@@ -68,7 +72,9 @@ def pages() -> Iterator[tuple[str, str]]:
 def linked(name: str) -> str:
     """Return a document of the project, its links to others turned into links of the site."""
     text = (ROOT / name).read_text(encoding="utf-8")
-    return text.replace("(CONTRIBUTING.md)", "(contributing.md)").replace("(CHANGELOG.md)", "(changes.md)").replace("(README.md)", "(index.md)")
+    for there, here in (("CONTRIBUTING.md", "contributing.md"), ("CHANGELOG.md", "changes.md"), ("README.md", "index.md")):
+        text = text.replace(f"({there})", f"({here})")
+    return text.replace("(reports/site/pages/", "(").replace(f"({PICTURE.relative_to(ROOT).as_posix()})", f"({PICTURE.name})")
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
