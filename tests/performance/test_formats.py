@@ -313,8 +313,10 @@ def test_small_arrays_are_always_filled():
 @pytest.mark.parametrize(("form", "size"), [("fp8", 2 * 2 + 1), ("fp8_block", 2 + 1), ("mxfp8", 2 + 1)])
 def test_a_cast_reads_activations_once_and_a_scale_of_the_whole_once_more(form, size):
     small, large = (
-        document("kernel", "b200-sxm", "--m", str(rows), "--n", "8192", "--k", "8192", "--precision", form, "--library", "tensorrt-llm")["parts_us"]["cast"]
-        for rows in (4096, 8192)
+        document("kernel", "b200-sxm", "--m", rows, "--n", "8192", "--k", "8192", "--precision", form, "--library", "tensorrt-llm")["parts_us"][
+            "cast"
+        ]
+        for rows in ("4096", "8192")
     )
     bandwidth = size * 4096 * 8192 / ((large - small) * 1e-6)
     stream = document("kernel", "b200-sxm", "--op", "elementwise", "--m", "65536", "--width", "8192", "--passes", "2")
