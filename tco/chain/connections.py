@@ -68,21 +68,24 @@ def cheapest_switch(inputs: Inputs, listed: str) -> str:
     def networks() -> dict[str, tuple[float, float]]:
         return {part: found for part in sold if (found := price_and_power(inputs, values, part)) is not None}
 
+    def cheapest() -> str:
+        found = stage("networks", inputs, values, networks, listed)
+        by_price = sorted(found, key=lambda part: found[part][0])
+        thrifty = [part for place, part in enumerate(by_price) if all(found[part][1] < found[other][1] for other in by_price[:place])]
+        if len(thrifty) > 1 and not inputs.perspective.rents:  # more to buy, and less power: the hour tells
+            many = (-1, *[1] * len(inputs.shape))
+            hours = hours_of(inputs, values, *(one.reshape(many) for one in np.transpose([found[part] for part in thrifty])))
+            return thrifty[int(np.argmin(hours.reshape(len(thrifty), -1).mean(axis=1)))]
+        return next(iter(thrifty), sold[0])
+
     try:
         with paused():  # what is not bought leaves no trace
-            found = stage("networks", inputs, values, networks, listed)
-            by_price = sorted(found, key=lambda part: found[part][0])
-            thrifty = [part for place, part in enumerate(by_price) if all(found[part][1] < found[other][1] for other in by_price[:place])]
-            if len(thrifty) > 1 and not inputs.perspective.rents:  # more to buy, and less power: the hour tells
-                many = (-1, *[1] * len(inputs.shape))
-                hours = hours_of(inputs, values, *(one.reshape(many) for one in np.transpose([found[part] for part in thrifty])))
-                hours = hours.reshape(len(thrifty), -1).mean(axis=1)
-                thrifty = [thrifty[int(np.argmin(hours))]]
+            chosen = stage("switch", inputs, values, cheapest, listed)
     finally:
         inputs.readings = readings
     inputs.compared += [f"parts.{part}.price" for part in sold]
     inputs.judged |= set(values.inputs)
-    return next(iter(thrifty), sold[0])
+    return chosen
 
 
 def for_sale(inputs: Inputs, listed: str) -> list[str]:

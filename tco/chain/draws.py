@@ -19,7 +19,7 @@ from tco.catalog import Catalogue, load_catalogue
 from tco.chain.connections import SWITCH, cheapest_switches
 from tco.chain.inputs import Inputs, Scenario, load_scenario
 from tco.chain.metrics import METRICS
-from tco.chain.programs import ALL, Lot, Part, Programs, spread
+from tco.chain.programs import ALL, Lot, Part, Programs, spread, structure_in
 from tco.chain.result import Result
 from tco.chain.structure import Structure
 from tco.chain.texts import given_of
@@ -161,7 +161,7 @@ def grouped(case: Case, centre: Result, inputs: Inputs, values: Values) -> list[
                 settings |= {SWITCH: switch}
             plans = plans_trained(case, settings, jobs) if inputs.kind == "training" else None
             known = plans[0] if plans else centre.plan if inputs.kind == "serving" else None
-            sized[key] = structure_in(case.programs.evaluate(settings, known) if settings else centre), plans
+            sized[key] = case.programs.structure_under(tuple(settings.items()), known) if settings else held, plans
         own, plans = sized[key]
         own = own._replace(alternatives={**own.alternatives, **parts}, readings={**own.readings, **read})
         found.append(Group(members, own, ALL if inputs.kind == "serving" else plans))
@@ -183,13 +183,6 @@ def resized(case: Case, held: Structure, size: Mapping[str, float], draw: int) -
     if not moved:
         return {}
     return case.at(draw, moved if moved <= case.drawn.keys() else case.drawn.keys())
-
-
-def structure_in(answer: Result) -> Structure:
-    """Return the structure of an evaluation."""
-    if answer.structure is None:
-        raise ValueError("a result that was not evaluated has no structure")
-    return answer.structure
 
 
 def decisions(inputs: Inputs, values: Values, held: Structure) -> dict[str, Array]:

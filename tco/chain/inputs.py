@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from os.path import exists  # unlike a path's method it says no to a name that no file can have
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -361,6 +361,7 @@ def plain_inputs(catalogue: Catalogue, set: Mapping[str, str]) -> Inputs:  # noq
     return system_inputs(catalogue, HEADLINE_SYSTEM, set, {})
 
 
+@cache
 def bounds(path: str) -> tuple[float, float]:
     """Return the smallest and largest value an input may take; derived values must not be negative."""
     group, _, rest = path.partition(".")

@@ -6,7 +6,7 @@ Structures that draws of one scenario get share a program: what they have in com
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -31,6 +31,7 @@ from tco.performance.serving.plans import ServingPlan
 Array = np.ndarray[Any, Any]
 ALL = "all"  # plans of serving to choose among
 PAIRS = 2**17  # of a plan and a draw that are looked at together: what is known of them fills the memory
+MOST = 2**10  # structures under settings of their own that are kept
 METRIC = "metric "  # before the names of metrics among the results of a program
 
 
@@ -193,7 +194,7 @@ class Lot:
         wanted = [{name.removeprefix(METRIC): kernel.made[place] for name, place in names.items() if name.startswith(METRIC)} for names, _ in asked]
         if chosen is not None:
             batch = {kernel.inputs[BATCH_PATH]: chosen.batch} if BATCH_PATH in kernel.inputs else {}
-            given = [*values, *batch]
+            given = frozenset([*values, *batch])
             rests = {place for own in wanted for place in kernel.schedule([*own.values()], given).leaves} - batch.keys()
             values = taken(kernel, values, rests, chosen.rows) | batch
         with np.errstate(divide="ignore"):  # where failures leave no hour in which anything makes progress, nothing has a price
@@ -220,6 +221,13 @@ def spread(whole: dict[str, Array], part: Mapping[str, Any], draws: Array, count
             whole.setdefault(name, np.full(count, np.nan))[draws] = one
 
 
+def structure_in(answer: Result) -> Structure:
+    """Return the structure of an evaluation."""
+    if answer.structure is None:
+        raise ValueError("a result that was not evaluated has no structure")
+    return answer.structure
+
+
 def placed(kernel: Kernel, names: Mapping[str, int]) -> dict[str, int]:
     """Return the places of results in a kernel."""
     return {name: kernel.made[place] for name, place in names.items()}
@@ -234,6 +242,7 @@ class Programs:
         self.lots: dict[Any, Lot] = {}  # by plans
         self.known: dict[Any, tuple[Lot, list[dict[str, int]], set[str]]] = {}  # by structure
         self.unit_of = cache(self.inputs(None, {}).unit_of)
+        self.structure_under = lru_cache(MOST)(lambda settings, plan: structure_in(self.evaluate(dict(settings), plan)))
 
     def inputs(self, structure: Structure | None, settings: Mapping[str, Any]) -> Inputs:
         """Return the inputs with more settings, on a structure if one is held."""

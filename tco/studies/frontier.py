@@ -27,7 +27,6 @@ from tco.foundation.values import Values, as_number
 from tco.models.architecture import Architecture
 from tco.performance.chip.roofline import cache_bytes
 from tco.performance.layer.machine import Machine
-from tco.performance.profile import time_by_bound
 from tco.performance.serving import disaggregation as apart
 from tco.performance.serving import phases
 from tco.performance.serving.phases import PassResult
@@ -310,7 +309,7 @@ def points_of(frontier: Frontier, grid: Grid, places: tuple[Array, Array, Array]
     found = []
     for position, numbers in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
         *rates, handed, cache, memory = numbers
-        bounds = time_by_bound(pass_at(grid.step, (int(places[1][position]), int(places[2][position]))))
+        bounds = pass_at(grid.step, (int(places[1][position]), int(places[2][position]))).shares
         bound = max(bounds, key=lambda name: bounds[name])
         moved = (handed, cache) if separate else (None, None)
         found.append(
