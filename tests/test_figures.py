@@ -8,13 +8,12 @@ import pytest
 
 from tco.chain.inputs import system_inputs
 from tco.chain.result import figures_of
-from tco.foundation.values import as_number
 from tests.cli import tco
 
 
 def figures(catalogue, name: str, settings=None, variant=None):
     inputs = system_inputs(catalogue, name, settings or {}, variant or {})
-    return figures_of(inputs, inputs.values(as_number))
+    return figures_of(inputs, inputs.values())
 
 
 def test_of_a_trainium3_world(catalogue):

@@ -11,7 +11,6 @@ from tco import evaluate, load_catalogue
 from tco.chain.inputs import Inputs, load_scenario
 from tco.foundation.files import data_directory
 from tco.foundation.trace import Node, walk
-from tco.foundation.values import as_number
 from tco.performance.layer.layers import forward_pass
 from tco.performance.layer.operators import HEAD
 from tco.performance.serving import phases
@@ -110,7 +109,7 @@ def test_what_was_zero_keeps_its_names(name):
 def test_leaves_are_called_alike_in_explanations_results_and_baselines(name):
     made = evaluate(name, plan=plan_of(name), catalogue=CATALOGUE, trace=True)
     leaves = {node.id for root in made.nodes.values() for node in walk(root) if node.path and node.is_leaf}
-    values = Inputs(CATALOGUE, load_scenario(CATALOGUE, name), {}, {}).values(as_number)
+    values = Inputs(CATALOGUE, load_scenario(CATALOGUE, name), {}, {}).values()
     beside = {node.id: node.value for root in made.nodes.values() for node in walk(root) if node.id in leaves - made.inputs.keys()}
     assert {path: values[path] for path in beside} == beside  # what a zero leaves without effect is in no result, under the same name
     assert list(state_of(made)["inputs"]) == sorted(made.inputs)

@@ -11,7 +11,6 @@ from tco.chain.metrics import METRICS
 from tco.chain.scenario import compare
 from tco.foundation.provenance import DIRECTNESS
 from tco.foundation.trace import walk
-from tco.foundation.values import as_number
 from tests.chain import HEADLINE, again, inputs_of, result
 
 each = pytest.mark.parametrize("name", HEADLINE)
@@ -108,7 +107,7 @@ def test_a_trace_recomputes_from_its_leaves(name):
 
 @each
 def test_leaves_with_a_path_are_the_inputs(name):
-    found, resolved = result(name), inputs_of(name).values(as_number)
+    found, resolved = result(name), inputs_of(name).values()
     for root in found.nodes.values():
         for node in walk(root):
             if node.is_leaf and node.path:

@@ -13,7 +13,6 @@ from tco import DataError, load_catalogue
 from tco.chain.inputs import Inputs, bounds, load_scenario
 from tco.chain.scenario import chain_of
 from tco.foundation.trace import walk
-from tco.foundation.values import as_number
 from tests.recomputed import recomputed
 
 CATALOGUE = load_catalogue()
@@ -40,7 +39,7 @@ def ask(name, settings, structure=None):
 def alone(name, settings):
     """The metrics of one value of every input, without what people read beside them."""
     inputs = Inputs(CATALOGUE, load_scenario(CATALOGUE, name), ROOM | settings, {}, answer(name).structure)
-    return chain_of(inputs, inputs.values(as_number), None).metrics
+    return chain_of(inputs, inputs.values(), None).metrics
 
 
 def another(given):

@@ -27,7 +27,7 @@ from tco.chain.workloads import job_on, server_of
 from tco.foundation.errors import DataError
 from tco.foundation.formula import finite
 from tco.foundation.provenance import making
-from tco.foundation.values import Values, as_number
+from tco.foundation.values import Values
 from tco.hardware.bill import offers
 
 Array = np.ndarray[Any, Any]
@@ -81,7 +81,7 @@ def evaluate_draws(
     case = Case(programs, drawn_of(programs, many))
     centre = None if structure is not None else programs.centre
     inputs = programs.inputs(structure or structure_in(programs.centre), case.drawn)
-    values = inputs.values(as_number)
+    values = inputs.values()
     case.refuse(inputs, values)
     if structure is not None or hold or centre is None:
         return gathered(case, [Group(np.arange(case.count), inputs.structure)], None, solve)  # type: ignore[arg-type]
@@ -215,7 +215,7 @@ def plans_trained(case: Case, settings: Mapping[str, Any], known: dict[tuple[Any
     from tco.performance.training.search import search
 
     inputs = case.programs.inputs(None, settings)
-    job, reached, _ = job_on(inputs, inputs.values(as_number))
+    job, reached, _ = job_on(inputs, inputs.values())
     size = job.chips, job.batch, job.length
     if size not in known:
         known[size] = [one.plan for one in search(job, reached, kept=CANDIDATES).top]

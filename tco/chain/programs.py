@@ -22,7 +22,7 @@ from tco.chain.structure import Structure
 from tco.chain.workloads import WORKLOADS, job_on, server_of, without_plan
 from tco.foundation.provenance import Input
 from tco.foundation.trace import Node, Traced, recording, scope
-from tco.foundation.values import as_number, as_traced
+from tco.foundation.values import as_traced
 from tco.graph.kernel import BATCH_PATH, Kernel
 from tco.graph.program import Program
 from tco.graph.run import apart, evaluated, taken
@@ -79,7 +79,7 @@ def every_plan(inputs: Inputs) -> ServingPlan:
     from tco.performance.serving import plans, search
     from tco.performance.serving.plans import request_of
 
-    values = inputs.values(as_number)
+    values = inputs.values()
     machine, model = server_of(inputs, values)
     request = request_of(values)
     if request.offline or values.exists("workload.concurrency"):

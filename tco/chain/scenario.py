@@ -48,7 +48,7 @@ from tco.economics.site import carbon_of_chip, carbon_of_tokens, carbon_per_powe
 from tco.foundation.errors import DataError, UnavailableError
 from tco.foundation.formula import finite, total
 from tco.foundation.trace import Node, Trace, recording, scope, walk
-from tco.foundation.values import Values, as_number, as_traced
+from tco.foundation.values import Values, as_traced
 from tco.hardware.bill import Bill, bill_of_materials
 from tco.hardware.network import Network
 from tco.performance.serving.answer import ServingResult
@@ -98,7 +98,7 @@ def evaluate(
     found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
     chosen = (variant or {}) if structure is None else structure.variant_of(found.system, variant)
     inputs = Inputs(catalogue, found, dict(set or {}), dict(chosen), structure)
-    values = inputs.values(as_number)
+    values = inputs.values()
     began = time.perf_counter()
     chain = chain_of(inputs, values, plan_for(inputs.kind, plan)) if workload else run(inputs, values, None, unasked(inputs))
     return result_of(inputs, values, chain, time.perf_counter() - began, trace, refuse)
@@ -379,7 +379,7 @@ def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], vari
     if inputs.system.bare:
         raise without_bill(catalogue, name)
     refuse_misfit(catalogue, inputs.perspective, inputs.system, inputs.owner)
-    values = inputs.values(as_number)
+    values = inputs.values()
     bill = bill_of_materials(inputs.system, values, catalogue, inputs.dies)
     rebates = rebates_of(inputs, values, bill)
     notes = [*inputs.notes, *(f"{path} is set, but this bill does not rest on it" for path in inputs.unused(values))]

@@ -23,7 +23,7 @@ from tco.chain.workloads import server_of
 from tco.foundation.errors import DataError, UsageError, unknown
 from tco.foundation.formula import finite
 from tco.foundation.provenance import period
-from tco.foundation.values import Values, as_number
+from tco.foundation.values import Values
 from tco.models.architecture import Architecture
 from tco.performance.chip.roofline import cache_bytes
 from tco.performance.layer.machine import Machine
@@ -106,7 +106,7 @@ def pool_of(catalogue: Catalogue, name: str, settings: Mapping[str, str], servin
     inputs = Inputs(catalogue, scenario, dict(settings), {})
     if inputs.kind != "serving":
         raise DataError(f"{name}: its workload trains (workload.kind), a frontier is one of serving")
-    values = inputs.values(as_number)
+    values = inputs.values()
     if values.exists("workload.offline"):
         raise DataError(f"{name}: workload.offline is set; a frontier goes over every batch, leave it at zero")
     if values.input("workload.concurrency").value > 0:

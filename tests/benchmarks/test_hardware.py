@@ -13,7 +13,6 @@ from tco.catalog.systems import load_system
 from tco.chain.inputs import system_inputs
 from tco.chain.scenario import bill_of_system
 from tco.fabric.scopes import fabric_scopes
-from tco.foundation.values import as_number
 
 BARE = [sys.executable, "-c", "pass"]
 ROUNDS = 12
@@ -32,7 +31,7 @@ def price_all() -> int:
         for variant in variants(catalogue, name):
             priced += bill_of_system(catalogue, name, {}, variant).bill.price > 0
             inputs = system_inputs(catalogue, name, {}, variant)
-            assert fabric_scopes(inputs.system, inputs.values(as_number))
+            assert fabric_scopes(inputs.system, inputs.values())
     return priced
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from tco import load_catalogue
 from tco.chain.inputs import plain_inputs
-from tco.foundation.values import as_number
 from tco.performance.chip.formats import computed_on
 from tco.performance.chip.kernel_times import chip_on
 from tco.performance.chip.products import operands, product
@@ -15,7 +14,7 @@ from tco.performance.chip.products import operands, product
 
 def made(chip):
     catalogue = load_catalogue()
-    values = plain_inputs(catalogue, {}).values(as_number)
+    values = plain_inputs(catalogue, {}).values()
     return operands(chip_on(catalogue, values, chip), computed_on(values, chip, "fp8", "precision"))
 
 

@@ -12,7 +12,6 @@ from tco.chain.inputs import system_inputs
 from tco.chain.scenario import bill_of_system
 from tco.fabric.scopes import fabric_scopes
 from tco.foundation.files import data_directory
-from tco.foundation.values import as_number
 from tests.cli import document, tco
 
 PAGE = Path(__file__).parents[2] / "CONTRIBUTING.md"
@@ -48,7 +47,7 @@ def test_it_loads_and_prices(example):
 
 def test_its_fabric_is_a_star(example):
     inputs = system_inputs(example.catalogue(), "toy-rack", {}, {})
-    _, world = fabric_scopes(inputs.system, inputs.values(as_number))
+    _, world = fabric_scopes(inputs.system, inputs.values())
     assert (world.chips, world.hops_mean) == (8, 1)
     assert world.all_to_all == world.injection
 

@@ -9,7 +9,6 @@ from tco.chain.result import figures_of
 from tco.fabric.scopes import fabric_scopes
 from tco.fabric.slices import lanes_rate
 from tco.foundation.units import convert, parse_quantity
-from tco.foundation.values import as_number
 from tco.hardware.bill import domain_capacity
 from tco.hardware.network import edge_bandwidth
 from tests.registry import read_rows
@@ -20,7 +19,7 @@ ROWS = read_rows("domains.csv")
 def figure(catalogue, name: str, wanted: str) -> float:
     """What the catalogue gives, in the unit of the formula behind it."""
     inputs = system_inputs(catalogue, name, {}, {})
-    values, chip, chips = inputs.values(as_number), inputs.system.chip, inputs.system.chips
+    values, chip, chips = inputs.values(), inputs.system.chip, inputs.system.chips
     domain, injection = figures_of(inputs, values).domain, fabric_scopes(inputs.system, values)[-1].injection
     scale_out = edge_bandwidth(chips, values[f"parts.{chip}.scale_out_bandwidth"])
     return {

@@ -11,7 +11,7 @@ from tco.catalog.rows import to_input
 from tco.catalog.systems import load_system
 from tco.chain.inputs import system_inputs
 from tco.foundation.trace import recording
-from tco.foundation.values import as_number, as_traced
+from tco.foundation.values import as_traced
 from tco.hardware.network import NETWORKS, cards_of
 from tests.cli import document
 from tests.hardware.test_wires import changed, every_variant
@@ -22,7 +22,7 @@ VENDOR = {"nic": "400g"}  # of GB200, whoever owns it
 
 def bandwidth(catalogue, name, attribute="scale_out_bandwidth", settings=None, **variant):
     inputs = system_inputs(catalogue, name, settings or {}, variant)
-    return inputs.values(as_number)[f"parts.{inputs.system.chip}.{attribute}"]
+    return inputs.values()[f"parts.{inputs.system.chip}.{attribute}"]
 
 
 # ---------------------------------------------------------------- counts by hand
@@ -123,7 +123,7 @@ def test_every_reading_is_the_same(catalogue):
         assert traced[path].value == number
         assert traced[path].node.path == path
         assert {node.path for _, node in traced[path].node.inputs} >= {"parts.nitro-v6-400g.ports", "parts.nitro-v6-400g.port_bandwidth"}
-    given = inputs.values(as_number).input(path)
+    given = inputs.values().input(path)
     assert (given.value, given.kind) == (number, "derived")
 
 

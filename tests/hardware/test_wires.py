@@ -9,7 +9,6 @@ from tco.catalog.systems import load_system
 from tco.chain.inputs import plain_inputs, system_inputs
 from tco.chain.scenario import bill_of_system
 from tco.fabric.scopes import fabric_scopes
-from tco.foundation.values import as_number
 from tco.hardware.network import MOST_TIERS, optic_for, reach_of, tiers_needed
 from tco.hardware.wires import NOT_SCALE_UP, unstated, used_lanes
 from tests.cli import tco
@@ -198,7 +197,7 @@ def test_a_fabric_that_cannot_be(own, name, change, message):
 
 def scopes_of(catalogue, name: str):
     inputs = system_inputs(catalogue, name, {}, {})
-    return fabric_scopes(inputs.system, inputs.values(as_number))
+    return fabric_scopes(inputs.system, inputs.values())
 
 
 def test_a_cycle_in_the_tree(own):
@@ -239,7 +238,7 @@ def test_a_cluster_larger_than_its_switches_reach():
 
 
 def test_a_span_beyond_every_optic(catalogue):
-    values = plain_inputs(catalogue, {}).values(as_number)
+    values = plain_inputs(catalogue, {}).values()
     assert optic_for(values, 400.0) == "optic-800g-dr8"
     assert optic_for(values, 1999.0) == "optic-800g-fr4"
     with pytest.raises(DataError, match="a span of 900 km is beyond the reach of every optical module"):

@@ -8,14 +8,13 @@ from tco.chain.connections import links_of_system
 from tco.chain.inputs import system_inputs
 from tco.fabric.algorithms import OPERATIONS, VAST, candidates, half_rate
 from tco.fabric.links import group_of
-from tco.foundation.values import as_number
 
 SYSTEMS = ["h100-hgx8", "gb200-nvl72", "trn2-nl32x2-3d", "trn3-nl72x2", "mi300x-8", "tpuv7-cube64"]
 
 
 def read(catalogue, name: str):
     inputs = system_inputs(catalogue, name, {}, {})
-    return links_of_system(inputs, inputs.values(as_number)), int(inputs.system.chips)
+    return links_of_system(inputs, inputs.values()), int(inputs.system.chips)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

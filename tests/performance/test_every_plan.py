@@ -7,7 +7,6 @@ import pytest
 
 from tco.chain.inputs import Inputs, load_scenario
 from tco.chain.workloads import server_of
-from tco.foundation.values import as_number
 from tco.performance.serving.phases import decode, prefill
 from tco.performance.serving.plans import PrefillPlan, decoding, plan_axes, request_of
 from tco.performance.serving.search import at, decode_axes
@@ -21,7 +20,7 @@ SIZES = np.array([[1.0, 6.0, 48.0]])  # sequences of a group
 def server(request, catalogue):
     name, number = request.param
     inputs = Inputs(catalogue, load_scenario(catalogue, name), SETTINGS[number], {})
-    values = inputs.values(as_number)
+    values = inputs.values()
     return *server_of(inputs, values), request_of(values)
 
 

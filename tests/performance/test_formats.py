@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from tco import DataError
 from tco.chain.inputs import plain_inputs
-from tco.foundation.values import as_number
 from tco.performance.chip.formats import FORMATS, computed_on
 from tco.performance.chip.products import product
 from tco.performance.chip.roofline import array_fill, padded_weights
@@ -56,7 +55,7 @@ DECODE, PREFILL = DecodePlan(144.0, 4.0, 1.0, 1.0, 0.0, 32.0), PrefillPlan(16.0,
 
 
 def values_of(**settings: str):
-    return plain_inputs(CATALOGUE, {path.replace("__", "."): text for path, text in settings.items()}).values(as_number)
+    return plain_inputs(CATALOGUE, {path.replace("__", "."): text for path, text in settings.items()}).values()
 
 
 @pytest.mark.parametrize(("chip", "name"), [(chip, name) for chip, rows in COMPUTED.items() for name in rows], ids=str)

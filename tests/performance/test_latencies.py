@@ -13,7 +13,6 @@ from tco.chain.inputs import system_inputs
 from tco.fabric.algorithms import OPERATIONS, expert_exchange, timings, timings_on
 from tco.fabric.links import Group, Links
 from tco.foundation.files import data_directory
-from tco.foundation.values import as_number
 from tests.cli import document, tco
 from tests.shipped import CATALOGUE
 
@@ -24,7 +23,7 @@ SMALL = 8192.0
 def links(name: str, variant: dict[str, str] | None = None, **settings: str) -> Links:
     """What a system's chips meet; two underscores of a setting are a dot."""
     inputs = system_inputs(CATALOGUE, name, {path.replace("__", "."): text for path, text in settings.items()}, variant or {})
-    return links_of_system(inputs, inputs.values(as_number))
+    return links_of_system(inputs, inputs.values())
 
 
 def test_ends_stand_beside_the_launch():
@@ -122,7 +121,7 @@ def test_groups_beyond_a_torus_cross_the_network():
 
 def route(name: str, **settings: str):
     inputs = system_inputs(CATALOGUE, name, {path.replace("__", "."): text for path, text in settings.items()}, {})
-    return route_of(inputs, inputs.values(as_number))
+    return route_of(inputs, inputs.values())
 
 
 def test_chips_of_one_rank_meet_at_one_switch_where_leaves_serve_ranks():

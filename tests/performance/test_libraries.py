@@ -19,7 +19,6 @@ from tco.fabric.algorithms import OPERATIONS, Tokens, choose, offered, places, r
 from tco.fabric.library import EXCHANGES, family_library, library_of, read_library
 from tco.fabric.links import Group, Links, group_of, placed
 from tco.foundation.files import data_directory
-from tco.foundation.values import as_number
 from tco.studies.validation import collectives
 from tco.studies.validation.measured import read_measured, texts
 from tco.studies.validation.specifications import Specifications
@@ -35,7 +34,7 @@ SIZES = (8192.0, 1e6, 1e9)
 def links(name: str, library: str | None = None, **settings: str) -> Links:
     """What a system's or a chip's links and a library give; two underscores of a setting are a dot."""
     inputs = system_inputs(CATALOGUE, name, {path.replace("__", "."): text for path, text in settings.items()}, {})
-    return links_of_system(inputs, inputs.values(as_number), library_of(CATALOGUE, [library]) if library else None)
+    return links_of_system(inputs, inputs.values(), library_of(CATALOGUE, [library]) if library else None)
 
 
 def answer(*words: str) -> dict:
@@ -225,7 +224,7 @@ def test_a_library_of_ones_own(tmp_path):
 @pytest.fixture(scope="module")
 def measured():
     _, table = read_measured(data_directory() / "measured" / "collectives.csv.gz")
-    values = plain_inputs(CATALOGUE, {}).values(as_number)
+    values = plain_inputs(CATALOGUE, {}).values()
     return table, collectives.predict(table, Specifications(CATALOGUE, values, texts(table, "accelerator")))
 
 

@@ -15,7 +15,6 @@ from tco.fabric.algorithms import Paces, Tokens, choose, evenly, known_of, paces
 from tco.fabric.links import group_of
 from tco.foundation.formula import MANY, Known
 from tco.foundation.trace import recording
-from tco.foundation.values import as_number
 
 SYSTEMS = ["h100-hgx8", "gb200-nvl72", "trn2-nl32x2-3d", "trn3-nl72x2", "mi450x-ualoe72", "tpuv7-cube64"]
 RANKS = np.array([[2.0], [4.0], [8.0], [72.0], [144.0]])
@@ -23,7 +22,7 @@ RANKS = np.array([[2.0], [4.0], [8.0], [72.0], [144.0]])
 
 def links_on(catalogue, system, moved=None):
     inputs = system_inputs(catalogue, system, moved or {}, {})
-    return links_of_system(inputs, inputs.values(as_number))
+    return links_of_system(inputs, inputs.values())
 
 
 @pytest.mark.parametrize("many", [40, MANY], ids=["few", "many"])

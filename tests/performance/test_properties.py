@@ -17,7 +17,6 @@ from tco.fabric.algorithms import OPERATIONS, expert_exchange, timings, timings_
 from tco.fabric.links import Group, Latencies, Links, Timing, group_of
 from tco.fabric.scopes import crossing_bandwidth, fabric_scopes
 from tco.foundation.formula import Known
-from tco.foundation.values import as_number
 from tco.performance.layer.machine import Machine
 from tco.performance.serving.plans import DecodePlan, decoding, plan_axes
 from tests.performance.servers import CATALOGUE, Server, changed, server
@@ -54,7 +53,7 @@ class Wires(NamedTuple):
 def fabric_named(name: str, **given_: str) -> tuple[Links, Wires]:
     """What a system's chips meet; the switches of H100 servers, which can, add up here."""
     inputs = system_inputs(CATALOGUE, name, {path.replace("__", "."): text for path, text in given_.items()}, {})
-    values = inputs.values(as_number)
+    values = inputs.values()
     links, scopes = links_of_system(inputs, values)._replace(reduces=name == FABRICS["star that adds up"]), fabric_scopes(inputs.system, values)
     inner = next(scope for scope in scopes if scope.chips == links.domain)
     world = scopes[-1]
@@ -151,7 +150,7 @@ def test_faster_links_of_the_chip_are_never_slower(fabric, attribute):
     name = FABRICS[fabric]
     inputs = system_inputs(CATALOGUE, name, {}, {})
     path = f"parts.{inputs.system.chip}.{attribute}"
-    before = inputs.values(as_number)[path]
+    before = inputs.values()[path]
     links, wires = fabric_named(name)
     faster = fabric_named(name, **{path.replace(".", "__"): f"{before * 1.5!r} byte/s"})[0]
     for operation in OPERATIONS:

@@ -17,7 +17,6 @@ from tco.fabric.algorithms import OPERATIONS, cheapest, expert_exchange
 from tco.fabric.links import Links, group_of, links_for
 from tco.fabric.slices import Slice, Torus, slice_of, slices_of
 from tco.fabric.topology import Graph
-from tco.foundation.values import as_number
 from tests.hardware.flows import all_to_all, between
 from tests.shipped import CATALOGUE
 
@@ -28,7 +27,7 @@ SIZES = [1e3, 1e5, 1e7, 1e9]
 def links(name: str) -> tuple[Links, int]:
     """What a system's chips meet, and how many they are."""
     inputs = system_inputs(CATALOGUE, name, {}, {})
-    return links_of_system(inputs, inputs.values(as_number)), int(inputs.system.chips)
+    return links_of_system(inputs, inputs.values()), int(inputs.system.chips)
 
 
 def graph_of(part: Slice) -> Graph:

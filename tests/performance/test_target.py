@@ -10,7 +10,6 @@ import pytest
 from tco import evaluate, load_catalogue
 from tco.chain.inputs import Inputs, load_scenario
 from tco.chain.workloads import server_of
-from tco.foundation.values import as_number
 from tco.performance.serving.phases import decode, decode_rate
 from tco.performance.serving.plans import SEQUENCES, attention_chips, decoding, request_of
 from tco.performance.serving.search import decode_axes
@@ -42,7 +41,7 @@ def test_no_batch_of_a_group_makes_more_at_the_speed_asked_for(system, speed):
     wanted = {"workload.interactivity": f"{speed} token/s"}
     found = evaluate(system, wanted)
     inputs = Inputs(load_catalogue(), load_scenario(load_catalogue(), system), dict(wanted), {})
-    values = inputs.values(as_number)
+    values = inputs.values()
     machine, model = server_of(inputs, values)
     request = request_of(values)
     plan = decoding(decode_axes(machine, model, request), np.geomspace(1, SEQUENCES[-1], 700)[None])

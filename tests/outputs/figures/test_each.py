@@ -17,7 +17,6 @@ from tco.catalog.accuracy import table
 from tco.chain.inputs import system_inputs
 from tco.chain.scenario import bill_of_system
 from tco.fabric.scopes import fabric_scopes
-from tco.foundation.values import as_number
 from tco.outputs.figures import NARROW, WIDE
 from tco.outputs.figures.bom import bom_figure
 from tco.outputs.figures.cost import cost_figure
@@ -63,7 +62,7 @@ def tornado():
 @cache
 def fabrics():
     inputs = [system_inputs(CATALOGUE, name, {}, {}) for name in SYSTEMS]
-    return [(one.system.name, fabric_scopes(one.system, one.values(as_number))) for one in inputs]
+    return [(one.system.name, fabric_scopes(one.system, one.values())) for one in inputs]
 
 
 @cache

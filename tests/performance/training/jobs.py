@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from tco.chain.inputs import Inputs, load_scenario
 from tco.chain.workloads import job_on
-from tco.foundation.values import as_number
 from tco.performance.layer.machine import Machine, Passes
 from tco.performance.training.job import Job
 from tco.performance.training.plans import Block, Plan, whole_plan
@@ -20,7 +19,7 @@ def asked(name: str = A100, **settings: str) -> tuple[Job, Machine, Passes]:
     """Return a scenario's job, machine and formats; a setting's dots are written as double underscores."""
     given = {path.replace("__", "."): text for path, text in settings.items()}
     inputs = Inputs(CATALOGUE, load_scenario(CATALOGUE, name), given, {})
-    return job_on(inputs, inputs.values(as_number))
+    return job_on(inputs, inputs.values())
 
 
 def job(name: str = A100, **settings: str) -> tuple[Job, Machine]:
