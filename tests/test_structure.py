@@ -12,7 +12,7 @@ import tco
 from tco import DataError, load_catalogue
 from tco.chain.inputs import Inputs, bounds, load_scenario
 from tco.chain.scenario import chain_of
-from tco.foundation.trace import walk
+from tests.chain import nodes_below
 from tests.recomputed import recomputed
 
 CATALOGUE = load_catalogue()
@@ -136,7 +136,7 @@ def test_a_dearer_switch_stays_where_the_structure_holds_it():
 
 
 def test_what_is_zero_is_an_input_of_the_trace():
-    leaves = {node.path for root in answer("gb200-nvl72").nodes.values() for node in walk(root)}
+    leaves = {node.path for node in nodes_below(*answer("gb200-nvl72").nodes.values())}
     assert {
         *("workload.cache_hit", "workload.draft_tokens", "workload.kv_offload", "workload.spec_acceptance"),
         *("performance.nvidia.exchange_overlap", "parts.gb200-gpu.frontend_bandwidth"),

@@ -14,6 +14,7 @@ from tco.performance.serving import phases as serving
 from tco.performance.serving.phases import PassResult
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, Request, request_of
 from tco.studies.frontier import scenario_named
+from tests.chain import by_path
 from tests.shipped import CATALOGUE
 
 
@@ -34,7 +35,7 @@ class Server(NamedTuple):
 
 def inputs_of(name: str, **settings: str) -> Inputs:
     """Return the inputs of a scenario or system; a setting's dots are written as double underscores, its hyphens as they are."""
-    return Inputs(CATALOGUE, scenario_named(CATALOGUE, name), {path.replace("__", "."): text for path, text in settings.items()}, {})
+    return Inputs(CATALOGUE, scenario_named(CATALOGUE, name), by_path(settings), {})
 
 
 def serving_of(inputs: Inputs) -> Server:
@@ -60,7 +61,7 @@ def changed(name: str, factors: dict[str, float], **settings: str) -> Server:
     values, chip = inputs.values(), inputs.system.chip
     paths = {path if "." in path else f"parts.{chip}.{path}": factor for path, factor in factors.items()}
     texts = {path: f"{values[path] * factor!r} {values.input(path).unit}".strip() for path, factor in paths.items()}
-    return serving_of(inputs_of(name, **{path.replace("__", "."): text for path, text in settings.items()}, **texts))
+    return serving_of(inputs_of(name, **by_path(settings), **texts))
 
 
 def named(made: PassResult, name: str) -> Operator:

@@ -9,7 +9,8 @@ from tco import evaluate
 from tco.performance.training.plans import Plan
 from tco.performance.training.step import evaluate_plan
 from tests.cli import document
-from tests.performance.training.jobs import A100, CATALOGUE, MEGATRON, asked, job
+from tests.performance.training.jobs import A100, MEGATRON, asked, job
+from tests.shipped import CATALOGUE
 
 TRAINING = [name for name in CATALOGUE.scenarios if "train" in name]
 PUBLISHED = (  # Korthikanti 2022, GPT-3 175B on 64 A100, 64 sequences: all recomputed, and scores only with sequence parallelism
