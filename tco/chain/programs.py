@@ -21,8 +21,7 @@ from tco.chain.stages import exactly
 from tco.chain.structure import Structure
 from tco.chain.workloads import WORKLOADS, job_on, server_of, without_plan
 from tco.foundation.provenance import Input
-from tco.foundation.trace import Node, Traced, recording, scope
-from tco.foundation.values import as_traced
+from tco.foundation.trace import recorded_by, scope
 from tco.graph.kernel import BATCH_PATH, Kernel
 from tco.graph.program import Program
 from tco.graph.run import apart, evaluated, taken
@@ -35,13 +34,13 @@ MOST = 2**10  # structures under settings of their own that are kept
 METRIC = "metric "  # before the names of metrics among the results of a program
 
 
-def traced(inputs: Inputs, plan: Any) -> tuple[dict[str, Node], set[str]]:
-    """Return the results of a scenario on a plan, or on plans as columns: its metrics, and what tells whether targets are met.
+def recorded(program: Program, inputs: Inputs, plan: Any) -> tuple[dict[str, int], set[str]]:
+    """Record a scenario on a plan, or on plans as columns; return the places of its metrics, and of what tells whether targets are met.
 
     Beside them stand the paths that would cut off what they rest on now if they were set.
     """
-    with recording() as trace:
-        values = inputs.values(as_traced(trace))
+    with recorded_by(program):
+        values = inputs.values(program.read)
         beside: dict[str, Any] = {}
         if inputs.kind == "stated":
             workload = WORKLOADS["stated"](inputs, values, plan)
@@ -52,9 +51,7 @@ def traced(inputs: Inputs, plan: Any) -> tuple[dict[str, Node], set[str]]:
 
             with scope("serving"):
                 if plan.engines is None:
-                    batch = trace.leaf("batch", 1.0, "", "structure", "derived", BATCH_PATH)
-                    batch.node.given = Input(BATCH_PATH, 1.0, "")
-                    plan = plan._replace(decode=plan.decode._replace(sequences=batch))
+                    plan = plan._replace(decode=plan.decode._replace(sequences=program.read(Input(BATCH_PATH, 1.0, ""))))
                 workload, beside = draws.traced(*server_of(inputs, values), values, plan)
         else:
             from tco.performance.training.result import train
@@ -65,13 +62,8 @@ def traced(inputs: Inputs, plan: Any) -> tuple[dict[str, Node], set[str]]:
                 beside = {"step": workload.rates["step_s"], "held": workload.held, "memory": reached.memory}
         metrics = run(inputs, values, None, workload).metrics
     named = {f"{METRIC}{name}": value for name, value in metrics.items()} | beside
-    found = {name: value.node if isinstance(value, Traced) else constant(name, value) for name, value in named.items() if value is not None}
+    found = {name: program.place(value) for name, value in named.items() if value is not None}
     return found, (values.looked | values.derived_units.keys()) - values.inputs.keys()
-
-
-def constant(name: str, value: Any) -> Node:
-    """Return a result that rests on no input."""
-    return Node(name, value, "", "structure")
 
 
 def every_plan(inputs: Inputs) -> ServingPlan:
@@ -274,8 +266,8 @@ class Programs:
         """Trace a structure on the plan it holds, or on those to choose among."""
         each: list[Any] = [without_batch(structure.plan)] if plans is None else [every_plan(inputs)] if plans is ALL else plans
         lot = self.lots.setdefault(exactly(tuple(each)), Lot(each[0] if isinstance(each[0], ServingPlan) else None))
-        made = [traced(inputs, plan) for plan in each]
-        return lot, [lot.program.add(nodes) for nodes, _ in made], set().union(*(cut for _, cut in made))
+        made = [recorded(lot.program, inputs, plan) for plan in each]
+        return lot, [names for names, _ in made], set().union(*(cut for _, cut in made))
 
 
 def decided(structure: Structure, plans: Any) -> tuple[Any, ...]:
