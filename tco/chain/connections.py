@@ -203,9 +203,11 @@ def protocol(network: str) -> str:
     return PROTOCOLS[network]
 
 
-def links_of_system(inputs: Inputs, values: Values, library: Library | None = None) -> Links:
+def links_of_system(inputs: Inputs, values: Readable, library: Library | None = None) -> Links:
     """Return what the chips of the scenario's system meet when they communicate, by the library of their family or another."""
     chosen = library or family_library(inputs.catalogue, family_of(inputs.catalogue, inputs.system.chip))
+    if not isinstance(values, Values):  # of measured rows, which are asked once
+        return links_met(inputs, values, chosen)
     return stage("links", inputs, values, lambda: links_met(inputs, values, chosen), chosen)
 
 

@@ -66,7 +66,7 @@ def solved(
     ceiling = np.minimum(held, high)
     share, smooth = inverse_parabola((low, high, beside), (quick - allowed, slow - allowed, time[rows, before] - allowed))
     batch = np.minimum(low + np.where(smooth, share, even_share(quick, slow, allowed)) * (high - low), ceiling)
-    places, few = np.arange(len(rows)), plan._make(axis[rows] if np.ndim(axis) and len(axis) > 1 else axis for axis in plan)
+    places, few = np.arange(len(rows)), DecodePlan(*(axis[rows] if np.ndim(axis) and len(axis) > 1 else axis for axis in plan))
     rate = batch / chips[rows] / allowed
     for _ in range(TRIES if np.count_nonzero(rate >= (1 - DOUBT) * rate.max()) > 1 else 0):
         tried = np.clip(batch[:, None] * (1 + AROUND), low[:, None], ceiling[:, None])
@@ -76,7 +76,8 @@ def solved(
         low, high, quick, slow = sizes[places, met], sizes[places, met + 1], times[places, met], times[places, met + 1]
         full = low >= ceiling
         batch = np.where(full, low, np.minimum(low + even_share(quick, slow, allowed) * (high - low), ceiling))
-        rate = np.maximum(batch / np.where(full, quick, allowed), low / quick) / chips[rows]  # before a step of tiles the last batch in time is quicker
+        # before a step of tiles the last batch in time is quicker
+        rate = np.maximum(batch / np.where(full, quick, allowed), low / quick) / chips[rows]
         best = rate.argmax()
         if full[best] or high[best] <= low[best] * (1 + NARROW):
             break
