@@ -8,13 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tco.chain.inputs import plain_inputs, system_inputs
 from tco.chain.scenario import bill_of_system
-from tco.fabric.scopes import fabric_scopes
-from tco.foundation.values import as_number
 from tco.hardware.network import DESIGNS, Plan, scale_out_network, tiers_needed
-from tests.chain import again, result
-from tests.shipped import CATALOGUE
+from tests.chain import again, fabric_of, plain_values, result, system_of
 
 GENERATIONS = (
     ("trn1", "trn2", "trn3", "trn4"),
@@ -56,8 +52,8 @@ def test_a_larger_switch_costs_more_in_all_but_no_more_a_bit(catalogue, older, n
 
 
 def world(name: str, **variant: str):
-    inputs = system_inputs(CATALOGUE, name, {}, variant)
-    return fabric_scopes(inputs.system, inputs.values(as_number))
+    inputs = system_of(name, variant)
+    return fabric_of(inputs)
 
 
 @pytest.mark.parametrize("name", ["trn3-nl32x2", "trn3-nl72x2"])
@@ -81,7 +77,7 @@ def test_a_newer_world_of_as_many_chips_exchanges_no_less(older, newer):
 # ---------------------------------------------------------------- clusters
 def network_of(chips: float, nic: float, design: str):
     """The network of a cluster as a scenario would build it, with as many tiers as its size needs."""
-    values = plain_inputs(CATALOGUE, {}).values(as_number)
+    values = plain_values()
     radix = values["parts.tor-51t2.switch_capacity"] / 12.5e9
     return scale_out_network(values, Plan(chips, nic, "tor-51t2", tiers_needed(chips, radix), design))
 
@@ -90,7 +86,7 @@ def test_the_links_of_a_leaf_are_of_the_rate_of_its_own_module():
     """Of modules at half their rate a cluster of one tier needs twice as many; those of longer reach have no part in it."""
     many = {}
     for part in (None, "optic-800g-dr8", "optic-800g-fr4"):
-        values = plain_inputs(CATALOGUE, {f"parts.{part}.port_bandwidth": "50 GB/s"} if part else {}).values(as_number)
+        values = plain_values(**({f"parts.{part}.port_bandwidth": "50 GB/s"} if part else {}))
         lines = scale_out_network(values, Plan(64.0, 50e9, "tor-51t2", 1, "leaf")).lines
         (many[part],) = (line.quantity for line in lines if line.name == "modules-800g-dr8")
     assert many[None] == 64 * 50e9 / 100e9 * 2  # an end each

@@ -6,12 +6,10 @@ import pytest
 
 from tco import DataError
 from tco.catalog.systems import load_system
-from tco.chain.inputs import plain_inputs, system_inputs
 from tco.chain.scenario import bill_of_system
-from tco.fabric.scopes import fabric_scopes
-from tco.foundation.values import as_number
 from tco.hardware.network import MOST_TIERS, optic_for, reach_of, tiers_needed
 from tco.hardware.wires import NOT_SCALE_UP, unstated, used_lanes
+from tests.chain import fabric_of, plain_values, system_of
 from tests.cli import tco
 
 
@@ -37,7 +35,7 @@ def test_every_shipped_system_passes_in_every_variant(catalogue):
     cases = list(every_variant(catalogue))
     assert len(cases) >= 50
     for name, variant in cases:
-        system_inputs(catalogue, name, {}, variant)  # refuses what its wires cannot do
+        system_of(name, variant, catalogue)  # refuses what its wires cannot do
 
 
 def test_every_shipped_system_says_what_its_wires_are_judged_by(catalogue):
@@ -125,7 +123,7 @@ def test_refused_with_the_arithmetic(own, name, change, message):
 def test_every_fault_is_named(own):
     _, catalogue = changed(own, "trn3-nl32x2", ("planes = 2\n", "planes = 1\n"), ("plane_spare = 16", "plane_spare = 24"))
     with pytest.raises(DataError, match=r"168 scale-up lanes.*; .*256 lanes, a scorpio-x-160 has 160"):
-        system_inputs(catalogue, "trn3-nl32x2", {}, {})
+        system_of("trn3-nl32x2", catalogue=catalogue)
 
 
 @pytest.mark.parametrize("words", [("bom", "trn3-nl32x2"), ("fabric", "trn3-nl32x2"), ("price", "trn3-nl32x2"), ("systems", "show", "trn3-nl32x2")])
@@ -192,13 +190,12 @@ def test_what_was_judged_is_no_setting_without_effect(catalogue):
 def test_a_fabric_that_cannot_be(own, name, change, message):
     _, catalogue = changed(own, name, change)
     with pytest.raises(DataError) as caught:
-        scopes_of(catalogue, name)
+        scopes_in(catalogue, name)
     assert message in str(caught.value)
 
 
-def scopes_of(catalogue, name: str):
-    inputs = system_inputs(catalogue, name, {}, {})
-    return fabric_scopes(inputs.system, inputs.values(as_number))
+def scopes_in(catalogue, name: str):
+    return fabric_of(system_of(name, catalogue=catalogue))
 
 
 def test_a_cycle_in_the_tree(own):
@@ -239,7 +236,7 @@ def test_a_cluster_larger_than_its_switches_reach():
 
 
 def test_a_span_beyond_every_optic(catalogue):
-    values = plain_inputs(catalogue, {}).values(as_number)
+    values = plain_values()
     assert optic_for(values, 400.0) == "optic-800g-dr8"
     assert optic_for(values, 1999.0) == "optic-800g-fr4"
     with pytest.raises(DataError, match="a span of 900 km is beyond the reach of every optical module"):

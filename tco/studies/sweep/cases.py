@@ -22,7 +22,6 @@ from tco.chain.result import Result
 from tco.chain.scenario import OF_THE_SITE, result_of, run
 from tco.chain.structure import Structure, plan_for
 from tco.chain.workloads import WORKLOADS
-from tco.foundation.values import as_number
 from tco.hardware.bill import bill_of_materials
 from tco.studies.ranges import Array, Dice, ranges_of, settings_of
 from tco.studies.sweep.axes import PLAN
@@ -68,7 +67,7 @@ def settled(asked: StudyScenario, fixed: Fixed) -> Settled:
     """Evaluate a scenario at one value of each input, its plan searched."""
     settings, axes = parted(fixed)
     inputs = Inputs(asked.catalogue, asked.scenario, settings, {}, None)
-    values = inputs.values(as_number)
+    values = inputs.values()
     found = WORKLOADS[inputs.kind](inputs, values, plan_for(inputs.kind, axes or None))
     reads = frozenset() if inputs.kind == "stated" else frozenset(values.inputs)
     return Settled(result_of(inputs, values, run(inputs, values, None, found), 0.0, trace=False, refuse=False), reads)
@@ -151,7 +150,7 @@ def structured(
 def decided_by(asked: StudyScenario, fixed: Fixed, axes: Many, structure: Structure, answer: Settled) -> dict[str, tuple[Array, float]]:
     """Return what decides structure and follows the axes, in every case and as it was decided."""
     inputs = Inputs(asked.catalogue, asked.scenario, parted(fixed)[0] | dict(axes), dict(structure.variant), structure)
-    values, count = inputs.values(as_number), len(next(iter(axes.values()))[0])
+    values, count = inputs.values(), len(next(iter(axes.values()))[0])
     found: dict[str, tuple[Array, float]] = {}
     for name, many in decisions(inputs, values, structure).items():
         if name in structure.alternatives:
