@@ -18,8 +18,9 @@ import numpy as np
 from tco.catalog import Catalogue, load_catalogue
 from tco.chain.connections import SWITCH, cheapest_switches
 from tco.chain.inputs import Inputs, Scenario, load_scenario
+from tco.chain import metrics as joined
 from tco.chain.metrics import METRICS
-from tco.chain.programs import ALL, Lot, Made, Part, Programs, spread, structure_in
+from tco.chain.programs import ALL, RATE, Lot, Made, Part, Programs, spread, structure_in
 from tco.chain.result import Result
 from tco.chain.structure import Structure
 from tco.chain.texts import given_of
@@ -34,6 +35,7 @@ Array = np.ndarray[Any, Any]
 Many = Mapping[str, tuple[Array, str]]  # numbers with their unit, by path
 PILOTS = 256  # draws at values and ends of ranges in which every plan is weighed; all others choose among those that are the best in one of them
 CANDIDATES = 12  # plans of a training job that its draws choose among
+COST = "usd_per_million_output_tokens"
 LOOKED_AT = 3  # draws of a training job that no plan fits, whose own plans are searched
 LAST = 16  # scenarios with settings whose programs are kept
 CELLS = 2**15  # draws that studies ask for together
@@ -262,15 +264,23 @@ def gathered(case: Case, groups: list[Group], centre: Result | None, solve: bool
         Draws({name: one.metrics.get(name) for name in METRICS}, one.meets, None if np.isnan(one.batch).all() else one.batch, structures, place)
         for one in made
     ]
+    for one in others:
+        one.metrics[COST] = cost_at(own, one)
     return own._replace(at=as_good_as_quicker(dict(zip(speeds, others, strict=True))))
+
+
+def cost_at(own: Draws, other: Draws) -> Array | None:
+    """Return what a million output tokens cost at another speed: an hour costs what it does whatever the chips make in it."""
+    hour, rate = own.metrics["tco_usd_per_used_chip_hour"], other.metrics[RATE]
+    return None if hour is None or rate is None else joined.usd_per_million(hour, rate, 1.0)
 
 
 def as_good_as_quicker(at: dict[float, Draws]) -> dict[float, Draws]:
     """Return draws at some speeds, each on the plan of a higher speed where that makes more tokens: it keeps the slower promise too."""
     quicker: Draws | None = None
     for speed in sorted(at, reverse=True):
-        own, name = at[speed], "output_tokens_per_s_per_chip"
-        if quicker is not None and (rate := own.metrics[name]) is not None and (its := quicker.metrics[name]) is not None:
+        own = at[speed]
+        if quicker is not None and (rate := own.metrics[RATE]) is not None and (its := quicker.metrics[RATE]) is not None:
             better = quicker.meets & ~(own.meets & (rate >= its))
             for metric, many in quicker.metrics.items():
                 if many is not None:

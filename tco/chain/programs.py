@@ -32,8 +32,7 @@ ALL = "all"  # plans of serving to choose among
 PAIRS = 2**17  # of a plan and a draw that are looked at together: what is known of them fills the memory
 MOST = 2**10  # structures under settings of their own that are kept
 METRIC = "metric "  # before the names of metrics among the results of a program
-ALONG = ("usd_per_million_output_tokens", "usd_per_million_tokens", "output_tokens_per_s_per_chip", "tokens_per_s_per_facility_mw")
-# metrics that are asked for at other speeds than the workload's own
+RATE = "output_tokens_per_s_per_chip"  # that is asked for at other speeds than the workload's own
 
 
 def recorded(program: Program, inputs: Inputs, plan: Any) -> tuple[dict[str, int], set[str]]:
@@ -118,14 +117,14 @@ class Lot:
         self.kernels[key].grow()
         return self.kernels[key]
 
-    def hints(self, kernel: Kernel, names: Mapping[str, int], plans: ServingPlan, speed: float | None) -> Any:
+    def hints(self, kernel: Kernel, names: Mapping[str, int], plans: ServingPlan, speeds: tuple[float | None, ...]) -> Any:
         """Return what is known of plans at the centre, where every input has the value it was traced with."""
         from tco.performance.serving.draws import hinted
 
-        key = id(kernel), names.get("token"), speed
+        key = id(kernel), names.get("token"), speeds
         if key not in self.begin:
             centre = {path: np.array([self.program.leaves[self.program.inputs[path][0]]]) for path in kernel.inputs if path != BATCH_PATH}
-            self.begin[key] = hinted(kernel, names, centre, plans, speed)
+            self.begin[key] = hinted(kernel, names, centre, plans, speeds)
         return self.begin[key]
 
     def run(
@@ -180,7 +179,8 @@ class Lot:
         for part in parts:
             own = tuple(kernel.made[place] for name, place in part.names[0].items() if not name.startswith(METRIC))
             alike.setdefault(own, []).append(part)
-        size = max(PAIRS // len(draws.chips_of(plans)), 1)
+        every_speed = (*draws.OWN, *speeds)
+        size = max(PAIRS // (len(draws.chips_of(plans)) * len(every_speed)), 1)
         for some in alike.values():
             together = np.arange(count) if len(alike) == 1 else np.sort(np.concatenate([part.draws for part in some]))
             names = placed(kernel, some[0].names[0])
@@ -190,11 +190,11 @@ class Lot:
                 many = drawn if len(which) == count else {path: one[which] for path, one in drawn.items()}
                 block = draws.Block(kernel, names, many, len(which))
                 asked = [(part.names[0], own) for part in some if len(own := within(which, part.draws))]
-                for speed, one in zip((None, *speeds), made, strict=True):
-                    begin = self.hints(kernel, names, plans, speed)
-                    found = draws.choose(block, plans, begin, speed) if solve else draws.held_with(held, len(which))
-                    one.meets[which], one.batch[which] = found.meets, found.batch if begin is not None or pilots is not None else held
-                    spread(one.metrics, self.metrics(kernel, asked, block.values, len(which), found, speed is not None), which, count)
+                begin = self.hints(kernel, names, plans, every_speed)
+                found = draws.choose(block, plans, begin, every_speed) if solve else [draws.held_with(held, len(which))] * len(every_speed)
+                for at, (one, chosen) in enumerate(zip(made, found, strict=True)):
+                    one.meets[which], one.batch[which] = chosen.meets, chosen.batch if begin is not None or pilots is not None else held
+                    spread(one.metrics, self.metrics(kernel, asked, block.values, len(which), chosen, RATE if at else ""), which, count)
         return made
 
     def metrics(
@@ -204,14 +204,14 @@ class Lot:
         values: Mapping[int, Any],
         count: int,
         chosen: Any = None,
-        along: bool = False,
+        only: str = "",
     ) -> dict[str, Array]:
         """Return the metrics of some draws each, nan in others, from what is known of all, on the plans and the batch that were chosen.
 
-        They are all, or those that are asked for along speeds.
+        They are all, or one `only`.
         """
         every = [{name.removeprefix(METRIC): kernel.made[place] for name, place in names.items() if name.startswith(METRIC)} for names, _ in asked]
-        wanted = [{name: own[name] for name in ALONG if name in own} for own in every] if along else every
+        wanted = [{name: place for name, place in own.items() if name == only} for own in every] if only else every
         if chosen is not None:
             batch = {kernel.inputs[BATCH_PATH]: chosen.batch} if BATCH_PATH in kernel.inputs else {}
             given = frozenset([*values, *batch])

@@ -196,11 +196,15 @@ class Quantity:
 
     def together(self, places: Mapping[str, Array]) -> Array:
         """Return it where some inputs are moved to some places together."""
-        found, speeds = [], () if self.speed is None else (self.speed,)
+        found, count = [], len(next(iter(places.values())))
         for one in self.sides:
-            own = settings_of(one.ranges, {path: many for path, many in places.items() if path in one.ranges})
-            still = np.full(len(next(iter(places.values()))), self.seen(self.sampled(one).alone)[0])
-            found.append(self.seen(one.at(own, speeds=speeds)) if own else still)
+            alone = self.sampled(one).alone
+            if places.keys().isdisjoint(one.ranges):
+                found.append(np.full(count, self.seen(alone)[0]))
+                continue
+            # every input is given, those that stay too: what was found of all of them in the draws holds here
+            every = {path: (of.at(places[path]) if path in places else np.full(count, of.value), of.unit) for path, of in one.ranges.items()}
+            found.append(self.seen(one.at(every, speeds=tuple(alone.at))))
         return self.over(found)
 
 
