@@ -14,6 +14,7 @@ from tco.foundation.provenance import Input, making
 from tco.foundation.stand_ins import WITHHELD
 
 ANY = "*"
+RUN = "run"  # owner of the practice of a single run; that of the run of a system is called after both
 
 
 @cache
@@ -126,11 +127,11 @@ class Catalogue:
         return self._rows("calibration", "family", "performance")
 
     def practice(self, family: str, name: str) -> Input:
-        """Return a parameter of practice of a family of chips: fitted to measurements, or a prior."""
+        """Return a parameter of practice of a family of chips or another owner: fitted to measurements, a prior, or that of owners of its kind."""
         key = (f"performance.{family}.{name}", "")
         found = self._inputs.get(key)
         if found is None:
-            rows = self.calibration_rows.get((family, name))
+            rows = self.calibration_rows.get((family, name), self.calibration_rows.get((self.kind_of(family), name)))
             if rows is None:
                 families = {known for known, _ in self.calibration_rows}
                 if family not in families:
@@ -138,6 +139,10 @@ class Catalogue:
                 raise unknown(f"parameter of {family}", name, [n for f, n in self.calibration_rows if f == family])
             found = self._inputs[key] = self.chosen(rows, attribute("performance", name, rows[0].where), key[0], "")
         return found
+
+    def kind_of(self, owner: str) -> str:
+        """Return what an owner of practice is that need have no rows of its own: a run, a chip or a model; empty of others."""
+        return RUN if owner.startswith(f"{RUN}-") else "chip" if owner in self.parts else "model" if owner in self.models else ""
 
     @cached_property
     def parts(self) -> dict[str, list[str]]:

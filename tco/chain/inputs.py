@@ -292,7 +292,7 @@ class Inputs(Texts):
             return self.catalogue.share_price(name, self.date)
         if group == "rebates" and last == "vested":
             return self.catalogue.vested(name, self.date)
-        if group == "performance" and (name, last) in self.catalogue.calibration_rows:
+        if group == "performance" and {(name, last), (self.catalogue.kind_of(name), last)} & self.catalogue.calibration_rows.keys():
             return self.catalogue.practice(name, last)
         return None
 

@@ -128,10 +128,13 @@ class Stored(NamedTuple):
     core: str = "bf16"
 
 
-def machine(chip: str, links: Links, values: Readable, family: str, stored: Stored, traits: Traits, engine: str, months: Any = None) -> Machine:
+def machine(
+    chip: str, links: Links, values: Readable, family: str, stored: Stored, traits: Traits, engine: str, unexplained: Any, months: Any = None
+) -> Machine:
     """Return what a chip on some links reaches with weights in some formats, under an engine.
 
-    `months` is how long after the chip's release its software was written; None stands for mature software.
+    `unexplained` is the share of a pass beyond all that is known, None where none is asked for; `months` is how long after the chip's release
+    its software was written, None where it has grown up.
     """
     prior, part, own, shared = f"performance.{family}", f"parts.{chip}", f"performance.{engine}", f"performance.{LAYER}"
     dense = computed_on(values, chip, stored.dense, "workload.precision")  # first: the others follow it where nobody gives them
@@ -171,7 +174,7 @@ def machine(chip: str, links: Links, values: Readable, family: str, stored: Stor
         elementwise=values[f"{shared}.elementwise_traffic"],
         permutes=permutes,
         imbalance=values[f"{shared}.expert_imbalance"],
-        unexplained=values.unless_zero(f"{prior}.unexplained_serving"),
+        unexplained=unexplained,
         links=links,
         values=values,
         engine=engine,
@@ -266,7 +269,9 @@ class Programs(NamedTuple):
     separate_experts: bool = False
 
 
-def trainer(chip: str, family: str, values: Readable, found: Passes, links: Links, traits: Traits, programs: Programs) -> Machine:
+def trainer(
+    chip: str, family: str, values: Readable, found: Passes, links: Links, traits: Traits, programs: Programs, unexplained: Any
+) -> Machine:
     """Return what a chip on some links reaches in training with the formats of both passes."""
     kernels = kernels_on(values, chip, family, traits)
     forms = (found.forward.form, found.forward.form, found.forward.form)
@@ -289,7 +294,7 @@ def trainer(chip: str, family: str, values: Readable, found: Passes, links: Link
         elementwise=values[f"performance.{LAYER}.elementwise_traffic"],
         permutes=permutes_of(values, chip, traits) if programs.permutes else 0.0,
         imbalance=values[f"performance.{LAYER}.expert_imbalance"],
-        unexplained=values.unless_zero(f"performance.{family}.unexplained_training"),
+        unexplained=unexplained,
         links=links,
         values=values,
         known=known_of(links),

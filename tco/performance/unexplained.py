@@ -1,0 +1,36 @@
+"""What no parameter explains of a time, split by what runs have in common: those of a family of chips, a chip, an engine, a model, and each alone.
+
+A run takes t = t_model (1 + f)(1 + c)(1 + e)(1 + m)(1 + r). Each share is an input of its owner, nought in itself, and as wide as measured
+runs lie off (`tco.studies.validation.unexplained`). Two systems share the draws of the owners they have in common and no others, so that
+those cancel in their ratio and the rest does not. An owner nobody has measured has the width of its kind.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tco.catalog.catalogue import RUN, Catalogue
+from tco.foundation.formula import formula
+from tco.foundation.units import Pure
+from tco.foundation.values import Readable
+
+LEVELS = ("family", "chip", "engine", "model", RUN)  # from what many runs share to what one has alone
+SERVING, TRAINING = "unexplained_serving", "unexplained_training"
+
+
+@formula(unit="", source="tco-calibration")
+def time_beyond(family: Pure, chip: Pure, engine: Pure, model: Pure, run: Pure) -> Any:
+    """Time that no parameter explains over what they do: x = (1 + f)(1 + c)(1 + e)(1 + m)(1 + r) - 1."""
+    return (1 + family) * (1 + chip) * (1 + engine) * (1 + model) * (1 + run) - 1
+
+
+def paths_of(catalogue: Catalogue, name: str, family: str, chip: str, engine: str, model: str, system: str) -> dict[str, str]:
+    """Return the inputs of a scenario's unexplained time by level; one built from its shape alone shares the model's with others of that kind."""
+    owners = (family, chip, engine, model if model in catalogue.models else "model", f"{RUN}-{system}")
+    return {level: f"performance.{owner}.{name}" for level, owner in zip(LEVELS, owners, strict=True) if owner}
+
+
+def unexplained(values: Readable, paths: dict[str, str]) -> Any:
+    """Return the unexplained time of a pass as a share of it; None where every level is a plain nought."""
+    shares = {level: share for level, path in paths.items() if (share := values.unless_zero(path)) is not None}
+    return time_beyond(*(shares.get(level, 0.0) for level in LEVELS)) if shares else None
