@@ -14,7 +14,7 @@ from tco.foundation.provenance import Input, making
 from tco.foundation.stand_ins import WITHHELD
 
 ANY = "*"
-RUN = "run"  # owner of the practice of a single run; that of the run of a system is called after both
+CONFIGURATION, RUN = "configuration", "run"  # owners of the practice of one alone: those of a system are called after both
 
 
 @cache
@@ -141,8 +141,9 @@ class Catalogue:
         return found
 
     def kind_of(self, owner: str) -> str:
-        """Return what an owner of practice is that need have no rows of its own: a run, a chip or a model; empty of others."""
-        return RUN if owner.startswith(f"{RUN}-") else "chip" if owner in self.parts else "model" if owner in self.models else ""
+        """Return what an owner of practice is that need have no rows of its own: a chip, a model, a configuration or a run; empty of others."""
+        alone = next((level for level in (CONFIGURATION, RUN) if owner.startswith(f"{level}-")), "")
+        return alone or ("chip" if owner in self.parts else "model" if owner in self.models else "")
 
     @cached_property
     def parts(self) -> dict[str, list[str]]:

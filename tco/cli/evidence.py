@@ -60,7 +60,8 @@ def validate(
         bool, typer.Option("--back-test", help="Compare the rows with the P10 to P90 each chip would have been given had nobody measured it.")
     ] = False,
     ratios: Annotated[
-        bool, typer.Option("--ratios", help="Compare pairs of chips at one model and speed: their measured ratio with the predicted one and its range.")
+        bool,
+        typer.Option("--ratios", help="Compare pairs of chips at one model and speed: their measured ratio with the predicted one and its range."),
     ] = False,
     report: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Also write KIND.csv, KIND.md and a scatter KIND.png there.")] = None,
 ) -> None:

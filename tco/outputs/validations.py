@@ -237,7 +237,9 @@ PAIRS = Record(
     Member("median_width", float, "width", "P90/P10", lambda one: f"{one.width:.2f}"),
 )
 OF_CHIP = Record(Member("chip", read="0", label="one of them"), *PAIRS.within("1"))
-RATIOS = Document("validate", FILE, Member("kind"), Member("draws", int), Member("expected_inside", float), Member("ratios", Plain({"type": "object"})))
+RATIOS = Document(
+    "validate", FILE, Member("kind"), Member("draws", int), Member("expected_inside", float), Member("ratios", Plain({"type": "object"}))
+)
 
 
 def ratios_answer(catalogue: Catalogue, path: Path, found: Compared, draws: int) -> Answer:
@@ -247,7 +249,7 @@ def ratios_answer(catalogue: Catalogue, path: Path, found: Compared, draws: int)
     asked = {"file": str(path), "kind": "inference", "draws": draws, "expected_inside": EXPECTED, "ratios": whole}
     rows = [*found.chips.items(), ("all", found.every)]
     below = [
-        f"Ratio off by {found.median_off * 100:.0f} % at the median; order right in {found.order * 100:.1f} % of the pairs that differ by a tenth or more.",
+        f"Ratio off by {found.median_off * 100:.0f} % at the median; order right in {found.order * 100:.1f} % of pairs a tenth apart or more.",
         f"Two chips with one model, formats and lengths at one speed; {draws} draws of all that is fitted and of what is not explained.",
     ]
     return RATIOS.answer(catalogue, asked, lambda: [OF_CHIP.table(rows, f"{path.name}: are the ratios right?", (), below)], (OF_CHIP, rows))

@@ -269,9 +269,7 @@ class Programs(NamedTuple):
     separate_experts: bool = False
 
 
-def trainer(
-    chip: str, family: str, values: Readable, found: Passes, links: Links, traits: Traits, programs: Programs, unexplained: Any
-) -> Machine:
+def trainer(chip: str, family: str, values: Readable, found: Passes, links: Links, traits: Traits, programs: Programs, unexplained: Any) -> Machine:
     """Return what a chip on some links reaches in training with the formats of both passes."""
     kernels = kernels_on(values, chip, family, traits)
     forms = (found.forward.form, found.forward.form, found.forward.form)

@@ -59,8 +59,9 @@ def compared(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> Comp
     ratios = (drawn[:, np.searchsorted(rows, side)] for side in (one, other))
     low, high = np.nanquantile(np.divide(*ratios), (P10, P90), axis=0)
     inside, width = (low <= truth) & (truth <= high), high / low
-    chips = {chip: np.isin(asked.chips.parts[np.searchsorted(rows, np.stack([one, other]))], chip).any(axis=0) for chip in sorted(set(asked.chips.parts))}
-    by = {chip: summed(inside[own], width[own]) for chip, own in chips.items() if own.sum() >= LEAST}
+    parts = asked.chips.parts[np.searchsorted(rows, np.stack([one, other]))]
+    of_chip = {chip: (parts == chip).any(axis=0) for chip in sorted(set(parts.ravel()))}
+    by = {chip: summed(inside[own], width[own]) for chip, own in of_chip.items() if own.sum() >= LEAST}
     return Compared(summed(inside, width), by, point["right"], point["ratio_error"])
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tco.catalog.catalogue import RUN
+from tco.catalog.catalogue import CONFIGURATION, RUN
 from tco.chain.connections import protocol, tiers_between
 from tco.chain.inputs import Inputs, plain_inputs
 from tco.fabric.library import family_library
@@ -40,7 +40,7 @@ Array = np.ndarray[Any, Any]
 WORKLOAD = "training"  # the workload of all commands
 SIZES = {"workload.optimizer_size": 12.0, "workload.accumulator_size": 4.0}
 AXES = ("tp", "pp", "dp", "ep", "cp", "micro_batch", "schedule", "interleave", "zero", "hybrid_sharding", "recompute", "sequence_parallel")
-CHIPS, RUNS = "chips", f"{RUN}-{CHIP}"  # owners of what the time of rows has beyond what is known, beside their family and their model
+CHIPS = "chips"  # owner of what the time of rows on their chips has beyond what is known
 MORE_AXES = ("tp_overlap", "optimizer_offload", "order")
 
 
@@ -192,7 +192,9 @@ def ask(members: list[tuple[Question, Candidates]], chips: Specifications, input
         f"parts.{CHIP}.scale_up_domain": np.repeat([question.asked.domain for question, _ in members], lengths),
     }
     own = chips.rows(rows)
-    values = RowValues(own, given, {CHIPS: own.parts, RUNS: np.char.add(f"{RUN}-", own.parts.astype(str))})
+    values = RowValues(
+        own, given, {CHIPS: own.parts} | {f"{level}-{CHIP}": np.char.add(f"{level}-", own.parts.astype(str)) for level in (CONFIGURATION, RUN)}
+    )
     route = Route("leaf", np.repeat(tiers, lengths), protocol("rdma"))  # type: ignore[arg-type]
     links = links_of_chips(values, CHIP, FAMILY, route, family_library(chips.catalogue, asked.family), signalled=asked.traits.fed)
     beyond = unexplained(values, paths_of(chips.catalogue, TRAINING, FAMILY, CHIPS, "", asked.model, CHIP))

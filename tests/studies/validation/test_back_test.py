@@ -83,24 +83,24 @@ def test_the_rows_of_the_catalogue_are_what_the_fit_leaves_unexplained(kind):
 
 
 def rows_of_chips(effects, runs):
-    """Rows of chips whose effects are known: each run one row, off its chip's effect by as much on either side."""
+    """Rows of chips whose effects are known: each configuration one row, off its chip's effect by as much on either side."""
     made = [(f"chip {one}", effect + off) for one, effect in enumerate(effects) for off in runs]
     found = pd.DataFrame(made, columns=["chip", "residual"])
-    return found.assign(family="one", engine="one", model="one", run=range(len(made)))
+    return found.assign(family="one", engine="one", model="one", configuration=range(len(made)))
 
 
 def test_variances_are_those_of_the_balanced_layout():
-    """Of a chips with n runs each and a mean of nought the likeliest are v_run = SSW / a(n-1) and v_chip = SSB/an - v_run/n."""
+    """Of a chips with n configurations each and a mean of nought the likeliest are v_k = SSW / a(n-1) and v_chip = SSB/an - v_k/n."""
     effects, runs = np.array([-0.3, -0.2, 0.1, 0.4]), np.array([-0.15, -0.05, 0.05, 0.15])
     found = split(rows_of_chips(effects, runs))
     inside = (runs**2).sum() / (len(runs) - 1)
-    assert found.levels["run"] == pytest.approx(inside, rel=1e-3)
+    assert found.levels["configuration"] == pytest.approx(inside, rel=1e-3)
     assert found.levels["chip"] == pytest.approx((effects**2).mean() - inside / len(runs), rel=1e-3)
     assert max(found.levels[level] for level in ("family", "engine", "model")) < 0.003
     assert found.width("chip", "of another kind") == pytest.approx(found.levels["chip"] ** 0.5)
 
 
-def test_more_runs_tell_more_of_a_chip():
+def test_more_rows_tell_more_of_a_chip():
     few, many = (split(rows_of_chips([-0.2, 0.2, 0.0], np.tile([-0.1, 0.1], times))) for times in (1, 8))
     assert many.width("chip", "chip 2") < few.width("chip", "chip 2") < few.width("chip", "chip 3")
 
@@ -111,7 +111,7 @@ def test_two_chips_share_what_they_have_in_common():
         for name in ("b200-hgx8", "h200-hgx8")
     )
     assert {path.split(".")[1] for path in one & other} == {"nvidia", "trtllm", "deepseek-v3"}
-    assert {path.split(".")[1] for path in one - other} == {"b200-sxm", "run-b200-hgx8"}
+    assert {path.split(".")[1] for path in one - other} == {"b200-sxm", "configuration-b200-hgx8", "run-b200-hgx8"}
 
 
 def test_what_nobody_has_measured_is_wider():
