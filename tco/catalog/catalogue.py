@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from tco.catalog.rows import COLUMNS, OPTIONAL, Attribute, Row, at_date, attribute, attributes, live, number, row_in_place, to_input, usual_value
 from tco.foundation.errors import DataError, UnavailableError, unknown
 from tco.foundation.files import data_directory, is_folder, read_csv, read_toml, refuse_odd_files, scenario_directory
-from tco.foundation.provenance import Input, making
+from tco.foundation.provenance import Input, anchoring, making
 from tco.foundation.stand_ins import WITHHELD
 
 ANY = "*"
@@ -78,6 +78,7 @@ class Catalogue:
         self._inputs: dict[tuple[str, str], Input] = {}
         self._documents: dict[Path, dict[str, Any]] = {}
         self.cache: dict[Any, Any] = {}  # what other rooms have read from this catalogue: systems, models
+        self.anchors: tuple[Any, ...] = ()  # measured runs of a person's own that answers are moved by
 
     # ---------------------------------------------------------------- tables of rows
     def _rows(self, folder_name: str, key: str, group: str) -> dict[tuple[str, str], list[Row]]:
@@ -329,7 +330,7 @@ class Catalogue:
         """Return a short hash of all data files: two equal hashes mean the same numbers went in."""
         import hashlib
 
-        if making.get() and len(self.folders) > 1:  # a hash lets who guesses an own value make sure of it
+        if making.get() and (len(self.folders) > 1 or anchoring.get()):  # a hash lets who guesses an own value make sure of it
             return WITHHELD
         digest = hashlib.sha256()
         for folder in self.folders:  # of a folder of one's own only what the catalogue reads: there may be anything beside it
@@ -337,6 +338,8 @@ class Catalogue:
             for path in sorted([*files, *(path for shelf in self.shelves for path in (folder / shelf).rglob("*"))]):
                 if path.is_file():
                     digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+        if self.anchors:
+            digest.update(repr(self.anchors).encode())
         return digest.hexdigest()[:16]
 
 

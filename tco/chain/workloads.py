@@ -61,7 +61,15 @@ def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], mon
     stored = Stored(*(text(f"workload.{name}") for name in STORED))
     engine = engine_of(catalogue, practice_family(catalogue, system.chip, text("workload.practice")), text("workload.engine"))
     links = links_of_system(inputs, values, library_of_engines(catalogue, family))
-    beyond = unexplained(values, paths_of(catalogue, SERVING, family, system.chip, engine, text("workload.model"), system.id))
+    paths = paths_of(catalogue, SERVING, family, system.chip, engine, text("workload.model"), system.id)
+    if catalogue.anchors:
+        from tco.chain.anchors import anchored, owners_of
+
+        formats = stored.attention, stored.experts, stored.dense
+        moved, note = anchored(catalogue, paths, owners_of(family, system.chip, engine, text("workload.model"), formats))
+        inputs.found |= moved
+        inputs.notes += [note] if note not in inputs.notes else []
+    beyond = unexplained(values, paths)
     return machine(system.chip, links, values, family, stored, traits_of(catalogue, system.chip), engine, beyond, months)
 
 
@@ -104,6 +112,8 @@ def job_on(inputs: Inputs, values: Values) -> tuple[Job, Machine, Passes]:
     from tco.performance.training.job import CHOICES, DATED, facts_of, job_of, software_of  # a serving scenario starts without the training room
     from tco.performance.unexplained import TRAINING, paths_of, unexplained
 
+    if inputs.catalogue.anchors:
+        raise DataError(f"{inputs.catalogue.anchors[0].where}: a serving run, and the scenario trains a model: --anchor moves serving alone")
     catalogue, chip = inputs.catalogue, inputs.system.chip
     family, precision = family_of(catalogue, chip), inputs.text("workload.precision")
     model = model_of(inputs, values)

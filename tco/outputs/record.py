@@ -158,7 +158,12 @@ class Answer(NamedTuple):
 
 def document(command: str, catalogue: Catalogue, content: dict[str, Any]) -> dict[str, Any]:
     """Return a command's document: its schema and version, the hash of the data, then its content."""
-    return {"schema": f"tco.{command}/1", "tco_version": __version__, "data_hash": catalogue.hash(), **content}
+    found = {"schema": f"tco.{command}/1", "tco_version": __version__, "data_hash": catalogue.hash(), **content}
+    if catalogue.anchors:
+        from tco.chain.anchors import account_of
+
+        found["anchored"] = account_of(catalogue)
+    return found
 
 
 def to_json(content: dict[str, Any]) -> str:

@@ -26,9 +26,9 @@ from tco.catalog import Catalogue
 from tco.catalog.catalogue import CONFIGURATION, RUN
 from tco.catalog.rows import attribute
 from tco.chain.texts import engines
+from tco.foundation.provenance import P95
 from tco.performance.chip.formats import families_of
 from tco.performance.unexplained import LEVELS, SERVING, TRAINING
-from tco.studies.beliefs import P95
 from tco.studies.validation.measured import TIMES, texts
 from tco.studies.validation.score import Prediction
 from tco.studies.validation.specifications import Specifications
