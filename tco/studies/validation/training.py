@@ -191,9 +191,9 @@ def ask(members: list[tuple[Question, Candidates]], chips: Specifications, input
         "cluster.oversubscription": chips.values["cluster.oversubscription"],
         f"parts.{CHIP}.scale_up_domain": np.repeat([question.asked.domain for question, _ in members], lengths),
     }
-    own = chips.rows(rows)
+    known = chips.rows(rows)
     values = RowValues(
-        own, given, {CHIPS: own.parts} | {f"{level}-{CHIP}": np.char.add(f"{level}-", own.parts.astype(str)) for level in (CONFIGURATION, RUN)}
+        known, given, {CHIPS: known.parts} | {f"{level}-{CHIP}": np.char.add(f"{level}-", known.parts.astype(str)) for level in (CONFIGURATION, RUN)}
     )
     route = Route("leaf", np.repeat(tiers, lengths), protocol("rdma"))  # type: ignore[arg-type]
     links = links_of_chips(values, CHIP, FAMILY, route, family_library(chips.catalogue, asked.family), signalled=asked.traits.fed)

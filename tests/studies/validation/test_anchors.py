@@ -55,7 +55,9 @@ def test_the_document_says_what_it_rests_on(own, plain):
     found = document(*ASKED, "--anchor", own())
     said = found["anchored"]
     assert said["rows"] == 1
-    assert said["moved"] == said["systems"]["b200-hgx8"] == pytest.approx(found["metrics"][RATE] / plain["metrics"][RATE] - 1, rel=0.005)  # what is no pass is not moved
+    assert (
+        said["moved"] == said["systems"]["b200-hgx8"] == pytest.approx(found["metrics"][RATE] / plain["metrics"][RATE] - 1, rel=0.005)
+    )  # what is no pass is not moved
     assert said["rests_on"] == [{"chip": "b200-sxm", "engine": "sglang", "model": "deepseek-v3", "formats": ["fp8", "fp8", "fp8"], "rows": 1}]
     assert any("anchored on 1 run" in note for note in found["notes"])
     assert "anchored" not in plain
