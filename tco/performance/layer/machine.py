@@ -42,6 +42,18 @@ def maturity(overhead: Pure, decline: Pure, months: Pure) -> Any:
     return 1 + overhead * np.exp(-decline * np.maximum(months, 0))
 
 
+@formula(unit="", source="tco-calibration")
+def months_before(grown_up: Pure, released: Pure, months: Pure, months_of_a_year: Pure = 12) -> Any:
+    """Months from an engine's release, m after its chip's, to the date by which engines have grown up: a = max(12 (g - r) - m, 0)."""
+    return np.maximum(months_of_a_year * (grown_up - released) - months, 0)
+
+
+@formula(unit="", source="tco-calibration")
+def older_release(gain: Pure, months: Pure) -> Any:
+    """Time of a pass under an engine of some months before over that of one that has grown up: 1 + g a."""
+    return 1 + gain * months
+
+
 @formula(unit="", source="semianalysis-trn3")
 def permute_passes(passes: Pure, dereferences: Pure) -> Any:
     """Passes that bring tokens into the order of their experts, none where engines read them through their indices: p (1 - d)."""
@@ -93,6 +105,7 @@ class Machine(NamedTuple):
     expert_factor: Any = None  # time of the engine's grouped kernels over the best
     bucket: Any = None  # tokens that prompts are padded to a multiple of; None where each has a program of its length
     expert_start: Any = None  # gap before the weights of one expert arrive; None where kernels fetch them themselves
+    release: Any = None  # time of a pass over that of the engine grown up; None where it has
     exchange_overlap: Any = None  # share of a prompt's exchanges that compute hides; none where it hides none
     # of a training job
     gradient_form: Computed | None = None  # of the products that make gradients
@@ -151,12 +164,15 @@ def machine(
     permutes = permutes_of(values, chip, traits)
     wire = max(FORMATS[stored.dense].bits, NARROWEST_CACHE)
     expert = dependent_reads_time(values[f"{prior}.expert_reads"], values[f"{part}.dma_start"]) if traits.fed else None
+    release: Any = None
     waits = [values[path] for path in (f"{prior}.launch_time", f"{own}.host_time", *(f"{prior}.{name}" for name in WAITS))]
     if months is not None:
         age = maturity(values[f"{prior}.port_overhead"], values[f"{prior}.port_decline"], months)
         waits = [aged(wait, age) for wait in waits]
         expert = None if expert is None else aged(expert, age)
         links = links._replace(latencies=Latencies(*(None if one is None else aged(one, age) for one in links.latencies)))
+        if (gain := values.unless_zero(f"{own}.release_gain")) is not None:
+            release = older_release(gain, months_before(values[f"performance.{ENGINES}.grown_up"], values[f"{part}.released"], months))
     return Machine(
         chip=chip,
         family=family,
@@ -188,6 +204,7 @@ def machine(
         expert_factor=values[f"{own}.expert_factor_{WEIGHTS[int(FORMATS[stored.experts].element)]}"],
         bucket=values[f"{own}.prompt_bucket"] if values.structure(f"{own}.prompt_bucket") > 1 else None,
         expert_start=expert,
+        release=release,
         exchange_overlap=values.unless_zero(f"{prior}.exchange_overlap"),
         known=known_of(links, *waits[2:]),
     )
