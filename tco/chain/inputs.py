@@ -85,7 +85,7 @@ def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
         if not isinstance(table, dict) or not all(isinstance(value, str) for value in table.values()):
             raise DataError(f'{path}: [{key}] takes texts, such as "site.electricity_price" = "0.09 USD/kWh"')
     if ANCHOR in document and not (catalogue.anchors or making.get()):
-        raise DataError(f"{path}: {ANCHOR}: its runs are read by commands, `tco.compare` and `tco.uncertainty`; ask one of those")
+        raise DataError(f"{path}: {ANCHOR}: its runs are read where one scenario or several are asked (perf, price, compare, uncertainty), not here")
     rebates = document.get("rebates")
     if rebates is not None and not isinstance(rebates, list):
         raise DataError(f"{path}: rebates takes a list of ids")
