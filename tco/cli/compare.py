@@ -36,7 +36,7 @@ def ranges_of(asked: Sequence[Evaluation], baseline: str, wanted: bool, hold: bo
     return sureness_of(asked, baseline, hold)
 
 
-@command(app, "set", "hold")
+@command(app, "set", "anchor", "hold")
 def compare(
     given: Request,
     scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; left out: the four headline racks.")] = None,
