@@ -20,7 +20,7 @@ from tco.economics.perspective import FOLDER, Perspective, load_perspective, own
 from tco.fabric.scopes import from_the_lanes
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import scenario_directory
-from tco.foundation.provenance import KEPT, Given, Input, period
+from tco.foundation.provenance import ANCHOR, KEPT, Given, Input, making, period
 from tco.foundation.values import Reader, Rule, Values, as_number
 from tco.hardware.network import from_the_tree
 from tco.hardware.wires import refuse_bad_wires, refuse_unjoined
@@ -38,7 +38,7 @@ HEADLINE_DOCUMENTS = {
     "cluster": "tor-100g-16k",
 }
 FIGURES = "published"  # of a scenario that holds figures of publications, read by who asks for them
-SCENARIO_KEYS = {"title", "system", "site", "terms", "workload", "cluster", "rebates", "variant", "set", "note", FIGURES}
+SCENARIO_KEYS = {"title", "system", "site", "terms", "workload", "cluster", "rebates", "variant", "set", "note", ANCHOR, FIGURES}
 
 
 class Scenario(NamedTuple):
@@ -85,6 +85,8 @@ def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
         table = document.get(key, {})
         if not isinstance(table, dict) or not all(isinstance(value, str) for value in table.values()):
             raise DataError(f'{path}: [{key}] takes texts, such as "site.electricity_price" = "0.09 USD/kWh"')
+    if ANCHOR in document and not (catalogue.anchors or making.get()):
+        raise DataError(f"{path}: {ANCHOR}: its runs are read where one scenario or several are asked (perf, price, compare, uncertainty), not here")
     rebates = document.get("rebates")
     if rebates is not None and not isinstance(rebates, list):
         raise DataError(f"{path}: rebates takes a list of ids")
@@ -296,7 +298,7 @@ class Inputs(Texts):
             return self.catalogue.share_price(name, self.date)
         if group == "rebates" and last == "vested":
             return self.catalogue.vested(name, self.date)
-        if group == "performance" and (name, last) in self.catalogue.calibration_rows:
+        if group == "performance" and {(name, last), (self.catalogue.kind_of(name), last)} & self.catalogue.calibration_rows.keys():
             return self.catalogue.practice(name, last)
         return None
 

@@ -50,7 +50,7 @@ def speeds_in(text: str | None) -> list[float]:
     return found
 
 
-@command(app, "set", "hold")
+@command(app, "set", "anchor", "hold")
 def compare(
     given: Request,
     scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; left out: the four headline racks.")] = None,

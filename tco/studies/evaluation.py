@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.foundation.errors import DataError, UsageError, unknown
-from tco.foundation.files import data_directory
+from tco.foundation.files import data_directory, read_toml
+from tco.foundation.provenance import ANCHOR, anchoring, making
 
 if TYPE_CHECKING:
     from tco.chain.inputs import Scenario
@@ -34,7 +35,19 @@ def catalogue_for(scenario: str | None, data: Path | None, checked: bool = True)
         from tco.catalog.own import check_own_rows
 
         check_own_rows(catalogue)
+    if not making.get() and (file := anchoring.get() or anchor_of(scenario)) is not None:
+        from tco.studies.validation.anchors import read_anchors
+
+        catalogue.anchors = read_anchors(catalogue, file)
     return catalogue
+
+
+def anchor_of(scenario: str | None) -> Path | None:
+    """Return the file of measured runs that a scenario's own file names, beside which it stands."""
+    if scenario is None or not isfile(scenario) or not scenario.endswith(".toml"):
+        return None
+    named = read_toml(Path(scenario)).get(ANCHOR)
+    return None if named is None else Path(scenario).parent / str(named)
 
 
 class Evaluation(NamedTuple):

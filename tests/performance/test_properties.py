@@ -456,6 +456,7 @@ def test_every_rate_of_a_machine_is_raised_here():
         "bucket",
         "known",
         "unexplained",
+        "release",
     }
     trained = {"gradient_form", "gradients", "clock", "separate_experts"}
     sizes_of = {name for name in Machine._fields if name.endswith("_size")}
