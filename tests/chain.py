@@ -9,6 +9,7 @@ from typing import Any
 from tco import Result, evaluate
 from tco.chain.connections import links_of_system
 from tco.chain.inputs import Inputs, load_scenario, plain_inputs, system_inputs
+from tco.chain.scenario import SystemBill, bill_of_system
 from tco.fabric.library import library_of
 from tco.fabric.links import Links
 from tco.fabric.scopes import Scope, fabric_scopes
@@ -57,6 +58,16 @@ def inputs_of(name: str, set: Mapping[str, Any] | None = None, catalogue=CATALOG
 def system_of(name: str, variant: Mapping[str, str] | None = None, catalogue=CATALOGUE, **settings: str) -> Inputs:
     """Return what a system rests on, on the headline's site and terms."""
     return system_inputs(catalogue, name, by_path(settings), variant or {})
+
+
+def bill_of(
+    name: str,
+    set: Mapping[str, str] | None = None,  # noqa: A002 - as in `evaluate`
+    variant: Mapping[str, str] | None = None,
+    catalogue=CATALOGUE,
+) -> SystemBill:
+    """Return the bill of a system, as `tco bom` gives it."""
+    return bill_of_system(catalogue, name, dict(set or {}), dict(variant or {}))
 
 
 def plain_values(**settings: str) -> Values:

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from tco.catalog import checks
-from tco.chain.scenario import bill_of_system
-from tests.chain import fabric_of, system_of
+from tests.chain import bill_of, fabric_of, system_of
 from tests.cli import document, tco
 from tests.shipped import DATA
 
@@ -34,7 +33,7 @@ def example(own):
 
 
 def test_it_loads_and_prices(example):
-    found = bill_of_system(example.catalogue(), "toy-rack", {}, {})
+    found = bill_of("toy-rack", catalogue=example.catalogue())
     assert found.system.quantity["b200-sxm"] == 8
     assert found.system.quantity["toy-tray"] == 4
     lines = {line.part: line for line in found.bill.lines}

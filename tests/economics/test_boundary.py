@@ -6,8 +6,7 @@ import pytest
 
 from tco import DataError, evaluate
 from tco.chain.connections import design_network
-from tco.chain.scenario import bill_of_system
-from tests.chain import CATALOGUE, HEADLINE, again, inputs_of, on_vendors_network, result, system_of
+from tests.chain import CATALOGUE, HEADLINE, again, bill_of, inputs_of, on_vendors_network, result, system_of
 
 HOUR = "tco_usd_per_chip_hour"
 
@@ -176,7 +175,7 @@ def test_a_site_that_states_one_price_for_all_is_paid_as_it_states(own):
     ids=["graviton4", "x86", "128g"],
 )
 def test_a_socket_has_the_channels_of_its_cpu(catalogue, variant, dimms):
-    quantity = bill_of_system(catalogue, "trn3-nl32x2", {}, variant).system.quantity
+    quantity = bill_of("trn3-nl32x2", {}, variant, catalogue=catalogue).system.quantity
     assert {part: quantity.get(part, 0) for part in ("ddr5-dimm", "ddr5-dimm-128g") if quantity.get(part)} == dimms
 
 

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from tco import DataError, evaluate
 from tco.catalog.rows import COLUMNS
-from tco.chain.scenario import bill_of_system
 from tco.economics.perspective import in_force_for, load_agreement
 from tco.foundation.files import read_csv
 from tco.studies.beliefs import P95
 from tco.studies.ranges import ranges_of
-from tests.chain import HEADLINE, result
+from tests.chain import HEADLINE, bill_of, result
 from tests.registry import FORMULA
 from tests.shipped import DATA
 
@@ -154,7 +153,7 @@ def test_two_agreements_of_one_supplier_at_once_are_refused(catalogue):
 @pytest.mark.parametrize(("path", "value"), [("rebates.credo-2021.vested", "0"), ("rebates.astera-2022.reference_price", "21 USD/share")])
 def test_a_rebate_above_what_is_paid_is_refused(catalogue, path, value):
     words = rf"^{path.rpartition('.')[0]}: .* USD come back of .* paid for the parts it covers, expected no more: .*{path} "
-    for ask in (evaluate, lambda name, settings, catalogue: bill_of_system(catalogue, name, settings, {})):
+    for ask in (evaluate, lambda name, settings, catalogue: bill_of(name, settings, catalogue=catalogue)):
         with pytest.raises(DataError, match=words):
             ask("trn3-nl72x2", {path: value}, catalogue=catalogue)
 

@@ -196,12 +196,7 @@ def is_stated(result: Result) -> bool:
 
 def scalars(result: Result, count: int) -> dict[str, Array | None]:
     """Return the metrics of a result for cases that are all alike."""
-    return {name: spread_over(result.metrics[name], count) for name in METRICS}
-
-
-def spread_over(value: Any, count: int) -> Array | None:
-    """Return a number, or numbers, as those of so many cases; none of none."""
-    return None if value is None else np.broadcast_to(np.asarray(value, dtype=float), count)
+    return {name: None if (value := result.metrics[name]) is None else np.full(count, value, dtype=float) for name in METRICS}
 
 
 class Found:

@@ -14,7 +14,6 @@ import pytest
 
 from tco import frontier, sensitivity, uncertainty
 from tco.catalog.accuracy import table
-from tco.chain.scenario import bill_of_system
 from tco.outputs.figures import NARROW, WIDE
 from tco.outputs.figures.bom import bom_figure
 from tco.outputs.figures.cost import cost_figure
@@ -30,7 +29,7 @@ from tco.outputs.performance import operators_of
 from tco.studies import evaluation
 from tco.studies.maps import Field, MapAxis
 from tco.studies.money import money_of
-from tests.chain import fabric_of, system_of
+from tests.chain import bill_of, fabric_of, system_of
 from tests.outputs.figures import SVG, boxes, marks, texts, tipped
 from tests.shipped import CATALOGUE
 
@@ -66,7 +65,7 @@ def fabrics():
 
 @cache
 def bill(system="trn3-nl72x2"):
-    return bill_of_system(CATALOGUE, system, {}, {})
+    return bill_of(system)
 
 
 @cache
