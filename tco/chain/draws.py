@@ -16,9 +16,9 @@ from zlib import crc32
 import numpy as np
 
 from tco.catalog import Catalogue, load_catalogue
+from tco.chain import metrics as joined
 from tco.chain.connections import SWITCH, cheapest_switches
 from tco.chain.inputs import Inputs, Scenario, load_scenario
-from tco.chain import metrics as joined
 from tco.chain.metrics import METRICS
 from tco.chain.programs import ALL, RATE, Lot, Made, Part, Programs, spread, structure_in
 from tco.chain.result import Result

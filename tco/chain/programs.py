@@ -189,7 +189,7 @@ class Lot:
                 which = together[start : start + size]
                 many = drawn if len(which) == count else {path: one[which] for path, one in drawn.items()}
                 block = draws.Block(kernel, names, many, len(which))
-                asked = [(part.names[0], own) for part in some if len(own := within(which, part.draws))]
+                asked = [(part.names[0], its) for part in some if len(its := within(which, part.draws))]
                 begin = self.hints(kernel, names, plans, every_speed)
                 found = draws.choose(block, plans, begin, every_speed) if solve else [draws.held_with(held, len(which))] * len(every_speed)
                 for at, (one, chosen) in enumerate(zip(made, found, strict=True)):

@@ -46,14 +46,14 @@ REGIME = Record(
 
 def tidy(context: Callable[[str], Mapping[str, Any]], asked: Sequence[str]) -> Record:
     """Return the record of a row of a CSV, one for each scenario and speed, with what it rests on by the name of its scenario."""
-    range_ = tuple(Member(f"{RATIO}_{at}", float | None, lambda one, at=at: (one.range or {}).get(at)) for at in ("p5", "p10", "p50", "p90", "p95"))
-    ends = tuple(
-        Member(f"{name}_{end}_software", float | None, lambda one, end=end, key=key: ((one.by_software or {}).get(end) or {}).get(key))
-        for end in ENDS
-        for name, key in ((RATIO, RATIO), ("probability_better_than_baseline", "probability"))
-    )
-    rests = tuple(Member(name, read=lambda one, name=name: context(one.scenario)[name]) for name in asked)
-    return Record(*POINT.members, *range_, *ends, *rests)
+
+    def rests(name: str) -> Callable[[AtSpeed], Any]:
+        return lambda one: context(one.scenario)[name]
+
+    range_ = [Member(f"{RATIO}_{at}", float | None, f"range.{at}") for at in ("p5", "p10", "p50", "p90", "p95")]
+    names = {RATIO: RATIO, "probability_better_than_baseline": "probability"}
+    ends = [Member(f"{name}_{end}_software", float | None, f"by_software.{end}.{key}") for end in ENDS for name, key in names.items()]
+    return Record(*POINT.members, *range_, *ends, *(Member(name, read=rests(name)) for name in asked))
 
 
 # ---------------------------------------------------------------- words
@@ -84,7 +84,7 @@ def claim(one: Regime) -> str:
         return f"{one.leader} is the cheapest, no range was drawn"
     if one.kind == "software":
         public, best = (one.by_software.get(end, "none") for end in ENDS)
-        return f"software decides, {public} if public, {best} at best"
+        return f"software decides (public: {public}, best: {best})"
     if one.kind == "close":
         return f"too close to call, {chance or 'none beats each other in half of the draws'}"
     said = {"alone": "alone", "clear": "wins", "likely": "likely wins"}[one.kind]
@@ -123,7 +123,7 @@ def cell(value: float | None, digits: int = DIGITS) -> str:
 def cost_rows(results: Sequence[Result], curve: Sequence[AtSpeed]) -> list[tuple[str, ...]]:
     """Return what a million output tokens cost at each speed, the cheapest marked."""
     own = {speed_of(result) for result in results}
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for speed in sorted({one.tokens_per_s_per_user for one in curve}):
         here = {one.scenario: one.usd_per_million_output_tokens for one in curve if one.tokens_per_s_per_user == speed}
         costs = [here.get(result.scenario) for result in results]
@@ -135,7 +135,7 @@ def cost_rows(results: Sequence[Result], curve: Sequence[AtSpeed]) -> list[tuple
 
 def work_rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
     """Return what the work costs where no speed is asked for."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for metric, name, size in (
         ("usd_per_million_output_tokens", "USD/M tokens", 1.0),
         (TRAINING_COST, "M USD/T tokens", 1e6),

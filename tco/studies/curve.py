@@ -46,16 +46,20 @@ class Side(NamedTuple):
 
     def at(self, draws: Draws, speed: float | None) -> Draws:
         """Return some draws at a speed."""
-        return draws if speed in (None, speed_of(self.result)) else draws.at[speed]  # type: ignore[index]
+        return draws if speed is None or speed == speed_of(self.result) else draws.at[speed]
 
     def point(self, speed: float | None, metric: str = COST) -> float | None:
         """Return what the work costs at a speed, every input at its value."""
         if speed in (None, speed_of(self.result)):
-            return self.result.metrics[metric]
+            return as_float(self.result.metrics[metric])
         if self.made is None:
             return None
-        found = float(self.seen(self.made.alone, speed, metric)[0])
-        return found if np.isfinite(found) else None
+        return as_float(self.seen(self.made.alone, speed, metric)[0])
+
+
+def as_float(value: Any) -> float | None:
+    """Return a number; none of what is none, or has no end."""
+    return float(value) if value is not None and np.isfinite(value) else None
 
 
 def confidence_in(asked: Sequence[Evaluation], baseline: str, speeds: tuple[float, ...], hold: bool, ranges: bool, why: bool) -> Confidence:
@@ -142,7 +146,7 @@ def at_ends(own: Side, base: Side, speed: float) -> dict[str, dict[str, float | 
     found = {}
     for end, mine, theirs in zip(ENDS, own.made.fixed, base.made.fixed, strict=True):
         many = ratios(base.seen(theirs, speed, COST), own.seen(mine, speed, COST))
-        found[end] = {"perf_per_tco_vs_baseline": float(many[0]) if np.isfinite(many[0]) else None, "probability": share(many[1:] > 1)}
+        found[end] = {"perf_per_tco_vs_baseline": as_float(many[0]), "probability": share(many[1:] > 1)}
     return found
 
 
@@ -176,7 +180,8 @@ def quantity_of(regime: Regime, sides: Sequence[Side], dice: Dice, samples: dict
 
     Where the ends of software have other leaders these are held against each other.
     """
-    pair = [*dict.fromkeys(reversed(regime.by_software.values()))] if regime.kind == "software" else [regime.leader, regime.rival]
+    ends = list(dict.fromkeys(regime.by_software.values()))
+    pair = ends[::-1] if regime.kind == "software" else [regime.leader, regime.rival]
     named = {side.result.scenario: side for side in sides}
     own, base = (named.get(str(name)) for name in (pair if len(pair) == 2 else (None, None)))
     metric = rated_by([side.result for side in sides])
