@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tco.chain.result import Result
-from tco.outputs.premises import premises, title_of
+from tco.outputs.premises import premises, title_of, workloads
 from tco.outputs.ranges import DRIVER, RATIO, TRAINING_COST, between, chance, percent, percentiles, turn_words
 from tco.outputs.record import Maybe, Member, Record
 from tco.outputs.table import Table, significant
@@ -15,6 +15,7 @@ from tco.studies.comparison import AtSpeed, Confidence, Driver, Measurement, Reg
 
 WIDTH = 80  # of the first table, in a pipe too
 DIGITS = 2
+WORK = {"usd_per_million_output_tokens": "a million output tokens", TRAINING_COST: "a trillion training tokens"}
 NAMED = 3  # inputs that are said to turn the order
 ENDS = ("public", "best")
 AT_END = Record(Member(RATIO, float | None), Member("probability", float | None))
@@ -93,6 +94,10 @@ def claim(one: Regime) -> str:
 
 def verdict_words(found: Confidence, results: Sequence[Result]) -> list[str]:
     """Return the verdict, a sentence for each regime; or why there is none."""
+    costs = [(result.scenario, result.metrics[metric], amount) for result in results for metric, amount in WORK.items()]
+    if len(results) == 1 and (rated := [one for one in costs if one[1] is not None]):
+        ((name, cost, amount),) = rated
+        return [f"{name} does this work at ~{significant(cost, DIGITS + 1)} USD {amount}"]
     if found.regimes:
         return [words(one) for one in found.regimes]
     return ["No verdict: " + "; ".join(f"{result.scenario} {why_unrated(result)}" for result in results) + "."]
@@ -108,7 +113,7 @@ def first_tables(results: Sequence[Result], baseline: str, found: Confidence, de
     rows.append(("IT price, USD", *(cell(result.metrics["capex_usd_per_chip"], 3) for result in results)))
     rows.append(("rests on", *(result.standing.short.partition(" +")[0].replace(" rows of ", " of ") for result in results)))
     title = ", ".join(filter(None, (title_of(results, not found.curve), deployed)))
-    above = [line for text in (title, *verdict_words(found, results)) for line in folded(text, WIDTH)]
+    above = [line for text in (title, *workloads(results), *verdict_words(found, results)) for line in folded(text, WIDTH)]
     more = "More: --full | --why | --evidence | --curve --format csv | tco frontier"
     below = [line for text in (*flips(found.sure), *premises(results), more) for line in folded(text, WIDTH)]
     head = "USD/M tokens" if found.curve else ""

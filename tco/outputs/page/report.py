@@ -25,7 +25,7 @@ def page_of(material: Material, made_by: Sequence[str], compared_by: Sequence[st
     unsure = [f"{result.scenario}: no range, {one.reason}" for result, one in zip(results, material.sure, strict=True) if one.reason]
     return Page(
         f"{' · '.join(result.scenario for result in results)} | total cost of ownership",
-        " ".join(verdict_words(material.confidence, results)),
+        "; ".join(verdict_words(material.confidence, results)),
         said,
         sections_of(material),
         what_if_of(material, compared_by),
