@@ -10,7 +10,7 @@ from tco.chain.metrics import METRICS
 from tco.chain.result import Result
 from tco.foundation.provenance import making
 from tco.outputs.explanation import structure_document, structure_text
-from tco.outputs.premises import VALIDATED, plan_words
+from tco.outputs.premises import VALIDATED, WAITING, available_words, plan_words
 from tco.outputs.record import Answer, Document, Maybe, Member, Plain, Record
 from tco.outputs.table import Table, significant
 from tco.performance.profile import Line, lines_of
@@ -80,6 +80,7 @@ PERF = Document(
     Member("operators", [OPERATOR], operators_of),
     Member("bounds", {str: {str: float}}),
     Member("validated", VALIDATED, lambda result: result),
+    *WAITING.members,
     Member("memory_bytes", {str: float}, "report.memory"),
     Member("search", {str: float}, "report.search"),
     Member("axes", [AXIS]),
@@ -125,6 +126,7 @@ def performance_tables(result: Result) -> list[Table]:
     """Return the figures, then a table of operators for each phase."""
     above = [f"Plan: {plan_text(result.report.plan)}"] if result.report.plan else []
     above.append(result.standing.text[0].upper() + result.standing.text[1:])
+    above += available_words(result)
     search = result.report.search
     took = "" if making.get() else f", in {search['seconds']:.2f} s"  # no two makings of an answer take the same
     below = [f"Chosen among {search['plans']:,} plans, {search['feasible']:,} of which fit{took}."]
