@@ -142,4 +142,6 @@ def not_there(system: str, inputs: Mapping[str, Input], date: str) -> list[str]:
     found, general = available_of(inputs, date), last_of(inputs, GENERAL)
     if found is None or general is None or general[0] <= year_of(date):
         return []
-    return [f"{system} is not there in {date}: generally available in {found.general}, first volume {found.words}; it waits {found.months:.0f} months"]
+    return [
+        f"{system} is not there in {date}: generally available in {found.general}, first volume {found.words}; it waits {found.months:.0f} months"
+    ]

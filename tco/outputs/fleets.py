@@ -41,9 +41,10 @@ FLEET = Document(
     Member("fleet", ALL, lambda fleet: fleet.stages[-1].so_far),
 )
 ROW = Record(  # of a CSV: a wave, with all up to it
-    *NAMES.only("date", "arrives", "scenario").members,
+    *NAMES.only("date", "scenario").members,
     *SUMS.within("own"),
     *(field._replace(key=f"{field.key}_so_far", label=None) for field in SUMS.within("so_far")),
+    Member("arrives", label="arrives"),
 )
 
 
@@ -58,7 +59,10 @@ def fleet_table(fleet: Fleet) -> Table:
     every = fleet.stages[-1].so_far
     taken = every["site_power_w"] or 0.0
     below = [] if fleet.power is None else [f"{taken / 1e6:,.0f} of {fleet.power / 1e6:,.0f} MW are taken."]
-    below.append("MW are the grid's at the worst hour, MUSD the IT price, MUSD/year the whole cost; tokens are those of chips up and used; waiting is what it costs until a system arrives.")
+    below.append(
+        "MW are the grid's at the worst hour, MUSD the IT price, MUSD/year the whole cost; tokens are those of chips up and used; "
+        "waiting is what it costs until a system arrives in numbers."
+    )
     results = [one.result for one in fleet.asked]
-    last = ("all", "", "", *(field.text(every) for field in SUMS.members))
+    last = ("all", "", *(field.text(every) for field in SUMS.members), "")
     return ROW.table(fleet.stages, title_of(results), list(dict.fromkeys(premises(results))), below, [last])
