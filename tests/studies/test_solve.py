@@ -53,6 +53,7 @@ def test_a_target_in_a_unit_of_its_own():
 def test_equal_to_another_scenario_which_an_input_of_both_moves_too():
     found = solve(GB200, "parts.gb200-gpu.price", f"{TOKEN}={TRN3}")
     (price,) = (one.value for one in found.breaks)
+    assert found.centre == pytest.approx(tco.evaluate(GB200, catalogue=CATALOGUE).metrics[TOKEN], rel=1e-12)
     costs = [tco.evaluate(name, {"parts.gb200-gpu.price": f"{price!r} USD"}, catalogue=CATALOGUE).metrics[TOKEN] for name in (GB200, TRN3)]
     assert costs[0] == pytest.approx(costs[1], rel=1e-9)
     ratio = solve(TRN3, "parts.gb200-gpu.price", f"{RATIO}=1")
