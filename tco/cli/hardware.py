@@ -72,7 +72,8 @@ def network(
     made, joined, radix = scale_out_network(values, sized.plan), sized.plan.chips, sized.radix
     planes = float(network_planes(nic_rate, port_speed))
     facts = [
-        f"{joined:,} chips at {nic or port} on {radix:.0f}-port switches ({switch} in ports of {port}), {sized.plan.tiers} tiers in {planes:g} parallel planes",
+        f"{joined:,} chips at {nic or port} on {radix:.0f}-port switches ({switch} in ports of {port}), "
+        f"{sized.plan.tiers} tiers in {planes:g} parallel planes",
         f"largest cluster of these tiers: {sized.reach:,} endpoints",
     ]
     design_of = {

@@ -45,7 +45,10 @@ class Finding(NamedTuple):
 
 
 def check_claims(catalogue: Catalogue, settings: Mapping[str, str], conclusions: bool = False) -> tuple[list[Finding], list[str]]:
-    """Return the finding of every claim, or of those that are conclusions, each with a command that shows it, and notes on settings no claim rests on; an unknown path raises `DataError`."""
+    """Return the finding of every claim, and notes on settings no claim rests on; an unknown path raises `DataError`.
+
+    Conclusions are the claims that a command shows by itself.
+    """
     inputs = plain_inputs(catalogue, settings)
     values = inputs.values(as_number)
     inputs.unused(values)  # what is wrong with a setting is no fault of a row's
