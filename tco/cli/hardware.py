@@ -126,7 +126,8 @@ def collective(
     from tco.foundation.values import as_number
     from tco.outputs.hardware import collective_answer
     from tco.outputs.table import significant
-    from tco.studies.collectives import Measured, candidate_rows, doublings, limited
+    from tco.performance.chip.formats import family_of
+    from tco.studies.collectives import Measured, candidate_rows, doublings, in_a_step, limited
 
     if system in OPERATIONS:
         raise UsageError(f"{system} is an operation, and the system stands first: tco collective gb200-nvl72 --op {system}")
@@ -165,7 +166,19 @@ def collective(
     if not exchanges:
         half = float(half_rate(links, operation, group, rows[0].algorithm))
         facts.append(f"{rows[0].algorithm} reaches half of its rate with {significant(half / 1e6, 3)} MB")
-    asked = {"system": system, "op": operation, "size_bytes": rows[0].size, "ranks": count, "library": links.library.id, "algorithm_library": by.id}
+    stepping = in_a_step(values, family_of(catalogue, inputs.system.chip), operation, count, links, rows[0].time_us / 1e6) * 1e6
+    facts.append(
+        f"inside an engine's step {significant(stepping)} us: {significant(stepping - rows[0].time_us)} more until the last of {count} ranks has come"
+    )
+    asked = {
+        "system": system,
+        "op": operation,
+        "in_step_us": stepping,
+        "size_bytes": rows[0].size,
+        "ranks": count,
+        "library": links.library.id,
+        "algorithm_library": by.id,
+    }
     found = asked | {"half_rate_bytes": half, "candidates": rows, "sizes": sweep}
     notes = [f"{path} is set, but this collective does not rest on it" for path in inputs.unused(values)]
     given.emit(collective_answer(catalogue, found, inputs.system.name, facts, notes))

@@ -68,6 +68,7 @@ AXIS = Record(
     Member("hops", float | None, label="hops", show=lambda axis: "network" if axis.hops is None else significant(axis.hops, 3)),
     Member("bytes", float, label="GB", show=lambda axis: significant(axis.bytes / 1e9, 3)),
     Member("time_s", float, label="ms", show=lambda axis: significant(axis.time_s * 1e3)),
+    Member("wait_s", float, label="waits, ms", show=lambda axis: significant(axis.wait_s * 1e3) or "-"),
 )
 PERF = Document(
     "perf",
@@ -161,7 +162,10 @@ def cuts_text(cuts: dict[str, float]) -> str:
 
 def axes_table(axes: Sequence[Axis]) -> Table:
     """Return where the axes of the plan lie on the fabric."""
-    below = ["hops: devices on the way, on average. GB: what a chip hands to the axis' collectives in a step, over all layers."]
+    below = [
+        "hops: devices on the way, on average. GB: what a chip hands to the axis' collectives in a step, over all layers. "
+        "waits: of the ms, until the last rank has come; `tco collective` has all start together."
+    ]
     return AXIS.table(axes, "Axes of the plan on the fabric", (), below)
 
 

@@ -155,7 +155,8 @@ def test_switches_without_spares_cost_bandwidth_and_a_drain():
 def test_a_tray_repaired_sooner_raises_goodput_as_a_shorter_repair_of_all_does(name, tray, catalogue):
     """Twice the usual time over trays repaired in half of it is the usual time."""
     usual, sooner, later = (
-        evaluate(name, {"workload": "stated", f"parts.{tray}.repair_share": share}, catalogue=catalogue).metrics["goodput"] for share in ("1", "0.5", "2")
+        evaluate(name, {"workload": "stated", f"parts.{tray}.repair_share": share}, catalogue=catalogue).metrics["goodput"]
+        for share in ("1", "0.5", "2")
     )
     assert later < usual < sooner
     assert 1 / later - 1 / usual == pytest.approx(2 * (1 / usual - 1 / sooner), rel=1e-6)
