@@ -121,7 +121,8 @@ def available_of(inputs: Mapping[str, Input], date: str) -> Available | None:
     wanted = year_of(date)
     first = None if up is None else month_text(max(volume[0], wanted) + up[0] / MONTHS)
     months = MONTHS * max(volume[0] - wanted, 0.0)
-    return Available(None if general is None else month_text(general[0]), month_text(volume[0]), first, *map(month_text, volume[1:]), months)
+    low, high = map(month_text, volume[1:])
+    return Available(None if general is None else month_text(general[0]), month_text(volume[0]), first, low, high, months)
 
 
 def last_of(inputs: Mapping[str, Input], attribute: str) -> Dates | None:
