@@ -96,8 +96,7 @@ def waiting_cost(values: Values, system: System, cost: Cost, wanted: str, states
         ]
         if hall := [line.usd_per_chip_hour for line in cost.lines if line.asset in HALL]:  # who rents chips has none
             costs.append(empty_hall(total("hall", hall), wait))
-        if (deposit := values.unless_zero("money.deposit")) is not None:
-            costs.append(idle_deposit(cost.capex_per_chip, deposit, values["terms.rate"], wait))
+            costs.append(idle_deposit(cost.capex_per_chip, values["money.deposit"], values["terms.rate"], wait))
         return total("waiting", costs)
 
 
