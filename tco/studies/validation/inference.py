@@ -26,7 +26,12 @@ Array = np.ndarray[Any, Any]
 MILLI = 1e3
 ANY = "0.001 token/s"  # a row asks for no interactivity
 LONG_AGO = 1e4  # months: software whose age no row states has grown up
-DRAFTS = {"draft_tokens": "draft_tokens", "spec_acceptance": "draft_acceptance", "draft_cost": "draft_share"}  # input -> what stands in for it
+DRAFTS = {
+    "draft_tokens": "draft_tokens",
+    "spec_acceptance": "draft_acceptance",
+    "spec_decline": "draft_decline",
+    "draft_cost": "draft_share",
+}  # input -> what stands in for it
 KEYS = {
     "total_tput_tok_s_per_gpu": "metrics/output_tokens_per_s_per_chip",
     "output_tput_tok_s_per_gpu": "metrics/output_tokens_per_s_per_chip",
