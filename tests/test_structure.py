@@ -46,7 +46,7 @@ def another(given):
     """Another value of an input, within its bounds: a fifth more, or above zero what is none."""
     low, high = bounds(given.path)
     value = given.value * 1.2 if given.value else 0.3
-    return min(max(value, low), high) if value <= high else given.value * 0.8
+    return min(max(value, low), high) if value <= high else max(given.value * 0.8, low)
 
 
 def same(found, expected, tolerance):
