@@ -48,7 +48,7 @@ def another(given):
     if given.path.endswith((".released", ".grown_up")):  # a year with its part
         return given.value + 0.5
     value = given.value * 1.2 if given.value else 0.3
-    return min(max(value, low), high) if value <= high else given.value * 0.8
+    return min(max(value, low), high) if value <= high else max(given.value * 0.8, low)
 
 
 def same(found, expected, tolerance):

@@ -9,7 +9,7 @@ import numpy as np
 
 from tco.economics.cost import FLASH_CAPACITY, OBJECT_CAPACITY, REPAIRS, Cost, cost_of_world
 from tco.economics.flows import RATES
-from tco.economics.goodput import AVAILABILITY, RATE, Failing, failing, goodput, long_checkpoints
+from tco.economics.goodput import AVAILABILITY, Failing, failing, goodput, long_checkpoints
 from tco.economics.perspective import BUILT_UP, Agreement, Holding, Rebate, in_force_for, load_agreement, rebate_of
 from tco.foundation.errors import DataError, UnavailableError
 from tco.foundation.provenance import period
@@ -163,8 +163,8 @@ def notes_of_network(inputs: Inputs, cost: Cost, plan: Any) -> list[str]:
 def parts_that_fail(inputs: Inputs, values: Values) -> list[Failing]:
     """Return the parts that fail, those among them whose rate somebody states."""
 
-    def states(part: str) -> bool:
-        return inputs.catalogue.has_part_value(part, RATE) or values.has(f"parts.{part}.{RATE}")
+    def states(part: str, attribute: str) -> bool:
+        return inputs.catalogue.has_part_value(part, attribute) or values.has(f"parts.{part}.{attribute}")
 
     with scope("failures"):
         return failing(values, inputs.system, states)

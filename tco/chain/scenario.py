@@ -45,6 +45,7 @@ from tco.economics.cost import Cost, shares_by_directness, shares_by_kind
 from tco.economics.flows import LIVES, OPERATION
 from tco.economics.perspective import Rebate, refuse_misfit
 from tco.economics.site import carbon_of_chip, carbon_of_tokens, carbon_per_power, embodied_carbon, grid_carbon, logic_area
+from tco.economics.waiting import not_there, waiting_cost
 from tco.foundation.errors import DataError, UnavailableError
 from tco.foundation.formula import finite, total
 from tco.foundation.trace import Node, Trace, recording, scope, walk
@@ -131,6 +132,7 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
         *([*notes_of_network(inputs, chain.cost, chain.serving.plan), *notes_of_checkpoints(inputs, values)] if chain.cost else []),
         *(notes_of_rent(inputs, values, chain.bill) if chain.bill and chain.cost and inputs.perspective.rents else []),
         *standing_notes,
+        *([] if many else not_there(chain.system.id, values.inputs, inputs.date)),
         *(f"{path} is set, but nothing in this scenario rests on it" for path in inputs.unused(values)),
     ]
     if len(catalogue.folders) > 1:
@@ -260,6 +262,7 @@ def run(inputs: Inputs, values: Values, plan: Any = None, found: ServingResult |
     metrics = collect(values, system, cost, workload)
     if cost is not None:
         add_carbon(inputs, values, cost, metrics)
+        add_waiting(inputs, values, cost, metrics)
     return Chain(system, bill, network, rebates, cost, workload, metrics, unpriced)
 
 
@@ -323,7 +326,7 @@ def costs_of_work(result: Result) -> tuple[float | None, float | None]:
 
 
 GRID = "site.grid_carbon"
-TOKENS = "output_tokens_per_s_per_chip"
+TOKENS, WAITING = "output_tokens_per_s_per_chip", "waiting_usd_per_chip"
 
 
 def add_carbon(inputs: Inputs, values: Values, cost: Cost, found: dict[str, Any]) -> None:
@@ -344,6 +347,14 @@ def add_carbon(inputs: Inputs, values: Values, cost: Cost, found: dict[str, Any]
         with scope("metrics", name):
             used = cost.goodput, values["terms.utilisation"]
             found[name] = carbon_of_tokens(total("carbon", hours), *used, found[TOKENS])
+
+
+def add_waiting(inputs: Inputs, values: Values, cost: Cost, found: dict[str, Any]) -> None:
+    """Add what waiting for a system costs that is not there at the date; one none of whose parts states a date has no such cost."""
+    with scope("metrics", WAITING):
+        waits = waiting_cost(values, inputs.system, cost, inputs.date, inputs.catalogue.has_part_value)
+        if waits is not None:
+            found[WAITING] = values.derived(f"metrics.{WAITING}", METRICS[WAITING].unit, lambda: waits)
 
 
 def area_of(inputs: Inputs, values: Values) -> Any:

@@ -112,6 +112,8 @@ def first_tables(results: Sequence[Result], baseline: str, found: Confidence, de
     rows.append(("chip-hour, USD", *(cell(result.metrics["tco_usd_per_chip_hour"]) for result in results)))
     rows.append(("IT price, USD", *(cell(result.metrics["capex_usd_per_chip"], 3) for result in results)))
     rows.append(("rests on", *(result.standing.short.partition(" +")[0].replace(" rows of ", " of ") for result in results)))
+    if any(result.available for result in results):
+        rows.append(("in volume from", *(result.available.volume if result.available else "-" for result in results)))
     title = ", ".join(filter(None, (title_of(results, not found.curve), deployed)))
     above = [line for text in (title, *workloads(results), *verdict_words(found, results)) for line in folded(text, WIDTH)]
     more = "More: --full | --why | --evidence | --curve --format csv | tco frontier"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ class ServingResult:
     prefill: PassResult | None = None
     choices: dict[str, Choice] = field(default_factory=dict)
     links: Links | None = None  # that the plans lie on
+    waits: Mapping[str, Any] = field(default_factory=dict)  # of the ranks of their collectives for each other
     reason: str = ""
     fits: Any = None  # whether the plan of every row fits memory, where rows are asked for
     needed: Any = None  # memory that engines need with one sequence a group, where requests in flight are given
@@ -51,7 +53,7 @@ class ServingResult:
         if self.plan is None or self.links is None:
             return []
         plan, links = self.plan, self.links
-        return [axis for phase, made in self.phases().items() for axis in axes_of(phase, getattr(plan, phase), links, made)]
+        return [axis for phase, made in self.phases().items() for axis in axes_of(phase, getattr(plan, phase), links, made, self.waits)]
 
     @property
     def cuts(self) -> dict[str, float]:
