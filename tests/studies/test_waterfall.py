@@ -40,7 +40,8 @@ def whole(before, after):
         if new is None:
             continue
         made = steps(way, before["metrics"], metric)
-        assert old + math.fsum(step.difference for step in made) == pytest.approx(new, rel=1e-14, abs=1e-15 * abs(old))
+        exact = 1e-14 if made else 1e-11  # below the digits that files keep nothing is a step
+        assert old + math.fsum(step.difference for step in made) == pytest.approx(new, rel=exact, abs=1e-15 * abs(old))
         ratios = [step.ratio for step in made]
         if made and None not in ratios:  # a rebate may pass through zero
             assert math.prod(ratios) == pytest.approx(new / old, rel=1e-13)
