@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from tco import DataError, evaluate, load_catalogue
-from tco.chain.inputs import plain_inputs
 from tco.foundation.units import parse_quantity
-from tco.foundation.values import as_number
+from tests.chain import plain_values
 from tests.cli import document, tco
 
 ROOT = Path(__file__).parents[1]
@@ -130,7 +129,7 @@ def test_a_chip_without_rows_says_whose_it_rests_on():
 
 
 def test_values_of_a_swapped_practice_are_those_of_the_catalogue():
-    values = plain_inputs(load_catalogue(), {}).values(as_number)
+    values = plain_values()
     assert values["performance.trainium.launch_time"] == load_catalogue().practice("trainium", "launch_time").value
 
 

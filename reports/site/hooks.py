@@ -27,6 +27,7 @@ from tco.cli import app
 from tco.cli.examples import examples
 from tco.foundation.formula import REGISTRY, Formula
 from tco.outputs.mathematics import mathml
+from tco.studies.claims import check_claims
 
 sys.path.insert(0, str(Path(__file__).parent))
 from literate import filled, ran  # the site loads this file alone
@@ -77,6 +78,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "reference/inputs.md", inputs()
     yield "reference/metrics.md", metrics()
     yield "reference/sources.md", sources()
+    yield "conclusions.md", conclusions()
     for found in pkgutil.walk_packages(tco.__path__, "tco."):
         if found.name != "tco.__main__":
             importlib.import_module(found.name)
@@ -192,6 +194,21 @@ def inputs() -> str:
         inside = [(f"`{row['attribute']}`", row["unit"], row["minimum"], row["maximum"], row["description"]) for row in rows if row["group"] == group]
         parts += [f"## {group}", table(("attribute", "unit", "least", "most", "what"), inside)]
     return "\n\n".join(parts) + "\n"
+
+
+def conclusions() -> str:
+    """Return what a reader of the published articles asks, each with what comes out and the command that shows it."""
+    found = check_claims(tco.load_catalogue(), {}, conclusions=True)[0]
+    rows = [
+        (one.claim.claim, one.verdict, *(f"{value:.4g}" for value in (one.computed or 0.0, *(one.range or ()))), f"`{one.claim.command}`")
+        for one in found
+    ]
+    above = [
+        "# Conclusions",
+        "What published articles conclude of these racks, each computed anew (`tco claims --conclusions`). A bound is held against 1, unless "
+        "the ledger says otherwise; from-to is the figure as far as the model may be off in it, and what lies within that is `not-shown`.",
+    ]
+    return "\n\n".join([*above, table(("conclusion", "verdict", "figure", "from", "to", "command"), rows)]) + "\n"
 
 
 def metrics() -> str:

@@ -19,7 +19,7 @@ from tco.catalog import Catalogue, load_catalogue
 from tco.chain.connections import SWITCH, cheapest_switches
 from tco.chain.inputs import Inputs, Scenario, load_scenario
 from tco.chain.metrics import METRICS
-from tco.chain.programs import ALL, Lot, Part, Programs, spread
+from tco.chain.programs import ALL, Lot, Part, Programs, spread, structure_in
 from tco.chain.result import Result
 from tco.chain.structure import Structure
 from tco.chain.texts import given_of
@@ -27,7 +27,7 @@ from tco.chain.workloads import job_on, server_of
 from tco.foundation.errors import DataError
 from tco.foundation.formula import finite
 from tco.foundation.provenance import making
-from tco.foundation.values import Values, as_number
+from tco.foundation.values import Values
 from tco.hardware.bill import offers
 
 Array = np.ndarray[Any, Any]
@@ -81,7 +81,7 @@ def evaluate_draws(
     case = Case(programs, drawn_of(programs, many))
     centre = None if structure is not None else programs.centre
     inputs = programs.inputs(structure or structure_in(programs.centre), case.drawn)
-    values = inputs.values(as_number)
+    values = inputs.values()
     case.refuse(inputs, values)
     if structure is not None or hold or centre is None:
         return gathered(case, [Group(np.arange(case.count), inputs.structure)], None, solve)  # type: ignore[arg-type]
@@ -161,7 +161,7 @@ def grouped(case: Case, centre: Result, inputs: Inputs, values: Values) -> list[
                 settings |= {SWITCH: switch}
             plans = plans_trained(case, settings, jobs) if inputs.kind == "training" else None
             known = plans[0] if plans else centre.plan if inputs.kind == "serving" else None
-            sized[key] = structure_in(case.programs.evaluate(settings, known) if settings else centre), plans
+            sized[key] = case.programs.structure_under(tuple(settings.items()), known) if settings else held, plans
         own, plans = sized[key]
         own = own._replace(alternatives={**own.alternatives, **parts}, readings={**own.readings, **read})
         found.append(Group(members, own, ALL if inputs.kind == "serving" else plans))
@@ -183,13 +183,6 @@ def resized(case: Case, held: Structure, size: Mapping[str, float], draw: int) -
     if not moved:
         return {}
     return case.at(draw, moved if moved <= case.drawn.keys() else case.drawn.keys())
-
-
-def structure_in(answer: Result) -> Structure:
-    """Return the structure of an evaluation."""
-    if answer.structure is None:
-        raise ValueError("a result that was not evaluated has no structure")
-    return answer.structure
 
 
 def decisions(inputs: Inputs, values: Values, held: Structure) -> dict[str, Array]:
@@ -222,7 +215,7 @@ def plans_trained(case: Case, settings: Mapping[str, Any], known: dict[tuple[Any
     from tco.performance.training.search import search
 
     inputs = case.programs.inputs(None, settings)
-    job, reached, _ = job_on(inputs, inputs.values(as_number))
+    job, reached, _ = job_on(inputs, inputs.values())
     size = job.chips, job.batch, job.length
     if size not in known:
         known[size] = [one.plan for one in search(job, reached, kept=CANDIDATES).top]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from os.path import exists  # unlike a path's method it says no to a name that no file can have
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -173,7 +173,7 @@ class Inputs(Texts):
             self.found |= practised(self.catalogue, self.system.chip, self.text("workload.practice"))
         if self.structure is not None:
             self.readings = dict(self.structure.readings)
-        values = self.values(as_number)
+        values = self.values()
         if self.system.bare:
             chip = f"parts.{scenario.system}"
             self.system = bare_system(self.catalogue, scenario.system, values.structure(f"{chip}.{DOMAIN}"), values.exists(f"{chip}.point_to_point"))
@@ -255,8 +255,8 @@ class Inputs(Texts):
         """The agreements that give something back, if the owner holds them: those a scenario counts on, or those that cover its system."""
         return self.system.rebates if self.scenario.rebates is None else self.scenario.rebates
 
-    def values(self, read: Reader) -> Values:
-        """Return the mapping of all inputs, in one reading."""
+    def values(self, read: Reader = as_number) -> Values:
+        """Return the mapping of all inputs in one reading, that of numbers unless another is asked for."""
         if self.tree is not self.system:
             by_age = from_the_age() if LOSS in self.found or LOSS in self.given else {}
             self.tree, self.follows = self.system, {**from_the_tree(self.system, self.catalogue), **from_the_lanes(self.system), **by_age}
@@ -363,6 +363,7 @@ def plain_inputs(catalogue: Catalogue, set: Mapping[str, str]) -> Inputs:  # noq
     return system_inputs(catalogue, HEADLINE_SYSTEM, set, {})
 
 
+@cache
 def bounds(path: str) -> tuple[float, float]:
     """Return the smallest and largest value an input may take; derived values must not be negative."""
     group, _, rest = path.partition(".")

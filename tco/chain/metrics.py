@@ -87,6 +87,7 @@ METRICS: dict[str, Metric] = {
     "embodied_co2e_g_per_chip_hour": Metric("g/chip/h", "greenhouse gas of making a chip with its share of the rack, per hour of its life"),
     "co2e_g_per_million_output_tokens": Metric("g/Mtoken", "greenhouse gas of both per million output tokens"),
     "goodput": Metric("", "share of the hours paid for that failures leave to make progress"),
+    "waiting_usd_per_chip": Metric("USD/chip", "what waiting for it costs from the date on: an empty hall, rented chips meanwhile, margin lost"),
     "perf_per_tco_vs_baseline": Metric("", "baseline's cost per output token over this one's"),
     "perf_per_tco_gross_vs_baseline": Metric("", "the same before rebates"),
 }
@@ -120,7 +121,7 @@ SHARES = frozenset(("mfu", "exposed_communication", "pipeline_bubble", "host_flo
 MAY_BE_NONE = SHARES | frozenset(
     (
         *("capex_usd", "capex_usd_per_chip", "rebate_usd_per_chip", "network_usd_per_chip", "energy_usd_per_chip_hour"),  # of who rents
-        *("scale_up_byte_per_s", "scale_out_byte_per_s"),
+        *("scale_up_byte_per_s", "scale_out_byte_per_s", "waiting_usd_per_chip"),
         *("peak_bf16_flop_per_s", "peak_fp8_flop_per_s", "peak_fp4_flop_per_s"),  # of a format that the chip does not compute in
         *("grid_co2e_g_per_chip_hour", "embodied_co2e_g_per_chip_hour", "co2e_g_per_million_output_tokens", *RATIOS),
     )

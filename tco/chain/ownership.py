@@ -9,12 +9,12 @@ import numpy as np
 
 from tco.economics.cost import FLASH_CAPACITY, OBJECT_CAPACITY, REPAIRS, Cost, cost_of_world
 from tco.economics.flows import RATES
-from tco.economics.goodput import AVAILABILITY, RATE, Failing, failing, goodput, long_checkpoints
+from tco.economics.goodput import AVAILABILITY, Failing, failing, goodput, long_checkpoints
 from tco.economics.perspective import BUILT_UP, Agreement, Holding, Rebate, in_force_for, load_agreement, rebate_of
 from tco.foundation.errors import DataError, UnavailableError
 from tco.foundation.provenance import period
 from tco.foundation.trace import paused, plain, scope
-from tco.foundation.values import Values, as_number
+from tco.foundation.values import Values
 from tco.hardware.bill import Bill
 from tco.hardware.network import Network, network_parts
 
@@ -41,7 +41,7 @@ def place(inputs: Inputs, bill: Bill) -> list[str]:
     Where several worlds share a rack, as many stand in one as its position takes. Of many values asked together those beyond are noted,
     unless all are.
     """
-    values = inputs.values(as_number)
+    values = inputs.values()
     site, system = inputs.scenario.documents["site"], inputs.system
     rack, most = bill.power / system.racks, values.number("site.rack_kw_max")
     inputs.judged |= set(values.inputs)
@@ -163,8 +163,8 @@ def notes_of_network(inputs: Inputs, cost: Cost, plan: Any) -> list[str]:
 def parts_that_fail(inputs: Inputs, values: Values) -> list[Failing]:
     """Return the parts that fail, those among them whose rate somebody states."""
 
-    def states(part: str) -> bool:
-        return inputs.catalogue.has_part_value(part, RATE) or values.has(f"parts.{part}.{RATE}")
+    def states(part: str, attribute: str) -> bool:
+        return inputs.catalogue.has_part_value(part, attribute) or values.has(f"parts.{part}.{attribute}")
 
     with scope("failures"):
         return failing(values, inputs.system, states)

@@ -19,6 +19,7 @@ from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS, kinds_of
 from tco.chain.structure import Structure, plain_plan
 from tco.economics.cost import CIRCULAR, CostLine
 from tco.economics.perspective import Rebate
+from tco.economics.waiting import Available, available_of
 from tco.foundation.errors import DataError
 from tco.foundation.files import data_directory, write_atomically
 from tco.foundation.provenance import Input, period
@@ -115,6 +116,11 @@ class Result:
         if self.metrics["tco_usd_per_chip_hour"] is not None:
             return ""
         return "does not fit its site" if any(note.startswith("does not fit: ") for note in self.notes) else "cannot be priced"
+
+    @property
+    def available(self) -> Available | None:
+        """When its system is there; None where none of its parts states a date."""
+        return available_of(self.inputs, self.texts["terms.date"])
 
     @property
     def axes(self) -> list[Axis]:
@@ -215,6 +221,7 @@ UNSTATED = {  # metrics that rest on what not every chip and site has
     "usd_per_peak_fp8_pflop_hour": "its chip does not compute FP8 (peak_fp8 is 0)",
     "grid_co2e_g_per_chip_hour": "its site states no gas of its grid (site.grid_carbon)",
     "embodied_co2e_g_per_chip_hour": "nothing states the gas of making its chip (embodied_carbon)",
+    "waiting_usd_per_chip": "none of its parts states when it comes in numbers (first_volume)",
     "co2e_g_per_million_output_tokens": "the gas of its grid, or of making its chip, is not stated (site.grid_carbon, embodied_carbon)",
 }
 

@@ -45,13 +45,13 @@ from tco.economics.cost import Cost, shares_by_directness, shares_by_kind
 from tco.economics.flows import LIVES, OPERATION
 from tco.economics.perspective import Rebate, refuse_misfit
 from tco.economics.site import carbon_of_chip, carbon_of_tokens, carbon_per_power, embodied_carbon, grid_carbon, logic_area
+from tco.economics.waiting import not_there, waiting_cost
 from tco.foundation.errors import DataError, UnavailableError
 from tco.foundation.formula import finite, total
 from tco.foundation.trace import Node, Trace, recording, scope, walk
-from tco.foundation.values import Values, as_number, as_traced
+from tco.foundation.values import Values, as_traced
 from tco.hardware.bill import Bill, bill_of_materials
 from tco.hardware.network import Network
-from tco.performance.profile import report_of, shares_of
 from tco.performance.serving.answer import ServingResult
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def evaluate(
     found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
     chosen = (variant or {}) if structure is None else structure.variant_of(found.system, variant)
     inputs = Inputs(catalogue, found, dict(set or {}), dict(chosen), structure)
-    values = inputs.values(as_number)
+    values = inputs.values()
     began = time.perf_counter()
     chain = chain_of(inputs, values, plan_for(inputs.kind, plan)) if workload else run(inputs, values, None, unasked(inputs))
     return result_of(inputs, values, chain, time.perf_counter() - began, trace, refuse)
@@ -132,6 +132,7 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
         *([*notes_of_network(inputs, chain.cost, chain.serving.plan), *notes_of_checkpoints(inputs, values)] if chain.cost else []),
         *(notes_of_rent(inputs, values, chain.bill) if chain.bill and chain.cost and inputs.perspective.rents else []),
         *standing_notes,
+        *([] if many else not_there(chain.system.id, values.inputs, inputs.date)),
         *(f"{path} is set, but nothing in this scenario rests on it" for path in inputs.unused(values)),
     ]
     if len(catalogue.folders) > 1:
@@ -151,7 +152,7 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
         notes.append("tco_usd_per_used_chip_hour and what rests on it: goodput is 0, failures leave no hour in which anything makes progress")
     perspective = inputs.text("terms.perspective")
     structure = structure_of(inputs, values, walked)
-    report = report_of(chain.serving, seconds, many)
+    report = chain.serving.report(seconds, many)
     result = Result(
         scenario=found.name,
         title=found.title,
@@ -166,15 +167,15 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
         shares=shares_by_kind(chain.cost.lines) | {"directness": shares_by_directness(chain.cost.lines, values.inputs)}
         if chain.cost and not many
         else {},
-        bounds={phase: shares_of(result) for phase, result in report.phases.items()},
+        bounds={phase: made.shares for phase, made in report.phases.items()},
         inputs=values.inputs,
         texts=inputs.texts_used,
         standing=STATED
         if inputs.kind == "stated"
         else catalogue.once(
-            ("standing", measured, chain.system.chip),
-            lambda: standing(catalogue, measured, chain.system.chip, relatives_of(catalogue, chain.system.chip)),
-        ).by(chain.serving.path),
+            ("standing", measured, chain.system.chip, chain.serving.path),
+            lambda: standing(catalogue, measured, chain.system.chip, relatives_of(catalogue, chain.system.chip), chain.serving.path),
+        ),
         order="" if inputs.kind == "stated" else catalogue.once(("order", measured), lambda: order_of(catalogue, measured)),
         report=report,
         ages=ages,
@@ -261,6 +262,7 @@ def run(inputs: Inputs, values: Values, plan: Any = None, found: ServingResult |
     metrics = collect(values, system, cost, workload)
     if cost is not None:
         add_carbon(inputs, values, cost, metrics)
+        add_waiting(inputs, values, cost, metrics)
     return Chain(system, bill, network, rebates, cost, workload, metrics, unpriced)
 
 
@@ -321,7 +323,7 @@ def costs_of_tokens(result: Result) -> tuple[float | None, float | None]:
 
 
 GRID = "site.grid_carbon"
-TOKENS = "output_tokens_per_s_per_chip"
+TOKENS, WAITING = "output_tokens_per_s_per_chip", "waiting_usd_per_chip"
 
 
 def add_carbon(inputs: Inputs, values: Values, cost: Cost, found: dict[str, Any]) -> None:
@@ -342,6 +344,14 @@ def add_carbon(inputs: Inputs, values: Values, cost: Cost, found: dict[str, Any]
         with scope("metrics", name):
             used = cost.goodput, values["terms.utilisation"]
             found[name] = carbon_of_tokens(total("carbon", hours), *used, found[TOKENS])
+
+
+def add_waiting(inputs: Inputs, values: Values, cost: Cost, found: dict[str, Any]) -> None:
+    """Add what waiting for a system costs that is not there at the date; one none of whose parts states a date has no such cost."""
+    with scope("metrics", WAITING):
+        waits = waiting_cost(values, inputs.system, cost, inputs.date, inputs.catalogue.has_part_value)
+        if waits is not None:
+            found[WAITING] = values.derived(f"metrics.{WAITING}", METRICS[WAITING].unit, lambda: waits)
 
 
 def area_of(inputs: Inputs, values: Values) -> Any:
@@ -380,7 +390,7 @@ def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], vari
     if inputs.system.bare:
         raise without_bill(catalogue, name)
     refuse_misfit(catalogue, inputs.perspective, inputs.system, inputs.owner)
-    values = inputs.values(as_number)
+    values = inputs.values()
     bill = bill_of_materials(inputs.system, values, catalogue, inputs.dies)
     rebates = rebates_of(inputs, values, bill)
     notes = [*inputs.notes, *(f"{path} is set, but this bill does not rest on it" for path in inputs.unused(values))]

@@ -31,6 +31,7 @@ class ClaimVerdict(StrEnum):
 def claims(
     given: Request,
     verdict: Annotated[ClaimVerdict | None, typer.Option(help="Only claims of this verdict.")] = None,
+    conclusions: Annotated[bool, typer.Option("--conclusions", help="Only what they conclude, each with the command that shows it.")] = False,
 ) -> None:
     """Check what published sources claim against parts and formulas; exit 1 if a verdict is not the one the ledger expects."""
     from tco.cli.load import catalogue_for
@@ -38,7 +39,7 @@ def claims(
     from tco.studies.claims import check_claims
 
     catalogue = catalogue_for(None, given.data)
-    found, notes = check_claims(catalogue, given.settings)
+    found, notes = check_claims(catalogue, given.settings, conclusions)
     given.emit(claims_answer(catalogue, [one for one in found if verdict in (None, one.verdict)], notes))
     if not all(one.as_expected for one in found):
         raise typer.Exit(1)

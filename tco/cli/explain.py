@@ -82,10 +82,10 @@ def inputs(
     from tco.catalog.systems import load_system
     from tco.cli.load import evaluate_all
     from tco.foundation.errors import DataError
-    from tco.outputs.shelves import inputs_answer, named, stated
+    from tco.outputs.shelves import inputs_answer, listed, named
 
     catalogue, (result,) = evaluate_all([scenario], given.data, given.settings, given.variant, priced=False)
-    rows = named(stated(result), words or (), load_system(catalogue, result.system).chip)
+    rows = named(listed(catalogue, result), words or (), load_system(catalogue, result.system).chip)
     if not rows:
         raise DataError(f"no input of {result.scenario} is called {' '.join(words or [])!r}; `tco inputs {result.scenario}` lists all")
     given.emit(inputs_answer(catalogue, result, rows))

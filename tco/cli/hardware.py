@@ -30,12 +30,11 @@ def fabric(given: Request, system: System) -> None:
     from tco.chain.inputs import system_inputs
     from tco.cli.load import catalogue_for
     from tco.fabric.scopes import fabric_scopes
-    from tco.foundation.values import as_number
     from tco.outputs.hardware import fabric_answer
 
     catalogue = catalogue_for(None, given.data)
     inputs = system_inputs(catalogue, system, given.settings, given.variant)
-    values = inputs.values(as_number)
+    values = inputs.values()
     scopes = fabric_scopes(inputs.system, values)
     notes = [f"{path} is set, but this fabric does not rest on it" for path in inputs.unused(values)]
     given.emit(fabric_answer(catalogue, inputs.system, scopes, notes))
@@ -57,35 +56,23 @@ def network(
     from tco.chain.connections import port_rate
     from tco.chain.inputs import plain_inputs
     from tco.cli.load import catalogue_for
-    from tco.foundation.errors import DataError
     from tco.foundation.units import parse_quantity
-    from tco.foundation.values import as_number
-    from tco.hardware.network import OPTICS, Plan, network_planes, reach_of, scale_out_network, switch_part, switch_radix, tiers_needed
+    from tco.hardware.network import clos_of, network_planes, scale_out_network, switch_part
     from tco.outputs.hardware import network_answer
 
     catalogue = catalogue_for(None, given.data)
     inputs = plain_inputs(catalogue, {"cluster.oversubscription": f"{oversubscription!r}", **given.settings})
-    values = inputs.values(as_number)
+    values = inputs.values()
     part = switch_part(switch, list(catalogue.parts))
     port_speed = port_rate(port, "--port")
     nic_rate = port_rate(nic, "--nic") if nic else port_speed
-    tapering = float(values["cluster.oversubscription"])
-    radix = float(switch_radix(values[f"parts.{part}.switch_capacity"], port_speed))
-    if radix < 2:
-        raise DataError(f"{switch} has no two ports of {port}: {radix:.0f} ports")
-    levels = tiers or (tiers_needed(chips, radix, tapering) if chips else 2)
-    reach = int(reach_of([radix] * levels, tapering) + 1e-9)
-    joined = chips or reach
-    if joined > reach:
-        raise DataError(
-            f"{joined:,} chips do not fit {levels} tiers of {radix:.0f}-port switches, which reach {reach:,}; `--tiers {levels + 1}` or slower ports"
-        )
-    split = port_speed < values[f"parts.{OPTICS[0]}.port_bandwidth"]
-    made = scale_out_network(values, Plan(joined, nic_rate, part, levels, design, False, split, parse_quantity(span, "m")))
+    sized = clos_of(values, part, chips, nic_rate, port_speed, tiers, design, parse_quantity(span, "m"))
+    made, joined, radix = scale_out_network(values, sized.plan), sized.plan.chips, sized.radix
     planes = float(network_planes(nic_rate, port_speed))
     facts = [
-        f"{joined:,} chips at {nic or port} on {radix:.0f}-port switches ({switch} in ports of {port}), {levels} tiers in {planes:g} parallel planes",
-        f"largest cluster of these tiers: {reach:,} endpoints",
+        f"{joined:,} chips at {nic or port} on {radix:.0f}-port switches ({switch} in ports of {port}), "
+        f"{sized.plan.tiers} tiers in {planes:g} parallel planes",
+        f"largest cluster of these tiers: {sized.reach:,} endpoints",
     ]
     design_of = {
         "switch": part,
@@ -94,7 +81,7 @@ def network(
         "planes": planes,
         "design": design,
         "chips": joined,
-        "max_endpoints": reach,
+        "max_endpoints": sized.reach,
     }
     given.emit(network_answer(catalogue, made, design_of, facts))
 
@@ -134,16 +121,16 @@ def collective(
     from tco.fabric.library import EXCHANGES, library_of, offering, token_size
     from tco.fabric.links import group_of, placed
     from tco.foundation.errors import DataError, UsageError
-    from tco.foundation.values import as_number
     from tco.outputs.hardware import collective_answer
     from tco.outputs.table import significant
-    from tco.studies.collectives import Measured, candidate_rows, doublings, limited
+    from tco.performance.chip.formats import family_of
+    from tco.studies.collectives import Measured, candidate_rows, doublings, in_a_step, limited
 
     if system in OPERATIONS:
         raise UsageError(f"{system} is an operation, and the system stands first: tco collective gb200-nvl72 --op {system}")
     catalogue = catalogue_for(None, given.data)
     inputs = system_inputs(catalogue, system, given.settings, given.variant)
-    values = inputs.values(as_number)
+    values = inputs.values()
     links = links_of_system(inputs, values, library_of(catalogue, library.split("+")) if library else None)
     count, most = ranks or int(inputs.system.chips), values.number("cluster.chips")
     if count > max(most, inputs.system.chips):
@@ -176,7 +163,19 @@ def collective(
     if not exchanges:
         half = float(half_rate(links, operation, group, rows[0].algorithm))
         facts.append(f"{rows[0].algorithm} reaches half of its rate with {significant(half / 1e6, 3)} MB")
-    asked = {"system": system, "op": operation, "size_bytes": rows[0].size, "ranks": count, "library": links.library.id, "algorithm_library": by.id}
+    stepping = in_a_step(values, family_of(catalogue, inputs.system.chip), operation, count, links, rows[0].time_us / 1e6) * 1e6
+    facts.append(
+        f"inside an engine's step {significant(stepping)} us: {significant(stepping - rows[0].time_us)} more until the last of {count} ranks has come"
+    )
+    asked = {
+        "system": system,
+        "op": operation,
+        "in_step_us": stepping,
+        "size_bytes": rows[0].size,
+        "ranks": count,
+        "library": links.library.id,
+        "algorithm_library": by.id,
+    }
     found = asked | {"half_rate_bytes": half, "candidates": rows, "sizes": sweep}
     notes = [f"{path} is set, but this collective does not rest on it" for path in inputs.unused(values)]
     given.emit(collective_answer(catalogue, found, inputs.system.name, facts, notes))
@@ -238,13 +237,12 @@ def kernel(
     """Time a GEMM, attention or an elementwise kernel on one chip, and show the bound that binds."""
     from tco.chain.inputs import plain_inputs
     from tco.cli.load import catalogue_for
-    from tco.foundation.values import as_number
     from tco.outputs.hardware import kernel_answer
     from tco.studies.kernels import asked, operation_of
 
     catalogue = catalogue_for(None, given.data)
     inputs = plain_inputs(catalogue, given.settings)
-    values = inputs.values(as_number)
+    values = inputs.values()
     sides = {"m": rows, "n": columns, "k": inner, "groups": groups, "width": width, "passes": passes, "by_row": not flat}
     sides |= {"batch": batch, "seq_q": seq_q, "seq_kv": seq_kv, "heads": heads, "kv_heads": kv_heads, "head_dim": head_dim}
     sides |= {"value_dim": value_dim or head_dim, "latent": latent, "rotary": rotary, "tokens": tokens, "topk": topk, "experts": experts}

@@ -33,6 +33,12 @@ def stopped_share(failures: PerYear, stopped: Pure, chips: Pure, repair: Hour, h
     return failures * stopped / chips * (repair / hours_per_year)
 
 
+@formula(unit="h", source="tco-model")
+def time_to_repair(usual: Hour, share: Pure) -> Any:
+    """Time to repair what a tray holds, whose own design makes it shorter or longer than is usual: t = usual x share."""
+    return usual * share
+
+
 @formula(unit="", source="tco-model")
 def share_down(rate: PerYear, repair: Hour, hours_per_year: HourPerYear = 8760) -> Any:
     """Share of the time that one part waits for repair: p = x / (1 + x), x = rate x repair / 8,760 h."""
@@ -160,6 +166,7 @@ def share_of_progress(up: Pure, kept: Pure) -> Any:
 
 
 RATE = "failure_rate"  # attribute of parts that fail often enough to count
+REPAIR, SHARE = "failures.repair_time", "repair_share"  # usual, and an attribute of trays that are repaired sooner or later
 USUAL_RATE = "failures.chip_rate"  # of a chip whose rate nobody states
 NEVER = 8  # parts to spare, from which on no holder ever lacks one
 SPARE = "_spare"  # ends the name of lanes beyond those that are needed
@@ -176,17 +183,25 @@ class Failing(NamedTuple):
     leaf: Leaf
     path: str  # of the rate
     failures: Any
+    share: str | None  # path of what the tray around makes of the usual time to repair
 
 
-def failing(values: Values, system: System, states: Callable[[str], bool]) -> list[Failing]:
-    """Return the places whose parts fail; `states` says whether somebody states a part's rate. A chip always fails."""
+def failing(values: Values, system: System, states: Callable[[str, str], bool]) -> list[Failing]:
+    """Return the places whose parts fail; `states` says whether somebody states an attribute of a part. A chip always fails."""
     found = []
     for leaf in system.leaves:
-        path = f"parts.{leaf.part}.{RATE}" if states(leaf.part) else USUAL_RATE if leaf.part == system.chip else None
+        path = f"parts.{leaf.part}.{RATE}" if states(leaf.part, RATE) else USUAL_RATE if leaf.part == system.chip else None
         if path is not None:
+            tray = leaf.parent.rpartition("/")[2]
             with scope(leaf.path):
-                found.append(Failing(leaf, path, failures_per_year(values[path], leaf.quantity)))
+                share = f"parts.{tray}.{SHARE}" if states(tray, SHARE) else None
+                found.append(Failing(leaf, path, failures_per_year(values[path], leaf.quantity), share))
     return found
+
+
+def repair_of(values: Values, one: Failing) -> Any:
+    """Return the time until a part that failed works again: the usual one, as the tray around it changes it."""
+    return values[REPAIR] if one.share is None else time_to_repair(values[REPAIR], values[one.share])
 
 
 # ---------------------------------------------------------------- structure: what stops with what
@@ -244,14 +259,14 @@ def interrupting(values: Values, system: System, one: Failing) -> Any:
     if not spared:
         return one.failures
     with scope(one.leaf.path), scope("interrupting"):
-        down = share_down(values[one.path], values["failures.repair_time"])
+        down = share_down(values[one.path], repair_of(values, one))
         chances = [chance for _, chance in too_many(down, parts - 1, spared - 1)]
         return interrupting_failures(one.failures, total("all_spares_down", chances))
 
 
 def hours_lost(values: Values, system: System, one: Failing) -> Any:
     """Return the hours of chips that a part's failures take for each that works, until it is repaired."""
-    leaf, repair = one.leaf, values["failures.repair_time"]
+    leaf, repair = one.leaf, repair_of(values, one)
     stopped, holders = chips_stopped(system, leaf)
     parts, spared = redundancy(system, one)
     if not spared:
@@ -264,7 +279,7 @@ def hours_lost(values: Values, system: System, one: Failing) -> Any:
 def bandwidth_lost(values: Values, system: System, one: Failing) -> Any:
     """Return the share of a world's scale-up bandwidth that is missing, in the mean, while switches beyond the spare ones wait for repair."""
     parts, spared, _ = switches_of_a_chip(system, one.leaf)
-    down = share_down(values[one.path], values["failures.repair_time"])
+    down = share_down(values[one.path], repair_of(values, one))
     if not spared:  # the mean of what is down is the share that is missing
         return down
     missing = []

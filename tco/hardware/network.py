@@ -236,6 +236,32 @@ class Plan(NamedTuple):
     prefix: str = ""
 
 
+class Sized(NamedTuple):
+    """A Clos as it is sized."""
+
+    plan: Plan
+    radix: float  # ports of a switch
+    reach: int  # endpoints of its tiers
+
+
+def clos_of(
+    values: Values, switch: str, chips: float | None, nic: float, port: float, tiers: int | None = None, design: str = "tor", span: float = 0.0
+) -> Sized:
+    """Return the Clos that joins some chips, or as many as its tiers reach; of as many tiers as they need, unless stated."""
+    radix, tapering = float(switch_radix(values[f"parts.{switch}.switch_capacity"], port)), float(values["cluster.oversubscription"])
+    if radix < 2:
+        raise DataError(f"{switch} has no two ports of {port * 8 / 1e9:g}G: {radix:.0f} ports")
+    levels = tiers or (tiers_needed(chips, radix, tapering) if chips else 2)
+    reach = int(reach_of([radix] * levels, tapering) + 1e-9)
+    joined = chips or reach
+    if joined > reach:
+        raise DataError(
+            f"{joined:,} chips do not fit {levels} tiers of {radix:.0f}-port switches, which reach {reach:,}; `--tiers {levels + 1}` or slower ports"
+        )
+    split = port < values[f"parts.{OPTICS[0]}.port_bandwidth"]
+    return Sized(Plan(joined, nic, switch, levels, design, False, split, span), radix, reach)
+
+
 @dataclass(slots=True)
 class Network:
     """A network and its sums."""

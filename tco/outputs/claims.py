@@ -16,8 +16,11 @@ STATED = Record(Member("id"), Member("claim"), Member("source"), Member("claimed
 CLAIM = Record(
     *STATED.within("claim"),
     Member("computed", float | None),
+    Member("low", float | None, lambda found: found.range and found.range[0]),
+    Member("high", float | None, lambda found: found.range and found.range[1]),
     Member("verdict"),
     Member("note"),
+    Member("command", str | None, lambda found: found.claim.command or None),
     Member("against", str | None, lambda found: found.claim.against or None),
     Member("expected", read="claim.verdict"),
     Member("rests_on", [str], csv=False),
@@ -35,17 +38,18 @@ def claims_table(catalogue: Catalogue, findings: Sequence[Finding]) -> Table:
     rows: list[Sequence[str]] = []
     for found in findings:
         claim = found.claim
-        rows.append((claim.id, found.verdict, significant(claim.claimed, 6), significant(found.computed, 5), claim.unit, claim.claim))
-        remarks = [found.note, "" if found.as_expected else f"The ledger expects: {claim.verdict}."]
-        rows += [("", "", "", "", "", f"~ {remark}") for remark in remarks if remark]
+        between = "" if not claim.error or found.range is None else "-".join(significant(end, 3) for end in found.range)
+        rows.append((claim.id, found.verdict, significant(claim.claimed, 6), significant(found.computed, 5), between, claim.unit, claim.claim))
+        remarks = [found.claim.command, found.note, "" if found.as_expected else f"The ledger expects: {claim.verdict}."]
+        rows += [("", "", "", "", "", "", f"~ {remark}") for remark in remarks if remark]
     counts = Counter(found.verdict for found in findings)
     moved = sum(not found.as_expected for found in findings)
     said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
     sources = dict.fromkeys(found.claim.source for found in findings)
     below = [f"{said or 'no claim'}; {f'{moved} not as the ledger expects' if moved else 'all as the ledger expects'}."]
     below += [f"{source}: {catalogue.source_title(source)}" for source in sources]
-    columns = ("id", "verdict", "claimed", "computed", "unit", "claim")
-    return Table(columns, rows, f"{len(findings)} claims of published sources against the catalogue", [], below, "llrrll")
+    columns = ("id", "verdict", "claimed", "computed", "from-to", "unit", "claim")
+    return Table(columns, rows, f"{len(findings)} claims of published sources against the catalogue", [], below, "llrrrll")
 
 
 # ---------------------------------------------------------------- figures of publications

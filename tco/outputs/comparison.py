@@ -13,6 +13,7 @@ from tco.outputs.premises import (
     PHASES,
     SHARES,
     VALIDATED,
+    WAITING,
     asked_of,
     bill_dates,
     binding,
@@ -33,6 +34,7 @@ from tco.outputs.ranges import SURE, VERDICT, range_lines, range_rows, verdict_w
 from tco.outputs.record import LEFT_OUT, Answer, Document, Maybe, Member, Plain, Record
 from tco.outputs.table import Table, significant
 from tco.studies.comparison import Sureness, Verdict
+from tco.studies.fleet import late_notes
 
 ANSWER, COST, SPEED, REST = GROUPS
 SITE = "the site filled"
@@ -77,6 +79,7 @@ OF_RESULT = Record(
     Member("validated_rows", int, "standing.validated_rows"),
     Member("anchored_rows", int, "standing.anchored_rows"),
     Member("bill_dates", {str: float}, bill_dates),
+    *WAITING.members,
     Member("notes", [str], lambda result: [*missing_notes(result), *result.notes, *result.ages.notes, result.standing.text]),
 )
 HALLS = Member("hall", Maybe({str: float | None}), optional=True)
@@ -126,6 +129,7 @@ def comparison_answer(
     found = {"verdict": verdict, "baseline": baseline, "inputs": inputs_of(results), "rows": compared, "what_if": list(held)}
     found["set"] = {path: text for result in results for path, text in set_of(result).items()}
     notes = [f"plans and choices are those without {', '.join(held)}"] if held else []
+    notes += [note for result, hall in zip(results, halls, strict=bool(halls)) if hall for note in late_notes(result.scenario, result)]
     notes += [f"{result.scenario}: {note}" for result in results for note in (*result.notes, *result.ages.notes)]
     notes += [f"{name}: no range, {one.reason}" for name, one in zip(names, sure, strict=bool(sure)) if one.reason]
 
@@ -153,6 +157,7 @@ def comparison_table(
     groups[REST] += [
         (of, *(kinds_in_words(one, name) for one in results)) for name, of in (("hardware", "hardware price"), ("terms", "terms and site"))
     ]
+    groups[REST] += available_rows(results)
     groups[REST] += [*own_row(results), *map(tuple, formats_rows(results)), ("performance validated on", *(one.standing.short for one in results))]
     ordered = {ANSWER: groups[ANSWER], COST: groups[COST], SPEED: groups[SPEED], SITE: hall_rows(halls), REST: groups[REST]}
     rows = [row for title, some in ordered.items() if some for row in ((title.upper(), *("" for _ in results)), *some)]
@@ -180,6 +185,15 @@ def row_marked(label: str, cells: Sequence[str], estimated: Sequence[bool]) -> R
     if weak and all(weak):
         return (f"~ {label}", *cells)
     return (label, *(f"~{cell}" if is_weak and cell != "-" else cell for cell, is_weak in zip(cells, estimated, strict=True)))
+
+
+def available_rows(results: Sequence[Result]) -> list[Row]:
+    """Return when each system comes in numbers, and what waiting for it costs; nothing where nobody states it."""
+    dates = [one.available for one in results]
+    costs = [one.metrics["waiting_usd_per_chip"] for one in results]
+    rows = [row_marked("in volume from", [one.volume if one else "-" for one in dates], [True for _ in dates])] if any(dates) else []
+    waits = row_marked("waiting for it, USD a chip", [significant(one or None, DIGITS) or "-" for one in costs], [True for _ in costs])
+    return [*rows, *([waits] if any(costs) else [])]
 
 
 def own_row(results: Sequence[Result]) -> list[Row]:

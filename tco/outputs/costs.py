@@ -9,7 +9,7 @@ from tco.catalog import Catalogue
 from tco.chain.result import Result
 from tco.economics.cost import CostLine, directness_of
 from tco.foundation.provenance import SOURCED
-from tco.outputs.premises import SHARES, bill_dates, kinds_in_words, missing_notes, premise
+from tco.outputs.premises import SHARES, WAITING, available_words, bill_dates, kinds_in_words, missing_notes, premise
 from tco.outputs.record import Answer, Document, Member, Plain, Record
 from tco.outputs.table import Table, significant
 from tco.studies.money import DEBT, INCOME, Money
@@ -63,6 +63,7 @@ PRICE = Document(
     Member("shares", SHARES, lambda found: {name: found[0].shares[name] for name in ("hardware", "terms") if name in found[0].shares}),
     Member("directness", {str: float}, lambda found: found[0].shares.get("directness", {})),
     Member("bill_dates", {str: float}, lambda found: bill_dates(found[0])),
+    *WAITING.within("0"),
     Member("notes", [str], lambda found: [*missing_notes(found[0]), *found[0].notes, *found[0].ages.notes]),
     Member("cash_flow", [PAYMENT], "1.payments", optional=True),
     Member("money", MONEY, "1", optional=True),
@@ -105,6 +106,7 @@ def cost_table(result: Result) -> Table:
         f"Sourced/estimated/assumed: hardware price {kinds_in_words(result, 'hardware')}, terms and site {kinds_in_words(result, 'terms')}. "
         "~ based on an estimate or an assumption.",
         f"How direct the sources of the hardware price are: {directness_in_words(result)}.",
+        *available_words(result),
     ]
     return Table(("", "USD", "USD/chip-hour", "%", "kind", "source"), rows, result.title, [premise(result)], below, "lrrrll")
 

@@ -18,6 +18,7 @@ COLUMNS = {
     "capex_usd": ("MUSD", 1e6),
     "cost_usd_per_year": ("MUSD/year", 1e6),
     "output_tokens_per_s": ("tokens/s", 1),
+    "waiting_usd": ("waiting, MUSD", 1e6),
 }
 
 
@@ -29,9 +30,9 @@ def shown(key: str, size: float) -> Any:
 
 SUMS = Record(*(Member(key, float | None, None, label, shown(key, size)) for key, (label, size) in COLUMNS.items()))
 ALL = (SUMS + Record(Member("it_power_w", float))).only(
-    *("site_power_w", "racks", "chips", "it_power_w", "capex_usd", "output_tokens_per_s", "cost_usd_per_year")
+    *("site_power_w", "racks", "chips", "it_power_w", "capex_usd", "output_tokens_per_s", "cost_usd_per_year", "waiting_usd")
 )
-NAMES = Record(Member("scenario", label="scenario"), Member("date", label="date"))
+NAMES = Record(Member("scenario", label="scenario"), Member("date", label="date"), Member("arrives", label="arrives"))
 WAVE = Record(*NAMES.members, *ALL.within("own"), Member("so_far", ALL))
 FLEET = Document(
     "fleet",
@@ -43,12 +44,13 @@ ROW = Record(  # of a CSV: a wave, with all up to it
     *NAMES.only("date", "scenario").members,
     *SUMS.within("own"),
     *(field._replace(key=f"{field.key}_so_far", label=None) for field in SUMS.within("so_far")),
+    Member("arrives", label="arrives"),
 )
 
 
 def fleet_answer(catalogue: Catalogue, fleet: Fleet) -> Answer:
     """Return every wave, and what all come to."""
-    notes = [f"{one.name}: {note}" for one in fleet.asked for note in (*one.result.notes, *one.result.ages.notes)]
+    notes = [*fleet.late, *(f"{one.name}: {note}" for one in fleet.asked for note in (*one.result.notes, *one.result.ages.notes))]
     return FLEET.answer(catalogue, fleet, lambda: [fleet_table(fleet)], (ROW, fleet.stages), notes)
 
 
@@ -57,7 +59,10 @@ def fleet_table(fleet: Fleet) -> Table:
     every = fleet.stages[-1].so_far
     taken = every["site_power_w"] or 0.0
     below = [] if fleet.power is None else [f"{taken / 1e6:,.0f} of {fleet.power / 1e6:,.0f} MW are taken."]
-    below.append("MW are the grid's at the worst hour, MUSD the IT price, MUSD/year the whole cost; tokens are those of chips up and used.")
+    below.append(
+        "MW are the grid's at the worst hour, MUSD the IT price, MUSD/year the whole cost; tokens are those of chips up and used; "
+        "waiting is what it costs until a system arrives in numbers."
+    )
     results = [one.result for one in fleet.asked]
-    last = ("all", "", *(field.text(every) for field in SUMS.members))
+    last = ("all", "", *(field.text(every) for field in SUMS.members), "")
     return ROW.table(fleet.stages, title_of(results), list(dict.fromkeys(premises(results))), below, [last])

@@ -228,6 +228,7 @@ COLLECTIVE = Document(
     Member("library"),
     Member("algorithm_library"),
     *TIMED.within("candidates.0"),
+    Member("in_step_us", float),
     Member("half_rate_bytes", float, optional=True),
     Member("candidates", [TIMED]),
     Member("sizes", [Record(SIZE, *TIMED.members)], lambda found: found["sizes"] or None, optional=True),

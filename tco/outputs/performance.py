@@ -10,10 +10,10 @@ from tco.chain.metrics import METRICS
 from tco.chain.result import Result
 from tco.foundation.provenance import making
 from tco.outputs.explanation import structure_document, structure_text
-from tco.outputs.premises import VALIDATED, plan_words
+from tco.outputs.premises import VALIDATED, WAITING, available_words, plan_words
 from tco.outputs.record import Answer, Document, Maybe, Member, Plain, Record
 from tco.outputs.table import Table, significant
-from tco.performance.profile import Line, lines_of
+from tco.performance.profile import Line
 from tco.performance.serving.axes import Axis
 from tco.studies.gaps import figures
 
@@ -33,7 +33,7 @@ class OperatorShare(NamedTuple):
 def operators_of(result: Result) -> list[OperatorShare]:
     """Return the lines of every phase, the longest first."""
     phases = result.report.phases
-    lines = ((phase, line) for phase, made in phases.items() for line in sorted(lines_of(made), key=lambda line: -line.time))
+    lines = ((phase, line) for phase, made in phases.items() for line in sorted(made.lines, key=lambda line: -line.time))
     return [OperatorShare(phase, line, line.time / float(phases[phase].time)) for phase, line in lines]
 
 
@@ -68,6 +68,7 @@ AXIS = Record(
     Member("hops", float | None, label="hops", show=lambda axis: "network" if axis.hops is None else significant(axis.hops, 3)),
     Member("bytes", float, label="GB", show=lambda axis: significant(axis.bytes / 1e9, 3)),
     Member("time_s", float, label="ms", show=lambda axis: significant(axis.time_s * 1e3)),
+    Member("wait_s", float, label="waits, ms", show=lambda axis: significant(axis.wait_s * 1e3) or "-"),
 )
 PERF = Document(
     "perf",
@@ -80,6 +81,7 @@ PERF = Document(
     Member("operators", [OPERATOR], operators_of),
     Member("bounds", {str: {str: float}}),
     Member("validated", VALIDATED, lambda result: result),
+    *WAITING.members,
     Member("memory_bytes", {str: float}, "report.memory"),
     Member("search", {str: float}, "report.search"),
     Member("axes", [AXIS]),
@@ -125,6 +127,7 @@ def performance_tables(result: Result) -> list[Table]:
     """Return the figures, then a table of operators for each phase."""
     above = [f"Plan: {plan_text(result.report.plan)}"] if result.report.plan else []
     above.append(result.standing.text[0].upper() + result.standing.text[1:])
+    above += available_words(result)
     search = result.report.search
     took = "" if making.get() else f", in {search['seconds']:.2f} s"  # no two makings of an answer take the same
     below = [f"Chosen among {search['plans']:,} plans, {search['feasible']:,} of which fit{took}."]
@@ -159,7 +162,10 @@ def cuts_text(cuts: dict[str, float]) -> str:
 
 def axes_table(axes: Sequence[Axis]) -> Table:
     """Return where the axes of the plan lie on the fabric."""
-    below = ["hops: devices on the way, on average. GB: what a chip hands to the axis' collectives in a step, over all layers."]
+    below = [
+        "hops: devices on the way, on average. GB: what a chip hands to the axis' collectives in a step, over all layers. "
+        "waits: of the ms, until the last rank has come; `tco collective` has all start together."
+    ]
     return AXIS.table(axes, "Axes of the plan on the fabric", (), below)
 
 

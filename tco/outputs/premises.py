@@ -8,7 +8,8 @@ from typing import Any
 
 from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS
 from tco.chain.result import Result, why_absent
-from tco.outputs.record import Member, Record
+from tco.economics.waiting import Available
+from tco.outputs.record import Maybe, Member, Record
 from tco.outputs.table import significant
 
 # What tables print, in readable units: heading -> metric -> (label, unit shown, size of that unit in the metric's own)
@@ -217,6 +218,22 @@ VALIDATED = Record(  # how a result stands against measurements
     Member("order"),
 )
 SHARES = {str: {str: float}}  # of a price, or of terms: sourced, estimated, assumed
+
+
+AVAILABLE = Record(*map(Member, Available._fields[:-1]))
+WAITING = Record(
+    Member("available", Maybe(AVAILABLE)),
+    Member("waiting_usd_per_chip", float | None, "metrics.waiting_usd_per_chip"),
+)
+
+
+def available_words(result: Result) -> list[str]:
+    """Return when a system is there, and what waiting for it costs where it is not yet; nothing where nobody states it."""
+    found, cost = result.available, result.metrics["waiting_usd_per_chip"]
+    if found is None:
+        return []
+    waits = f"; the {found.months:.0f} months until then cost ~{significant(cost, 3)} USD a chip" if cost else ""
+    return [f"Available: generally {found.general or '-'}, in volume ~{found.words}{waits}; first token ~{found.first_token or '-'}."]
 
 
 NAMED = ("terms.date", "workload.model", "workload.practice", "workload.software", "workload.engine")

@@ -449,6 +449,12 @@ def stated(result: Result, as_written: bool = True) -> list[Stated]:
     return said + [number_stated(given, as_written) for _, given in sorted(result.inputs.items())]
 
 
+def listed(catalogue: Catalogue, result: Result) -> list[Stated]:
+    """Return what a result rests on, and what its money by month, delays and swaps would besides."""
+    money = catalogue.document_inputs("defaults", "money", "money", "money")
+    return stated(result) + [number_stated(given, True) for path, given in sorted(money.items()) if path not in result.inputs]
+
+
 def named(rows: Sequence[Stated], words: Sequence[str], chip: str) -> list[Stated]:
     """Return the inputs that all words tell of, in any order: by the path first, then by what the attribute is or is also called.
 

@@ -7,8 +7,12 @@ from typing import NamedTuple
 
 from tco.fabric.algorithms import Tokens, called, named, offered, reach, reported_bytes, ways
 from tco.fabric.costs import algorithm_bandwidth, bus_factor
+from tco.fabric.library import EXCHANGES
 from tco.fabric.links import Group, Links, Timing
 from tco.foundation.errors import DataError
+from tco.foundation.values import Values
+from tco.performance.layer.machine import WAITS
+from tco.performance.layer.operators import waited_for
 
 PARTS = ("call", "start", "ends", "steps", "reduction", "wire", "chunks")  # what the time of an algorithm consists of
 PASSES = {"all-reduce": 2.0, "all-gather": 1.0, "reduce-scatter": 1.0, "all-to-all": 1.0}
@@ -58,6 +62,13 @@ def candidate_rows(links: Links, operation: str, group: Group, size: float | Tok
         parts = parts_of(timing, float(links.latencies.ends) * float(timing.kernels))
         rows.append(Measured(moved, name, time * 1e6, moved / time / 1e9, bus, name == best, name in rest, parts))
     return rows
+
+
+def in_a_step(values: Values, family: str, operation: str, ranks: float, links: Links, time: float) -> float:
+    """Return the time of a collective inside an engine's step of mature software, where its ranks wait for the last of them."""
+    waits = {name: values[f"performance.{family}.{name}"] for name in WAITS}
+    name = "exchange_wait" if operation in (*EXCHANGES, "all-to-all") else "collective_wait"
+    return float(waited_for(time, waits, name, ranks, links.world))
 
 
 def limited(text: str) -> tuple[int, int]:

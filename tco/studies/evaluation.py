@@ -149,18 +149,10 @@ def asked_of(result: Result) -> dict[str, str]:
 
 
 def evaluate_all(
-    names: Sequence[str | Path | Result],
-    data: Path | None,
-    settings: Mapping[str, str],
-    variant: Mapping[str, str] | None = None,
-    plan: Mapping[str, str] | None = None,
-    priced: bool = True,
-    refuse: bool = True,
-    workload: bool = True,
-    trace: bool = False,
+    names: Sequence[str | Path | Result], data: Path | None, settings: Mapping[str, str], *how: Any, **more: Any
 ) -> tuple[Catalogue, list[Result]]:
-    """Return the results of some scenarios as `evaluate_each` does, and the catalogue of the last."""
-    asked = evaluate_each(names, data, settings, variant, plan, priced, refuse, workload, trace)
+    """Return the results of some scenarios, asked as `evaluate_each` is, and the catalogue of the last."""
+    asked = evaluate_each(names, data, settings, *how, **more)
     return catalogue_of(asked, data), [one.result for one in asked]
 
 

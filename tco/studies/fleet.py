@@ -1,7 +1,8 @@
 """A site filled with one system, and several systems bought one after the other for one power: what each comes to, and all so far.
 
 What the grid gives must carry the worst hour, so peak PUE decides how many racks stand; energy is paid for at the typical one. A wave of a
-fleet is a scenario, the power of the grid it takes, and the date whose prices it pays; each fills a site of its own.
+fleet is a scenario, the power of the grid it takes, and the date whose prices it pays; each fills a site of its own. A system that is not
+there in numbers at its date comes when it is, and counts from then on.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from tco.chain.ownership import SIDECAR, SITE_POWER, worlds_in_a_rack
 from tco.economics.flows import chips_cost
 from tco.economics.income import rent_income, token_income
 from tco.economics.site import building_price, sellable_power, worlds_in_power, yearly_margin
+from tco.economics.waiting import MONTHS, year_of
 from tco.foundation.errors import DataError, UsageError
-from tco.foundation.provenance import period
 from tco.foundation.units import parse_quantity
 from tco.studies.evaluation import Evaluation, evaluate_each
 
@@ -38,16 +39,18 @@ class Stage(NamedTuple):
 
     scenario: str
     date: str
+    arrives: str  # when its system is there in numbers, or the date where it is by then
     own: dict[str, float | None]
     so_far: dict[str, float | None]
 
 
 class Fleet(NamedTuple):
-    """All waves in the order of their dates."""
+    """All waves in the order in which they come."""
 
     stages: list[Stage]
     power: float | None  # that all of them share
     asked: list[Evaluation]
+    late: list[str]  # which waves wait, and for how long
 
 
 def wave_of(text: str) -> Wave:
@@ -68,15 +71,29 @@ def fleet_of(waves: Sequence[Wave], budget: str | None, data: Path | None, setti
     for wave in waves:
         dated = {"terms.date": wave.date} if wave.date else {}
         found += evaluate_each([wave.scenario], data, {**settings, **dated, SITE_POWER: wave.power})
-    asked = sorted(found, key=lambda one: period(one.result.texts["terms.date"]).last)
+    asked = sorted(found, key=lambda one: year_of(one.result.texts["terms.date"]) + wait_of(one.result) / MONTHS)
     stages: list[Stage] = []
+    late = []
     for one in asked:
-        own = of_wave(one)
+        own, date, there = of_wave(one), one.result.texts["terms.date"], one.result.available
+        late += late_notes(one.name, one.result)
+        arrives = there.volume if there is not None and there.months else date
         before = stages[-1].so_far if stages else {}
-        stages.append(
-            Stage(one.name, one.result.texts["terms.date"], own, {name: added(before.get(name, 0.0), value) for name, value in own.items()})
-        )
-    return Fleet(stages, limit, asked)
+        stages.append(Stage(one.name, date, arrives, own, {name: added(before.get(name, 0.0), value) for name, value in own.items()}))
+    return Fleet(stages, limit, asked, late)
+
+
+def wait_of(result: Result) -> float:
+    """Return the months from the date of a result until its system is there in numbers."""
+    return 0.0 if result.available is None else result.available.months
+
+
+def late_notes(name: str, result: Result) -> list[str]:
+    """Return a note where a system is not there in numbers at its date: what it fills stands empty until then."""
+    found, date = result.available, result.texts["terms.date"]
+    if found is None or not found.months:
+        return []
+    return [f"{name}: not there in numbers in {date}: it arrives in {found.words}, {found.months:.1f} months later, at the prices of {date}"]
 
 
 def parsed(power: str, where: str) -> float:
@@ -95,8 +112,11 @@ def of_wave(one: Evaluation) -> dict[str, float | None]:
     hall = hall_of(one.result)
     if hall is None or not hall["chips"]:
         raise DataError(f"{one.name}: {one.result.inputs[SITE_POWER].value / 1e6:g} MW carry no scale-up domain of {one.result.system}")
-    cost = one.result.metrics["tco_usd_per_chip_hour"]
-    return {name: hall[name] for name in SUMMED} | {"cost_usd_per_year": None if cost is None else float(chips_cost(cost, hall["chips"]))}
+    cost, waiting = (one.result.metrics[name] for name in ("tco_usd_per_chip_hour", "waiting_usd_per_chip"))
+    return {name: hall[name] for name in SUMMED} | {
+        "cost_usd_per_year": None if cost is None else float(chips_cost(cost, hall["chips"])),
+        "waiting_usd": None if waiting is None else float(waiting * hall["chips"]),
+    }
 
 
 def added(so_far: float | None, value: float | None) -> float | None:

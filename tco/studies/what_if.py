@@ -18,7 +18,7 @@ from tco.chain.texts import DOCUMENTS, TEXTS
 from tco.chain.workloads import job_on, server_of, without_plan
 from tco.foundation.errors import DataError
 from tco.foundation.trace import walk
-from tco.foundation.values import Values, as_number
+from tco.foundation.values import Values
 from tco.performance.serving.answer import ServingResult
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def holding(result: Result, settings: Mapping[str, str], what_if: Mapping[str, s
     A plan that memory no longer holds gives nothing. Where an input only decides what is held, or a target is missed, a note says so.
     """
     asked, same = {**settings, **what_if}, partial(ask, structure=result.structure)
-    held, values = same(asked), inputs.values(as_number)
+    held, values = same(asked), inputs.values()
     if held.plan is not None and held.structure is not None:
         need, have = memory_of(inputs, values, held)
         if need > have:

@@ -13,9 +13,10 @@ from scipy.stats import binom
 
 from tco import DataError, evaluate
 from tco.catalog.systems import load_system
-from tco.economics.goodput import checkpoint_efficiency, checkpoint_interval, chips_stopped, switches_of_a_chip, too_many
+from tco.economics.goodput import chips_stopped, switches_of_a_chip, too_many
 from tests.chain import HEADLINE, again, result
 from tests.economics.simulation import ANSWERS, SYSTEM, job_of, settings, simulated
+from tests.registry import FORMULA
 
 STALLS, BETWEEN = st.floats(0.1, 600), st.floats(100, 1e6)
 PLANNED = 0.99
@@ -40,8 +41,8 @@ def test_100000_gpus_with_replicas_that_go_on(catalogue):
 def test_no_other_interval_is_better(stall, between):
     """The exact optimum has the principal branch of Lambert's W."""
     best = between * (1 + float(lambertw(-math.exp(-1 - stall / between)).real))
-    ours = checkpoint_interval(stall, between)
-    assert checkpoint_efficiency(ours, stall, 0, between) >= (1 - 2e-3) * checkpoint_efficiency(best, stall, 0, between)
+    ours = FORMULA.checkpoint_interval(stall, between)
+    assert FORMULA.checkpoint_efficiency(ours, stall, 0, between) >= (1 - 2e-3) * FORMULA.checkpoint_efficiency(best, stall, 0, between)
 
 
 SIMULATED = list(csv.DictReader(ANSWERS.read_text(encoding="utf-8").splitlines()))
@@ -124,14 +125,14 @@ def test_the_chance_that_too_many_are_down(down, parts, spared):
 
 # ---------------------------------------------------------------- a world that serves
 def test_by_hand():
-    """0.1 a chip and year, 12 h, four chips at a time; what else stands in a tray; every failure loads the model anew."""
+    """0.1 a chip and year, 9 h of a tray without cables, four chips at a time; what else stands in a tray; every failure loads the model anew."""
     found = result("trn3-nl72x2")
     rates = {path.split(".")[1]: given.value for path, given in found.inputs.items() if path.endswith(".failure_rate")}
     count = {part: sum(line.quantity for line in found.bill.lines if line.part == part) for part in rates}
     tray = [part for part in rates if part.startswith(("trn3", "graviton", "nitro", "scorpio-p"))]
     assert count["trn3"] == 144
-    waits = sum(rates[part] * count[part] for part in tray) * 4 / 144 * 12 / 8760
-    waits += rates["aec-pcie6-x16"] * 72 * 4 / 144 * 12 / 8760
+    waits = sum(rates[part] * count[part] for part in tray) * 4 / 144 * 9 / 8760
+    waits += rates["aec-pcie6-x16"] * 72 * 4 / 144 * 9 / 8760
     tor = rates["tor-25t6"] * 12 / 8760
     waits += 2 * 72 / 144 * (tor / (1 + tor)) ** 2
     alone = [part for part in rates if part not in ("tor-25t6", "scorpio-x-160", "backplane-cable")]  # nothing stands in for these
@@ -143,11 +144,23 @@ def test_switches_without_spares_cost_bandwidth_and_a_drain():
     found = result("gb200-nvl72").metrics["goodput"]
     fragile = {"parts.nvswitch-5.failure_rate": "1 1/year"}
     worse = evaluate("gb200-nvl72", fragile, result("gb200-nvl72").plan).metrics["goodput"]
-    down = 12 / 8760 / (1 + 12 / 8760)
+    repair = 12 * 1.3  # of a tray with cables
+    down = repair / 8760 / (1 + repair / 8760)
     drained = 18 * (1 - 0.005) * (2 + 480 / 3600) / 8760
-    assert found - worse == pytest.approx(0.99 * (drained + down - 0.005 * 12 / 8760), rel=0.01)
+    assert found - worse == pytest.approx(0.99 * (drained + down - 0.005 * repair / 8760), rel=0.01)
     spared = evaluate("trn3-nl72x2", {"parts.scorpio-x-160.failure_rate": "1 1/year"}, result("trn3-nl72x2").plan).metrics["goodput"]
     assert 0 < result("trn3-nl72x2").metrics["goodput"] - spared < 1e-5
+
+
+@pytest.mark.parametrize(("name", "tray"), [("trn3-nl32x2", "jbog-tray"), ("trn3-nl72x2", "compute-tray"), ("gb200-nvl72", "gb200-compute-tray")])
+def test_a_tray_repaired_sooner_raises_goodput_as_a_shorter_repair_of_all_does(name, tray, catalogue):
+    """Twice the usual time over trays repaired in half of it is the usual time."""
+    usual, sooner, later = (
+        evaluate(name, {"workload": "stated", f"parts.{tray}.repair_share": share}, catalogue=catalogue).metrics["goodput"]
+        for share in ("1", "0.5", "2")
+    )
+    assert later < usual < sooner
+    assert 1 / later - 1 / usual == pytest.approx(2 * (1 / usual - 1 / sooner), rel=1e-6)
 
 
 def test_a_spare_switch_tray_raises_goodput(catalogue):

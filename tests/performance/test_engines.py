@@ -253,11 +253,11 @@ def test_experts_in_halves_exchange_in_their_rack_and_sum_across():
     for name, size in (("dispatch", 1), ("combine", 2)):
         assert named(halves, name).bytes == pytest.approx(2 * named(flat, name).bytes, rel=1e-12)
         for found, ranks, tokens in ((flat, 144, 8), (halves, 72, 16)):
-            expected = expert_exchange(links, ranks, tokens, 8, 7168.0 * size) + machine.exchange_wait * np.log2(ranks)
+            expected = expert_exchange(links, ranks, tokens, 8, 7168.0 * size) + machine.waits["exchange_wait"] * np.log2(ranks)
             assert named(found, name).time == pytest.approx(58 * expected, rel=1e-12)
     joined = named(halves, "expert all-reduce")
     assert joined.time == pytest.approx(
-        58 * (choose(reach(links, Group(2, 2, 1)), "all-reduce", 16 * 7168 * 2.0) + machine.collective_wait), rel=1e-12
+        58 * (choose(reach(links, Group(2, 2, 1)), "all-reduce", 16 * 7168 * 2.0) + machine.waits["collective_wait"]), rel=1e-12
     )
     assert joined.bytes == 16 * 7168 * 2
     assert "expert all-reduce" not in {operator.name for operator in flat.operators}
@@ -266,7 +266,7 @@ def test_experts_in_halves_exchange_in_their_rack_and_sum_across():
 def test_experts_in_each_rack_exchange_there():
     made = server(TWO_RACKS)
     sets = made.decode(DecodePlan(144.0, 4.0, 2.0, 1.0, CONTEXT, 32.0))
-    expected = expert_exchange(made.machine.links, 72, 4, 8, 7168.0) + made.machine.exchange_wait * np.log2(
+    expected = expert_exchange(made.machine.links, 72, 4, 8, 7168.0) + made.machine.waits["exchange_wait"] * np.log2(
         72
     )  # 32 sequences of a group of eight chips
     assert named(sets, "dispatch").time == pytest.approx(58 * expected, rel=1e-12)
@@ -341,3 +341,29 @@ def test_stages_meet_over_the_network():
     made, plan = server("h100-hgx8"), DecodePlan(16.0, 8.0, 1.0, 2.0, EXPERTS, 32.0)
     axes = {axis.name: axis for axis in axes_of("decode", plan, made.machine.links, made.decode(plan))}
     assert (axes["stages"].ranks, axes["stages"].hops, axes["stages"].bytes) == (2, None, 32 / 8 * 7168 * 2)
+
+
+# ---------------------------------------------------------------- an exchange by itself and in a step
+def exchange_us(found, name: str) -> float:
+    """Return the time of one exchange of a decode step of DeepSeek-V3, which has 58 layers of experts."""
+    return float(next(one["time_us"] for one in found["operators"] if (one["phase"], one["name"]) == ("decode", name)) / 58)
+
+
+def test_an_exchange_takes_as_long_in_a_step_as_the_command_for_collectives_says():
+    found = document("perf", TWO_RACKS)
+    (axis,) = (axis for axis in found["axes"] if (axis["phase"], axis["name"]) == ("decode", "experts"))
+    tokens = found["plan"]["batch"] / axis["ranks"]
+    words = ("--op", "dispatch", "--ranks", str(axis["ranks"]), "--tokens", str(tokens), "--precision", "fp8")
+    alone = document("collective", TWO_RACKS, *words)
+    assert alone["in_step_us"] == pytest.approx(exchange_us(found, "dispatch"), rel=0.02)
+    assert axis["wait_s"] == pytest.approx(2 * 58 * 1e-6 * (alone["in_step_us"] - alone["time_us"]), rel=1e-6)
+
+
+def test_where_the_ends_of_a_collective_lie_moves_it_and_the_step_alike():
+    """Two trips to HBM of 1 us each where buffers do not stay in on-chip memory."""
+    inside, outside = (("--set", f"performance.trainium.endpoint_in_memory={share}") for share in (0, 1))
+    words = ("--op", "dispatch", "--ranks", "128", "--tokens", "2", "--precision", "fp8")
+    alone = [document("collective", TWO_RACKS, *words, *one)["time_us"] for one in (inside, outside)]
+    step = [document("perf", TWO_RACKS, "--plan", "tp=4,ep=128,batch=256", *one) for one in (inside, outside)]
+    assert alone[1] - alone[0] == pytest.approx(2.0, rel=1e-6)
+    assert exchange_us(step[1], "dispatch") - exchange_us(step[0], "dispatch") == pytest.approx(2.0, rel=1e-6)

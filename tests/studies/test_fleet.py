@@ -58,3 +58,13 @@ def test_bad_waves(wave, code, message):
     done = tco("fleet", wave, "--power", "50 MW", "--set", "workload=stated")
     assert done.exit_code == code
     assert message in done.stderr
+
+
+def test_what_is_not_there_arrives_later_and_counts_from_then():
+    waves = ("mi450x-ualoe72:40 MW:2025-12", "gb200-nvl72:20 MW:2026-06")
+    first, last = document("fleet", *waves)["waves"]
+    assert (first["scenario"], first["arrives"], last["scenario"], last["date"]) == ("gb200-nvl72", "2026-06", "mi450x-ualoe72", "2025-12")
+    assert last["arrives"] > "2026-06"
+    assert first["so_far"]["chips"] == first["chips"]
+    assert last["so_far"]["waiting_usd"] == last["waiting_usd"] > 0 == first["waiting_usd"]
+    assert "mi450x-ualoe72: not there in numbers in 2025-12: it arrives in 2027" in tco("fleet", *waves).stderr

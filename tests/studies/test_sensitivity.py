@@ -19,13 +19,14 @@ from tco.foundation.provenance import Input
 from tco.outputs.sensitivities import GROUPS
 from tco.studies.beliefs import P95
 from tco.studies.confidence import sureness_of
-from tco.studies.evaluation import HEADLINE, evaluate_each
+from tco.studies.evaluation import evaluate_each
 from tco.studies.flips import pairs_that_flip
 from tco.studies.ranges import Dice, Range, settings_of
 from tco.studies.response import CENTRE, drawable, valued
 from tco.studies.sensitivity import spread
 from tco.studies.side_by_side import DRAWS
 from tco.studies.variance import first_order, narrowing
+from tests.chain import HEADLINE
 from tests.cli import document
 from tests.cli import tco as command
 from tests.shipped import CATALOGUE

@@ -11,8 +11,9 @@ import tco
 from tco.outputs.ranges import VERDICT, verdict_words
 from tco.studies.comparison import Lead, Verdict, compared, verdict_of
 from tco.studies.confidence import sureness_of
-from tco.studies.evaluation import HEADLINE, evaluate_each
+from tco.studies.evaluation import evaluate_each
 from tco.studies.side_by_side import DRAWS, SEED
+from tests.chain import HEADLINE
 from tests.cli import document
 from tests.cli import tco as command
 

@@ -7,6 +7,7 @@ through a layer shares stands under `layer`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,9 +100,7 @@ class Machine(NamedTuple):
     expert_size: Any = None
     dispatch_size: Any = None
     overhead: Any = None  # host time of a step that no kernel hides
-    collective_wait: Any = None
-    exchange_wait: Any = None
-    network_wait: Any = None
+    waits: Mapping[str, Any] = {}  # of ranks for each other, by the name of the parameter
     expert_factor: Any = None  # time of the engine's grouped kernels over the best
     bucket: Any = None  # tokens that prompts are padded to a multiple of; None where each has a program of its length
     expert_start: Any = None  # gap before the weights of one expert arrive; None where kernels fetch them themselves
@@ -198,9 +197,7 @@ def machine(
         expert_size=element_size(FORMATS[stored.experts].bits),
         dispatch_size=element_size(wire),
         overhead=waits[1],
-        collective_wait=waits[2],
-        exchange_wait=waits[3],
-        network_wait=waits[4],
+        waits=dict(zip(WAITS, waits[2:], strict=True)),
         expert_factor=values[f"{own}.expert_factor_{WEIGHTS[int(FORMATS[stored.experts].element)]}"],
         bucket=values[f"{own}.prompt_bucket"] if values.structure(f"{own}.prompt_bucket") > 1 else None,
         expert_start=expert,

@@ -7,7 +7,7 @@ by the kernel model that kernels and training share. Axes of the plan (tokens, t
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -161,6 +161,13 @@ def asked(shape: Shape) -> int:
 FEW = 2**10  # plans and batches that cost less than to tell their kinds
 NO_KINDS = Kinds((), ())  # every plan is one of its own
 WAITING = Operator("", 0.0, 0, None, None, None, None, 0.0)  # stands where products wait
+
+
+def waited_for(time: Any, waits: Mapping[str, Any], name: str, ranks: Any, world: Any) -> Any:
+    """Return the time of a collective until the last of its ranks has come, and longer where they reach beyond their world."""
+    beyond = ranks > world
+    time = added_latency(time, rank_wait(waits[name], ranks))
+    return wait_beyond(time, waits["network_wait"], 1.0 * beyond) if somewhere(beyond) else time
 
 
 class Weights(NamedTuple):
@@ -327,13 +334,11 @@ class Pass:
         """Return the time of a collective with what its ranks wait for each other, and longer where they reach beyond their world."""
         machine = self.machine
 
-        def waiting(time: Any) -> Any:
-            beyond = ranks > machine.links.world
-            time = added_latency(time, rank_wait(getattr(machine, name), ranks))
-            return wait_beyond(time, machine.network_wait, 1.0 * beyond) if somewhere(beyond) else time
+        def until_the_last(time: Any) -> Any:
+            return waited_for(time, machine.waits, name, ranks, machine.links.world)
 
-        found = machine.known.of((name,), (ranks,), lambda: waiting(0.0))
-        return waiting(time) if found is None else added_latency(time, found)
+        found = machine.known.of((name,), (ranks,), lambda: until_the_last(0.0))
+        return until_the_last(time) if found is None else added_latency(time, found)
 
     def gather(self, name: str, layers: Any, group: Group, size: Any) -> None:
         """Add an all-gather of `size` bytes over some chips."""

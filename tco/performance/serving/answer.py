@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tco.performance.profile import Report
 from tco.performance.serving.plans import CUTS, ServingPlan, borders_crossed, describe
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ class ServingResult:
     prefill: PassResult | None = None
     choices: dict[str, Choice] = field(default_factory=dict)
     links: Links | None = None  # that the plans lie on
+    waits: Mapping[str, Any] = field(default_factory=dict)  # of the ranks of their collectives for each other
     reason: str = ""
     fits: Any = None  # whether the plan of every row fits memory, where rows are asked for
     needed: Any = None  # memory that engines need with one sequence a group, where requests in flight are given
@@ -50,7 +53,7 @@ class ServingResult:
         if self.plan is None or self.links is None:
             return []
         plan, links = self.plan, self.links
-        return [axis for phase, made in self.phases().items() for axis in axes_of(phase, getattr(plan, phase), links, made)]
+        return [axis for phase, made in self.phases().items() for axis in axes_of(phase, getattr(plan, phase), links, made, self.waits)]
 
     @property
     def cuts(self) -> dict[str, float]:
@@ -65,6 +68,17 @@ class ServingResult:
     def operators(self) -> dict[str, list[str]]:
         """The operators of each phase."""
         return {phase: list(dict.fromkeys(one.name for one in made.operators)) for phase, made in self.phases().items()}
+
+    def report(self, seconds: float, many: bool) -> Report:
+        """Return how the plan was found, which took some seconds; of many values asked together no phase has one time."""
+        choices = self.choices.values()
+        search = {"plans": sum(one.plans for one in choices), "feasible": sum(one.feasible for one in choices), "seconds": seconds}
+        margin = self.choices["decode"].margin if "decode" in self.choices else None
+        plan: dict[str, Any] = dict(self.described)
+        for phase in ("decode", "prefill") if self.plan is not None else ():
+            axes = getattr(self.plan, phase)._asdict()
+            plan[phase] = {name: int(value) if float(value).is_integer() else float(value) for name, value in axes.items()}
+        return Report(plan, search, None, margin, {}, {} if many else self.phases())
 
     def phases(self) -> dict[str, PassResult]:
         """Return the phases that were evaluated."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from tco.fabric.links import Group, Links, group_of, hops_between
+from tco.performance.layer.operators import waited_for
 from tco.performance.serving.phases import PassResult
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, layout_of
 
@@ -27,6 +29,10 @@ class Axis(NamedTuple):
     hops: float | None  # none through the scale-out network
     bytes: float
     time_s: float
+    wait_s: float = 0.0  # of it, until the last rank of each collective has come
+
+
+WAITS = {"experts": "exchange_wait", "tensor": "collective_wait", "context": "collective_wait", "expert parts": "collective_wait"}
 
 
 def groups_of(plan: DecodePlan | PrefillPlan, links: Links) -> dict[str, Group]:
@@ -46,8 +52,8 @@ def groups_of(plan: DecodePlan | PrefillPlan, links: Links) -> dict[str, Group]:
     }
 
 
-def axes_of(phase: str, plan: DecodePlan | PrefillPlan, links: Links, made: PassResult) -> list[Axis]:
-    """Return the axes of a pass along which chips exchange anything."""
+def axes_of(phase: str, plan: DecodePlan | PrefillPlan, links: Links, made: PassResult, waits: Mapping[str, Any] | None = None) -> list[Axis]:
+    """Return the axes of a pass along which chips exchange anything; `waits` say how long their ranks wait for each other."""
     found = []
     for name, group in groups_of(plan, links).items():
         parts = [operator for operator in made.operators if operator.name in COLLECTIVES[name] and float(operator.time) > 0]
@@ -55,5 +61,10 @@ def axes_of(phase: str, plan: DecodePlan | PrefillPlan, links: Links, made: Pass
             continue
         moved = sum(float(operator.bytes) * float(operator.layers) for operator in parts)
         hops = None if name == "stages" else hops_between(links, group)
-        found.append(Axis(phase, name, int(group.ranks), int(group.domains), hops, moved, sum(float(operator.time) for operator in parts)))
+        time = sum(float(operator.time) for operator in parts)
+        waiting = 0.0
+        if waits and name in WAITS:
+            once = float(waited_for(0.0, waits, WAITS[name], group.ranks, links.world))
+            waiting = min(once * sum(float(operator.layers) for operator in parts), time)
+        found.append(Axis(phase, name, int(group.ranks), int(group.domains), hops, moved, time, waiting))
     return found

@@ -33,6 +33,7 @@ from tco.performance.chip.roofline import (
 from tco.performance.layer.layers import forward_pass, gather_keys
 from tco.performance.layer.machine import Machine, aged
 from tco.performance.layer.operators import Operator, Pass, Shape
+from tco.performance.profile import Line, lines_of, time_by_bound
 from tco.performance.serving import plans as asked
 from tco.performance.serving.plans import CUTS, DecodePlan, Layout, PrefillPlan, Request, layout_of
 
@@ -117,6 +118,16 @@ class PassResult(NamedTuple):
     operators: list[Operator]
     per_token: Any = None  # time of one token of a sequence, in decode
     per_prompt: Any = None  # time of one prompt of an attention group, in prefill
+
+    @property
+    def lines(self) -> list[Line]:
+        """A line for each operator."""
+        return lines_of(self)
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share of its time by bound."""
+        return time_by_bound(self)
 
 
 def cached_numbers(model: Architecture, tensor_parallel: Any, context_parallel: Any = 1) -> tuple[Any, Any]:

@@ -49,7 +49,7 @@ def searched(machine: Machine, model: Architecture, request: Request, values: Re
         choice, found, made = choose_under_load(machine, model, request, values, every, before, counts)
         if found is None or made is None:
             return ServingResult(None, choices={"decode": choice}, reason=f"no plan: {choice.reason}")
-        return ServingResult(found, made.rates, made.prefill_share, made.decode, made.prefill, {"decode": choice}, machine.links)
+        return ServingResult(found, made.rates, made.prefill_share, made.decode, made.prefill, {"decode": choice}, machine.links, machine.waits)
     decode_axes, prefill_axes, sequences = (None, None, None) if axes is None else (axes.decode, axes.prefill, axes.sequences)
     target = values["workload.interactivity"] if sequences is None else 0.0  # of a batch that is given, whatever it gives is the answer
     choices = {
@@ -71,7 +71,9 @@ def evaluated(machine: Machine, model: Architecture, values: Readable, plan: Ser
         from tco.performance.serving.loaded import under_load  # pools in balance start without it
 
         made = under_load(machine, model, plan, request, values)
-        found = ServingResult(plan, made.rates, made.prefill_share, made.decode, made.prefill, {}, machine.links, fits=made.fits, needed=made.needed)
+        found = ServingResult(
+            plan, made.rates, made.prefill_share, made.decode, made.prefill, {}, machine.links, machine.waits, fits=made.fits, needed=made.needed
+        )
     else:
         decode, prefill = phases.decode(machine, model, plan.decode, request), phases.prefill(machine, model, plan.prefill, request)
         found = pooled(machine, plan, request, decode, prefill, {})
@@ -94,4 +96,4 @@ def pooled(
         "ttft_s": phases.time_to_first_token(phases.reading_time(prefill.time, prefill.per_prompt), decode.time),
         "tpot_s": decode.per_token,
     }
-    return ServingResult(plan, rates, phases.prefill_share(made, read, prompt, answer), decode, prefill, choices, machine.links)
+    return ServingResult(plan, rates, phases.prefill_share(made, read, prompt, answer), decode, prefill, choices, machine.links, machine.waits)

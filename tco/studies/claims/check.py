@@ -34,18 +34,26 @@ class Finding(NamedTuple):
         return " ".join(filter(None, (self.claim.note, self.reason and f"Not now: {self.reason}.")))
 
     @property
+    def range(self) -> tuple[float, float] | None:
+        """Return between what the figure lies, as far as the model may be off in it."""
+        return None if self.computed is None else (self.computed / (1 + self.claim.error), self.computed * (1 + self.claim.error))
+
+    @property
     def as_expected(self) -> bool:
         """Say whether the verdict is the one the ledger expects."""
         return self.verdict == self.claim.verdict
 
 
-def check_claims(catalogue: Catalogue, settings: Mapping[str, str]) -> tuple[list[Finding], list[str]]:
-    """Return the finding of every claim, and notes on settings no claim rests on; an unknown path raises `DataError`."""
+def check_claims(catalogue: Catalogue, settings: Mapping[str, str], conclusions: bool = False) -> tuple[list[Finding], list[str]]:
+    """Return the finding of every claim, and notes on settings no claim rests on; an unknown path raises `DataError`.
+
+    Conclusions are the claims that a command shows by itself.
+    """
     inputs = plain_inputs(catalogue, settings)
     values = inputs.values(as_number)
     inputs.unused(values)  # what is wrong with a setting is no fault of a row's
     ledger = read_ledger(catalogue)
-    found = [finding(claim, Context(catalogue, settings, ledger, claim)) for claim in ledger.values()]
+    found = [finding(claim, Context(catalogue, settings, ledger, claim)) for claim in ledger.values() if claim.command or not conclusions]
     used = {path for one in found for path in one.rests_on}
     return found, [f"{path} is set, but no claim rests on it" for path in values.given if path not in used]
 
@@ -85,11 +93,12 @@ def figure(found: re.Match[str], claim: Claim, asked: Context) -> str:
 def verdict(claim: Claim, computed: float) -> str:
     """Return whether a computed value bears a claim out, within the exactness the source states it with.
 
-    A bound that lies within the error of the model is shown by neither side of it. What rests on nothing but the claim is arithmetic.
+    What lies within the error of the model is shown by neither side of a bound, nor as far from a number as to refute it. What rests on
+    nothing but the claim is arithmetic.
     """
     excess = computed / claim.claimed - 1
     slack = claim.tolerance + 1e-12
-    if claim.error and claim.relation != "equal" and abs(excess) <= claim.error:
-        return NOT_SHOWN
     holds = {"equal": abs(excess) <= slack, "at-most": excess <= slack, "at-least": excess >= -slack}[claim.relation]
+    if claim.error and abs(excess) <= claim.error and not (holds and claim.relation == "equal"):
+        return NOT_SHOWN
     return claim.holding if holds else claim.failing

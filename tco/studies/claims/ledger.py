@@ -49,6 +49,7 @@ class Claim(NamedTuple):
     verdict: str  # the expected one
     note: str
     where: str  # file and line
+    command: str = ""  # that shows it by itself: of a conclusion
 
 
 def read_ledger(catalogue: Catalogue) -> dict[str, Claim]:
@@ -57,7 +58,7 @@ def read_ledger(catalogue: Catalogue) -> dict[str, Claim]:
     for folder in catalogue.folders:
         path = folder / "claims" / "ledger.csv"
         if path.is_file():
-            found |= {row["id"]: to_claim(row, f"{path}:{line}") for line, row in read_csv(path, COLUMNS)}
+            found |= {row["id"]: to_claim(row, f"{path}:{line}") for line, row in read_csv(path, COLUMNS, optional=("command",))}
     return found
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
 from tco.catalog.systems import System, known_systems
-from tco.chain.connections import links_of_system
+from tco.chain.connections import links_of_system, port_rate
 from tco.chain.inputs import HEADLINE_SYSTEM, Inputs, load_scenario, system_inputs
 from tco.chain.metrics import METRICS
 from tco.chain.scenario import run
@@ -27,9 +27,21 @@ from tco.foundation.expression import Amount, amount, evaluate, offered
 from tco.foundation.files import place_in
 from tco.foundation.formula import REGISTRY
 from tco.foundation.trace import recording, walk
+from tco.foundation.units import unit
 from tco.foundation.values import Values, as_number, as_traced
 from tco.hardware.bill import bill_of_materials, device_capacity, pin_bandwidth, stack_capacity, systolic_peak
-from tco.hardware.network import clos_endpoints, edge_bandwidth, network_planes, reach_of, switch_radix
+from tco.hardware.network import (
+    DESIGNS,
+    clos_endpoints,
+    clos_of,
+    converged,
+    edge_bandwidth,
+    network_planes,
+    reach_of,
+    scale_out_network,
+    switch_part,
+    switch_radix,
+)
 from tco.models.architecture import load_model
 from tco.performance.chip.formats import computed_on
 from tco.performance.chip.roofline import block_scaled_size, cache_bytes, machine_balance
@@ -221,6 +233,16 @@ class Context:
         """Return the endpoints of a non-blocking Clos whose tiers, the lowest first, have these radices."""
         return Amount(reach_of(radices, 1.0))
 
+    def network_price(self, chips: float, nic: str, port: str, design: str) -> Amount:
+        """Return the price of a Clos of so many chips with switches of 25.6T, as `tco network` has it unless told."""
+        values, switch = self.world(HEADLINE_SYSTEM)[1], switch_part("25.6T", self.catalogue.parts)
+        sized = clos_of(values, switch, chips, port_rate(nic, "nic"), port_rate(port, "port"), design=design)
+        return amount(float(scale_out_network(values, sized.plan).price), "USD")
+
+    def networks(self, system: str) -> Amount:
+        """Return how many networks the cards of a system lead to: one where its front end is converged."""
+        return Amount(1.0 if converged(self._system(system)) else 2.0)
+
     # ---------------------------------------------------------------- models and formats
     def experts(self, model: str, number: str) -> Amount:
         """Return how many routed experts a sparse layer of a model has, or how many of them a token passes."""
@@ -254,7 +276,8 @@ class Context:
     def _rated(self, scenario: str, metric: str, found: Mapping[str, Any]) -> Amount:
         if found.get(metric) is None:
             raise DataError(f"{scenario} has no {metric}")
-        return amount(float(found[metric]), METRICS[metric].unit)
+        unit_text = METRICS[metric].unit
+        return amount(float(found[metric]) * unit(unit_text).factor, unit_text)
 
     def decode_with_experts(self, scenario: str, place: str, **settings: str) -> Amount:
         """Return the decode rate of the best plan whose experts lie in one domain, or over the whole world."""
@@ -297,7 +320,7 @@ def cached(inputs: Inputs, values: Values) -> float:
 
 QUESTIONS = (
     *("claimed", "chip", "chips", "racks", "count", "price", "power"),
-    *("lanes", "scope", "torus", "planes", "hops", "doubling_size", "clos_reach", "experts", "peak"),
+    *("lanes", "scope", "torus", "planes", "hops", "doubling_size", "clos_reach", "network_price", "networks", "experts", "peak"),
     *("metric", "rate", "pool", "decode_with_experts", "cached_per_token"),
 )
 KNOWN: dict[str, Callable[[Context], Sequence[str]]] = {  # names a parameter of a question takes
@@ -313,6 +336,7 @@ KNOWN: dict[str, Callable[[Context], Sequence[str]]] = {  # names a parameter of
     "shape": lambda _: list(TORUS),
     "phase": lambda _: list(POOLS),
     "place": lambda _: PLACES,
+    "design": lambda _: DESIGNS,
     "collective": lambda _: OPERATIONS,
     "number": lambda _: ("all", "active"),
 }
