@@ -199,16 +199,17 @@ def inputs() -> str:
 def conclusions() -> str:
     """Return what a reader of the published articles asks, each with what comes out and the command that shows it."""
     found = check_claims(tco.load_catalogue(), {}, conclusions=True)[0]
-    rows = [
-        (one.claim.claim, one.verdict, *(f"{value:.4g}" for value in (one.computed or 0.0, *(one.range or ()))), f"`{one.claim.command}`")
-        for one in found
-    ]
+    rows = []
+    for one in found:
+        figures = [one.claim.claimed, one.computed, *(one.range or (None, None))]
+        cells = ("-" if figure is None else f"{figure:,.4g}" for figure in figures)
+        rows.append((one.claim.claim, one.claim.unit, *cells, one.verdict, f"`{one.claim.command}`"))
     above = [
         "# Conclusions",
-        "What published articles conclude of these racks, each computed anew (`tco claims --conclusions`). A bound is held against 1, unless "
-        "the ledger says otherwise; from-to is the figure as far as the model may be off in it, and what lies within that is `not-shown`.",
+        "What published articles conclude of these racks, each computed anew (`tco claims --conclusions`): from and to are the figure as far "
+        "as the model may be off in it, and a bound that lies between them is `not-shown`.",
     ]
-    return "\n\n".join([*above, table(("conclusion", "verdict", "figure", "from", "to", "command"), rows)]) + "\n"
+    return "\n\n".join([*above, table(("conclusion", "unit", "claimed", "figure", "from", "to", "verdict", "command"), rows)]) + "\n"
 
 
 def metrics() -> str:

@@ -14,6 +14,12 @@ from tco.foundation.formula import ceil_ratio, formula, maximum, minimum, select
 from tco.foundation.units import Byte, BytePerSecond, PerSecond, Pure, Second, SecondPerByte
 
 
+@formula(unit="byte/s", source="dally2004")
+def lanes_rate(lanes: Pure, lane: BytePerSecond) -> Any:
+    """Rate of some equal lanes: B = n B_lane."""
+    return lanes * lane
+
+
 @formula(unit="", source="tco-calibration")
 def latency_scale(clock: PerSecond, dies: Pure, die_factor: Pure, reference_clock: PerSecond) -> Any:
     """On-chip latency against the reference chip: inverse clock, times a factor where fences cross dies: s = f_ref / f x (1 or phi)."""

@@ -13,9 +13,19 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from tco.fabric import costs as cost
-from tco.fabric.costs import aged_scale, latency_scale, mesh_injection, scaled_latency, scope_latency, start_with_ends, step_ratio, trips_to_memory
+from tco.fabric.costs import (
+    aged_scale,
+    lanes_rate,
+    latency_scale,
+    mesh_injection,
+    scaled_latency,
+    scope_latency,
+    start_with_ends,
+    step_ratio,
+    trips_to_memory,
+)
 from tco.fabric.library import Library, practised
-from tco.fabric.slices import Torus, lanes_rate, slice_all_to_all, slices_of
+from tco.fabric.slices import Torus, slice_all_to_all, slices_of
 from tco.foundation.formula import ceil_ratio, formula, maximum
 from tco.foundation.trace import plain
 from tco.foundation.units import Byte, BytePerSecond, Pure, Second

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from tco.catalog.systems import System
-from tco.fabric.slices import Torus, lanes_rate, slice_all_to_all, slice_cut, slice_of
+from tco.fabric.costs import lanes_rate
+from tco.fabric.slices import Torus, slice_all_to_all, slice_cut, slice_of
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import formula, least, total
 from tco.foundation.trace import scope

@@ -144,12 +144,6 @@ def slices_of(torus: Torus, chips: Any) -> Slices:
 
 
 @formula(unit="byte/s", source="dally2004")
-def lanes_rate(lanes: Pure, lane: BytePerSecond) -> Any:
-    """Rate of some equal lanes: B = n B_lane."""
-    return lanes * lane
-
-
-@formula(unit="byte/s", source="dally2004")
 def slice_all_to_all(size: Pure, directions: Pure, link: BytePerSecond, chips: Pure) -> Any:
     """All-to-all rate the narrowest dimension of a slice allows: R = n B d / floor(d^2/4) x (N-1)/N, n = 2 on a ring, 1 on a line."""
     return directions * link * size / np.floor(size * size / 4) * (chips - 1) / chips

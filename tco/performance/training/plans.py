@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.foundation.errors import DataError, unknown
-from tco.models.architecture import Architecture
 from tco.performance.serving.plans import divisors
 from tco.performance.training.job import Job
 
@@ -131,14 +130,9 @@ def whole_plan(row: Sequence[Any], schedule: str) -> Plan:
     return Plan._make((*row, schedule, *Plan._field_defaults.values()))
 
 
-def slots_of(layers: int, parts: Any) -> Any:
-    """Layers each of `parts` model parts holds, rounded up."""
-    return -(-layers // parts)
-
-
 def parts_allowed(layers: int, parts: int) -> bool:
     """Say whether layers divide into parts, at most one place in twenty left empty: embedding and output head weigh about a layer each."""
-    places = slots_of(layers, parts) * parts
+    places = -(-layers // parts) * parts  # each part holds as many, rounded up
     return parts <= layers + ENDS and (places - layers) * EMPTY <= places
 
 
@@ -234,32 +228,6 @@ def block_of(job: Job, fixed: Fixed, schedule: str, tensor: bool, sharded: bool,
         recompute=fixed.among("recompute", RECOMPUTE),
         hybrid=fixed.among("hybrid", (0,)),
     )
-
-
-def describe(plan: Plan, model: Architecture, batch: int) -> dict[str, Any]:
-    """Return a plan in the names reports use."""
-    layers = int(slots_of(model.layers, plan.pipeline * plan.interleave) * plan.interleave)
-    return {
-        "tp": int(plan.tensor),
-        "cp": int(plan.context),
-        "pp": int(plan.pipeline),
-        "dp": int(plan.data),
-        "ep": int(plan.expert),
-        "batch": batch,
-        "micro_batch": int(plan.micro_batch),
-        "micro_batches": batch // int(plan.data) // int(plan.micro_batch),
-        "schedule": plan.schedule,
-        "interleave": int(plan.interleave),
-        "layers_per_stage": layers,
-        "zero": plan.zero,
-        "hybrid_sharding": bool(plan.hybrid),
-        "recompute": plan.recompute,
-        **({} if plan.share is None else {"layers_recomputed": round(float(plan.share) * layers)}),
-        "sequence_parallel": bool(plan.sequence_parallel),
-        "tp_overlap": bool(plan.overlap),
-        "optimizer_offload": bool(plan.offload),
-        "order": ORDERS[int(plan.order)],
-    }
 
 
 def fixed_axes(plan: Mapping[str, str]) -> Fixed:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from tco.fabric.links import Group, Links, joined, strided
 from tco.foundation.formula import total
 from tco.foundation.trace import plain
+from tco.models.architecture import Architecture
 from tco.performance.chip.roofline import flops_per_token, repeated
 from tco.performance.layer.machine import WIDE_FORM, Machine, Passes
 from tco.performance.layer.operators import DENSE
@@ -16,7 +17,7 @@ from tco.performance.profile import BOUNDS, Line, Report
 from tco.performance.serving.axes import Axis
 from tco.performance.training import schedule
 from tco.performance.training.job import Job
-from tco.performance.training.plans import Plan, describe, fixed_axes
+from tco.performance.training.plans import ORDERS, Plan, fixed_axes
 from tco.performance.training.schedule import AGAIN, MicroBatch, Pipe, data_stride, slots, way_of
 from tco.performance.training.search import Found, search
 from tco.performance.training.step import PARTIAL, Step, chosen_share, evaluate_plan, kept_level, parameter_bytes, shards
@@ -116,6 +117,32 @@ class TrainingResult:
     def phases(self) -> dict[str, StepLines]:
         """Return the phases that were evaluated."""
         return {} if self.lines is None else {"step": self.lines}
+
+
+def describe(plan: Plan, model: Architecture, batch: int) -> dict[str, Any]:
+    """Return a plan in the names reports use."""
+    layers = int(slots(plan, model))
+    return {
+        "tp": int(plan.tensor),
+        "cp": int(plan.context),
+        "pp": int(plan.pipeline),
+        "dp": int(plan.data),
+        "ep": int(plan.expert),
+        "batch": batch,
+        "micro_batch": int(plan.micro_batch),
+        "micro_batches": batch // int(plan.data) // int(plan.micro_batch),
+        "schedule": plan.schedule,
+        "interleave": int(plan.interleave),
+        "layers_per_stage": layers,
+        "zero": plan.zero,
+        "hybrid_sharding": bool(plan.hybrid),
+        "recompute": plan.recompute,
+        **({} if plan.share is None else {"layers_recomputed": round(float(plan.share) * layers)}),
+        "sequence_parallel": bool(plan.sequence_parallel),
+        "tp_overlap": bool(plan.overlap),
+        "optimizer_offload": bool(plan.offload),
+        "order": ORDERS[int(plan.order)],
+    }
 
 
 def notes_on(formats: Passes) -> list[str]:

@@ -16,7 +16,7 @@ from tco.performance.layer.layers import parts_of
 from tco.performance.layer.machine import Machine
 from tco.performance.layer.operators import DENSE
 from tco.performance.training.job import Job
-from tco.performance.training.plans import Plan, slots_of
+from tco.performance.training.plans import Plan
 from tco.performance.training.work import TIERS, Shape, Work, hidden_bytes, work_of
 
 AGAIN = {"none": 0.0, "selective": 0.25, "full": 1.0}  # share of a forward pass's launches done again
@@ -302,8 +302,8 @@ def way_of(plan: Plan, micro: MicroBatch) -> Way:
 
 
 def slots(plan: Plan, model: Architecture) -> Any:
-    """Layers a stage holds, over all its model parts."""
-    return slots_of(model.layers, plan.pipeline * plan.interleave) * plan.interleave
+    """Layers a stage holds, over all its model parts, each of which holds as many, rounded up."""
+    return -(-model.layers // (plan.pipeline * plan.interleave)) * plan.interleave
 
 
 def sent(links: Links, size: Any, group: Group) -> Any:

@@ -17,10 +17,10 @@ from tco.chain.scenario import run
 from tco.chain.workloads import WORKLOADS, server_of
 from tco.economics.perspective import intrinsic_value, warrant_discount
 from tco.fabric.algorithms import OPERATIONS, doubling_size
+from tco.fabric.costs import lanes_rate
 from tco.fabric.scopes import fabric_scopes, ring_neighbours
 from tco.fabric.scopes import lanes as lanes_of
 from tco.fabric.scopes import number as number_of
-from tco.fabric.slices import lanes_rate
 from tco.fabric.topology import build
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.expression import Amount, amount, evaluate, offered

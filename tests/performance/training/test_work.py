@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tco.performance.chip.roofline import flops_per_token
-from tco.performance.training.plans import Plan, describe
+from tco.performance.training.plans import Plan
+from tco.performance.training.result import describe
 from tco.performance.training.step import evaluate_plan
 from tests.performance.training.jobs import job
 
