@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tco.chain.metrics import perf_per_tco
 from tco.foundation.errors import DataError, TcoError
 from tco.foundation.files import read_json
+from tco.studies.counterfactual import METRICS, Counterfactual, between_systems
 from tco.studies.difference import Cause, Move, Step, causes, differs, formula_causes, in_unit, input_causes, moves, quantity_causes
-from tco.studies.evaluation import SAVED, catalogue_for, evaluate_all
+from tco.studies.evaluation import SAVED, Evaluation, catalogue_for, evaluate_each
 from tco.studies.state import Again, again, refuse_broken, state_of
 
 if TYPE_CHECKING:
@@ -152,6 +153,14 @@ class Difference(NamedTuple):
 
     moves: list[Move]
     causes: list[Cause]
+    way: Counterfactual | None = None  # from one system to another
+
+
+class Side(NamedTuple):
+    """What is held against another: its state, and if it can be asked anew what it was asked as."""
+
+    state: dict[str, Any]
+    asked: Evaluation | None = None
 
 
 def diff(
@@ -159,21 +168,26 @@ def diff(
     b: str | Path | Result,
     set: Mapping[str, str] | None = None,  # noqa: A002
     data: Path | None = None,
+    metric: str | None = None,
 ) -> Difference:
-    """Return what changed from `a` to `b`, and why; `set` replaces inputs of `b` only."""
-    return between(state_at(a, data), state_at(b, data, dict(set or {})), catalogue_for(None if not isinstance(a, str) else a, data))
+    """Return what changed from `a` to `b`, and why; `set` replaces inputs of `b` only. Between systems the way of a cost, or of `metric`, is told."""
+    one, other = side_of(a, data), side_of(b, data, dict(set or {}))
+    return between(one, other, catalogue_for(None if not isinstance(a, str) else a, data), metric)
 
 
-def between(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> Difference:
-    """Return what changed between two states, and the steps of every metric that moved."""
-    moved = moves(old, new)
-    way = points(old, new, catalogue) if moved else []
-    walked = [m if m.old is None or m.new is None else m._replace(steps=steps(way, old["metrics"], m.metric)) for m in moved]
-    return Difference(walked, causes(old, new))
+def between(old: Side, new: Side, catalogue: Catalogue, metric: str | None = None) -> Difference:
+    """Return what changed between two sides, the steps of every metric that moved, and of two systems the way from one to the other."""
+    moved = moves(old.state, new.state)
+    way = points(old.state, new.state, catalogue) if moved else []
+    walked = [m if m.old is None or m.new is None else m._replace(steps=steps(way, old.state["metrics"], m.metric)) for m in moved]
+    apart = None
+    if old.asked and new.asked and old.state["system"] != new.state["system"]:
+        apart = between_systems(old.asked, new.asked, metric if metric in METRICS else None)
+    return Difference(walked, causes(old.state, new.state), apart)
 
 
-def state_at(name: str | Path | Result, data: Path | None, settings: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return the state of a scenario, of a saved result, or the one that the JSON of `tco price` carries."""
+def side_of(name: str | Path | Result, data: Path | None, settings: Mapping[str, str] | None = None) -> Side:
+    """Return a scenario or a saved result, or the state that the JSON of `tco price` carries."""
     from tco.chain.result import SCHEMA, Result
 
     if not isinstance(name, Result) and str(name).endswith(SAVED):
@@ -187,8 +201,8 @@ def state_at(name: str | Path | Result, data: Path | None, settings: Mapping[str
                 refuse_broken(document["state"], "state")
             except DataError as error:
                 raise DataError(f"{wrong}: {error}") from None
-            return dict(document["state"])
+            return Side(dict(document["state"]))
         if isinstance(document, dict) and document.get("schema", SCHEMA) != SCHEMA:  # that of another command, such as `compare`
             raise DataError(f"{wrong}: its schema is {document['schema']!r}")
-    _, (result,) = evaluate_all([name], data, settings or {})
-    return state_of(result)
+    (asked,) = evaluate_each([name], data, settings or {})
+    return Side(state_of(asked.result), None if asked.saved else asked)
