@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from tco.chain.inputs import Inputs
 from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS
-from tco.chain.result import Result, why_absent
+from tco.chain.result import Result, in_words, why_absent
 from tco.outputs.record import Member, Record
 from tco.outputs.table import significant
 
@@ -231,15 +232,13 @@ def asked_of(result: Result) -> dict[str, Any]:
     return asked | {"formats": {path.partition(".")[2]: result.texts[path] for path in sorted(formats)}}
 
 
-def set_of(result: Result) -> dict[str, str]:
-    """Return the inputs that were set and that the result rests on, as `--set` takes them."""
-    found = {}
-    for path in result.origin.settings if result.origin else ():
-        if path in result.texts:
-            found[path] = result.texts[path]
-        elif path in result.inputs and (shown := result.inputs[path].shown):
-            found[path] = f"{shown[0]!r} {shown[1]}".rstrip()
-    return found
+CONTEXT = ("scenario", "system", "date", "site", "set")  # what a row of a CSV is of
+
+
+def context_of_system(inputs: Inputs) -> dict[str, Any]:
+    """Return what a row of a CSV is of that asks for no workload."""
+    scenario, given = inputs.scenario, {path: text for path, text in inputs.settings.items() if isinstance(text, str)}
+    return {"scenario": scenario.name, "system": inputs.system.id, "date": inputs.date, "site": scenario.documents["site"], "set": in_words(given)}
 
 
 def inputs_of(results: Sequence[Result]) -> dict[str, Any]:
@@ -249,11 +248,6 @@ def inputs_of(results: Sequence[Result]) -> dict[str, Any]:
         for name, value in asked_of(result).items():
             found.setdefault(name, {})[result.scenario] = value
     return {name: next(iter(each.values())) if len({str(one) for one in each.values()}) == 1 else each for name, each in found.items()}
-
-
-def in_words(found: Mapping[str, Any]) -> str:
-    """Return names and values as a text of one cell."""
-    return ";".join(f"{name}={value}" for name, value in found.items())
 
 
 def plan_words(plan: Mapping[str, Any] | None) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tco.chain.inputs import HEADLINE_SYSTEM
+from tco.chain.result import set_of
 from tco.outputs.comparison import OF_RESULT, comparison_row
-from tco.outputs.premises import inputs_of, marked, premises, set_of, title_of
+from tco.outputs.premises import inputs_of, marked, premises, title_of
 from tco.outputs.record import Answer, Document, Member, Plain, Record
 from tco.outputs.table import Table, significant
 from tco.studies.ranking import Ranked, Ranking

@@ -109,6 +109,7 @@ class Map(NamedTuple):
     y: MapAxis
     values: Array  # scenarios by rows by columns; nan where a scenario has none: no plan meets the target
     best: Array  # place of the scenario with the best value; NOBODY where none has one
+    results: Sequence[Result]  # of today
 
     @property
     def leaders(self) -> dict[str, float]:
@@ -138,7 +139,7 @@ def map_of(
     values = np.array(field.values, dtype=float)
     if all(len(np.unique(one[np.isfinite(one)])) < 2 for one in values):
         raise DataError(f"{' and '.join(vary)} do not move {metric} of {', '.join(scenarios)}")
-    return Map(list(scenarios), metric, field.x, field.y, values, leading(values, metric))
+    return Map(list(scenarios), metric, field.x, field.y, values, leading(values, metric), field.results)
 
 
 def leading(values: Array, metric: str) -> Array:

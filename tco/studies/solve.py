@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.chain.ages import newest_price
 from tco.chain.metrics import AGAINST_BASELINE, METRICS, perf_per_tco
@@ -23,6 +23,9 @@ from tco.foundation.units import parse_quantity
 from tco.foundation.values import as_number
 from tco.studies.evaluation import Evaluation, evaluate_each, own_and_baseline
 from tco.studies.variable import DATE, Amount, Ends, Moment, amount_of, grid_of, inputs_of, moment_of, months_of, told_in
+
+if TYPE_CHECKING:
+    from tco.chain.result import Result
 
 POINTS = 33  # of the grid where plans are held
 SEARCHED = 17  # where each is searched
@@ -52,6 +55,7 @@ class Solution(NamedTuple):
     plan: str  # how it was found at every value
     reason: str
     notes: list[str]
+    own: Result  # today's
 
 
 @dataclass(slots=True)
@@ -177,6 +181,7 @@ def found(asked: BreakEven, grid: list[float]) -> Solution:
         plan="re-optimised" if searched else "held",
         reason="" if breaks else no_crossing(asked, known),
         notes=notes_of(asked, grid, known, breaks),
+        own=asked.movers[0].side.result,
     )
 
 

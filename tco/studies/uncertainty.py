@@ -61,10 +61,10 @@ class Uncertainty(NamedTuple):
     held: list[str]  # inputs with a range that stay as they are, since the structure they decide is held
 
     def to_frame(self) -> Any:
-        """Return every draw of every metric as a pandas data frame."""
+        """Return every draw of every metric as a pandas data frame, and in each row what it is of."""
         import pandas as pd
 
-        return pd.DataFrame(self.sample.metrics | {"meets_the_target": self.sample.meets})
+        return pd.DataFrame(self.sample.metrics | {"meets_the_target": self.sample.meets}).assign(**self.asked.result.context)
 
 
 @finite
