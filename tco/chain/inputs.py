@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
 from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known_systems, load_system
-from tco.chain.texts import DOCUMENTS, OWN, TEXTS, Texts, given_of, practised, shape_of, texts_of
+from tco.chain.software import ALIAS, SOFTWARE, named, stated_by
+from tco.chain.texts import DOCUMENTS, DRAFTS, TEXTS, Texts, drafts_of, given_of, shape_of, texts_of
 from tco.economics.flows import LOSS, from_the_age
 from tco.economics.perspective import FOLDER, Perspective, load_perspective, owner_of
 from tco.fabric.scopes import from_the_lanes
@@ -169,8 +170,11 @@ class Inputs(Texts):
         if (region := self.texts.get("site.grid")) is not None:
             self.texts_used["site.grid"] = region
             self.found |= {"site.grid_carbon": self.catalogue.grid_carbon(region, self.date)}
-        if self.texts.get("workload.practice", OWN) != OWN:
-            self.found |= practised(self.catalogue, self.system.chip, self.text("workload.practice"))
+        if self.texts.get("workload.kind") == "serving" and "workload.model" in self.texts:
+            self.found = {DRAFTS: drafts_of(self.catalogue, self.texts["workload.model"]), **self.found}
+        if SOFTWARE in self.texts:
+            self.texts[SOFTWARE] = named(self.catalogue, self.texts[SOFTWARE])
+            self.found |= stated_by(self.catalogue, self.system.chip, self.texts[SOFTWARE])
         if self.structure is not None:
             self.readings = dict(self.structure.readings)
         values = self.values(as_number)
@@ -243,8 +247,8 @@ class Inputs(Texts):
 
     def place(self, path: str, given: Given) -> None:
         """Take in one setting: a text where the input is one, else a quantity for later."""
-        if path in TEXTS:
-            self.texts[path] = given.text
+        if path in TEXTS or path == ALIAS:
+            self.texts[SOFTWARE if path == ALIAS else path] = given.text
         elif path.partition(".")[0] not in GROUPS:
             raise unknown("input path", path, self.known_paths(), "--set")
         else:

@@ -205,7 +205,7 @@ def side(text: str, name: str = "") -> typer.models.OptionInfo:
 def kernel(
     given: Request,
     chip: Annotated[str, typer.Argument(help="A chip's id, such as h100-sxm.")],
-    operation: Annotated[str, typer.Option("--op", help="gemm, grouped, attention or elementwise.")] = "gemm",
+    operation: Annotated[str, typer.Option("--op", help="gemm, grouped, experts, attention or elementwise.")] = "gemm",
     precision: Annotated[str, typer.Option(help="Format of weights, of prompts' attention, or of the cache: bf16, fp8, nvfp4.")] = "bf16",
     rows: Annotated[float | None, side("Rows of the result: tokens, of each group if grouped.", "--m")] = None,
     columns: Annotated[float | None, side("Columns of the result.", "--n")] = None,
@@ -217,8 +217,18 @@ def kernel(
     heads: Annotated[float | None, side("Query heads.")] = None,
     kv_heads: Annotated[float | None, side("Key heads.", "--kv-heads")] = None,
     head_dim: Annotated[float | None, side("Width of a head.", "--head-dim")] = None,
+    value_dim: Annotated[float | None, side("Width of the values of a head, if it is another.", "--value-dim")] = None,
+    latent: Annotated[float | None, side("Width of the latent cache.")] = None,
+    rotary: Annotated[float | None, side("Width of the rotary part beside the latent cache.")] = None,
+    tokens: Annotated[float | None, side("Tokens of all ranks that an expert layer takes.")] = None,
+    topk: Annotated[float | None, side("Experts that a token chooses.")] = None,
+    experts: Annotated[float | None, side("Experts of the layer, on all ranks.")] = None,
+    ranks: Annotated[float, side("Ranks that share the experts; the busiest is timed.")] = 1,
+    hidden: Annotated[float | None, side("Width of the tokens of an expert layer; --width is the rank's part of an expert's.")] = None,
+    skew: Annotated[float, typer.Option(min=0, help="Standard deviation over mean of how popular experts are.")] = 0,
+    even: Annotated[bool, typer.Option("--even", help="Tokens are dealt out to experts in turn, not by chance.")] = False,
     full: Annotated[bool, typer.Option("--full", help="Attention without a causal mask.")] = False,
-    phase: Annotated[str, typer.Option(help="Of attention: prefill or decode.")] = "prefill",
+    phase: Annotated[str, typer.Option(help="Of attention: prefill, decode, or latent, which is decoding against one latent cache.")] = "prefill",
     width: Annotated[float | None, side("Numbers of a row of an elementwise kernel.")] = None,
     passes: Annotated[float | None, side("Times an elementwise kernel reads or writes a row.")] = None,
     flat: Annotated[bool, typer.Option("--flat", help="An elementwise kernel that knows no rows, as sums.")] = False,
@@ -237,6 +247,8 @@ def kernel(
     values = inputs.values(as_number)
     sides = {"m": rows, "n": columns, "k": inner, "groups": groups, "width": width, "passes": passes, "by_row": not flat}
     sides |= {"batch": batch, "seq_q": seq_q, "seq_kv": seq_kv, "heads": heads, "kv_heads": kv_heads, "head_dim": head_dim}
+    sides |= {"value_dim": value_dim or head_dim, "latent": latent, "rotary": rotary, "tokens": tokens, "topk": topk, "experts": experts}
+    sides |= {"ranks": ranks, "hidden": hidden, "skew": skew, "even": float(even)}
     sides["causal"] = 0.0 if full else 1.0
     found = asked(catalogue, values, chip, operation_of(operation, phase), precision, sides, library, cores)
     given.emit(kernel_answer(catalogue, found, [f"{path} is set, but this kernel does not rest on it" for path in inputs.unused(values)]))

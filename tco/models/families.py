@@ -258,8 +258,11 @@ READERS: dict[str, Callable[[Config], Layout]] = {  # by model_type
     "dbrx": read_dbrx,
     "deepseek": read_deepseek1,
     "ernie4_5_moe": read_ernie_moe,
-    "glm4_moe": lambda c: c.layout(
-        dense_then_routed(c, grouped_query(c, head_norm=c.flag("use_qk_norm"))._replace(out_bias=False)), prediction="num_nextn_predict_layers"
+    **dict.fromkeys(
+        ("glm4_moe", "solar_open"),
+        lambda c: c.layout(
+            dense_then_routed(c, grouped_query(c, head_norm=c.flag("use_qk_norm"))._replace(out_bias=False)), prediction="num_nextn_predict_layers"
+        ),
     ),
     "gpt_oss": read_gpt_oss,
     **dict.fromkeys(("hunyuan", "hunyuan_v1_moe"), read_hunyuan),

@@ -81,7 +81,7 @@ def read_parametric(c: Config) -> Layout:
 
 
 READERS: dict[str, Callable[[Config], Layout]] = {  # by model_type
-    **dict.fromkeys(("deepseek_v2", "deepseek_v3", "deepseek_v32", "glm_moe_dsa", "kimi_k2", "kimi_k25"), read_deepseek),
+    **dict.fromkeys(("deepseek_v2", "deepseek_v3", "deepseek_v32", "glm4_moe_lite", "glm_moe_dsa", "kimi_k2", "kimi_k25"), read_deepseek),
     "deepseek_v4": read_deepseek4,
     "minicpm3": read_minicpm3,
     "parametric-moe": read_parametric,

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from tco.catalog import Catalogue
 from tco.chain.metrics import METRICS, kinds_of
 from tco.chain.result import Result, in_words, set_of
+from tco.outputs.curve import POINT, REGIME, first_tables, tidy, verdict_words
 from tco.outputs.premises import (
     GROUPS,
     PHASES,
@@ -16,21 +17,23 @@ from tco.outputs.premises import (
     asked_of,
     bill_dates,
     binding,
+    deployed_of,
+    deployed_words,
     formats_rows,
     inputs_of,
     is_estimated,
     kinds_in_words,
     missing_notes,
     plan_words,
-    practice_words,
     premises,
+    software_words,
     title_of,
     workloads,
 )
-from tco.outputs.ranges import SURE, VERDICT, range_lines, range_rows, verdict_words
+from tco.outputs.ranges import SURE, range_lines, range_rows
 from tco.outputs.record import LEFT_OUT, Answer, Document, Maybe, Member, Plain, Record
 from tco.outputs.table import Table, significant
-from tco.studies.comparison import Sureness, Verdict
+from tco.studies.comparison import Confidence, Sureness
 
 ANSWER, COST, SPEED, REST = GROUPS
 SITE = "the site filled"
@@ -81,8 +84,10 @@ HALLS = Member("hall", Maybe({str: float | None}), optional=True)
 ROW = Record(*OF_RESULT.within("result"), HALLS, *SURE.members)
 COMPARE = Document(
     "compare",
-    Member("verdict", VERDICT),
+    Member("verdict", [REGIME]),
+    Member("curve", [POINT]),
     Member("baseline"),
+    Member("deployed", Plain({"type": "object"})),
     Member("inputs", Plain({"type": "object"})),
     Member("set", {str: str}),
     Member("rows", [ROW]),
@@ -109,29 +114,39 @@ def comparison_row() -> Record:
     )
 
 
+class Asked(NamedTuple):
+    """What somebody wants to see of a comparison."""
+
+    names: Sequence[str]  # what the scenarios were asked for as
+    held: Mapping[str, str] = {}  # what was set with plans and choices held
+    full: bool = False  # every figure, in groups
+    curve: bool = False  # a CSV with a row for each scenario and speed
+
+
 def comparison_answer(
-    catalogue: Catalogue,
-    results: Sequence[Result],
-    baseline: str,
-    halls: Sequence[Hall],
-    sure: Sequence[Sureness],
-    verdict: Verdict,
-    names: Sequence[str],
-    held: Mapping[str, str],
+    catalogue: Catalogue, results: Sequence[Result], baseline: str, halls: Sequence[Hall], found: Confidence, asked: Asked
 ) -> Answer:
-    """Return scenarios side by side; `names` are what they were asked for as, `held` what was set with plans and choices held."""
+    """Return scenarios side by side."""
+    sure, held = found.sure, asked.held
     compared = [Compared(one, sure[at] if sure else None, halls[at] if halls else LEFT_OUT) for at, one in enumerate(results)]
-    found = {"verdict": verdict, "baseline": baseline, "inputs": inputs_of(results), "rows": compared, "what_if": list(held)}
-    found["set"] = {path: text for result in results for path, text in set_of(result).items()}
+    said = {"verdict": found.regimes, "curve": found.curve, "baseline": baseline, "inputs": inputs_of(results), "rows": compared}
+    said |= {"deployed": deployed_of(results), "what_if": list(held)}
+    said["set"] = {path: text for result in results for path, text in set_of(result).items()}
     notes = [f"plans and choices are those without {', '.join(held)}"] if held else []
     notes += [f"{result.scenario}: {note}" for result in results for note in (*result.notes, *result.ages.notes)]
-    notes += [f"{name}: no range, {one.reason}" for name, one in zip(names, sure, strict=bool(sure)) if one.reason]
+    notes += [f"{name}: no range, {one.reason}" for name, one in zip(asked.names, sure, strict=bool(sure)) if one.reason]
 
     def tables() -> list[Table]:
-        said = Table((), [], above=[verdict_words(verdict)])
-        return [said, comparison_table(results, baseline, halls, range_rows(sure), range_lines(names, sure))]
+        if not (asked.full or halls):
+            return first_tables(results, baseline, found, deployed_words(results))
+        table = comparison_table(results, baseline, halls, range_rows(sure), range_lines(asked.names, sure))
+        return [Table((), [], above=verdict_words(found, results)), table]
 
-    return COMPARE.answer(catalogue, found, tables, (comparison_row(), results), notes)
+    rows: tuple[Record, Sequence[Any]] = (comparison_row(), results)
+    if asked.curve:
+        context = {result.scenario: asked_for(result) for result in results}
+        rows = tidy(context.__getitem__, ASKED), found.curve
+    return COMPARE.answer(catalogue, said, tables, rows, notes)
 
 
 def comparison_table(
@@ -156,7 +171,7 @@ def comparison_table(
     rows = [row for title, some in ordered.items() if some for row in ((title.upper(), *("" for _ in results)), *some)]
     below = [f"{LEGEND} Shares: sourced/estimated/assumed. Baseline: {baseline}."]
     if "serving" in kinds:
-        below.append(f"Performance: {practice_words(results)}.")
+        below.append(f"Performance: {software_words(results)}.")
     below += [*dict.fromkeys(result.order for result in results if result.order), *drivers]
     return Table(("", *(result.scenario for result in results)), rows, title_of(results), [*workloads(results), *premises(results)], below)
 

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from tco.chain.metrics import PRICED
-from tco.chain.texts import DOCUMENTS, practised, served_by
+from tco.chain.software import practised
+from tco.chain.texts import DOCUMENTS, served_by
 from tco.foundation.errors import TcoError
 from tco.performance.chip.formats import family_of
 

@@ -14,9 +14,17 @@ from tco.performance.chip.formats import Computed, computed_on, family_of
 from tco.performance.chip.kernel_times import BARE, SHAPES, Kernel, chip_on, kernel
 from tco.performance.chip.products import Tiling, operands, tiling, traits_of
 
-OPERATIONS = ("gemm", "grouped", "attention", "elementwise")
-PHASES = ("prefill", "decode")
-LAYERS = "casts_activations"  # what every library's rows of practice state
+OPERATIONS = ("gemm", "grouped", "experts", "attention", "elementwise")
+PHASES = ("prefill", "decode", "latent")
+STATED = {  # what the rows of practice of a library state that runs a kernel
+    "gemm": "casts_activations",
+    "grouped": "casts_activations",
+    "experts": "expert_stages",
+    "prefill": "prefill_stages",
+    "decode": "decode_stages",
+    "latent": "latent_stages",
+    "elementwise": "casts_activations",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +75,7 @@ def asked(
     missing = [name for name in SHAPES[operation] if sides.get(name) is None]
     if missing:
         raise UsageError(f"{operation} needs {', '.join('--' + name.replace('_', '-') for name in missing)}")
-    known = sorted(family for family, name in catalogue.calibration_rows if name == LAYERS)
+    known = sorted(family for family, name in catalogue.calibration_rows if name == STATED[operation])
     if library is not None and library not in known:
         raise unknown("library", library, known, "--library")
     shape = {name: sides[name] for name in SHAPES[operation]}

@@ -44,8 +44,8 @@ class Sample(NamedTuple):
 
     @property
     def better(self) -> Array | None:
-        """Whether it costs less a token than the baseline, in the draws that are no tie."""
-        return None if self.ties is None or self.ties.all() else self.metrics["perf_per_tco_vs_baseline"][~self.ties] > 1
+        """Whether it costs less a token than the baseline; where neither meets the target it does not."""
+        return None if self.ties is None else self.metrics["perf_per_tco_vs_baseline"] > 1
 
 
 class Uncertainty(NamedTuple):

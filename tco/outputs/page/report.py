@@ -10,8 +10,7 @@ from tco.outputs.page.page import Page
 from tco.outputs.page.sections import results_of, sections_of
 from tco.outputs.page.whatif import what_if_of
 from tco.outputs.premises import formats_rows, premises, title_of
-from tco.outputs.ranges import verdict_words
-from tco.studies.comparison import verdict_of
+from tco.outputs.curve import verdict_words
 from tco.studies.reporting import Material
 
 
@@ -26,7 +25,7 @@ def page_of(material: Material, made_by: Sequence[str], compared_by: Sequence[st
     unsure = [f"{result.scenario}: no range, {one.reason}" for result, one in zip(results, material.sure, strict=True) if one.reason]
     return Page(
         f"{' · '.join(result.scenario for result in results)} | total cost of ownership",
-        verdict_words(verdict_of(results, material.baseline, material.sure)),
+        " ".join(verdict_words(material.confidence, results)),
         said,
         sections_of(material),
         what_if_of(material, compared_by),

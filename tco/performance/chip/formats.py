@@ -70,9 +70,10 @@ FORMATS = {
     "mxfp4": Format(4, FOUR, 8, 32, takes="takes_mx", casts=1, reads=1),
     "fp4": Format(4, FOUR, 8, 16, casts=1, reads=1),  # the block-scaled four bits of the chip's own kind
     "w4a8": Format(4, EIGHT, 8, 32, takes="takes_mx", activations="mxfp8"),  # weights in MXFP4
+    "w4a16": Format(4, ("peak_bf16",), 8, 32, packed=True),  # weights in MXFP4, activations wide
     "int4": Format(4, ("peak_bf16",), 16, 32, packed=True),
     "fp8": Format(8, EIGHT, casts=3, reads=2),  # one scale a tensor, read once for its largest number
-    "fp8_block": Format(8, EIGHT, 32, 128, casts=1, reads=1, scales="takes_mx"),  # scales of 1 x 128 activations, 128 x 128 weights
+    "fp8_block": Format(8, EIGHT, 32, 128, casts=1, reads=1, scales="takes_block_scales"),  # scales of 1 x 128 activations, 128 x 128 weights
     "mxfp8": Format(8, EIGHT, 8, 32, casts=1, reads=1),
     "int8": Format(8, ("peak_int8", "peak_bf16"), casts=1, reads=1),  # one scale a token
     "bf16": Format(16, ("peak_bf16",)),

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tco.catalog import Catalogue
 from tco.foundation.errors import DataError
 from tco.foundation.formula import total
@@ -16,6 +18,8 @@ from tco.performance.chip import kernels as cost
 from tco.performance.chip.formats import FORMATS, WIDE, Computed, element_size, family_of
 from tco.performance.chip.products import Chip, Operands, kernels_on, operands, product, traits_of
 from tco.performance.chip.roofline import (
+    achieved_bandwidth,
+    achieved_rate,
     attention_bytes,
     attention_flops,
     conversion_traffic,
@@ -29,12 +33,15 @@ from tco.performance.chip.roofline import (
 OVERLAP = 4  # sharpness of the smooth maximum of kernels that hide their traffic well
 QUERY_TILE = 128  # queries of one block of fused attention
 DECODE_CHUNK = 1024  # keys of one block of decoding
+HEAD_TILE = 64  # rows of matrix units that the heads of latent attention fill
 WIDEST_GROUP = 32  # query heads of one key head that a decode kernel on matrix units takes
 SHAPES = {  # names of the sides a kernel is asked with
     "gemm": ("m", "n", "k"),
     "grouped": ("m", "n", "k", "groups"),
-    "prefill": ("batch", "seq_q", "seq_kv", "heads", "kv_heads", "head_dim", "causal"),
+    "experts": ("tokens", "topk", "experts", "ranks", "hidden", "width", "skew", "even"),
+    "prefill": ("batch", "seq_q", "seq_kv", "heads", "kv_heads", "head_dim", "value_dim", "causal"),
     "decode": ("batch", "seq_kv", "heads", "kv_heads", "head_dim"),
+    "latent": ("batch", "seq_kv", "heads", "latent", "rotary"),
     "elementwise": ("m", "width", "passes", "by_row"),
 }
 BARE = "bare-kernel"  # the library of kernels called one at a time
@@ -77,6 +84,10 @@ def kernel(chip: Chip, operation: str, form: Computed, shape: Shape, library: st
     if missing:
         raise DataError(f"{operation}: states no {', '.join(missing)}; it takes {', '.join(SHAPES[operation])}")
     runs, sides = Library(chip.values, library), [shape[name] for name in SHAPES[operation]]
+    if operation == "experts":
+        return expert_layer(chip, form, runs, *sides)
+    if operation == "latent":
+        return latent_decode(chip, form, runs, *sides)
     if operation in ("gemm", "grouped"):
         rows, columns, inner, groups = sides if operation == "grouped" else (*sides, None)
         return product_kernel(chip, form, runs, rows, columns, inner, groups, cores)
@@ -94,6 +105,13 @@ def on_cores(chip: Chip, made: Operands, cores: Any) -> Operands:
     return made._replace(rate=rate, stream=cost.partial_bandwidth(made.stream, cores, every))
 
 
+def run_by(library: Library, made: Operands) -> Operands:
+    """Return what products rest on in a library that holds another share of the rates than the best kernels do."""
+    share = library.practice("rate_share")
+    rate, core = achieved_rate(made.rate, share), None if made.core is None else achieved_rate(made.core, share)
+    return made._replace(rate=rate, core=core, stream=achieved_bandwidth(made.stream, library.practice("stream_share")))
+
+
 def product_kernel(
     chip: Chip, form: Computed, library: Library, rows: Any, columns: Any, inner: Any, groups: Any = None, cores: Any = None
 ) -> Kernel:
@@ -101,7 +119,7 @@ def product_kernel(
 
     A framework that calls compiled programs adds the call and the copy of the result to the host.
     """
-    made = operands(chip, form)
+    made = run_by(library, operands(chip, form))
     if cores is not None:
         made = on_cores(chip, made, cores)
     found = product(made, rows, columns, inner, groups)
@@ -114,6 +132,43 @@ def product_kernel(
     parts["call"] = cost.program_call_time(library.practice("call_time"), rows, columns, element_size(WIDE), library.practice("result_time"))
     terms.append(parts["call"])
     return Kernel(total("product", terms), parts, found.flops, found.bytes)
+
+
+def skew_of_power_law(exponent: Any, tokens: Any, topk: Any, experts: Any) -> Any:
+    """Return how unlike the popularity of experts is that a power law gives, as standard deviation over mean.
+
+    It is drawn from one token to four fifths of all for an expert, or below two where there are fewer choices than experts.
+    """
+    many = tokens * topk > experts
+    return cost.power_law_scatter(exponent, np.where(many, 1.0, 0.01), np.where(many, np.maximum(0.8 * tokens, 1.01), 2.0))
+
+
+def expert_layer(
+    chip: Chip, form: Computed, library: Library, tokens: Any, topk: Any, experts: Any, ranks: Any, hidden: Any, width: Any, skew: Any, even: Any
+) -> Kernel:
+    """Return the time of an expert layer on the busiest of some ranks: gate and up, activation, down, and bringing tokens to and fro.
+
+    `tokens` are those of all ranks, `width` the rank's part of an expert's. `skew` is how unlike the experts' popularity is, as
+    standard deviation over mean; `even` says that tokens are dealt out in turn.
+    """
+    made = run_by(library, operands(chip, form))
+    local = cost.group_tokens(experts, 1.0, ranks)
+    load = cost.busiest_popular(cost.group_tokens(tokens, topk, ranks), ranks, chip.values["performance.experts.expert_imbalance"], local, skew, even)
+    reached = cost.popular_experts(load, local, skew, even)
+    rows = cost.per_expert(load, reached)
+    up, down = (product(made, rows, columns, inner, reached) for columns, inner in ((2 * width, hidden), (hidden, width)))
+    numbers = cost.expert_numbers(width, hidden, library.practice("expert_passes"))
+    touched = hidden_pass_bytes(load, numbers, 1.0, element_size(WIDE))
+    passing = stream_time(touched, chip.bandwidth("row_efficiency"))
+    latency = kernel_time(library.practice("expert_stages"), chip.practice("kernel_stage"))
+    parts = {
+        "compute": total("computing", (up.computing, down.computing)),
+        "memory": total("moving", (up.moving, down.moving)),
+        "passes": passing,
+        "latency": latency,
+    }
+    flops, moved = total("flops", (up.flops, down.flops)), total("bytes", (up.bytes, down.bytes))
+    return Kernel(total("experts", (up.time, down.time, passing, latency)), parts, flops, moved)
 
 
 def casting_time(chip: Chip, made: Operands, form: Computed, rows: Any, inner: Any) -> Any:
@@ -142,7 +197,17 @@ def elementwise(chip: Chip, rows: Any, width: Any, passes: Any, by_row: bool) ->
 
 
 def prefill(
-    chip: Chip, form: Computed, library: Library, batch: Any, queries: Any, keys: Any, heads: Any, kv_heads: Any, width: Any, causal: Any
+    chip: Chip,
+    form: Computed,
+    library: Library,
+    batch: Any,
+    queries: Any,
+    keys: Any,
+    heads: Any,
+    kv_heads: Any,
+    width: Any,
+    values: Any,
+    causal: Any,
 ) -> Kernel:
     """Return the time of fused attention over whole prompts, with the kernels its library runs around it."""
     if form.efficiency not in ("bf16", "fp8"):
@@ -151,9 +216,9 @@ def prefill(
     rate = chip.rate(form.peak, f"flash_efficiency_{form.efficiency}")
     exponentials = exponential_rate(chip.part("cores"), chip.part("exponentials_per_clock"), chip.part("clock"), 1.0)
     softmax = cost.softmax_time(scores, chip.practice("softmax_cost"), exponentials)
-    products = cost.score_product_time(scores, width, width, rate)
+    products = cost.score_product_time(scores, width, values, rate)
     core = cost.flash_core_time(products, softmax, chip.part("asynchronous_matrix"))
-    moved = cost.flash_bytes(batch, queries, keys, heads, kv_heads, width, width, element_size(WIDE))
+    moved = cost.flash_bytes(batch, queries, keys, heads, kv_heads, width, values, element_size(WIDE))
     memory = stream_time(moved, chip.bandwidth("stream_efficiency"))
     latency = [kernel_time(library.practice("attention_launches"), chip.practice("kernel_launch"))]
     latency.append(kernel_time(library.practice("prefill_stages"), chip.practice("kernel_stage")))
@@ -161,7 +226,7 @@ def prefill(
         latency.append(cost.tail_time(chip.practice("tail_exposed"), core, scores, chip.part("cores"), QUERY_TILE, keys))
         one = kernel_time(library.practice("prepares_attention"), chip.practice("attention_preparation"))
         latency.append(cost.preparation_time(one, batch, heads, queries, QUERY_TILE, chip.part("cores")))
-    flops = attention_flops(queries, cost.mean_keys(keys, causal), cost.all_heads(batch, heads), width, width)
+    flops = attention_flops(queries, cost.mean_keys(keys, causal), cost.all_heads(batch, heads), width, values)
     parts = {"compute": products, "exponentials": softmax, "memory": memory, "latency": total("latency", latency)}
     return Kernel(total("attention", (core, memory, *latency)), parts, flops, moved)
 
@@ -183,3 +248,34 @@ def decode(chip: Chip, form: Computed, library: Library, batch: Any, keys: Any, 
     launches = kernel_time(library.practice("attention_launches"), chip.practice("kernel_launch"))
     parts["latency"] = total("latency", (stages, launches))
     return Kernel(total("attention", (core, stages, launches)), parts, flops, moved)
+
+
+def latent_decode(chip: Chip, form: Computed, library: Library, batch: Any, keys: Any, heads: Any, latent: Any, rotary: Any) -> Kernel:
+    """Return the time of latent attention with one query a sequence: all heads read one cache, each key once as key and as value.
+
+    A cache in a format that the library's kernel does not read is widened before, which moves all of it.
+    """
+    if not chip.tiled:
+        raise DataError("latent attention: timed on chips of many small cores only")
+    numbers, size = latent + rotary, element_size(FORMATS[form.stored].bits)
+    moved = attention_bytes(batch, keys, numbers, size)
+    rows = cost.padded_heads(heads, HEAD_TILE)
+    flops = attention_flops(batch, keys, heads, numbers, latent)
+    rate = chip.rate(form.peak, f"latent_efficiency_{form.efficiency}")
+    blocks = cost.latent_blocks(batch, keys, chip.practice("latent_chunk"), chip.part("cores"))
+    cores = cost.shared_by_cores(blocks, chip.part("cores"))
+    computing = cost.latent_product_time(batch, keys, rows, numbers, latent, rate)
+    loading = cost.block_load_time(moved, blocks, cores, chip.load("core_load"))
+    one = cost.on_busiest(computing, blocks, cores, chip.part("cores"))
+    memory = stream_time(moved, chip.bandwidth("stream_efficiency"))
+    core = smooth_maximum(smooth_maximum(one, loading, 2), memory, OVERLAP)
+    queries = stream_time(
+        cost.query_bytes(batch, heads, numbers + latent, chip.practice("latent_query_passes"), element_size(WIDE)), chip.part("hbm_bandwidth")
+    )
+    widening = stream_time(cost.widened_bytes(moved, size, library.practice("widens_cache"), element_size(WIDE)), chip.bandwidth("row_efficiency"))
+    starts = kernel_time(cores, chip.practice("decode_block_time"))
+    stages = kernel_time(library.practice("latent_stages"), chip.practice("kernel_stage"))
+    joining = cost.joining_time(blocks, batch, chip.practice("kernel_stage"))
+    latency = total("latency", (stages, joining, starts))
+    parts = {"compute": one, "cores": loading, "memory": memory, "queries": queries, "widening": widening, "latency": latency}
+    return Kernel(total("attention", (core, queries, widening, stages, joining, starts)), parts, flops, moved)

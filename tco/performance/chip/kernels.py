@@ -1,4 +1,4 @@
-"""Times of single kernels as formulas: products cut into tiles over many small cores, conversions, passes over rows, attention.
+"""Times of single kernels as formulas: products cut into tiles over many small cores, conversions, passes over rows, attention, experts.
 
 A core takes one tile of the result at a time; tiles run in waves over all cores, and the last wave may be nearly empty.
 """
@@ -6,6 +6,8 @@ A core takes one tile of the result at a time; tiles run in waves over all cores
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as np
 
 from tco.foundation.formula import ceil_ratio, formula, maximum, minimum, select
 from tco.foundation.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, PerSecond, Pure, Second, SecondPerByte
@@ -52,16 +54,31 @@ def tile_step(
     return maximum(maximum(computing, loading), latency)
 
 
-@formula(unit="s", source="cutlass")
-def waves_time(tiles: Pure, cores: Pure, inner: Pure, step: Second, chain: Second) -> Any:
-    """Time of all waves of tiles over the cores, no shorter than the chain of steps of one tile: k max(ceil(tiles / n) step, chain)."""
-    return inner * maximum(ceil_ratio(tiles, cores) * step, chain)
+@formula(unit="", source="tco-calibration")
+def product_overlap(asynchronous: Pure) -> Any:
+    """Sharpness of the smooth maximum of a product's computing and loading: p = 1 + a, one where the same waves do both in turn."""
+    return 1 + asynchronous
+
+
+@formula(unit="s", source="tco-calibration")
+def ends_time(ends: Second, rows: Pure, tile_rows: Pure) -> Any:
+    """First loads and last writes of a tile, as long as it is filled with rows: e min(m / t_m, 1)."""
+    return ends * minimum(rows / tile_rows, 1)
 
 
 @formula(unit="s", source="cutlass")
-def split_time(tiles: Pure, cores: Pure, inner: Pure, step: Second, most: Pure, reduction: Second) -> Any:
-    """Time of tiles whose inner side is split up to s ways, so that all cores end together, and of summing: max(tiles / n, 1/s) k step + r."""
-    return maximum(tiles / cores, 1 / most) * (inner * step) + reduction
+def waves_time(tiles: Pure, cores: Pure, inner: Pure, step: Second, chain: Second, ends: Second) -> Any:
+    """Time of all waves of tiles over the cores, each with its first loads and last writes, no shorter than the chain of steps of one tile.
+
+    t = max(ceil(tiles / n) (k step + e), k chain).
+    """
+    return maximum(ceil_ratio(tiles, cores) * (inner * step + ends), inner * chain)
+
+
+@formula(unit="s", source="cutlass")
+def split_time(tiles: Pure, cores: Pure, inner: Pure, step: Second, most: Pure, reduction: Second, ends: Second) -> Any:
+    """Time of tiles whose inner side is split up to s ways, so that all cores end together, and of summing: max(tiles / n, 1/s) k step + e + r."""
+    return maximum(tiles / cores, 1 / most) * (inner * step) + ends + reduction
 
 
 @formula(unit="s", source="aws-nki-trn2")
@@ -200,3 +217,108 @@ def decode_core_time(blocks: Pure, cores: Pure, block_time: Second, bytes_moved:
 def decode_vector_time(flops: FLOP, peak: FLOPPerSecond, efficiency: Pure, group: Pure, widest: Pure, single: Pure) -> Any:
     """Time on the vector units where no matrix kernel fits: F / (P e) for groups of queries wider than `widest`, and for lone ones if single = 1."""
     return flops / (peak * efficiency) * select(group > widest, 1, select(group <= 1, single, 0))
+
+
+@formula(unit="", source="flashmla")
+def padded_heads(heads: Pure, tile: Pure) -> Any:
+    """Rows of the matrix units that some heads take: ceil(h / t) t."""
+    return ceil_ratio(heads, tile) * tile
+
+
+@formula(unit="", source="flashmla")
+def latent_blocks(sequences: Pure, keys: Pure, chunk: Pure, cores: Pure) -> Any:
+    """Blocks that share the caches, split only until all cores have one: b min(max(k / chunk, 1), max(n / b, 1))."""
+    return sequences * minimum(maximum(keys / chunk, 1), maximum(cores / sequences, 1))
+
+
+@formula(unit="", source="tco-calibration")
+def shared_by_cores(blocks: Pure, cores: Pure) -> Any:
+    """Blocks that the busiest core computes, one after the other: max(n_b / n, 1)."""
+    return maximum(blocks / cores, 1)
+
+
+@formula(unit="s", source="flashmla")
+def latent_product_time(
+    sequences: Pure, keys: Pure, rows: Pure, score_width: Pure, value_width: Pure, rate: FLOPPerSecond, flop_per_mac: FLOP = 2
+) -> Any:
+    """Time of both products of all heads against one cache, on all cores: 2 b k r (d_qk + d_v) / P."""
+    return flop_per_mac * sequences * keys * rows * (score_width + value_width) / rate
+
+
+@formula(unit="s", source="tco-calibration")
+def on_busiest(time: Second, blocks: Pure, each: Pure, cores: Pure) -> Any:
+    """Time on the core with most blocks of what takes t on all cores: t n c / n_b."""
+    return time * cores * each / blocks
+
+
+@formula(unit="s", source="tco-calibration")
+def block_load_time(bytes_moved: Byte, blocks: Pure, each: Pure, load: BytePerSecond) -> Any:
+    """Time the busiest core takes to load its blocks: c Q / n_b / L."""
+    return each * bytes_moved / blocks / load
+
+
+@formula(unit="byte", source="tco-calibration")
+def query_bytes(sequences: Pure, heads: Pure, width: Pure, passes: Pure, element_size: Byte) -> Any:
+    """Traffic of queries and results, with the passes that turn, cast and scale them: p b h w e."""
+    return passes * sequences * heads * width * element_size
+
+
+@formula(unit="byte", source="tco-calibration")
+def widened_bytes(bytes_moved: Byte, stored: Byte, passes: Pure, wide: Byte) -> Any:
+    """Traffic of turning a cache into wide numbers, which no kernel reads otherwise: p Q (1 + w / b)."""
+    return passes * bytes_moved * (1 + wide / stored)
+
+
+@formula(unit="s", source="flashdecoding")
+def joining_time(blocks: Pure, sequences: Pure, stage: Second) -> Any:
+    """Time of adding up the blocks of a sequence where it has several: t (1 - b / n_b)."""
+    return stage * (1 - sequences / blocks)
+
+
+@formula(unit="", source="tco-model")
+def group_tokens(tokens: Pure, active: Pure, groups: Pure) -> Any:
+    """Expert tokens of a group on average: T k / G."""
+    return tokens * active / groups
+
+
+@formula(unit="", source="raab-steger1998")
+def busiest_popular(load: Pure, groups: Pure, imbalance: Pure, local_experts: Pure, skew: Pure, even: Pure) -> Any:
+    """Expert tokens of the busiest of some groups of experts: x + c sqrt(2 ln G (x + (s x)^2 / E_local)), x where they are dealt out in turn.
+
+    Chance and popularity both scatter, whose standard deviation over its mean is s.
+    """
+    return load + (1 - even) * imbalance * np.sqrt(2 * np.log(groups) * (load + (skew * load) ** 2 / local_experts))
+
+
+@formula(unit="", source="tco-model")
+def popular_experts(load: Pure, local_experts: Pure, skew: Pure, even: Pure) -> Any:
+    """Experts of a group that at least one of its expert tokens reaches: E_local (1 - exp(-x / sqrt(1 + s^2))), x tokens an expert on average.
+
+    sqrt(1 + s^2) is mean over median of a popularity whose logarithm is normal; dealt out in turn they are min(x, 1).
+    """
+    each = load / local_experts
+    return local_experts * select(even > 0.5, minimum(each, 1), -np.expm1(-each / np.sqrt(1 + skew**2)))
+
+
+@formula(unit="", source="tco-model")
+def per_expert(load: Pure, reached: Pure) -> Any:
+    """Tokens of one of the experts that are reached: x / E."""
+    return load / reached
+
+
+@formula(unit="", source="tco-calibration")
+def expert_numbers(width: Pure, hidden: Pure, passes: Pure) -> Any:
+    """Numbers an expert token moves beside its products: 3 w of the activation, and p h to its expert and back."""
+    return 3 * width + passes * hidden
+
+
+@formula(unit="", source="clauset2009")
+def power_law_scatter(exponent: Pure, least: Pure, most: Pure) -> Any:
+    """Standard deviation over mean of a power law p(x) ~ x^-a between two ends: sqrt(m_0 m_2 / m_1^2 - 1).
+
+    m_i = (M^(1+i-a) - l^(1+i-a)) / (1+i-a).
+    """
+    none = (most ** (1 - exponent) - least ** (1 - exponent)) / (1 - exponent)
+    one = (most ** (2 - exponent) - least ** (2 - exponent)) / (2 - exponent)
+    two = (most ** (3 - exponent) - least ** (3 - exponent)) / (3 - exponent)
+    return np.sqrt(maximum(none * two / one**2 - 1, 0))

@@ -19,11 +19,12 @@ from tco.foundation.units import Pure
 from tco.performance.chip import kernels as cost
 from tco.performance.chip.formats import FORMATS, WIDE, Computed, element_size, unpacking_time
 from tco.performance.chip.roofline import achieved_bandwidth, achieved_rate, fed_bandwidth, padded_weights, smooth_maximum, stream_time
+from tco.performance.chip.software import MEASURED, Reach
 
 TILES = ((128.0, 256.0), (128.0, 128.0), (64.0, 128.0), (64.0, 64.0))  # rows and columns of the result that one core holds
+GROUPED = 2.0  # sharpness of the smooth maximum where tiles of other groups hide the loads of one
 SPLITS = 8  # ways the inner side is split between cores at most
 PLAIN = (0, 1)  # extent of plain numbers
-OVERLAP = 2  # sharpness of the smooth maximum: products hide their traffic less well than other kernels
 
 
 class Chip(NamedTuple):
@@ -35,6 +36,7 @@ class Chip(NamedTuple):
     tiled: bool  # many small cores; else a few large arrays
     share: Any = None  # of rates and bandwidth that the logical devices its cores form leave
     fed: bool = False  # DMA engines of stated bandwidth bring whatever the cores read
+    reach: Reach = MEASURED
 
     def part(self, name: str) -> Any:
         """Return an attribute of the part."""
@@ -42,7 +44,7 @@ class Chip(NamedTuple):
 
     def practice(self, name: str) -> Any:
         """Return a parameter of practice."""
-        return self.values[f"{self.performance}.{name}"]
+        return self.reach.of(self.values, f"{self.performance}.{name}")
 
     def rate(self, peak: str, efficiency: str) -> Any:
         """Return the rate that large products reach."""
@@ -83,12 +85,12 @@ def device_efficiency(cores_per_device: Pure, cores: Pure, whole_chip: Pure) -> 
     return select(cores_per_device >= cores, whole_chip, 1)
 
 
-def kernels_on(values: Mapping[str, Any], chip: str, family: str, traits: Traits) -> Chip:
+def kernels_on(values: Mapping[str, Any], chip: str, family: str, traits: Traits, reach: Reach = MEASURED) -> Chip:
     """Return a chip of a family as its kernels see it; rows ask for the chip and the family `rows`."""
     part, practice, share = f"parts.{chip}", f"performance.{family}", None
     if traits.logical:
         share = device_efficiency(values[f"{part}.cores_per_device"], values[f"{part}.cores"], values[f"{practice}.whole_chip_efficiency"])
-    return Chip(values, part, practice, traits.tiled, share, traits.fed)
+    return Chip(values, part, practice, traits.tiled, share, traits.fed, reach)
 
 
 class Operands(NamedTuple):
@@ -104,6 +106,8 @@ class Operands(NamedTuple):
     load: Any = None
     stage: Any = None
     latency: Any = 0.0
+    ends: Any = 0.0  # of a wave of tiles: first loads and last writes that nothing hides
+    overlap: Any = 2.0  # sharpness of the smooth maximum of computing and moving; 1: they take turns
     array: tuple[Any, Any, Any, Any] | None = None  # of others: rows, rows as joined in the format, columns, and least moving rows
     unpacking: tuple[Any, Any] | None = None  # vector operations a stored number and their rate, where software unpacks
     extent: tuple[int, int] = PLAIN  # most axes and most numbers of any of these
@@ -119,7 +123,7 @@ def operands(chip: Chip, form: Computed, efficiency: Any = None) -> Operands:
 
 def read_operands(chip: Chip, form: Computed) -> Operands:
     """Return the same before it is known how many numbers each of them is."""
-    rate = chip.rate(form.peak, form.tile_efficiency)
+    rate = achieved_rate(chip.rate(form.peak, form.tile_efficiency), chip.part("held_rate"))
     stored = FORMATS[form.stored]
     if stored.scales and not form.unpacked:
         vector, exposed, taken = chip.part("peak_vector"), chip.practice("scaling_exposed"), chip.part(stored.scales)
@@ -131,6 +135,7 @@ def read_operands(chip: Chip, form: Computed) -> Operands:
         weight_size=element_size(stored.bits),
         stream=chip.bandwidth("stream_efficiency"),
         splits=not four,
+        overlap=cost.product_overlap(chip.part("asynchronous_loads")),
         unpacking=(chip.practice("unpacking_operations"), chip.part("peak_vector")) if form.unpacked else None,
     )
     if chip.tiled:
@@ -139,7 +144,8 @@ def read_operands(chip: Chip, form: Computed) -> Operands:
             core=cost.core_rate(rate, chip.part("cores")),
             load=chip.load("core_load"),
             stage=chip.practice("kernel_stage"),
-            latency=chip.practice("fp4_inner_latency") if four else 0.0,
+            latency=chip.practice("fp4_inner_latency" if four else "inner_latency"),
+            ends=chip.practice("tile_ends"),
         )
     joined = "array_rows" if form.peak == "peak_bf16" else "mx_array_rows"
     rows, rows_joined, columns, moving = (chip.part(name) for name in ("array_rows", joined, "array_columns", "array_least_moving"))
@@ -172,7 +178,8 @@ def product(made: Operands, rows: Any, columns: Any, inner: Any, groups: Any = N
         computing = greatest("engines", (computing, unpacking))
     moved = cost.products_bytes(rows, columns, inner, many, made.input_size, made.weight_size, element_size(WIDE))
     moving = stream_time(moved, made.stream)
-    return Product(smooth_maximum(computing, moving, OVERLAP), computing, moving, cost.products_flops(rows, columns, inner, many), moved)
+    overlap = made.overlap if groups is None else GROUPED
+    return Product(smooth_maximum(computing, moving, overlap), computing, moving, cost.products_flops(rows, columns, inner, many), moved)
 
 
 class Sides(NamedTuple):
@@ -229,7 +236,8 @@ def computing_time(made: Operands, rows: Any, columns: Any, inner: Any, groups: 
 
 def tiled(made: Operands, hidden: bool) -> tuple[Any, ...]:
     """Return what the time of tiles rests on; kernels of many groups hide the latency of a step behind other tiles, but for one chain."""
-    return made.cores, made.core, made.load, made.stage, 0.0 if hidden else made.latency, made.latency, made.input_size, made.weight_size
+    step = 0.0 if hidden else made.latency
+    return made.cores, made.core, made.load, made.stage, step, made.latency, made.ends, made.input_size, made.weight_size
 
 
 def tiles_time(
@@ -245,13 +253,15 @@ def tiles_time(
     _: Any,
     latency: Any,
     chain: Any,
+    ends: Any,
     input_size: Any,
     weight_size: Any,
 ) -> Any:
     """Return the time of products cut into tiles of one size, each on one core."""
     tiles = cost.tiles_of(rows, columns, groups, tile_rows, tile_columns)
     step = cost.tile_step(tile_rows, tile_columns, rate, input_size, weight_size, load, latency)
-    return cost.waves_time(tiles, cores, inner, step, chain)
+    ends = cost.ends_time(ends, rows, tile_rows)
+    return cost.waves_time(tiles, cores, inner, step, chain, ends)
 
 
 def split_tiles_time(
@@ -267,14 +277,16 @@ def split_tiles_time(
     stage: Any,
     latency: Any,
     chain: Any,
+    ends: Any,
     input_size: Any,
     weight_size: Any,
 ) -> Any:
     """Return the same where several cores may share a tile."""
     tiles = cost.tiles_of(rows, columns, groups, tile_rows, tile_columns)
     step = cost.tile_step(tile_rows, tile_columns, rate, input_size, weight_size, load, latency)
-    whole = cost.waves_time(tiles, cores, inner, step, chain)
-    return least("splits", (whole, cost.split_time(tiles, cores, inner, step, SPLITS, stage)))
+    ends = cost.ends_time(ends, rows, tile_rows)
+    whole = cost.waves_time(tiles, cores, inner, step, chain, ends)
+    return least("splits", (whole, cost.split_time(tiles, cores, inner, step, SPLITS, stage, ends)))
 
 
 class Tiling(NamedTuple):

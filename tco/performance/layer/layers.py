@@ -65,12 +65,6 @@ def busiest_reached(reached: Pure, groups: Pure, imbalance: Pure, local_experts:
     return minimum(reached + imbalance * np.sqrt(2 * reached * np.log(groups)), local_experts)
 
 
-@formula(unit="", source="tco-model")
-def group_tokens(tokens: Pure, active: Pure, groups: Pure) -> Any:
-    """Expert tokens of a group on average: T k / G."""
-    return tokens * active / groups
-
-
 @formula(unit="", source="raab-steger1998")
 def busiest_load(load: Pure, groups: Pure, imbalance: Pure) -> Any:
     """Expert tokens of the busiest of some groups: x + c sqrt(2 x ln G)."""
@@ -244,7 +238,7 @@ def experts(made: Pass, layers: int, f: FeedForward) -> None:
         reached = busiest_reached(
             distinct_experts(f.experts, f.active, tokens, f.experts / shape.expert_parallel), shape.expert_parallel, machine.imbalance, local
         )
-        load = group_tokens(tokens, f.active, shape.expert_parallel)
+        load = kernel.group_tokens(tokens, f.active, shape.expert_parallel)
         if shape.decode:
             load = busiest_load(load, shape.expert_parallel, machine.imbalance)
         width = f.width * shape.expert_parallel / shape.expert_chips

@@ -7,7 +7,7 @@ one of a draw is found by asking every plan once at the batch it would need, and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,11 +109,14 @@ def chips_of(plans: ServingPlan) -> Array:
     return np.ravel(attention_chips(plans.decode)) * 1.0
 
 
-def choose(block: Block, plans: ServingPlan, hints: Hints | None) -> Chosen:
-    """Return the best of some plans in every draw, with the batch that meets the target; of one plan, that one."""
+def choose(block: Block, plans: ServingPlan, hints: Hints | None, speed: float | None = None) -> Chosen:
+    """Return the best of some plans in every draw, with the batch that meets the target; of one plan, that one.
+
+    The target is the workload's own, or another `speed` in tokens/s a user.
+    """
     if hints is None:
-        return under_load(block)
-    rows, batch, quick = decoding(block, chips_of(plans), hints)
+        return under_load(block, speed)
+    rows, batch, quick = decoding(block, chips_of(plans), hints, speed)
     ready, soon = reading(block)
     return Chosen({DECODE: rows, PREFILL: ready}, batch, quick & soon)
 
@@ -124,11 +127,11 @@ def held_with(batch: float, count: int) -> Chosen:
     return Chosen({DECODE: first, PREFILL: first}, np.full(count, batch), np.ones(count, dtype=bool))
 
 
-def under_load(block: Block) -> Chosen:
+def under_load(block: Block, speed: float | None) -> Chosen:
     """Return the choice of engines with some requests in flight, whose batch follows from them."""
     score, slow, user, first, needed = block["output_tokens_per_s_per_chip", "tpot_s", "tokens_per_s_per_user", "ttft_s", "needed"]
-    memory, interactivity, wait, offline = block["memory", "interactivity", "longest wait", "offline"]
-    meets = (offline > 0) | ((user * (1 + EXACTLY) >= interactivity) & (first <= or_ever(wait)))  # nobody waits for what runs offline
+    memory, wait, offline = block["memory", "longest wait", "offline"]
+    meets = (offline > 0) | ((user * (1 + EXACTLY) >= asked(block, speed)) & (first <= or_ever(wait)))  # nobody waits for what runs offline
     rows, meets = best_of(score, slow, meets, needed <= memory, block.count)
     return Chosen({DECODE: rows}, np.full(block.count, np.nan), meets)
 
@@ -144,10 +147,14 @@ def or_ever(wait: Any) -> Any:
     return np.where(wait > 0, wait, np.inf)
 
 
-def time_allowed(block: Block) -> Array:
+def asked(block: Block, speed: float | None) -> Any:
+    """Return the tokens/s a user is to get: a speed, or the workload's own in every draw."""
+    return block[("interactivity",)][0] if speed is None else speed
+
+
+def time_allowed(block: Block, speed: float | None) -> Array:
     """Return the time a token may take in every draw."""
-    (speed,) = block[("interactivity",)]
-    found: Array = np.broadcast_to(1 / np.maximum(speed, SLOWEST) * (1 + EXACTLY), block.count)
+    found: Array = np.broadcast_to(1 / np.maximum(asked(block, speed), SLOWEST) * (1 + EXACTLY), block.count)
     return found
 
 
@@ -167,14 +174,14 @@ def room(block: Block, plans: int) -> Array:
     return found
 
 
-def decoding(block: Block, chips: Array, hints: Hints) -> tuple[Array, Array, Array]:
+def decoding(block: Block, chips: Array, hints: Hints, speed: float | None) -> tuple[Array, Array, Array]:
     """Return the plan that decodes in every draw, its batch, and whether it gives each user the speed asked for.
 
     A plan that is late with the batch that would make it as good as another is not solved. Where none meets the target the
     quickest plan that fits decodes a single sequence.
     """
     count, plans, every = block.count, len(chips), np.arange(block.count)
-    allowed = time_allowed(block)
+    allowed = time_allowed(block, speed)
     held = room(block, plans)
     fits, most = held >= 1, np.minimum(np.maximum(held, 1.0), float(SEQUENCES[-1]))
     rows, batch, rate = np.zeros(count, dtype=int), np.ones(count), np.zeros(count)
@@ -217,13 +224,13 @@ def decoding(block: Block, chips: Array, hints: Hints) -> tuple[Array, Array, Ar
     return rows, batch, rate > 0
 
 
-def hinted(kernel: Kernel, names: Names, centre: Mapping[str, Array], plans: ServingPlan) -> Hints | None:
+def hinted(kernel: Kernel, names: Names, centre: Mapping[str, Array], plans: ServingPlan, speed: float | None = None) -> Hints | None:
     """Return what is known of plans from the one draw of the centre; nothing where no batch is solved for."""
     if "needed" in names:
         return None
     chips = chips_of(plans)
     block, count = Block(kernel, names, centre, 1), len(chips)
-    allowed = np.broadcast_to(time_allowed(block), count)
+    allowed = np.broadcast_to(time_allowed(block, speed), count)
     held = room(block, count)[:, 0]
     token = Curve(block, "token", np.arange(count), np.zeros(count, dtype=int))
     batch, time = largest_within(token, allowed, np.ones(count), np.clip(held, 1.0, float(SEQUENCES[-1])), np.full(count, 16.0), np.full(count, 0.5))
@@ -231,30 +238,40 @@ def hinted(kernel: Kernel, names: Names, centre: Mapping[str, Array], plans: Ser
     return Hints(batch, power, np.where((held >= 1) & (time <= allowed), batch / chips / time, 0.0))
 
 
-def promising(kernel: Kernel, names: Names, pilots: Mapping[str, Array], plans: ServingPlan) -> dict[int, Array]:
-    """Return the rows of plans to choose among on each axis: the best of some pilot draws, and those near the best at a centre."""
+def promising(
+    kernel: Kernel, names: Names, pilots: Mapping[str, Array], plans: ServingPlan, speeds: Sequence[float] = ()
+) -> dict[int, Array]:
+    """Return the rows of plans to choose among on each axis: the best of some pilot draws, and those near the best at a centre.
+
+    They are those for the workload's own speed and for some others, among which the pilot draws are shared out.
+    """
     kept: dict[int, Any] = {}
-    first: Hints | None = None
-    for at in range(CENTRES):
-        centre = {path: one[at : at + 1] for path, one in pilots.items()}
-        if at and all((one == pilots[path][0]).all() for path, one in centre.items()):
-            continue
-        block, hints = Block(kernel, names, centre, 1), hinted(kernel, names, centre, plans)
-        if hints is None:
-            needed, memory, rate = block["needed", "memory", "output_tokens_per_s_per_chip"]
-            rates = {DECODE: np.ravel(np.where(needed <= memory, rate, 0.0))}
-        else:
-            rate, time, held, memory, wait = block["prompts", "prompt", "prompts held", "memory", "longest wait"]
-            rates = {DECODE: hints.rate, PREFILL: np.ravel(np.where((time <= or_ever(wait)) & (held <= memory), rate, 0.0))}
-        first = first or hints
-        for axis, many in rates.items():
-            kept[axis] = kept.get(axis, False) | (many >= (1 - NEAR) * many.max())
-    best = choose(Block(kernel, names, pilots, len(next(iter(pilots.values())))), plans, first).rows
+    wins: dict[int, Any] = {}
+    for number, speed in enumerate((None, *speeds)):
+        first: Hints | None = None
+        for at in range(CENTRES):
+            centre = {path: one[at : at + 1] for path, one in pilots.items()}
+            if at and all((one == pilots[path][0]).all() for path, one in centre.items()):
+                continue
+            block, hints = Block(kernel, names, centre, 1), hinted(kernel, names, centre, plans, speed)
+            if hints is None:
+                needed, memory, rate = block["needed", "memory", "output_tokens_per_s_per_chip"]
+                rates = {DECODE: np.ravel(np.where(needed <= memory, rate, 0.0))}
+            else:
+                rate, time, held, memory, wait = block["prompts", "prompt", "prompts held", "memory", "longest wait"]
+                rates = {DECODE: hints.rate, PREFILL: np.ravel(np.where((time <= or_ever(wait)) & (held <= memory), rate, 0.0))}
+            first = first or hints
+            for axis, many in rates.items():
+                near = many >= (1 - NEAR) * many.max() if speed is None or many.any() else False
+                kept[axis] = kept.get(axis, np.zeros(len(many), dtype=bool)) | near
+        own = {path: one if speed is None else one[number - 1 :: len(speeds)] for path, one in pilots.items()}
+        best = choose(Block(kernel, names, own, len(next(iter(own.values())))), plans, first, speed).rows
+        for axis, near in kept.items():
+            wins[axis] = wins.get(axis, 0) + np.bincount(best[axis], minlength=len(near))
     found = {}
     for axis, near in kept.items():
-        wins = np.bincount(best[axis], minlength=len(near))
-        some = np.flatnonzero(near | (wins > 0))
-        found[axis] = some[np.argsort(-wins[some], kind="stable")]
+        some = np.flatnonzero(near | (wins[axis] > 0))
+        found[axis] = some[np.argsort(-wins[axis][some], kind="stable")]
     return found
 
 

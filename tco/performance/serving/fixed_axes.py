@@ -26,11 +26,14 @@ class AxesGiven(NamedTuple):
     sequences: Any = None  # of an attention group, for each plan
     engines: float | None = None
     readers: float | None = None  # a pool of its own reads prompts
+    beyond: str = ""  # what was taken beyond the given axes
 
 
 def axes_given(model: Architecture, links: Links, plan: Mapping[str, str]) -> AxesGiven:
     """Return the plans that fit the given axes; an unknown key, a bad value or axes that fit no plan raise `DataError`."""
     given = {key: whole(key, text) for key, text in plan.items()}
+    stated, beyond = deployment(given)
+    given |= stated
     own = {key: value for key, value in given.items() if key in AXES}
     other = {key.removeprefix(PREFIX): value for key, value in given.items() if key.startswith(PREFIX)}
     readers = float(other.pop("workers", 1)) if other else None
@@ -42,7 +45,22 @@ def axes_given(model: Architecture, links: Links, plan: Mapping[str, str]) -> Ax
             raise DataError("--plan: batch is given without the chips it is spread over; give tp or chips too")
         sequences = given["batch"] * attention_chips(decode) / decode.chips
     engines = given.get("workers", 1 if readers or "chips" in given else None)
-    return AxesGiven(decode, prefill, sequences, None if engines is None else float(engines), readers)
+    return AxesGiven(decode, prefill, sequences, None if engines is None else float(engines), readers, beyond)
+
+
+def deployment(given: Mapping[str, float]) -> tuple[dict[str, float], str]:
+    """Return the chips that stated tensor and expert parallelism are a deployment of, and what was taken beyond them.
+
+    One engine on these chips, without a pipeline and with as many attention groups as its experts' ranks hold, unless more is given.
+    """
+    if not {"tp", "ep"} <= set(given) or {"chips", "dp"} & set(given):
+        return {}, ""
+    depth = given.get("pp", 1)
+    chips = max(given["tp"] * given.get("cp", 1), given["ep"]) * depth
+    return {
+        "chips": chips,
+        "pp": depth,
+    }, f"--plan is taken as one engine of {chips:g} chips{'' if 'pp' in given else ', without a pipeline'}; chips, pp and workers say otherwise"
 
 
 def whole(key: str, text: str) -> float:

@@ -237,7 +237,7 @@ def decode_step(machine: Machine, model: Architecture, plan: DecodePlan, request
         operators.append(Operator("cache from host", exposed, 1, None, moved, None, request.host_link, 0.0, True))
         time = per_token = total("offloaded_step_time", [time, exposed])
     if request.drafts is not None:
-        per_token = asked.time_per_token(time, asked.accepted_tokens(request.drafts, request.acceptance))
+        per_token = asked.time_per_token(time, asked.accepted_tokens(request.drafts, request.acceptance, request.decline))
     context = full_context(request.prompt, request.answer)
     memory = held_in_memory(machine, model, shape, context, request.offload, plan.pipeline_parallel)
     return PassResult(time, memory, operators, per_token)

@@ -27,6 +27,7 @@ class Request(NamedTuple):
     cache_hit: Any = None
     drafts: Any = None
     acceptance: Any = None
+    decline: Any = None
     draft_cost: Any = None
     offload: Any = None
     host_link: Any = None
@@ -38,7 +39,8 @@ def request_of(values: Readable) -> Request:
     made = Request(values["workload.input_tokens"], values["workload.output_tokens"])
     made = made._replace(cache_hit=values.unless_zero("workload.cache_hit"))
     if (drafts := values.unless_zero("workload.draft_tokens")) is not None:
-        made = made._replace(drafts=drafts, acceptance=values["workload.spec_acceptance"], draft_cost=values["workload.draft_cost"])
+        chances = (values[f"workload.{name}"] for name in ("spec_acceptance", "spec_decline", "draft_cost"))
+        made = made._replace(drafts=drafts, **dict(zip(("acceptance", "decline", "draft_cost"), chances, strict=True)))
     if (offload := values.unless_zero("workload.kv_offload")) is not None:
         made = made._replace(offload=offload, host_link=values["performance.training.host_link_bandwidth"])
     return made._replace(offline=values.exists("workload.offline"))
@@ -86,10 +88,18 @@ def prompt_time(time: Second, prompts: Pure) -> Any:
 
 
 @formula(unit="", source="leviathan2023")
-def accepted_tokens(draft_tokens: Pure, acceptance: Pure) -> Any:
-    """Tokens a step of speculative decoding yields, each draft accepted with one chance: (1 - a^(k + 1)) / (1 - a); k + 1 where a is one."""
-    refused = minimum(maximum(1 - acceptance, 1e-300), 1 - 1e-16)
-    return -np.expm1((draft_tokens + 1) * np.log1p(-refused)) / refused
+def accepted_tokens(draft_tokens: Pure, acceptance: Pure, decline: Pure = 1) -> Any:
+    """Tokens a step of speculative decoding yields: 1 + a (1 - b^k) / (1 - b), its first draft accepted with a chance a, further ones with b = a d.
+
+    Later drafts rest on drafts, which the model that makes them was not trained to read; at d = 1 it is (1 - a^(k + 1)) / (1 - a).
+    """
+    refused = minimum(maximum(1 - acceptance * decline, 1e-300), 1 - 1e-16)
+    return 1 - acceptance * np.expm1(draft_tokens * np.log1p(-refused)) / refused
+
+
+def tokens_of_drafts(values: Readable, drafts: Any) -> Any:
+    """Return the tokens a step yields with so many drafts, at the chances that a workload states."""
+    return accepted_tokens(drafts, values["workload.spec_acceptance"], values["workload.spec_decline"])
 
 
 @formula(unit="", source="leviathan2023")

@@ -31,7 +31,7 @@ def serve(machine: Machine, model: Architecture, values: Readable, plan: Serving
     found = searched(machine, model, request, values, axes)
     if found.plan is None and plan is not None:
         raise DataError(f"--plan {','.join(f'{key}={text}' for key, text in plan.items())}: {found.reason}")
-    found.notes = [*notes_on(machine), *notes_on_request(request)]
+    found.notes = [*([axes.beyond] if axes is not None and axes.beyond else []), *notes_on(machine), *notes_on_request(request)]
     return found
 
 

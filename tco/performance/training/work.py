@@ -21,7 +21,7 @@ from tco.foundation.units import Byte, Pure, Second
 from tco.models.architecture import Architecture
 from tco.models.layers import Attention, FeedForward, StateMixer, keys_and_values
 from tco.performance.chip.kernels import products_weights
-from tco.performance.chip.products import OVERLAP, Operands, Sides, products
+from tco.performance.chip.products import Operands, Sides, products
 from tco.performance.chip.roofline import (
     causal_keys,
     exposed_time,
@@ -308,7 +308,7 @@ def with_sums(job: Job, made: Operands, forward: Sequence[Sides], groups: Any, f
         many = 1 if groups is None else groups
         if job.software.adds_in_product:
             moved.append(weight_gradient_bytes(one.rows, one.inner, one.columns, many, made.input_size, size))
-            times.append(smooth_maximum(found.computing[at], stream_time(moved[-1], made.stream), OVERLAP))
+            times.append(smooth_maximum(found.computing[at], stream_time(moved[-1], made.stream), made.overlap))
         else:
             sums = gradient_sum_bytes(products_weights(one.columns, one.inner, many), job.wide_size, size)
             moved.append(total("bytes", [found.bytes[at], sums]))

@@ -28,17 +28,20 @@ def answers(made: Kernel) -> dict[str, Any]:
 
 def commands(kind: Kind, sides: Mapping[str, Any], parts: Array) -> list[str]:
     """Return the command line that asks for the kernel of every row again."""
-    attention = kind.kernel in ("prefill", "decode")
+    attention = kind.kernel in ("prefill", "decode", "latent")
     options: dict[str, Any] = {"op": "attention" if attention else kind.kernel}
     options |= {"phase": kind.kernel if attention else None, "precision": kind.number_format}
     options["library"] = None if kind.library == BARE else kind.library
-    named = {name.replace("_", "-"): side for name, side in sides.items() if name not in ("causal", "by_row")}
+    named = {name.replace("_", "-"): side for name, side in sides.items() if name not in ("causal", "by_row", "even")}
     full = sides["causal"] == 0 if "causal" in sides else np.zeros(len(parts), dtype=bool)
+    even = sides.get("even", np.zeros(len(parts)))
     flat = True if sides.get("by_row") is False else None
     found = []
     for row, part in enumerate(parts):
         own = {name: side[row] if np.ndim(side) else side for name, side in named.items()}
-        found.append(command_line(["kernel", part], {**options, **own, "full": bool(full[row]) or None, "flat": flat}, {}))
+        found.append(
+            command_line(["kernel", part], {**options, **own, "full": bool(full[row]) or None, "even": bool(even[row]) or None, "flat": flat}, {})
+        )
     return found
 
 

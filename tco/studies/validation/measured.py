@@ -12,6 +12,7 @@ import pandas as pd
 
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import LARGEST_FILE, data_directory, is_there
+from tco.studies.validation.headers import translated
 
 CHUNK = 2**20  # bytes that are unpacked at a time
 TEXTS = frozenset(
@@ -20,21 +21,31 @@ TEXTS = frozenset(
         *("model", "precision", "framework", "scenario", "spec_decoding", "disaggregated", "dp_attention", "system", "sharding"),
         *("activation_recompute", "peak_tflops_basis", "value_kind", "notes", "causal"),
         *("sequence_parallel", "attention", "attention_kernel", "schedule"),
+        *("licence", "accelerator_as_printed", "routing", "version", "device", "kv_cache_dtype", "op_name", "mla_dtype"),
+        *("dtype_act", "dtype_weight", "quant", "method", "mode", "dataset", "measured_on", "engine", "plan", "cache_format", "config", "trace"),
     )
 )
 # A column only one kind of file has.
-MARKS = {"kernels": "kernel_source", "collectives": "message_size_bytes", "training": "step_time_s", "inference": "isl_tokens"}
+MARKS = {
+    "kernels": "kernel_source",
+    "collectives": "message_size_bytes",
+    "training": "step_time_s",
+    "inference": "isl_tokens",
+    "acceptance": "acceptance_length_tokens_per_step",
+}
 NEEDED = {
     "kernels": ("accelerator", "op", "dtype"),
     "collectives": ("accelerator", "op", "n_gpus"),
     "training": ("accelerator", "model", "n_accelerators"),
     "inference": ("accelerator", "model", "isl_tokens", "osl_tokens"),
+    "acceptance": ("model", "draft_tokens"),
 }
 TARGETS = {
     "kernels": ("time_us", "tflops", "gb_s"),
     "collectives": ("time_us", "algbw_gb_s", "busbw_gb_s"),
     "training": ("step_time_s", "tokens_s_per_accelerator", "model_tflops_per_accelerator", "hw_tflops_per_accelerator"),
     "inference": ("total_tput_tok_s_per_gpu", "output_tput_tok_s_per_gpu", "system_tput_tok_s", "tpot_ms_median", "tpot_ms_mean"),
+    "acceptance": ("acceptance_length_tokens_per_step",),
 }
 TIMES = ("time_us", "step_time_s", "tpot_ms_mean", "tpot_ms_median")  # of these: of which less is better
 PLACES = (Path(), Path("data/measured"))  # where the name of a file that travels with the program may be written
@@ -51,7 +62,7 @@ def kind_of(columns: list[str], path: Path, given: str | None = None) -> str:
     scores = {kind: len({MARKS[kind], *NEEDED[kind], *TARGETS[kind]} & set(columns)) + 5 * (MARKS[kind] in columns) for kind in MARKS}
     best = max(scores, key=lambda kind: scores[kind])
     if scores[best] < 3:
-        raise DataError(f"{path}:1: the header fits no kind of measurements; say --kind kernels, collectives, training or inference")
+        raise DataError(f"{path}:1: the header fits no kind of measurements; say --kind {', '.join(MARKS)}")
     return best
 
 
@@ -67,6 +78,10 @@ def read_measured(path: Path, given: str | None = None) -> tuple[str, pd.DataFra
         raise DataError(f"{path}: not UTF-8 text, expected a CSV of measurements") from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise DataError(f"{path}: broken CSV ({str(error).splitlines()[0]})") from None
+    try:
+        table = translated(table)
+    except DataError as error:
+        raise DataError(f"{path}:1: {error}") from None
     kind = kind_of(list(table.columns), path, given)
     missing = [name for name in NEEDED[kind] if name not in table.columns]
     if missing:

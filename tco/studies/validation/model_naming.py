@@ -20,6 +20,8 @@ Array = np.ndarray[Any, Any]
 OWNER = re.compile(r"[\w.-]+/(?=[^\s/]+$)")  # of a model on a hub
 BRACKETS = re.compile(r"[()\[\],]")
 MAKERS = re.compile(r"^(meta|nvidia|openai|mistralai|moonshotai|google|amd)-(?=.)")
+VOCABULARIES = (32_000.0, 50_304.0, 128_256.0, 256_000.0)  # tokens, as published models of one's own have them
+USUAL = VOCABULARIES[1]  # where a row states all of its model but this
 SHAPE = tuple(key for key in KEYS if key not in ("tied", "context"))  # columns of numbers
 
 
@@ -60,6 +62,8 @@ def shapes_of(table: pd.DataFrame) -> list[dict[str, float]]:
 def read_model(catalogue: Catalogue, name: str, figures: Mapping[str, float]) -> tuple[str, str]:
     """Return the model of a row and why it is unknown, one of them empty."""
     known = named_model(catalogue, name)
+    if not known and vocabulary_alone(figures):
+        figures = {**figures, "vocab": USUAL}
     missing = missing_figures(figures)
     if not known and missing:
         return "", f"unknown-model: neither the name {name!r} nor its shape is known; missing: {', '.join(missing)}"
@@ -67,6 +71,11 @@ def read_model(catalogue: Catalogue, name: str, figures: Mapping[str, float]) ->
         return load_model(catalogue, known or figures_text(figures)).id, ""
     except DataError as error:
         return "", f"unknown-model: {error}"
+
+
+def vocabulary_alone(figures: Mapping[str, float]) -> bool:
+    """Say whether a model's figures lack nothing but its vocabulary, which may then be any of the usual ones."""
+    return missing_figures(figures) == ["vocab"]
 
 
 def read_models(catalogue: Catalogue, table: pd.DataFrame) -> tuple[Array, Array]:

@@ -14,7 +14,7 @@ from tco.catalog import Catalogue
 from tco.catalog.accuracy import errors_of
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.values import Values
-from tco.studies.validation import collectives, inference, kernels, training
+from tco.studies.validation import acceptance, collectives, inference, kernels, training
 from tco.studies.validation.aliases import renamed
 from tco.studies.validation.by_part import predicted
 from tco.studies.validation.measured import read_measured, texts
@@ -28,6 +28,7 @@ PREDICTORS: dict[str, Callable[[pd.DataFrame, Specifications], Prediction]] = {
     "collectives": collectives.predict,
     "inference": inference.predict,
     "training": training.predict,
+    "acceptance": acceptance.predict,
 }
 
 

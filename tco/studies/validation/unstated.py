@@ -20,7 +20,7 @@ from tco.models.architecture import Architecture, load_model
 from tco.performance.training.job import engine_words
 from tco.studies.validation.by_part import Predictor, predicted
 from tco.studies.validation.measured import TEXTS, texts
-from tco.studies.validation.model_naming import model_ids
+from tco.studies.validation.model_naming import SHAPE, VOCABULARIES, model_ids, named_model, vocabulary_alone
 from tco.studies.validation.operating_points import software_of
 from tco.studies.validation.score import OFFLINE, Prediction
 from tco.studies.validation.specifications import Specifications
@@ -112,6 +112,9 @@ def training(row: Row) -> Iterator[tuple[str, list[Cells]]]:
     if not any(word in words for word, _ in engine_words(catalogue)):
         yield "framework", [{"framework": name} for name in served_by(catalogue, row.family).get("training", ())]
     yield from formats_and_date(row, dated=month_of(row.text("date")) is not None)
+    shape = {name: float(row.cells[name]) for name in SHAPE if not row.blank(name)}
+    if not named_model(catalogue, row.text("model")) and vocabulary_alone(shape):
+        yield "vocab", [{"vocab": size} for size in VOCABULARIES]
 
 
 OPEN: dict[str, Callable[[Row], Iterator[tuple[str, list[Cells]]]]] = {"inference": serving, "training": training}

@@ -184,5 +184,5 @@ def test_every_rate_of_the_links_and_of_products_is_raised_here():
     machine = made("dense")[1]
     still = {"domain", "world", "latencies", "reduces", "library", "shared", "torus", "rings", "steps", "tray", "mesh", "board", "doubling"}
     assert set(machine.links._fields) == {*LINKS, *still, "hops", "world_hops", "pair_hops"}
-    rest = {"input_size", "weight_size", "splits", "cores", "stage", "latency", "array", "unpacking", "extent"}
+    rest = {"input_size", "weight_size", "splits", "cores", "stage", "latency", "ends", "overlap", "array", "unpacking", "extent"}
     assert set(machine.operands[0]._fields) == {*PRODUCTS, *rest}

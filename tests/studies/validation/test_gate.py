@@ -7,6 +7,7 @@ import pytest
 
 from tco.chain.inputs import plain_inputs
 from tco.foundation.values import as_number
+from tco.studies.validation.calibrate import KINDS
 from tco.studies.validation.measured import read_measured, texts
 from tco.studies.validation.run import PREDICTORS, validate
 from tco.studies.validation.specifications import Specifications
@@ -21,7 +22,7 @@ def committed(kind):
     return rows[0], {row["member"]: row for row in rows if row["group"] == "left_out"}
 
 
-@pytest.mark.parametrize("kind", PREDICTORS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_no_error_rises_above_the_committed_one(kind):
     found = validated(kind)
     assert found.kind == kind
@@ -35,7 +36,7 @@ def test_no_error_rises_above_the_committed_one(kind):
     assert left_out
 
 
-@pytest.mark.parametrize("kind", PREDICTORS)
+@pytest.mark.parametrize("kind", sorted(path.name.removesuffix(".csv.gz") for path in (ROOT / "data/measured").glob("*.csv.gz")))
 def test_every_measured_row_names_its_source(kind):
     assert (validated(kind).rows.source_id != "").all()
 

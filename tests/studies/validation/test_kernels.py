@@ -163,7 +163,16 @@ def test_no_attention_beats_peak_and_memory(chips, values, name):
     @given(st.integers(1, 64), st.integers(1, 2**15), st.integers(1, 8), st.sampled_from([1, 2, 8, 64]), st.sampled_from([0, 1]))
     def holds(batch, length, kv_heads, group, causal):
         heads = kv_heads * group
-        shape = {"batch": batch, "seq_q": length, "seq_kv": length, "heads": heads, "kv_heads": kv_heads, "head_dim": 128, "causal": causal}
+        shape = {
+            "batch": batch,
+            "seq_q": length,
+            "seq_kv": length,
+            "heads": heads,
+            "kv_heads": kv_heads,
+            "head_dim": 128,
+            "value_dim": 128,
+            "causal": causal,
+        }
         for form in ("bf16", "fp8"):
             how = computed_on(values, name, form, "precision")
             bare, layer = (kernel(chip, "prefill", how, shape, library).time for library in (BARE, LAYER))
@@ -181,7 +190,7 @@ ASKED = (
     ("grouped", "nvfp4", {"m": 16, "n": 4096, "k": 7168, "groups": 8}),
     ("gemm", "fp8", {"m": 300, "n": 4096, "k": 7168}),
     ("elementwise", "bf16", {"m": 300, "width": 4096, "passes": 3, "by_row": True}),
-    ("prefill", "bf16", {"batch": 2, "seq_q": 4096, "seq_kv": 4096, "heads": 32, "kv_heads": 8, "head_dim": 128, "causal": 1}),
+    ("prefill", "bf16", {"batch": 2, "seq_q": 4096, "seq_kv": 4096, "heads": 32, "kv_heads": 8, "head_dim": 128, "value_dim": 128, "causal": 1}),
     ("decode", "fp8", {"batch": 64, "seq_kv": 4096, "heads": 32, "kv_heads": 8, "head_dim": 128}),
 )
 

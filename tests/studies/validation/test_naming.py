@@ -44,6 +44,9 @@ from tests.shipped import CATALOGUE
         ("AWS Trainium 2", "trn2"),
         ("Trainium1 (instance not printed)", "trn1"),
         ("Trainium2 (trn2.48xlarge)", "trn2"),
+        ("NVIDIA H200 NVL", "h200-nvl"),
+        ("MI350X", "mi350x"),
+        ("H20", "h20-sxm"),
         ("Intel\N{REGISTERED SIGN} Gaudi\N{REGISTERED SIGN} 3", "gaudi3"),
     ],
 )
@@ -67,8 +70,8 @@ def test_a_printed_name_means_its_part(name, part):
             "Gaudi",
             "v5e",
         ),
-        *("NVIDIA A100 80GB PCIe", "NVIDIA H100 PCIe", "H100 (PCIe)", "H100 NVL", "NVIDIA H200 NVL", "NVIDIA H100 80GB HBM2e"),
-        *("H100 SXM 64GB", "H100-SXM5 96GB", "GH200 144GB HBM3e", "MI300A", "MI350X", "NVIDIA L40", "H20", "NVIDIA A800-SXM4-80GB"),
+        *("NVIDIA A100 80GB PCIe", "NVIDIA H100 PCIe", "H100 (PCIe)", "H100 NVL", "NVIDIA H100 80GB HBM2e"),
+        *("H100 SXM 64GB", "H100-SXM5 96GB", "GH200 144GB HBM3e", "MI300A", "NVIDIA L40", "NVIDIA A800-SXM4-80GB"),
         *("TPU v5p (Trillium)", "NVIDIA Hopper GPU (GB200)", "H100 or H200", "H100 (B200)", "Abacus 3"),
     ],
 )

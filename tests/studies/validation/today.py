@@ -16,7 +16,7 @@ VALUES = plain_inputs(CATALOGUE, {}).values(as_number)
 
 def file_of(kind: str) -> Path:
     """Return the file of the measurements of a kind."""
-    return ROOT / f"data/measured/{kind}.csv.gz"
+    return ROOT / f"data/measured/{'speculative_acceptance' if kind == 'acceptance' else kind}.csv.gz"
 
 
 @cache
