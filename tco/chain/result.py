@@ -22,6 +22,7 @@ from tco.economics.perspective import Rebate
 from tco.foundation.errors import DataError
 from tco.foundation.files import data_directory, write_atomically
 from tco.foundation.provenance import Input, period
+from tco.foundation.shown import html_of
 from tco.foundation.trace import Node
 from tco.foundation.values import Values
 from tco.hardware.bill import Bill, BillLine, device_capacity, domain_bandwidth, domain_capacity, domain_peak
@@ -98,11 +99,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         """Show the metrics with their units as a table, in a notebook."""
-        from html import escape
-
-        frame = self.to_frame().dropna(subset="value")[["value", "unit"]]
-        html: str = frame.to_html(float_format=lambda value: f"{value:,.6g}", border=0)
-        return f"<h4>{escape(self.title)}</h4>{html}<p>{escape(self.standing.text)}</p>"
+        return html_of(self.to_frame().dropna(subset="value")[["value", "unit"]], self.title, self.standing.text)
 
     def save(self, path: str | Path) -> None:
         """Write the result to a JSON file that `load_result` reads and that stands for a scenario in `compare`, `diff` and `baseline`."""

@@ -23,6 +23,7 @@ from tco.chain.workloads import server_of
 from tco.foundation.errors import DataError, UsageError, unknown
 from tco.foundation.formula import finite
 from tco.foundation.provenance import period
+from tco.foundation.shown import Shown
 from tco.foundation.values import Values, as_number
 from tco.models.architecture import Architecture
 from tco.performance.chip.roofline import cache_bytes
@@ -191,6 +192,27 @@ class Frontier:
         return next((point for point in self.points if point.chosen), None)
 
 
+class Frontiers(Shown, list[Frontier]):
+    """Those of several systems, or pairs of pools."""
+
+    @property
+    def line(self) -> str:
+        """How many points each has."""
+        return ", ".join(f"{one.decode.result.scenario}: {len(one.points)} points" for one in self)
+
+    def to_frame(self) -> Any:
+        """Return every point as a row of a pandas data frame, with what it is of."""
+        import pandas as pd
+
+        pools = ((one, one.decode.result.context, one.prefill.result.scenario) for one in self)
+        return pd.DataFrame([{**context, "prefill_scenario": prefill, **point._asdict()} for one, context, prefill in pools for point in one.points])
+
+    def table(self) -> Any:
+        """Return the figures of the points that are shown."""
+        shown = ("scenario", "tokens_per_s_per_user", "output_tokens_per_s_per_chip", "usd_per_million_output_tokens", "tp", "batch", "bound")
+        return self.to_frame().reindex(columns=list(shown))
+
+
 def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
     """Evaluate every pair of plans of a decode and a prefill pool."""
     values = decode.values
@@ -355,7 +377,7 @@ def frontier(
     data: Path | None = None,
     ranges: bool = False,
     hold: bool = False,
-) -> list[Frontier]:
+) -> Frontiers:
     """Return what interactivity costs on every system, or on every pair of pools with systems that `prefill`.
 
     With `ranges` every input is drawn within its range at each point of a system's frontier, on the best plan of each draw, or with `hold` on
@@ -369,7 +391,7 @@ def frontier(
         raise UsageError("a range goes without systems that prefill: what is drawn are scenarios, and no pairs of them")
     shared = catalogue_for(None, data)
     decoding, prefilling = ([(name, catalogue_for(name, data) if isfile(name) else shared) for name in part] for part in (scenarios, prefill))
-    found = frontiers_of(decoding, prefilling, dict(set or {}))
+    found = Frontiers(frontiers_of(decoding, prefilling, dict(set or {})))
     if ranges:
         from tco.studies.bands import add_bands  # draws are not what most ask for
 

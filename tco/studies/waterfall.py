@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tco.chain.metrics import perf_per_tco
 from tco.foundation.errors import DataError, TcoError
 from tco.foundation.files import read_json
+from tco.foundation.shown import Shown
 from tco.studies.counterfactual import METRICS, Counterfactual, between_systems
 from tco.studies.difference import Cause, Move, Step, causes, differs, formula_causes, in_unit, input_causes, moves, quantity_causes
 from tco.studies.evaluation import SAVED, Evaluation, catalogue_for, evaluate_each
@@ -148,12 +149,39 @@ def against(own: Sequence[Waypoint], other: Sequence[Waypoint], start: tuple[Met
 
 
 # ---------------------------------------------------------------- what differs between two results
-class Difference(NamedTuple):
-    """What differs between two results: the metrics that moved, step by step, and all that differs beside them."""
+class Differing(NamedTuple):
+    """The metrics that moved, step by step, and all that differs beside them."""
 
     moves: list[Move]
     causes: list[Cause]
+
+
+class Difference(Shown, Differing):
+    """What differs between two results."""
+
     way: Counterfactual | None = None  # from one system to another
+
+    @property
+    def line(self) -> str:
+        """How much differs, and of two systems what that does to the cost."""
+        way = "" if self.way is None else f"{self.way.metric} {self.way.ends[0]:.3g} -> {self.way.ends[1]:.3g}, "
+        return f"{way}{counted(len(self.moves), 'metric')} and {counted(len(self.causes), 'input')} differ"
+
+    def to_frame(self) -> Any:
+        """Return the steps from one system to the other as a pandas data frame, or else the metrics that moved."""
+        import pandas as pd
+
+        if self.way is None:
+            return pd.DataFrame([(m.metric, m.old, m.new, m.change) for m in self.moves], columns=["metric", "old", "new", "change"])
+        names = ["cause", "of", self.way.own.scenario, self.way.other.scenario, "from", "to", "change"]
+        rows = [(*step[:6], step.change) for step in self.way.steps]
+        last = self.way.ends[1]
+        return pd.DataFrame([*rows, ("residual", "", None, None, last - self.way.residual, last, self.way.residual)], columns=names)
+
+
+def counted(number: int, what: str) -> str:
+    """Return how many there are of something."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 class Side(NamedTuple):
@@ -180,10 +208,10 @@ def between(old: Side, new: Side, catalogue: Catalogue, metric: str | None = Non
     moved = moves(old.state, new.state)
     way = points(old.state, new.state, catalogue) if moved else []
     walked = [m if m.old is None or m.new is None else m._replace(steps=steps(way, old.state["metrics"], m.metric)) for m in moved]
-    apart = None
+    found = Difference(walked, causes(old.state, new.state))
     if old.asked and new.asked and old.state["system"] != new.state["system"]:
-        apart = between_systems(old.asked, new.asked, metric if metric in METRICS else None)
-    return Difference(walked, causes(old.state, new.state), apart)
+        found.way = between_systems(old.asked, new.asked, metric if metric in METRICS else None)
+    return found
 
 
 def side_of(name: str | Path | Result, data: Path | None, settings: Mapping[str, str] | None = None) -> Side:
