@@ -190,10 +190,9 @@ def page_without_own_values(page: Page) -> Page:
 
 def alike_page(one: Page, other: Page) -> Page:
     """Return a page without what differs from its other making."""
-    verdict = alike(one.verdict, other.verdict)
     return one._replace(
         title=alike(one.title, other.title),
-        verdict=SENTENCE if verdict == WITHHELD else verdict,
+        verdict=lines_alike(one.verdict, other.verdict),
         premises=lines_alike(one.premises, other.premises),
         sections=[alike_section(section, next((its for its in other.sections if its.id == section.id), None)) for section in one.sections],
         what_if=one.what_if if one.what_if == other.what_if else None,
