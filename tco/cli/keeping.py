@@ -182,10 +182,10 @@ def alike_states(one: dict[str, dict[str, Any]], other: dict[str, dict[str, Any]
     return found
 
 
-def page_without_own_values(page: Page) -> Page:
-    """Return a page without what tells of own values: its words and tables as all others, figures and the what-if whole or not at all."""
-    kept: Page = shown(page, alike_page)
-    return kept._replace(notes=[*kept.notes, NOTE]) if withheld(kept) else kept
+def pages_without_own_values(pages: dict[str, Page]) -> dict[str, Page]:
+    """Return pages without what tells of own values: words and tables as all others, figures and the what-if whole or not at all."""
+    kept: dict[str, Page] = shown(pages, lambda one, other: {name: alike_page(page, other[name]) for name, page in one.items() if name in other})
+    return {name: page._replace(notes=[*page.notes, NOTE]) for name, page in kept.items()} if withheld(kept) else kept
 
 
 def alike_page(one: Page, other: Page) -> Page:

@@ -9,7 +9,7 @@ from tco.catalog.accuracy import table as accuracies
 from tco.chain.result import Result
 from tco.outputs.comparison import comparison_table
 from tco.outputs.costs import cost_table
-from tco.outputs.curve import cost_rows, sure_rows
+from tco.outputs.curve import cost_rows, sure_rows, verdict_words
 from tco.outputs.frontiers import frontier_table
 from tco.outputs.hardware import fabric_table
 from tco.outputs.page import drawings
@@ -40,7 +40,7 @@ def summary(material: Material) -> Iterator[Section]:
     results = results_of(material)
     sure = material.sure if any(one.draws for one in material.sure) else ()
     table = comparison_table(results, material.baseline, (), range_rows(sure))
-    yield Section("summary", "Side by side", tables=[table._replace(title="", above=())])
+    yield Section("summary", "Side by side" if len(results) > 1 else "In figures", tables=[table._replace(title="", above=())])
 
 
 def curve_table(material: Material) -> Table:
@@ -48,8 +48,14 @@ def curve_table(material: Material) -> Table:
     results = results_of(material)
     names = [result.scenario for result in results]
     costs = cost_rows(results, material.confidence.curve, COST_DIGITS)
-    below = ["* the cheapest at this speed; none: no plan is as quick.", *drawn_words(material.sure)]
+    below = [*(["* the cheapest at this speed; none: no plan is as quick."] if len(names) > 1 else []), *drawn_words(material.sure)]
     return Table(("USD a million output tokens", *names), [*costs, *sure_rows(names, material.baseline, material.confidence)], "", (), below)
+
+
+def regimes(material: Material) -> Iterator[Section]:
+    """Yield the verdict by regime, and the curve it rests on."""
+    words = verdict_words(material.confidence, results_of(material))
+    yield Section("regimes", "By speed", words, tables=[curve_table(material)] if material.confidence.curve else [])
 
 
 def order(material: Material) -> Iterator[Section]:
@@ -67,7 +73,6 @@ def order(material: Material) -> Iterator[Section]:
             f"The three inputs that move each ratio to {material.baseline} most, each alone from its P5 to its P95, "
             "and the value at which the order turns; "
             "a dash where it does not turn within that range.",
-            *drawn_words(material.sure),
         ]
         below = [result.order for result in results_of(material)[:1] if result.order]
         yield Section("order", "What would change the order", words, tables=[Table(columns, rows, align="llrrr")], below=below)

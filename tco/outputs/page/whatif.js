@@ -100,6 +100,7 @@ function build() {
     bar.dataset.scenario = scenario;
     bar.append(element("span", name, "name"), element("span", "", "room"), element("span", "", "value"));
     bar.children[1].append(element("i", "", "before"), element("i", "", "now"));
+    bar.children[1].lastChild.style.background = `var(--series-${DATA.colours[scenario]})`;
     find("whatif-bars").append(bar);
   }
 }

@@ -12,6 +12,7 @@ from tco.chain.inputs import bounds
 from tco.chain.metrics import METRICS, MORE_IS_BETTER, NEITHER
 from tco.chain.result import Result
 from tco.outputs.cells import decides, own_unit, place_of
+from tco.outputs.figures.style import vendor_colours
 from tco.outputs.page.page import WhatIf
 from tco.outputs.page.program import PageProgram, program_of
 from tco.outputs.page.sections import results_of
@@ -115,6 +116,7 @@ def what_if_of(material: Material, command: Sequence[str]) -> WhatIf | None:
     document = {
         "program": program.document(),
         "scenarios": [result.scenario for result in results],
+        "colours": vendor_colours(results),
         "controls": controls_of(program, results, material.catalogue, swings),
         "rows": rows_of(program),
         "rank": {"metric": cost.metric, "words": cost.words, "fair": is_one_workload(results), "unit": cost.unit, "size": cost.size},
