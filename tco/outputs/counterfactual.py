@@ -69,7 +69,7 @@ def parts(way: Counterfactual) -> str:
     """Return the two halves of a cost: what a chip-hour costs, and what a chip does in it."""
     metrics = (HOUR, *filter(None, [RATES.get(way.metric)]))
     words = {HOUR: "chip-hour, USD", **{name: METRICS[name].label for name in RATES.values()}}
-    pairs = [(words[name], *(float(one.metrics[name]) for one in (way.own, way.other))) for name in metrics]
+    pairs = [(words[name], float(way.own.metrics[name]), float(way.other.metrics[name])) for name in metrics]
     return "; ".join(f"{name}: {significant(a, 3)} -> {significant(b, 3)}, {times(a, b)}" for name, a, b in pairs) + "."
 
 

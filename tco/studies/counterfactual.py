@@ -108,8 +108,8 @@ def walked(own: Evaluation, other: Evaluation, metric: str) -> Iterator[Stride]:
         settings |= asked
         result = tried(own, settings)
         if result is not None and result.metrics[metric] is not None:
-            here, there = (", ".join(words(one, path) for path in asked) for one in (own.result, other.result))
-            yield Stride(cause, "asked", here, there, at, at := float(result.metrics[metric]), asked)
+            said = [", ".join(words(one, path) for path in asked) for one in (own.result, other.result)]
+            yield Stride(cause, "asked", said[0], said[1], at, at := float(result.metrics[metric]), asked)
             base = result
     before = hour = float(base.metrics[HOUR])
     sums, its = cost_groups(base, chip_of(own)), cost_groups(other.result, chip_of(other))
@@ -126,14 +126,14 @@ def walked(own: Evaluation, other: Evaluation, metric: str) -> Iterator[Stride]:
         return
     rate = float(base.metrics[metric]) / float(base.metrics[USED])  # utilised chip-hours that the work takes
     waiting: dict[str, dict[str, str]] = {}  # causes that give no plan on their own, and what they put in place
-    for cause, put, here, there in speeds(own, other):
-        settings |= put
-        waiting[cause] = put
+    for swap in speeds(own, other):
+        settings |= swap.settings
+        waiting[swap.cause] = swap.settings
         result = tried(own, settings)
         if result is not None and result.metrics[metric] is not None:
             took = float(result.metrics[metric]) / float(result.metrics[USED])
             all_put = {path: text for some in waiting.values() for path, text in some.items()}
-            yield Stride(" and ".join(waiting), "performance", here, there, at, at := at * took / rate, all_put)
+            yield Stride(" and ".join(waiting), "performance", swap.here, swap.there, at, at := at * took / rate, all_put)
             rate, waiting = took, {}
 
 
@@ -195,8 +195,17 @@ def hours_paid(result: Result) -> float:
     return float(result.metrics[USED]) / float(result.metrics[HOUR])
 
 
-def speeds(own: Evaluation, other: Evaluation) -> Iterator[tuple[str, dict[str, str], str, str]]:
-    """Yield the groups of inputs that decide how fast a system is, as settings of the one with the values of the other, and both in words."""
+class Swap(NamedTuple):
+    """Inputs of one system with the values of the other, as settings, and what both have in words."""
+
+    cause: str
+    settings: dict[str, str]
+    here: str
+    there: str
+
+
+def speeds(own: Evaluation, other: Evaluation) -> Iterator[Swap]:
+    """Yield the groups of inputs that decide how fast a system is."""
     mine, its = chip_of(own), chip_of(other)
     for cause, figures in FIGURES.items() if mine != its else ():
         put = {}
@@ -205,20 +214,21 @@ def speeds(own: Evaluation, other: Evaluation) -> Iterator[tuple[str, dict[str, 
             if value and (attribute != "dma_bandwidth" or path in own.result.inputs):
                 put[path] = f"{value!r} {unit_of(attribute)}"
         metric, size, unit = SHOWN[cause]
-        here, there = (figure(one.result, metric) for one in (own, other))
-        yield cause, put, *("-" if value is None else f"{value / size:,.4g} {unit}" for value in (here, there))  # type: ignore[misc]
+        figures_of = (figure(one.result, metric) for one in (own, other))
+        yield Swap(cause, put, *("-" if value is None else f"{value / size:,.4g} {unit}" for value in figures_of))
     family, its_family = family_of(own.catalogue, mine), family_of(own.catalogue, its)
     if family == its_family:
         return
     taken = practice_of(own, other, family, its_family)
     quick = {path: text for path, text in taken.items() if LATENCY.search(path)}
     launches = (own.result.inputs.get(f"performance.{family}.launch_time"), other.result.inputs.get(f"performance.{its_family}.launch_time"))
-    here, there = (f"{one.value * 1e6:.3g} us" if one else "-" for one in launches)
-    yield "latency", quick, here, there
+    yield Swap("latency", quick, *(f"{one.value * 1e6:.3g} us" if one else "-" for one in launches))
     engines = [str(served_by(own.catalogue, name)["engine"]) for name in (family, its_family)]
     put = {path: text for path, text in taken.items() if path not in quick}
-    serves = own.result.texts["workload.kind"] == "serving"
-    yield "software", put | ({"workload.engine": engines[1]} if serves else {}), *(engines if serves else (family, its_family))  # type: ignore[misc]
+    if own.result.texts["workload.kind"] == "serving":
+        yield Swap("software", put | {"workload.engine": engines[1]}, engines[0], engines[1])
+    else:
+        yield Swap("software", put, family, its_family)
 
 
 def figure(result: Result, metric: str) -> float | None:

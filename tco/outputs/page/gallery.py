@@ -37,8 +37,8 @@ def gallery_of(report: Page, material: Material, ranking: Ranking) -> dict[str, 
         raise UsageError(f"{twice} is a page of the folder: call the scenario something else")
     bare = report._replace(what_if=None, notes=[], links=SHARED | own)
 
-    def page(headline: str, sections: Sequence[Section], **how: object) -> Page:
-        return bare._replace(title=headline, verdict=[headline], sections=sections, **how)
+    def page(headline: str, sections: Sequence[Section], premises: Sequence[str] = report.premises) -> Page:
+        return bare._replace(title=headline, verdict=[headline], premises=premises, sections=sections)
 
     pages = {
         RANKING: bare._replace(sections=[*made.frontier(material), *ranked(ranking), *scenarios(results)]),
