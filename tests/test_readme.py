@@ -1,8 +1,9 @@
-"""What the README states is what the program says: the headline, its accuracy, and the two views of whose cost it is."""
+"""What README and guide state is what the program says: the headline, its picture and accuracy, and the two views of whose cost it is."""
 
 from __future__ import annotations
 
 import csv
+import re
 from functools import cache
 from pathlib import Path
 
@@ -13,12 +14,14 @@ from tests.chain import HEADLINE, again, result
 from tests.cli import tco
 
 ROOT = Path(__file__).parents[1]
+GUIDE = ROOT / "reports/site/pages/guide"
 KINDS = {"kernels": "kernels", "collectives": "collectives", "training": "training steps", "inference": "serving points"}
 
 
-def stated(name):
-    text = (ROOT / "README.md").read_text()
-    line = next(line for line in text[text.index("## How accurate it is") :].splitlines() if line.startswith(f"| {name} | "))
+def cells(path, name, after=""):
+    """The cells of a table's row that begins with a name."""
+    text = path.read_text()
+    line = next(line for line in text[text.index(after) :].splitlines() if line.startswith(f"| {name} |"))
     return [cell.strip() for cell in line.strip("|").split("|")][1:]
 
 
@@ -28,12 +31,22 @@ def test_the_table_of_errors_is_that_of_the_last_calibration(kind):
     whole = found["nothing"]
     medians = [f"{float(found[name]['median_ape']) * 100:.1f} %" if name in found else "-" for name in ("nothing", "accelerator", "model", "source")]
     rows, tail, rank = f"{int(whole['n']):,}", f"{float(whole['p90_ape']) * 100:.0f} %", f"{float(whole['spearman']):.3f}"
-    assert stated(KINDS[kind]) == [rows, medians[0], tail, rank, *medians[1:]]
+    assert cells(GUIDE / "accuracy.md", KINDS[kind]) == [rows, medians[0], tail, rank, *medians[1:]]
+    assert cells(ROOT / "README.md", KINDS[kind], "## How accurate") == [rows, *medians[1:]]
 
 
 def test_the_headline_is_what_the_program_prints():
     printed = "".join(f"    {line}".rstrip() + "\n" for line in tco("compare").stdout.splitlines())
     assert printed in (ROOT / "README.md").read_text()
+
+
+def numbers(path):
+    return [float(number) for number in re.findall(r"(?<![\w#])-?\d+(?:\.\d+)?", path.read_text())]
+
+
+def test_the_picture_is_that_of_today(tmp_path):
+    tco("plot", "frontier", *HEADLINE, "-o", tmp_path / "today.svg")
+    assert numbers(ROOT / "reports/frontier.svg") == pytest.approx(numbers(tmp_path / "today.svg"), abs=0.011)
 
 
 # ---------------------------------------------------------------- whose cost it is
@@ -42,9 +55,7 @@ RATIOS = ("perf_per_tco_gross_vs_baseline", "perf_per_tco_vs_baseline")
 
 
 def row(label):
-    text = (ROOT / "README.md").read_text()
-    line = next(line for line in text[text.index("Whose cost it is moves the answer") :].splitlines() if line.startswith(f"| {label} | "))
-    return dict(zip(HEADLINE, (cell.strip() for cell in line.strip("|").split("|")[1:]), strict=True))
+    return dict(zip(HEADLINE, cells(GUIDE / "answer.md", label), strict=True))
 
 
 @cache
@@ -82,6 +93,4 @@ def test_the_two_views_are_those_the_program_finds(name):
 @pytest.mark.parametrize("name", HEADLINE)
 def test_how_direct_the_prices_are(name):
     shares = result(name).shares["directness"]
-    text = (ROOT / "README.md").read_text()
-    cells = next(line for line in text[text.index("## How direct") :].splitlines() if line.startswith(f"| `{name}` |")).strip("|").split("|")[1:]
-    assert [cell.strip() for cell in cells] == [f"{share * 100:.0f} %" for share in shares.values()]
+    assert cells(GUIDE / "answer.md", f"`{name}`", "## How direct") == [f"{share * 100:.0f} %" for share in shares.values()]

@@ -27,5 +27,5 @@ def test_the_changelog_begins_with_the_version_and_goes_back_in_order():
     assert all(head[3] != "unreleased" for head in heads[1:])
 
 
-def test_the_image_of_the_readme_is_of_this_version():
-    assert f"registry/tco:{__version__}" in (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_image_of_the_guide_is_of_this_version():
+    assert f"registry/tco:{__version__}" in (ROOT / "reports/site/pages/guide/studies.md").read_text(encoding="utf-8")

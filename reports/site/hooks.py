@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import importlib
 import json
 import pkgutil
 import re
 import sys
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +24,27 @@ from mkdocs.structure.pages import Page
 import tco
 from tco.chain.metrics import METRICS, MORE_IS_BETTER, NEITHER
 from tco.cli import app
+from tco.cli.examples import examples
 from tco.foundation.formula import REGISTRY, Formula
 from tco.outputs.mathematics import mathml
 
 sys.path.insert(0, str(Path(__file__).parent))
-from literate import filled  # the site loads this file alone
+from literate import filled, ran  # the site loads this file alone
 
 ROOT = Path(__file__).parents[2]
+WRITTEN = ("guide", "tutorials")  # folders of pages written by hand
+NOT_RUN = ("tco calibrate", "tco measure", "tco baseline check")  # long, a GPU's, and true of one moment
+LINES = 60  # of an example's answer
+CONFIGURATION = {  # of a model, as the hub holds it
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "intermediate_size": 11008,
+    "num_attention_heads": 32,
+    "num_hidden_layers": 32,
+    "num_key_value_heads": 32,
+    "vocab_size": 32000,
+}
+PICTURE = ROOT / "reports/frontier.svg"
 ROOMS = {
     "hardware": "From parts to bills, watts, wires and networks.",
     "fabric": "From lanes to hops, bandwidths, collectives.",
@@ -38,15 +55,17 @@ ROOMS = {
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated pages."""
+    """Add the generated pages, and the picture of the first."""
+    files.append(File.generated(config, PICTURE.name, abs_src_path=str(PICTURE)))
     for path, text in pages():
         files.append(File.generated(config, path, content=text))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Run what a tutorial says to type."""
-    return filled(markdown) if page.file.src_uri.startswith("tutorials/") else markdown
+    """Run what a page says to type; its links to the project's documents become links of the site."""
+    folder, inside, _ = page.file.src_uri.partition("/")
+    return filled(markdown.replace("(../../../../CONTRIBUTING.md)", "(../contributing.md)")) if inside and folder in WRITTEN else markdown
 
 
 def pages() -> Iterator[tuple[str, str]]:
@@ -68,7 +87,9 @@ def pages() -> Iterator[tuple[str, str]]:
 def linked(name: str) -> str:
     """Return a document of the project, its links to others turned into links of the site."""
     text = (ROOT / name).read_text(encoding="utf-8")
-    return text.replace("(CONTRIBUTING.md)", "(contributing.md)").replace("(CHANGELOG.md)", "(changes.md)").replace("(README.md)", "(index.md)")
+    for there, here in (("CONTRIBUTING.md", "contributing.md"), ("CHANGELOG.md", "changes.md"), ("README.md", "index.md")):
+        text = text.replace(f"({there})", f"({here})")
+    return text.replace("(reports/site/pages/", "(").replace(f"({PICTURE.relative_to(ROOT).as_posix()})", f"({PICTURE.name})")
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -118,9 +139,40 @@ def golden() -> dict[str, dict[str, str]]:
 
 
 def commands() -> str:
-    """Return the help of every command."""
+    """Return the help of every command, and what its first example prints."""
     root = typer.main.get_command(app)
-    return "\n\n".join(["# Commands", *(f"## {name}\n\n```text\n{text}\n```" for name, text in helps(root, typer.Context(root, info_name="tco")))])
+    parts = ["# Commands", "The help of each command and what its first example prints."]
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        reader_files()
+        for name, text in helps(root, typer.Context(root, info_name="tco")):
+            parts += [f"## {name}", f"```text\n{text}\n```", *shown(examples(name.removeprefix("tco").strip()))]
+    return "\n\n".join(parts) + "\n"
+
+
+def reader_files() -> None:
+    """Write the files that examples read: some measured rows, a model's configuration and a baseline."""
+    rows = gzip.decompress((ROOT / "data/measured/kernels.csv.gz").read_bytes()).decode().splitlines(keepends=True)
+    Path("kernels.csv").write_text("".join(rows[:100]), encoding="utf-8")
+    Path("hf").mkdir()
+    Path("hf/config.json").write_text(json.dumps(CONFIGURATION), encoding="utf-8")
+    ran("tco baseline save main")
+
+
+def shown(typed: Sequence[str]) -> Iterator[str]:
+    """Yield what an example prints, cut where it is long, or the figure it draws; nothing of what needs a machine or an hour of its own."""
+    if not typed or typed[0].startswith(NOT_RUN):
+        return
+    printed = ran(typed[0])
+    if typed[0].startswith("tco plot"):
+        yield f"`{typed[0]}`\n\n{inline(Path(typed[0].split(' -o ')[1]))}"
+        return
+    lines = printed.splitlines()
+    yield "```console\n" + "\n".join(lines[:LINES] + (["..."] if len(lines) > LINES else [])) + "\n```"
+
+
+def inline(figure: Path) -> str:
+    """Return a figure as part of a page."""
+    return f'<div markdown="0">{figure.read_text(encoding="utf-8")}</div>'
 
 
 def helps(command: Any, context: typer.Context) -> Iterator[tuple[str, str]]:

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from tco.cli import app
 
 BLOCK = re.compile(r'^```(?P<kind>\w+)(?: title="(?P<title>[^"]+)")?\n(?P<body>.*?)^```$', re.MULTILINE | re.DOTALL)
-COLUMNS = {"COLUMNS": "100", "NO_COLOR": "1"}
+COLUMNS = {"COLUMNS": "92", "NO_COLOR": "1"}
 
 
 def filled(markdown: str) -> str:
@@ -36,10 +36,10 @@ def _done(block: str, kind: str, title: str | None, body: str) -> str:
         return f"`{title}`\n\n```{kind}\n{body}```"
     if kind != "console":
         return block
-    return "```console\n" + "\n".join(_ran(line) for line in body.splitlines() if line.startswith("$ ")) + "\n```"
+    return "```console\n" + "\n".join(ran(line) for line in body.splitlines() if line.startswith("$ ")) + "\n```"
 
 
-def _ran(line: str) -> str:
+def ran(line: str) -> str:
     """Return a command line and what it prints."""
     typed, _, code = line.removeprefix("$ ").partition("  # exit ")
     program, *words = shlex.split(typed)

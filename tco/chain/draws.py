@@ -339,4 +339,6 @@ def pilots_of(case: Case, centre: Result) -> dict[str, Array]:
         if not ranged:
             ends[1:3] = low, high
         found[path] = ends[:PILOTS]
+    if all((one == one[0]).all() for one in found.values()):
+        return {path: one[:1] for path, one in found.items()}
     return found

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tco.catalog import Catalogue
-from tco.chain.texts import served_by, serving_families
+from tco.chain.texts import MONTHS, month_of, served_by, serving_families
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import formula
-from tco.foundation.provenance import Input, days_of
+from tco.foundation.provenance import Input, days_of, period
 from tco.foundation.units import Pure, parse_quantity
 from tco.foundation.values import Values
 from tco.performance.chip.formats import family_of
-from tco.performance.chip.software import APPROACH, BEST, MEASURED, REACH, YOUNGEST, Reach, left_after, left_of_the_way
+from tco.performance.chip.software import APPROACH, BEST, MEASURED, REACH, YOUNGEST, Reach, gap_after, gap_left
 
 if TYPE_CHECKING:
     from tco.chain.inputs import Inputs
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 SOFTWARE, ALIAS = "workload.software", "workload.practice"  # the second is the name it has as an option of `compare`
 DRAWN, PUBLIC, THE_BEST = LEVELS = ("drawn", "public", "best")
 ALSO = {"own": DRAWN, "mature": THE_BEST}  # other words for them
-MONTHS = 12  # of a year
-DAYS = 30  # of a month
 
 
 @formula(unit="", source="tco-model")
@@ -43,7 +41,7 @@ def named(catalogue: Catalogue, text: str) -> str:
     text = ALSO.get(text, text)
     families = serving_families(catalogue)
     if text not in LEVELS and text not in families and days_of(text) is None and months_of(text) is None:
-        raise unknown("software", text, [*LEVELS, *families], f"{SOFTWARE}, or a month such as 2026-02")
+        raise unknown("software", text, [*LEVELS, *families], f"{SOFTWARE} (or a month such as 2026-02)")
     return text
 
 
@@ -58,12 +56,11 @@ def months_of(text: str) -> float | None:
 
 
 def on_the_calendar(date: str) -> float:
-    """Return the middle of a date in months of the calendar."""
-    first, last = days_of(date) or (None, None)
-    if first is None or last is None:
-        raise DataError(f"{date!r} is no date")
-    ends = [MONTHS * day.year + day.month - 1 + (min(day.day, DAYS) - 1 + side) / DAYS for side, day in enumerate((first, last))]
-    return sum(ends) / 2
+    """Return a date in months of the calendar, that of a year or a quarter by its middle."""
+    if (month := month_of(date)) is not None:
+        return month
+    first, last = period(date)
+    return sum(MONTHS * day.year + day.month - 1 + side for side, day in enumerate((first, last))) / 2
 
 
 def practised(catalogue: Catalogue, chip: str, family: str) -> dict[str, Input]:
@@ -98,12 +95,12 @@ def reach_of(inputs: Inputs, values: Values) -> Reach:
     catalogue, chip, text = inputs.catalogue, inputs.system.chip, inputs.text(SOFTWARE)
     family, since = family_of(catalogue, chip), catalogue.practice(practice_family(catalogue, chip, text), REACH).as_of
     dated = days_of(text) is not None
-    age, month = None if dated else months_of(text), on_the_calendar(text if dated else inputs.date)
+    age, month = None if dated else months_of(text), on_the_calendar(text if dated else period(inputs.date).last.isoformat())
     if age is None and catalogue.has_part_value(chip, "released"):
         age = months_since(month, values[f"parts.{chip}.released"], 0 if dated else values[YOUNGEST])
     reached, later = values.unless_zero(f"performance.{family}.{REACH}"), month - on_the_calendar(since)
     if reached is None and later <= 0:
         return MEASURED._replace(months=age)
-    gap = left_of_the_way(0.0 if reached is None else reached)
+    gap = gap_left(0.0 if reached is None else reached)
     best = frozenset(name for owner, name in catalogue.calibration_rows if owner == BEST)
-    return Reach(age, left_after(gap, values[APPROACH], later) if later > 0 else gap, best)
+    return Reach(age, gap_after(gap, values[APPROACH], later) if later > 0 else gap, best)

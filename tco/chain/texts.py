@@ -16,8 +16,8 @@ from tco.fabric.library import Library, library_of
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import read_csv
 from tco.foundation.provenance import Given, Input
-from tco.foundation.units import convert, is_pure, parse_quantity
-from tco.foundation.values import Readable, Values
+from tco.foundation.units import convert, is_pure
+from tco.foundation.values import Readable
 from tco.hardware.bill import USUAL_YIELD, YIELDS
 from tco.models.architecture import load_model
 from tco.performance.chip.formats import FORMATS, chips_of, computed_on, family_of

@@ -11,7 +11,10 @@ from tco.cli import app
 from tco.cli.options import Request, command, pairs
 
 if TYPE_CHECKING:
+    from tco.catalog import Catalogue
     from tco.chain.result import Result
+    from tco.studies.comparison import Confidence, Notice
+    from tco.studies.evaluation import Evaluation
 
 
 def halls_of(results: Sequence[Result]) -> list[dict[str, float | None] | None]:
@@ -72,6 +75,8 @@ def compare(
         str | None, typer.Option(metavar="N,...", help="Tokens/s a user that are looked at; left out: 20,30,50,75,100 and the workload's own.")
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Every figure at the workload's own speed, in groups.")] = False,
+    why: Annotated[bool, typer.Option("--why", help="What moves the answer at which speeds, and what to measure to narrow it.")] = False,
+    evidence: Annotated[bool, typer.Option("--evidence", help="Which measured rows notice what moves the answer.")] = False,
     curve: Annotated[bool, typer.Option("--curve", help="With --format csv: a row for each scenario and speed.")] = False,
     hall: Annotated[str | None, typer.Option(metavar="POWER", help="Fill a site with each system, such as '20 MW' from the grid.")] = None,
     practice: Annotated[
@@ -107,14 +112,24 @@ def compare(
     asked = evaluate_each(scenarios or HEADLINE, given.data, wanted, refuse=False, what_if=held)
     base, results = compared([one.result for one in asked], baseline)
     if chosen and (still := [result.scenario for result in results if speed_of(result) is None]):
-        raise UsageError(
-            f"--speeds: {', '.join(still)} promises no user a speed (training, offline or stated rates); leave --speeds out or compare a serving workload"
-        )
-    found = confidence_of(asked, base, chosen, given.texts["hold"] or bool(held), ranges)
-    answer = comparison_answer(
-        catalogue_of(asked, given.data), results, base, halls_of(results), found, Asked([one.name for one in asked], held, full, curve)
-    )
-    given.emit(answer)
+        why_not = f"{', '.join(still)} promises no user a speed (training, offline or stated rates)"
+        raise UsageError(f"--speeds: {why_not}; leave --speeds out, or compare workloads that serve")
+    if (why or evidence) and not ranges:
+        raise UsageError(f"{'--why' if why else '--evidence'} rests on draws, and --no-range asks for none")
+    found = confidence_of(asked, base, chosen, given.texts["hold"] or bool(held), ranges, why or evidence)
+    catalogue, names = catalogue_of(asked, given.data), [one.name for one in asked]
+    rows = noticed(catalogue, asked, found) if evidence else None
+    given.emit(comparison_answer(catalogue, results, base, halls_of(results), found, Asked(names, held, full, why, rows, curve)))
+
+
+def noticed(catalogue: Catalogue, asked: Sequence[Evaluation], found: Confidence) -> list[Notice]:
+    """Return how what moves an answer shows in measured rows."""
+    from tco.outputs.reasons import drivers_in, notices
+    from tco.studies.evidence import evidence_of
+
+    inputs = {path: given for one in asked for path, given in one.result.inputs.items()}
+    paths = drivers_in(found)
+    return notices(paths, evidence_of(catalogue, {path: inputs[path] for path in paths}))
 
 
 @command(app, "set", "hold")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
 
 
 class TcoError(Exception):
@@ -25,6 +27,14 @@ class DataError(TcoError):
 
 class UnavailableError(DataError):
     """What nobody states, or is not to be had by who asks: a scenario beside it may be answered all the same."""
+
+
+def library(name: str, what: str, extra: str) -> Any:
+    """Return a library that few commands need, or say how to install it."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise UsageError(f"{what} needs {name.partition('.')[0]}: pip install 'tco[{extra}]'") from None
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

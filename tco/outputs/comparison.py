@@ -31,9 +31,10 @@ from tco.outputs.premises import (
     workloads,
 )
 from tco.outputs.ranges import SURE, range_lines, range_rows
+from tco.outputs.reasons import NOTICE, evidence_table, why_tables
 from tco.outputs.record import LEFT_OUT, Answer, Document, Maybe, Member, Plain, Record
 from tco.outputs.table import Table, significant
-from tco.studies.comparison import Confidence, Sureness
+from tco.studies.comparison import Confidence, Notice, Sureness
 
 ANSWER, COST, SPEED, REST = GROUPS
 SITE = "the site filled"
@@ -92,6 +93,7 @@ COMPARE = Document(
     Member("set", {str: str}),
     Member("rows", [ROW]),
     Member("what_if", [str], lambda found: found["what_if"] or None, optional=True),
+    Member("evidence", [NOTICE], optional=True),
 )
 ASKED = ("date", "site", "terms", "perspective", "workload", "cluster", "model", "engine", "practice", "software", "formats", "plan", "set")
 
@@ -120,6 +122,8 @@ class Asked(NamedTuple):
     names: Sequence[str]  # what the scenarios were asked for as
     held: Mapping[str, str] = {}  # what was set with plans and choices held
     full: bool = False  # every figure, in groups
+    why: bool = False  # what moves each regime
+    evidence: Sequence[Notice] | None = None  # which measured rows notice what moves the answer
     curve: bool = False  # a CSV with a row for each scenario and speed
 
 
@@ -130,13 +134,17 @@ def comparison_answer(
     sure, held = found.sure, asked.held
     compared = [Compared(one, sure[at] if sure else None, halls[at] if halls else LEFT_OUT) for at, one in enumerate(results)]
     said = {"verdict": found.regimes, "curve": found.curve, "baseline": baseline, "inputs": inputs_of(results), "rows": compared}
-    said |= {"deployed": deployed_of(results), "what_if": list(held)}
+    said |= {"deployed": deployed_of(results), "what_if": list(held), "evidence": asked.evidence}
     said["set"] = {path: text for result in results for path, text in set_of(result).items()}
     notes = [f"plans and choices are those without {', '.join(held)}"] if held else []
     notes += [f"{result.scenario}: {note}" for result in results for note in (*result.notes, *result.ages.notes)]
     notes += [f"{name}: no range, {one.reason}" for name, one in zip(asked.names, sure, strict=bool(sure)) if one.reason]
 
     def tables() -> list[Table]:
+        if asked.why:
+            return why_tables(found)
+        if asked.evidence is not None:
+            return [evidence_table(asked.evidence)]
         if not (asked.full or halls):
             return first_tables(results, baseline, found, deployed_words(results))
         table = comparison_table(results, baseline, halls, range_rows(sure), range_lines(asked.names, sure))

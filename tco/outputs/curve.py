@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tco.chain.result import Result
-from tco.outputs.premises import premises, title_of, workload_line
+from tco.outputs.premises import premises, title_of
 from tco.outputs.ranges import DRIVER, RATIO, TRAINING_COST, between, chance, percent, percentiles, turn_words
 from tco.outputs.record import Maybe, Member, Record
 from tco.outputs.table import Table, significant
 from tco.outputs.terminal import folded
-from tco.studies.comparison import AtSpeed, Confidence, Driver, Regime, Sureness, speed_of, why_unrated
+from tco.studies.comparison import AtSpeed, Confidence, Driver, Measurement, Regime, Sureness, speed_of, why_unrated
 
 WIDTH = 80  # of the first table, in a pipe too
 DIGITS = 2
@@ -34,12 +34,13 @@ REGIME = Record(
     Member("to", float | None, "end"),
     Member("leader", str | None),
     Member("probability", float | None),
-    Member("words", read=lambda one: words(one)),
+    Member("words", read=lambda one: words(one)),  # noqa: PLW0108 - it stands below
     Member("kind"),
     Member("rival", str | None),
     Member("speeds", [float]),
     Member("by_software", {str: str}),
     Member("drivers", [DRIVER]),
+    Member("measurements", [Measurement]),
 )
 
 
@@ -83,7 +84,7 @@ def claim(one: Regime) -> str:
         return f"{one.leader} is the cheapest, no range was drawn"
     if one.kind == "software":
         public, best = (one.by_software.get(end, "none") for end in ENDS)
-        return f"software decides: public {public}, best {best}"
+        return f"software decides, {public} if public, {best} at best"
     if one.kind == "close":
         return f"too close to call, {chance or 'none beats each other in half of the draws'}"
     said = {"alone": "alone", "clear": "wins", "likely": "likely wins"}[one.kind]
@@ -135,7 +136,11 @@ def cost_rows(results: Sequence[Result], curve: Sequence[AtSpeed], digits: int =
 def work_rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
     """Return what the work costs where no speed is asked for."""
     rows = []
-    for metric, name, size in (("usd_per_million_output_tokens", "USD/M tokens", 1.0), (TRAINING_COST, "M USD/T tokens", 1e6), (RATIO, "perf per cost", 1.0)):
+    for metric, name, size in (
+        ("usd_per_million_output_tokens", "USD/M tokens", 1.0),
+        (TRAINING_COST, "M USD/T tokens", 1e6),
+        (RATIO, "perf per cost", 1.0),
+    ):
         values = [result.metrics[metric] for result in results]
         if any(value is not None for value in values):
             rows.append((name, *(cell(None if value is None else value / size, 3) for value in values)))
@@ -143,14 +148,13 @@ def work_rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
 
 
 def sure_rows(names: Sequence[str], baseline: str, found: Confidence) -> list[tuple[str, ...]]:
-    """Return how each stands to the baseline: the range of its performance per cost, and the chance that it is better; and what software does to it."""
+    """Return how each stands to the baseline: range of its performance per cost, chance that it is better, and what software does to it."""
     if not found.sure or len(names) == 1:
         return []
     rows = [(f"tokens per dollar over {baseline}'s: P10-P90 and P(better)", *("" for _ in names))]
     speeds = sorted({one.tokens_per_s_per_user for one in found.curve})
     at = {(one.scenario, one.tokens_per_s_per_user): one for one in found.curve}
-    for speed in speeds:
-        rows.append((f"at {speed:g}", *(standing(at.get((name, speed))) for name in names)))
+    rows += [(f"at {speed:g}", *(standing(at.get((name, speed))) for name in names)) for speed in speeds]
     if not speeds:
         rows.append(("P10 to P90", *(between(one, RATIO, 1.0) for one in found.sure)))
         rows.append(("P(better)", *map(chance, found.sure)))
@@ -190,4 +194,9 @@ def flips(sure: Sequence[Sureness]) -> list[str]:
 
 def turn(one: Driver) -> str:
     """Return an input and where it turns the order."""
-    return f"{label(one.path)} {turn_words(one.flips_at or 0.0, one.value, one.unit, one.shown)}".removesuffix(" ratio")
+    return f"{label(one.path)} {flips_at(one)}"
+
+
+def flips_at(one: Driver) -> str:
+    """Return where an input turns the order; nowhere within its range where it does not."""
+    return "nowhere" if one.flips_at is None else turn_words(one.flips_at, one.value, one.unit, one.shown).removesuffix(" ratio")

@@ -10,6 +10,7 @@ from tco import __version__
 from tco.catalog import Catalogue
 from tco.chain.metrics import METRICS
 from tco.chain.result import Result
+from tco.foundation.errors import library
 from tco.outputs.comparison import comparison_row
 from tco.outputs.costs import LINE, lines_of
 from tco.outputs.hardware import BILL
@@ -137,8 +138,7 @@ def within(one: dict[str, Any]) -> dict[str, Any]:
 
 def parquet_of(table: ExportTable) -> bytes:
     """Return a table as Parquet, numbers as doubles with their unit beside the name."""
-    import pyarrow as pa
-    from pyarrow import parquet
+    pa, parquet = (library(name, "Parquet", "sweep") for name in ("pyarrow", "pyarrow.parquet"))
 
     fields, columns = [], []
     for at, column in enumerate(table.fields):

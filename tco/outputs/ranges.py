@@ -51,6 +51,8 @@ SURE = Record(  # what a row of a comparison says of its ranges
     Member("share_of_draws_that_meet_the_target", float | None, drawn(lambda sure: sure.meets), optional=True),
     Member("drivers", [DRIVER], drawn(lambda sure: sure.drivers), optional=True),
 )
+
+
 def range_rows(found: Sequence[Sureness]) -> list[tuple[str, ...]]:
     """Return the rows of the table under the answer: its range, and the chance to beat the baseline; of training the range of its cost."""
     rows: list[tuple[str, ...]] = []

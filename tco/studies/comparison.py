@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tco.chain.metrics import PRICED, perf_per_tco
+from tco.chain.metrics import PRICED
 from tco.chain.result import apart
 from tco.foundation.errors import DataError
 from tco.foundation.shown import Shown
@@ -107,6 +107,23 @@ class AtSpeed(NamedTuple):
     note: str | None = None
 
 
+class Measurement(NamedTuple):
+    """Something to measure, and by which share it would narrow a range."""
+
+    kind: str  # of rows
+    owner: str  # family of chips, engine, or what else is measured
+    narrows: float
+
+
+class Notice(NamedTuple):
+    """How an input shows in the measured rows of one kind; of no kind where it shows in none."""
+
+    path: str
+    kind: str | None
+    rows: int  # whose prediction it moves
+    errors: Sequence[float | None]  # of these at its P5, its value and its P95: the root mean square of log(predicted / measured)
+
+
 class Regime(NamedTuple):
     """Speeds of which the same may be said: who does the work at the least cost, and how sure that is."""
 
@@ -114,12 +131,12 @@ class Regime(NamedTuple):
     leader: str | None = None  # who beats each other in most draws; none where nobody does
     rival: str | None = None  # whom it beats least often
     probability: float | None = None  # that it beats that one, at the speed where that is least; none where nothing was drawn
-    by_software: dict[str, str] = {}  # who leads with the software of all at either end of its reach
+    by_software: Mapping[str, str] = {}  # who leads with the software of all at either end of its reach
     speeds: tuple[float, ...] = ()  # that were looked at; none: at the one the workload asks for
     start: float | None = None  # tokens/s a user; half way in ratio to the next speed that was looked at, none: without end
     end: float | None = None
-    drivers: list[Driver] = []  # what moves the leader's performance per cost over the rival's; empty where nobody asked
-    measurements: list[tuple[str, str, float]] = []  # what to measure, of which family, and by which share that narrows the range
+    drivers: Sequence[Driver] = ()  # what moves the leader's performance per cost over the rival's; empty where nobody asked
+    measurements: Sequence[Measurement] = ()  # that would narrow its range most
 
 
 KINDS = ("alone", "clear", "likely", "close", "software", "nobody")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tco.foundation.arithmetic import arithmetic
 from tco.foundation.errors import TcoError
 from tco.foundation.files import data_directory, scenario_directory, write_atomically
-from tco.studies.comparison import AtSpeed, Confidence, Driver, Regime, Sureness, speeds_of
+from tco.studies.comparison import AtSpeed, Confidence, Driver, Measurement, Regime, Sureness, speeds_of
 
 if TYPE_CHECKING:
     from tco.studies.evaluation import Evaluation
@@ -44,7 +44,12 @@ def confidence_of(
     return Confidence(
         [Sureness(*one)._replace(drivers=[Driver(*each) for each in one[3]]) for one in sure],
         [AtSpeed(*one) for one in curve],
-        [Regime(*one)._replace(speeds=tuple(one[5]), drivers=[Driver(*each) for each in one[8]]) for one in regimes],
+        [
+            Regime(*one)._replace(
+                speeds=tuple(one[5]), drivers=[Driver(*each) for each in one[8]], measurements=[Measurement(*each) for each in one[9]]
+            )
+            for one in regimes
+        ],
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from tco.chain.draws import Draws
 from tco.chain.metrics import perf_per_tco
 from tco.chain.result import Result, apart
-from tco.studies.comparison import AtSpeed, Confidence, Driver, Regime, Sureness, rated_by, speed_of, unrated
+from tco.studies.comparison import SPEED, AtSpeed, Confidence, Driver, Regime, Sureness, rated_by, speed_of, unrated
 from tco.studies.evaluation import Evaluation
 from tco.studies.flips import drivers_of
 from tco.studies.ranges import Array, Dice
@@ -44,13 +44,13 @@ class Side(NamedTuple):
         """Return a metric of some draws at a speed; none is that of the workload."""
         return valued(draws if speed is None else draws.at[speed], metric)
 
-    def point(self, speed: float) -> float | None:
-        """Return what a million output tokens cost at a speed, every input at its value."""
-        if speed == speed_of(self.result):
-            return self.result.metrics[COST]
+    def point(self, speed: float | None, metric: str = COST) -> float | None:
+        """Return what the work costs at a speed, every input at its value."""
+        if speed in (None, speed_of(self.result)):
+            return self.result.metrics[metric]
         if self.made is None:
             return None
-        found = float(self.seen(self.made.alone, speed, COST)[0])
+        found = float(self.seen(self.made.alone, speed, metric)[0])
         return found if np.isfinite(found) else None
 
 
@@ -65,6 +65,10 @@ def confidence_in(asked: Sequence[Evaluation], baseline: str, speeds: tuple[floa
     curve = [point for side in sides for point in along(side, base, ranges)]
     regimes = regimes_of(*contest(sides, base, ranges))
     samples = {id(side.response): side.made for side in sides if side.response is not None and side.made is not None}
+    if why:
+        from tco.studies.measurements import explained  # few ask for it
+
+        regimes = [explained(one, rivals) if (rivals := quantity_of(one, sides, dice, samples)) else one for one in regimes]
     return Confidence([sureness(side, base, dice, samples, hold) for side in sides] if ranges else [], curve, regimes)
 
 
@@ -76,9 +80,9 @@ def side_of(asked: Evaluation, speeds: tuple[float, ...], dice: Dice, hold: bool
         return Side(result, own, reason=why)
     response = response_of(asked, hold)
     if not ranges:
-        one = {path: (np.array([given.value]), given.unit) for path, given in response.ranges.items()}
-        found = response.at(one, speeds=own)
-        return Side(result, own, response, Sampled(found, found))
+        speed = speed_of(result)
+        found = None if speed is None else response.at({SPEED: (np.array([speed]), result.inputs[SPEED].unit)}, speeds=own)
+        return Side(result, own, response, None if found is None else Sampled(found, found))
     reach = [path for path in response.ranges if path.endswith(REACH)]
     ends = [dict.fromkeys(reach, end) for end in ENDS.values()] if reach else []
     return Side(result, own, response, response.sampled(dice, own, ends, FEW))
@@ -137,15 +141,32 @@ def contest(sides: Sequence[Side], base: Side, ranges: bool) -> tuple[list[str],
     """Return who is held against whom, at which speeds, and what the work of each costs in every draw at each of them."""
     metric = rated_by([side.result for side in sides])
     left = unrated([side.result for side in sides], base.result.scenario)
-    rated = [side for side in sides if metric is not None and side.made is not None and side.result.scenario not in left]
-    rated = [side for side in rated if side.speeds == base.speeds]
+    rated = [side for side in sides if metric is not None and not side.reason and side.result.scenario not in left and side.speeds == base.speeds]
     costs = []
     for speed in base.speeds or (None,):
+        if not ranges:
+            costs.append(Costs(np.array([[side.point(speed, str(metric))] for side in rated], dtype=float)))
+            continue
         drawn = np.array([side.seen(side.made.drawn, speed, str(metric)) for side in rated])  # type: ignore[union-attr]
         fixed = zip(ENDS, zip(*(side.made.fixed for side in rated), strict=True), strict=False)  # type: ignore[union-attr]
         ends = {end: np.array([side.seen(one, speed, str(metric)) for side, one in zip(rated, many, strict=True)]) for end, many in fixed}
         costs.append(Costs(drawn, ends))
     return [side.result.scenario for side in rated], base.speeds, costs, ranges
+
+
+def quantity_of(regime: Regime, sides: Sequence[Side], dice: Dice, samples: dict[int, Sampled]) -> Quantity | None:
+    """Return the performance per cost of a regime's leader over its rival's, at the middle of its speeds; none where nobody is held against another.
+
+    Where the ends of software have other leaders these are held against each other.
+    """
+    pair = [*dict.fromkeys(reversed(regime.by_software.values()))] if regime.kind == "software" else [regime.leader, regime.rival]
+    named = {side.result.scenario: side for side in sides}
+    own, base = (named.get(str(name)) for name in (pair if len(pair) == 2 else (None, None)))
+    metric = rated_by([side.result for side in sides])
+    if own is None or base is None or own.response is None or base.response is None or metric is None:
+        return None
+    speed = regime.speeds[len(regime.speeds) // 2] if regime.speeds else None
+    return Quantity(metric, own.response, base.response, dice, samples, speed)
 
 
 # ---------------------------------------------------------------- at the workload's own speed

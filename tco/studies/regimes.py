@@ -7,6 +7,7 @@ speed loses to all that do.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -60,6 +61,18 @@ def at_speed(names: Sequence[str], costs: Costs) -> Regime:
     return Regime(kind, None if place is None else names[place], None if rival is None else names[rival], chance, ends)
 
 
+def said(one: Regime) -> tuple[object, ...]:
+    """Return what tells a regime from its neighbours: where software decides it is who leads at its ends, and not by what chance."""
+    return one.kind, one.by_software, None if one.kind == "software" else one.leader
+
+
+def joint(one: Regime, other: Regime) -> Regime:
+    """Return two neighbours as one: as sure as where it is least, and without a leader where that is not the same."""
+    least = min(one, other, key=lambda regime: regime.probability or 0.0)
+    same = one.leader == other.leader
+    return least._replace(speeds=(*one.speeds, *other.speeds), leader=one.leader if same else None, rival=least.rival if same else None)
+
+
 def regimes_of(names: Sequence[str], speeds: Sequence[float], costs: Sequence[Costs], drawn: bool) -> list[Regime]:
     """Return what may be said of all speeds, from the lowest on without gaps; a border lies half way, in ratio, between two speeds looked at."""
     if not names:
@@ -67,13 +80,12 @@ def regimes_of(names: Sequence[str], speeds: Sequence[float], costs: Sequence[Co
     found: list[Regime] = []
     for at, one in enumerate(costs):
         here = at_speed(names, one)._replace(speeds=tuple(speeds[at : at + 1]))
-        if found and (found[-1].kind, found[-1].leader, found[-1].by_software) == (here.kind, here.leader, here.by_software):
-            surest = min(found[-1], here, key=lambda regime: regime.probability or 0.0)
-            found[-1] = found[-1]._replace(speeds=(*found[-1].speeds, *here.speeds), probability=surest.probability, rival=surest.rival)
+        if found and said(found[-1]) == said(here):
+            found[-1] = joint(found[-1], here)
         else:
             found.append(here)
-    borders = [None, *(float(f"{(one.speeds[-1] * other.speeds[0]) ** 0.5:.3g}") for one, other in zip(found, found[1:], strict=False)), None]
+    borders = [None, *(float(f"{(one.speeds[-1] * other.speeds[0]) ** 0.5:.3g}") for one, other in pairwise(found)), None]
     return [
         one._replace(start=start, end=end, probability=one.probability if drawn else None)
-        for one, start, end in zip(found, borders, borders[1:], strict=False)
+        for one, (start, end) in zip(found, pairwise(borders), strict=True)
     ]

@@ -57,7 +57,9 @@ class Response:
     def at(self, values: Many, solve: bool = True, speeds: Sequence[float] = ()) -> Draws:
         """Evaluate it for many values of some inputs, all others as they are, and at other speeds; without `solve` the batch is held as well."""
         every = {**self.settings, **values}
-        return evaluate_draws(self.scenario, every, structure=self.structure, catalogue=self.catalogue, variant=self.variant, solve=solve, speeds=speeds)
+        return evaluate_draws(
+            self.scenario, every, structure=self.structure, catalogue=self.catalogue, variant=self.variant, solve=solve, speeds=speeds
+        )
 
     def drawn(self, dice: Dice) -> Draws:
         """Evaluate it in the draws that some dice give."""
@@ -142,7 +144,7 @@ def one_at_a_time(ranges: Mapping[str, Range]) -> dict[str, Array]:
 
 @dataclass(frozen=True)
 class Quantity:
-    """A metric as inputs move: that of a scenario, or the ratio of a baseline's to it, in which both are moved; at the workload's own speed or at another.
+    """A metric as inputs move: that of a scenario, or the ratio of a baseline's to it, in which both are moved; at one speed.
 
     Of a ratio a point at which only one misses the target is zero or without end, and none where both do.
     """
@@ -152,7 +154,7 @@ class Quantity:
     baseline: Response | None
     dice: Dice
     samples: dict[int, Sampled] = field(default_factory=dict)  # of responses, which several quantities may share
-    speed: float | None = None  # one of those that the responses are sampled at
+    speed: float | None = None  # one of those that the responses are sampled at; none: the workload's own
 
     @cached_property
     def ranges(self) -> dict[str, Range]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.chain.ages import newest_price
-from tco.chain.metrics import AGAINST_BASELINE, METRICS, perf_per_tco
+from tco.chain.metrics import METRICS, perf_per_tco
 from tco.chain.workloads import WORKLOADS
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.provenance import period
@@ -108,7 +108,7 @@ def solve(
     if is_number(words):
         target = level(words, centre, metric)
     else:  # equal to another scenario: a ratio is so where the costs behind it are
-        metric, sides = AGAINST_BASELINE.get(metric, metric), [sides[0], *evaluate_each([words], data, set or {}, priced=False)]
+        metric, sides = read, [sides[0], *evaluate_each([words], data, set or {}, priced=False)]
         centre = sides[0].metric(metric)
     today, resting = (moment_of(sides[0]), sides) if vary == DATE else amount_of(sides, vary)
     today = told_in(today, ends)

@@ -192,8 +192,9 @@ def sample_of(own: Draws, baseline: Draws | None) -> Sample:
 
 
 def costs(draws: Draws) -> tuple[Array, Array] | None:
-    """Return what a million output tokens cost in every draw, net of rebates and before them, nan where the target is missed; none without tokens."""
-    net, gross, hour = (draws.metrics[name] for name in (COST, "tco_gross_usd_per_chip_hour", "tco_usd_per_chip_hour"))
+    """Return what tokens cost in every draw, net of rebates and before them, nan where the target is missed; none without tokens."""
+    cost = joined.priced_by(draws.metrics)
+    net, gross, hour = (None if name is None else draws.metrics[name] for name in (cost, "tco_gross_usd_per_chip_hour", "tco_usd_per_chip_hour"))
     if net is None or gross is None or hour is None:
         return None
     net = np.where(draws.meets, net, np.nan)

@@ -33,9 +33,12 @@ class Server(NamedTuple):
         return serving.prefill(self.machine, self.model, plan, self.request, 1.0)
 
 
+PLAIN = {"workload__software": "public", "workload__draft_tokens": "0"}  # what tests put down by hand
+
+
 def inputs_of(name: str, **settings: str) -> Inputs:
     """Return the inputs of a scenario or system; a setting's dots are written as double underscores, its hyphens as they are."""
-    return Inputs(CATALOGUE, scenario_named(CATALOGUE, name), {path.replace("__", "."): text for path, text in settings.items()}, {})
+    return Inputs(CATALOGUE, scenario_named(CATALOGUE, name), {path.replace("__", "."): text for path, text in (PLAIN | settings).items()}, {})
 
 
 def serving_of(inputs: Inputs) -> Server:

@@ -17,7 +17,7 @@ from tco.performance.chip.products import product
 from tco.performance.chip.roofline import array_fill, padded_weights
 from tco.performance.layer.machine import Machine, notes_on
 from tco.performance.serving.plans import DecodePlan, PrefillPlan
-from tests.cli import tco
+from tests.cli import document, tco
 from tests.performance.servers import CATALOGUE, bare, named, over_layers, server
 
 COMPUTED = {  # chip: format: the format it is computed as, and whether software unpacks it first
@@ -308,3 +308,16 @@ def test_products_of_a_chip_fill_its_arrays_as_far_as_they_go():
 
 def test_small_arrays_are_always_filled():
     assert all(one.array is None for one in server("gb200-nvl72").machine.operands)
+
+
+@pytest.mark.parametrize(("form", "size"), [("fp8", 2 * 2 + 1), ("fp8_block", 2 + 1), ("mxfp8", 2 + 1)])
+def test_a_cast_reads_activations_once_and_a_scale_of_the_whole_once_more(form, size):
+    small, large = (
+        document("kernel", "b200-sxm", "--m", rows, "--n", "8192", "--k", "8192", "--precision", form, "--library", "tensorrt-llm")["parts_us"][
+            "cast"
+        ]
+        for rows in ("4096", "8192")
+    )
+    bandwidth = size * 4096 * 8192 / ((large - small) * 1e-6)
+    stream = document("kernel", "b200-sxm", "--op", "elementwise", "--m", "65536", "--width", "8192", "--passes", "2")
+    assert bandwidth == pytest.approx(stream["gb_per_s"] * 1e9, rel=0.05)

@@ -21,8 +21,13 @@ RATE = "output_tokens_per_s_per_chip"
 @pytest.mark.parametrize("system", ["gb200-nvl72", "trn3-nl32x2", "trn3-nl72x2", "mi450x-ualoe72"])
 @pytest.mark.parametrize("speed", [30, 47.3])
 def test_users_get_the_speed_asked_for(system, speed):
-    found = evaluate(system, {"workload.interactivity": f"{speed} token/s"}).metrics
-    assert speed <= found["tokens_per_s_per_user"] <= speed * 1.001
+    """Or a little more where the next batch is a step of tiles: a larger one then misses the speed, or makes less."""
+    found = evaluate(system, {"workload.interactivity": f"{speed} token/s"})
+    assert speed <= found.metrics["tokens_per_s_per_user"]
+    if found.metrics["tokens_per_s_per_user"] > speed * 1.001:
+        decode = found.plan.decode
+        larger = evaluate(system, plan=found.plan._replace(decode=decode._replace(sequences=decode.sequences * 1.003))).metrics
+        assert larger["tokens_per_s_per_user"] < speed or larger[RATE] < found.metrics[RATE]
 
 
 @pytest.mark.parametrize("system", ["gb200-nvl72", "trn3-nl32x2", "trn3-nl72x2", "mi450x-ualoe72", "h200-hgx8"])

@@ -22,13 +22,13 @@ MORE = "efficiency"  # in the names of parameters of which more is better
 
 
 @formula(unit="", source="tco-model")
-def left_of_the_way(reach: Pure) -> Any:
+def gap_left(reach: Pure) -> Any:
     """Share of the way from public software to the best that is left: g = 1 - r."""
     return 1 - reach
 
 
 @formula(unit="", source="tco-model")
-def left_after(gap: Pure, approach: Pure, months: Pure) -> Any:
+def gap_after(gap: Pure, approach: Pure, months: Pure) -> Any:
     """The same once public software has come nearer for some months: g exp(-a m)."""
     return gap * np.exp(-approach * np.maximum(months, 0))
 

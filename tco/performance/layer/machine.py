@@ -135,9 +135,7 @@ class Stored(NamedTuple):
     core: str = "bf16"
 
 
-def machine(
-    chip: str, links: Links, values: Readable, family: str, stored: Stored, traits: Traits, engine: str, reach: Reach = MEASURED
-) -> Machine:
+def machine(chip: str, links: Links, values: Readable, family: str, stored: Stored, traits: Traits, engine: str, reach: Reach = MEASURED) -> Machine:
     """Return what a chip on some links reaches with weights in some formats, under an engine and the software of some date."""
     prior, part, own, shared = f"performance.{family}", f"parts.{chip}", f"performance.{engine}", f"performance.{LAYER}"
     dense = computed_on(values, chip, stored.dense, "workload.precision")  # first: the others follow it where nobody gives them

@@ -77,7 +77,8 @@ def solved(
         low, high, quick, slow = sizes[places, met], sizes[places, met + 1], times[places, met], times[places, met + 1]
         full = low >= ceiling
         batch = np.where(full, low, np.minimum(low + even_share(quick, slow, allowed) * (high - low), ceiling))
-        rate = batch / chips[rows] / np.where(full, quick, allowed)
+        # before a step of tiles the last batch in time is quicker
+        rate = np.maximum(batch / np.where(full, quick, allowed), low / quick) / chips[rows]
         best = rate.argmax()
         if full[best] or high[best] <= low[best] * (1 + NARROW):
             break

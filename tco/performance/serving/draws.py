@@ -238,9 +238,7 @@ def hinted(kernel: Kernel, names: Names, centre: Mapping[str, Array], plans: Ser
     return Hints(batch, power, np.where((held >= 1) & (time <= allowed), batch / chips / time, 0.0))
 
 
-def promising(
-    kernel: Kernel, names: Names, pilots: Mapping[str, Array], plans: ServingPlan, speeds: Sequence[float] = ()
-) -> dict[int, Array]:
+def promising(kernel: Kernel, names: Names, pilots: Mapping[str, Array], plans: ServingPlan, speeds: Sequence[float] = ()) -> dict[int, Array]:
     """Return the rows of plans to choose among on each axis: the best of some pilot draws, and those near the best at a centre.
 
     They are those for the workload's own speed and for some others, among which the pilot draws are shared out.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tco.foundation.errors import DataError, unknown
+from tco.foundation.errors import DataError, library, unknown
 
 if TYPE_CHECKING:
     from tco.studies.sweep.run import Sweep
@@ -118,7 +118,7 @@ def today(figure: ExpectedFigure, found: Sweep) -> float | None:
 
 def drawn(metric: str, at: Mapping[str, Any], found: Sweep) -> Any:
     """Return a metric in every draw of a case, in the order of the draws."""
-    from pyarrow import dataset
+    dataset = library("pyarrow.dataset", "Parquet", "sweep")
 
     grid: Mapping[str, Sequence[Any]] = found.job.study.grid
     wanted = dataset.field("scenario") == at["scenario"]

@@ -14,7 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 from tco.foundation.arithmetic import agree, arithmetic
-from tco.foundation.errors import UsageError
+from tco.foundation.errors import UsageError, library
 from tco.studies.sweep.job import Job, figures_of
 
 MANIFEST = "_study.json"
@@ -110,12 +110,9 @@ class Folder:
 
 def filesystem(place: str) -> tuple[Any, str]:
     """Return what reads and writes a place that is named by a URL, and its path there."""
+    fsspec = library("fsspec", place, "cluster")
     try:
-        from fsspec.core import url_to_fs
-    except ImportError:
-        raise UsageError(f"{place}: needs fsspec, which pip install 'tco[cluster]' brings") from None
-    try:
-        found, root = url_to_fs(place)
+        found, root = fsspec.url_to_fs(place)
     except (ImportError, ValueError) as error:  # no such protocol, or one whose library is missing
         raise UsageError(f"{place}: cannot be written ({error})") from None
     return found, root.rstrip("/")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tco.foundation.arithmetic import arithmetic
+from tco.foundation.errors import library
 from tco.studies.ranges import Array
 from tco.studies.sweep.cases import CaseDraws, Found, StudyScenario, cases_of
 from tco.studies.sweep.dice import dice_of
@@ -31,7 +32,7 @@ class CaseRows(NamedTuple):
 
 def table_of(job: Job, number: int) -> tuple[pyarrow.Table, int]:
     """Return the table of a partition, and how many cases it was made of."""
-    import pyarrow as pa
+    pa = library("pyarrow", "Parquet", "sweep")
 
     schema, tables, cases = schema_of(job, number), [], 0
     for piece in job.layout.slices(number):
@@ -109,7 +110,7 @@ def allowed(job: Job, metrics: dict[str, Array], count: int) -> Array:
 
 def schema_of(job: Job, number: int) -> pyarrow.Schema:
     """Return the columns of a partition with their units, and what it is made of."""
-    import pyarrow as pa
+    pa = library("pyarrow", "Parquet", "sweep")
 
     fields = [
         pa.field(name, pa.string()) if unit is None else pa.field(name, pa.float64(), metadata={"unit": unit or "1"}) for name, unit in job.columns
@@ -122,7 +123,7 @@ def schema_of(job: Job, number: int) -> pyarrow.Schema:
 
 def column(rows: CaseRows, field: pyarrow.Field) -> pyarrow.Array:
     """Return a column of a partition; what has no value is null. It is put together from bytes: made of numbers it would read in pandas."""
-    import pyarrow as pa
+    pa = library("pyarrow", "Parquet", "sweep")
 
     found, count = rows.columns.get(field.name), rows.number
     if found is None:

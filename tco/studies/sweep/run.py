@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tco.foundation.arithmetic import mixed
-from tco.foundation.errors import TcoError, UsageError
+from tco.foundation.errors import TcoError, UsageError, library
 from tco.studies.sweep.folder import MANIFEST, Folder, claim, manifest, name_of
 from tco.studies.sweep.job import Job, figures_of, job_of
 from tco.studies.sweep.partition import table_of
@@ -54,6 +54,7 @@ def sweep(
     is. Interrupted or killed, nothing finished is lost.
     """
     asked = read_study(study)
+    library("pyarrow", "Parquet", "sweep")  # before anything is written
     job = job_of(asked._replace(settings={**asked.settings, **(set or {})}), data)
     layout, place = job.layout, Folder(str(folder))
     if layout.cases > max_cases:
@@ -85,7 +86,7 @@ def sweep(
 
 def make(job: Job, place: str, number: int) -> None:
     """Make one partition and write it to its folder."""
-    from pyarrow import parquet
+    parquet = library("pyarrow.parquet", "Parquet", "sweep")
 
     table, _ = table_of(job, number)
     stream = io.BytesIO()
@@ -123,7 +124,7 @@ class Summary(NamedTuple):
 
 def summary(found: Sweep) -> Summary:
     """Return what a finished sweep comes to."""
-    from pyarrow import dataset
+    dataset = library("pyarrow.dataset", "Parquet", "sweep")
 
     parts = dataset.dataset(found.folder, format="parquet", filesystem=None)
     rows = parts.count_rows()

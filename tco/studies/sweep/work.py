@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from tco.foundation.arithmetic import agree, arithmetic
-from tco.foundation.errors import DataError, TcoError, UsageError
+from tco.foundation.errors import DataError, TcoError, UsageError, library
 from tco.studies.sweep.ground import Ground
 
 TRIM, MMAP = (-1, 2**28), (-3, 2**25)  # options of mallopt with bytes: what may lie free, and what is asked of the system by itself
@@ -102,18 +102,15 @@ def made_on(workers: int | None, cluster: str | None, ground: Ground, witness: W
         yield from handed_out(client, partial(on_ground, ground, witness, make), iter(numbers))
 
 
-def library() -> Any:
+def dask() -> Any:
     """Return `distributed`, whose functions say nothing of their types."""
-    try:
-        return import_module("distributed")
-    except ImportError:
-        raise UsageError("workers need dask: pip install 'tco[cluster]'") from None
+    return library("distributed", "sharing work among processes", "cluster")
 
 
 @contextlib.contextmanager
 def connected(workers: int | None, cluster: str | None) -> Iterator[Any]:
     """Give a client of a scheduler, or of workers of this machine that end with it."""
-    distributed = library()
+    distributed = dask()
     for name in ("distributed", "distributed.worker", "distributed.scheduler", "distributed.nanny", "distributed.client", "tornado.application"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     with contextlib.ExitStack() as held, warnings.catch_warnings():
@@ -172,7 +169,7 @@ def handed_out(client: Any, make: Make, numbers: Iterator[int]) -> Iterator[Piec
         return client.submit(make, number, key=f"tco-{run}-{number}", pure=False)
 
     threads = max(sum(client.nthreads().values()), 1)
-    waiting = library().as_completed([ask(number) for number in islice(numbers, AHEAD * threads)], loop=client.loop)
+    waiting = dask().as_completed([ask(number) for number in islice(numbers, AHEAD * threads)], loop=client.loop)
     try:
         for future in waiting:
             yield made(future)
@@ -188,7 +185,7 @@ def made(future: Any) -> Any:
         return future.result()
     except TcoError:
         raise
-    except library().KilledWorker as error:
+    except dask().KilledWorker as error:
         raise UsageError(f"workers died again and again over one piece of the work ({error})") from None
     except Exception as error:
         if type(error).__name__ in ("CancelledError", "FutureCancelledError", "CommClosedError"):

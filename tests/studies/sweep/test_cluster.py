@@ -194,8 +194,9 @@ def test_a_scheduler_that_does_not_answer_is_named(tmp_path, monkeypatch):
     assert "--cluster tcp://127.0.0.1:1: no scheduler answers" in drawn.stderr
 
 
-def test_without_dask_workers_say_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "distributed", None)
+@pytest.mark.parametrize(("missing", "extra"), [("distributed", "cluster"), ("pyarrow", "sweep")])
+def test_what_is_not_installed_is_named_before_anything_is_written(tmp_path, monkeypatch, missing, extra):
+    monkeypatch.setitem(sys.modules, missing, None)
     done = cli("sweep", toml(tmp_path, SMALL), "-o", tmp_path / "o", "--workers", "2")
     assert done.exit_code == 2
-    assert "pip install 'tco[cluster]'" in done.stderr
+    assert f"needs {missing}: pip install 'tco[{extra}]'" in done.stderr
