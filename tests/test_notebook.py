@@ -13,6 +13,9 @@ MAKE = {
     "frontier": lambda: tco.frontier(PAIR),
     "uncertainty": lambda: tco.uncertainty(*PAIR, samples=100),
     "diff": lambda: tco.diff(*PAIR),
+    "sensitivity": lambda: tco.sensitivity(PAIR[0], "usd_per_million_output_tokens", hold=True),
+    "solve": lambda: tco.solve(PAIR[0], "terms.life", "tco_usd_per_chip_hour=+10%"),
+    "map": lambda: tco.map_of(PAIR, ["terms.life", "terms.rate"]),
     "evaluate": lambda: tco.evaluate(PAIR[0]),
 }
 

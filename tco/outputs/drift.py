@@ -163,7 +163,7 @@ def diff_answer(catalogue: Catalogue, a: str, b: str, found: Difference, metrics
         others = [line for move in found.moves if move.metric in metrics and move.metric != found.way.metric for line in step_lines(move)]
         return [*told, listed] if full else [*told, *([Table((), [], above=others)] if others else [])]
 
-    return DIFF.answer(catalogue, said, tables, (DIFF_ROW, diff_rows(found)), of={"a": a, "b": b})
+    return DIFF.answer(catalogue, said, tables, (DIFF_ROW, diff_rows(found)), of={"scenario": b, "compared_with": a})
 
 
 def diff_table(a: str, b: str, moved: Sequence[Move], why: Sequence[Cause], metrics: Sequence[str]) -> Table:

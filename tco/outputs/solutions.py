@@ -159,7 +159,7 @@ def map_answer(catalogue: Catalogue, found: Map) -> Answer:
         for down, y in enumerate(found.y.values)
         for right, x in enumerate(found.x.values)
     ]
-    of = {name: text for name, text in found.results[0].context.items() if name in ("date", "site", "set")}  # that all share
+    of = found.results[0].context | {"scenario": ";".join(found.scenarios), "system": ";".join(one.system for one in found.results)}
     return MAP.answer(catalogue, found, lambda: [map_table(found)], (row, points), of=of)
 
 

@@ -170,8 +170,11 @@ class Grid:
     reason: str = ""  # why no pair is feasible
 
 
-@dataclass(slots=True)
-class Frontier:
+TOLD = ("scenario", "tokens_per_s_per_user", "output_tokens_per_s_per_chip", "usd_per_million_output_tokens", "tp", "batch", "bound")
+
+
+@dataclass(slots=True, repr=False)
+class Frontier(Shown):
     """The points no other plan beats in both interactivity and cost, the quickest first."""
 
     decode: Pool
@@ -191,6 +194,22 @@ class Frontier:
         """The point of the workload's interactivity."""
         return next((point for point in self.points if point.chosen), None)
 
+    @property
+    def line(self) -> str:
+        """How many points it has."""
+        return f"{self.decode.result.scenario}: {len(self.points)} points"
+
+    def to_frame(self) -> Any:
+        """Return every point as a row of a pandas data frame, with what it is of."""
+        import pandas as pd
+
+        own = {**self.decode.result.context, "prefill_scenario": self.prefill.result.scenario}
+        return pd.DataFrame([own | point._asdict() for point in self.points], columns=[*own, *Point._fields])
+
+    def table(self) -> Any:
+        """Return the figures of the points that are shown."""
+        return self.to_frame()[list(TOLD)]
+
 
 class Frontiers(Shown, list[Frontier]):
     """Those of several systems, or pairs of pools."""
@@ -198,19 +217,17 @@ class Frontiers(Shown, list[Frontier]):
     @property
     def line(self) -> str:
         """How many points each has."""
-        return ", ".join(f"{one.decode.result.scenario}: {len(one.points)} points" for one in self)
+        return ", ".join(one.line for one in self)
 
     def to_frame(self) -> Any:
         """Return every point as a row of a pandas data frame, with what it is of."""
         import pandas as pd
 
-        pools = ((one, one.decode.result.context, one.prefill.result.scenario) for one in self)
-        return pd.DataFrame([{**context, "prefill_scenario": prefill, **point._asdict()} for one, context, prefill in pools for point in one.points])
+        return pd.concat([one.to_frame() for one in self], ignore_index=True)
 
     def table(self) -> Any:
         """Return the figures of the points that are shown."""
-        shown = ("scenario", "tokens_per_s_per_user", "output_tokens_per_s_per_chip", "usd_per_million_output_tokens", "tp", "batch", "bound")
-        return self.to_frame().reindex(columns=list(shown))
+        return self.to_frame()[list(TOLD)]
 
 
 def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:

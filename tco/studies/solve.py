@@ -19,6 +19,7 @@ from tco.chain.metrics import METRICS, perf_per_tco
 from tco.chain.workloads import WORKLOADS
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.provenance import period
+from tco.foundation.shown import Shown
 from tco.foundation.units import parse_quantity
 from tco.foundation.values import as_number
 from tco.studies.evaluation import Evaluation, evaluate_each, own_and_baseline
@@ -40,7 +41,7 @@ class Break(NamedTuple):
     short: float
 
 
-class Solution(NamedTuple):
+class Breaks(NamedTuple):
     """Where a metric reaches its target, the nearest to today's first; nowhere is an empty list, with the reason."""
 
     scenario: str
@@ -56,6 +57,23 @@ class Solution(NamedTuple):
     reason: str
     notes: list[str]
     own: Result  # today's
+
+
+class Solution(Shown, Breaks):
+    """A break-even."""
+
+    @property
+    def line(self) -> str:
+        """The input, and the value at which the metric reaches its target."""
+        found = self.today.text(self.breaks[0].value) if self.breaks else f"none, {self.reason}"
+        return f"{self.scenario}: {self.metric} {self.words} at {self.path} {found}"
+
+    def to_frame(self) -> Any:
+        """Return the metric over the range of the input, crossings among it."""
+        import pandas as pd
+
+        rows = [(value, metric, False) for value, metric in self.points] + [(one.value, one.metric, True) for one in self.breaks]
+        return pd.DataFrame(sorted(rows, key=lambda row: row[0]), columns=[self.path, self.metric, "crossing"]).assign(**self.own.context)
 
 
 @dataclass(slots=True)
