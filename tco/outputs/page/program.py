@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 from tco.chain.result import Result
@@ -78,9 +79,9 @@ class PageProgram:
         return {"leaves": [float(node.value) for node in self.leaves], "lines": self.lines, "metrics": self.metrics}
 
 
-def program_of(results: Sequence[Result], baseline: str) -> PageProgram:
-    """Return the program of some traced results, side by side and each held against the baseline."""
-    roots = with_ratios(results, baseline)
+def program_of(results: Sequence[Result], baseline: str, beside: Sequence[Mapping[str, Node]] = ()) -> PageProgram:
+    """Return the program of some traced results, side by side and each held against the baseline; `beside` is what else is asked of each."""
+    roots = [nodes | dict(more) for nodes, more in zip_longest(with_ratios(results, baseline), beside, fillvalue={})]
     found = PageProgram()
     walked = [ordered(nodes.values()) for nodes in roots]
     numbers: dict[Any, int] = {}

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
 from tco.chain.inputs import bounds
-from tco.chain.metrics import METRICS, MORE_IS_BETTER, NEITHER
+from tco.chain.metrics import METRICS, MORE_IS_BETTER, NEITHER, PERFORMANCE
 from tco.chain.result import Result
 from tco.outputs.cells import decides, own_unit, place_of
 from tco.outputs.figures.style import vendor_colours
@@ -18,6 +18,7 @@ from tco.outputs.page.program import PageProgram, program_of
 from tco.outputs.page.sections import results_of
 from tco.outputs.premises import SHOWN, is_one_workload
 from tco.studies.reporting import Material
+from tco.studies.what_if import NEEDED, USABLE, traced_memory
 
 TOKENS, TRAINING, HOUR = "usd_per_million_output_tokens", "train_usd_per_trillion_tokens", "tco_usd_per_chip_hour"
 
@@ -108,7 +109,7 @@ WATCHED = (
 def what_if_of(material: Material, command: Sequence[str]) -> WhatIf | None:
     """Return the what-if of some scenarios; none where there is nothing to compute. `command` is what gives their figures unmoved."""
     results = results_of(material)
-    program = program_of(results, material.baseline)
+    program = program_of(results, material.baseline, list(map(traced_memory, material.asked)))
     if not program.inputs:
         return None
     cost = cost_of(results)
@@ -124,6 +125,8 @@ def what_if_of(material: Material, command: Sequence[str]) -> WhatIf | None:
             "metric": TARGET,
             "values": [float(result.inputs[TARGET_INPUT].value) if TARGET_INPUT in result.inputs else None for result in results],
         },
+        "memory": {"needed": NEEDED, "usable": USABLE},
+        "performance": sorted(PERFORMANCE & {name for metrics in program.metrics for name in metrics}),
         "command": list(command),
     }
     return WhatIf(document, program.functions)
