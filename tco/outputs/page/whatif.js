@@ -229,7 +229,7 @@ function search() {
   const list = find("found");
   list.replaceChildren();
   if (!words.length) { find("found-count").textContent = ""; return; }
-  const hits = DATA.controls.filter(control => words.every(word => `${control.path} ${control.what}`.toLowerCase().includes(word)));
+  const hits = DATA.controls.filter(control => words.every(word => `${control.path} ${control.what} ${control.also}`.toLowerCase().includes(word)));
   for (const control of hits.slice(0, 8)) {
     const button = element("button");
     button.type = "button";

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import Any, NamedTuple
 
@@ -45,20 +45,33 @@ def cost_of(results: Sequence[Result]) -> RankedBy:
 
 
 OPEN = 12  # sliders that stand open
-PREMISES = ("terms.life", "terms.rate", "terms.utilisation", "site.electricity_price")  # those of the first line, and what readers ask first
+# Those of the first line, and what readers ask first
+PREMISES = ("terms.life", "terms.rate", "terms.utilisation", "site.electricity_price", "workload.input_tokens")
+PRICES = ("price", "wafer_price")  # of a chip: what is paid for it, or else most of what it is made of
 FACTOR = 2.0  # a slider goes at least to this many times the value, and to one over it
 GEOMETRIC = 8.0  # a slider whose ends are so many times apart moves in steps of a factor
 
 
 def controls_of(program: PageProgram, results: Sequence[Result], catalogue: Catalogue, swings: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
     """Return every input of a program; those that stand open first, then by place. `swings` are paths, the strongest first, of each scenario."""
-    strongest = (path for path in chain.from_iterable(zip_longest(*swings)) if path in program.inputs)
-    first = list(dict.fromkeys(chain((path for path in PREMISES if path in program.inputs), strongest)))[:OPEN]
+    chips: dict[str, str] = {}  # each with the systems it stands in
+    for result in results:
+        chip = chip_of(catalogue, result)
+        chips[chip] = f"{chips.get(chip, 'chip')} {result.title}"
+    priced = (next((path for name in PRICES if (path := f"parts.{chip}.{name}") in program.inputs), "") for chip in chips)
+    families = (path for path in program.inputs if path.endswith(".software_reach"))
+    strongest = chain.from_iterable(zip_longest(*swings))
+    first = list(dict.fromkeys(path for path in chain(PREMISES, priced, families, strongest) if path in program.inputs))[:OPEN]
     rest = sorted((path for path in program.inputs if path not in first), key=place_of)
-    return [control(program, path, results, catalogue) | {"open": path in first} for path in (*first, *rest)]
+    return [control(program, path, results, catalogue, chips) | {"open": path in first} for path in (*first, *rest)]
 
 
-def control(program: PageProgram, path: str, results: Sequence[Result], catalogue: Catalogue) -> dict[str, Any]:
+def chip_of(catalogue: Catalogue, result: Result) -> str:
+    """Return the chip of a system; a chip alone is its own."""
+    return str(catalogue.document("systems", result.system, "system")[1]["chip"]) if result.bill else result.system
+
+
+def control(program: PageProgram, path: str, results: Sequence[Result], catalogue: Catalogue, chips: Mapping[str, str]) -> dict[str, Any]:
     """Return one input, its numbers in the unit its file writes; several cells are values of several scenarios, which a setting makes alike."""
     given, cells, readers = program.inputs[path].given, program.inputs[path].cells, program.inputs[path].readers
     value, unit, factor = own_unit(program.leaves[cells[0]])
@@ -81,6 +94,7 @@ def control(program: PageProgram, path: str, results: Sequence[Result], catalogu
         "end": end,
         "geometric": begin > 0 and end / begin > GEOMETRIC,
         "what": ": ".join(filter(None, (".".join(path.split(".")[1:-1]), known.description if known else ""))),
+        "also": f"{known.also if known else ''} {chips.get(path.split('.')[1], '')}".strip(),
         "from": ", ".join(filter(None, (given.kind, given.as_of, catalogue.source_title(given.source)))),
         "own": given.overlay,
         "held": any(decides(results[at], path) for at in readers),
