@@ -271,3 +271,15 @@ def test_names_and_notes_are_words_and_nothing_else(running, folder):
     assert one.complaints == []
     assert len(one.requests) <= 2  # itself, and the icon it holds
     one.page.close()
+
+
+def test_a_plan_that_memory_does_not_hold_gives_nothing(fresh):
+    """As `--what-if` does: the plan that is held is no plan on half of the memory."""
+    fresh.page.evaluate("move('parts.gb200-gpu.hbm_capacity', 20)")
+    fresh.settle()
+    said = fresh.page.inner_text("#whatif-verdict")
+    row = document("compare", *PAIR, "--what-if", "parts.gb200-gpu.hbm_capacity=20 GB", "--no-range")["rows"][1]
+    assert row["metrics"]["usd_per_million_output_tokens"] is None
+    needs = next(note for note in row["notes"] if "the plan that is held needs" in note).partition("needs ")[2].partition(" GB")[0]
+    assert f"gb200-nvl72 needs {float(needs):.3g} GB a chip" in said
+    assert fresh.page.inner_text("#whatif-table td[data-scenario='1'][data-metric='usd_per_million_output_tokens']").startswith("–")
