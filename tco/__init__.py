@@ -66,11 +66,12 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import the public names on first use, so that `import tco` stays light."""
+    """Import a public name on first use, so that `import tco` stays light; from then on it stands here."""
     if name in _HOMES:
         import importlib
 
-        return getattr(importlib.import_module(_HOMES[name]), name)
+        found = globals()[name] = getattr(importlib.import_module(_HOMES[name]), name)
+        return found
     raise AttributeError(f"module 'tco' has no attribute {name!r}")
 
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
-from tco import evaluate
-from tco.chain.inputs import Inputs, load_scenario
-from tco.chain.scenario import Result
+from tco import Result, evaluate
+from tco.chain.connections import links_of_system
+from tco.chain.inputs import Inputs, load_scenario, plain_inputs, system_inputs
+from tco.chain.scenario import SystemBill, bill_of_system
+from tco.fabric.library import library_of
+from tco.fabric.links import Links
+from tco.fabric.scopes import Scope, fabric_scopes
+from tco.foundation.trace import Node, walk
+from tco.foundation.values import Values
 from tests.shipped import CATALOGUE
 
 HEADLINE = ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72")
@@ -29,10 +37,50 @@ def on_vendors_network(name: str) -> Result:
 
 def again(name: str, plan=None, **settings: str) -> Result:
     """Evaluate with settings, `__` standing for the dot of a path, on the plan of the headline unless another is given."""
-    paths = {path.replace("__", "."): value for path, value in settings.items()}
-    return evaluate(name, paths, plan or result(name).plan, catalogue=CATALOGUE)
+    return evaluate(name, by_path(settings), plan or result(name).plan, catalogue=CATALOGUE)
 
 
-def inputs_of(name: str) -> Inputs:
-    """Return the resolver of a headline scenario."""
-    return Inputs(CATALOGUE, load_scenario(CATALOGUE, name), {}, {})
+def by_path(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return settings by path, `__` standing for the dot of a path."""
+    return {path.replace("__", "."): value for path, value in settings.items()}
+
+
+def nodes_below(*roots: Node) -> list[Node]:
+    """Return the cells that some traced metrics rest on, each once."""
+    return list({id(node): node for root in roots for node in walk(root)}.values())
+
+
+def inputs_of(name: str, set: Mapping[str, Any] | None = None, catalogue=CATALOGUE) -> Inputs:  # noqa: A002 - as in `evaluate`
+    """Return what a scenario rests on."""
+    return Inputs(catalogue, load_scenario(catalogue, name), dict(set or {}), {})
+
+
+def system_of(name: str, variant: Mapping[str, str] | None = None, catalogue=CATALOGUE, **settings: str) -> Inputs:
+    """Return what a system rests on, on the headline's site and terms."""
+    return system_inputs(catalogue, name, by_path(settings), variant or {})
+
+
+def bill_of(
+    name: str,
+    set: Mapping[str, str] | None = None,  # noqa: A002 - as in `evaluate`
+    variant: Mapping[str, str] | None = None,
+    catalogue=CATALOGUE,
+) -> SystemBill:
+    """Return the bill of a system, as `tco bom` gives it."""
+    return bill_of_system(catalogue, name, dict(set or {}), dict(variant or {}))
+
+
+def plain_values(**settings: str) -> Values:
+    """Return the values that questions about no system rest on."""
+    return plain_inputs(CATALOGUE, by_path(settings)).values()
+
+
+def links_of(name: str, library: str | None = None, variant: Mapping[str, str] | None = None, **settings: str) -> Links:
+    """Return what the chips of a system, or a chip, meet, by the library of their family or another."""
+    inputs = system_of(name, variant, **settings)
+    return links_of_system(inputs, inputs.values(), library_of(CATALOGUE, [library]) if library else None)
+
+
+def fabric_of(inputs: Inputs) -> list[Scope]:
+    """Return the scopes of a system's fabric."""
+    return fabric_scopes(inputs.system, inputs.values())

@@ -6,8 +6,10 @@ import csv
 import importlib
 import json
 import pkgutil
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeVar
 
 import tco
@@ -28,6 +30,7 @@ def import_all() -> list[str]:
 
 MODULES = import_all()
 FORMULAS = sorted(REGISTRY.values(), key=lambda found: found.name)
+FORMULA = SimpleNamespace(**{one.name: getattr(sys.modules[one.function.__module__], one.name) for one in FORMULAS})  # each by its name
 
 
 class Golden(NamedTuple):

@@ -5,3 +5,4 @@ from __future__ import annotations
 from tco import Catalogue, load_catalogue
 
 CATALOGUE: Catalogue = load_catalogue()
+DATA = CATALOGUE.folders[0]

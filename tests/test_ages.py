@@ -7,9 +7,10 @@ import pytest
 from tco import DataError, evaluate
 from tco.catalog.catalogue import limit_of, limits
 from tco.chain.ages import is_old
-from tco.chain.inputs import Inputs, load_scenario, system_inputs
+from tco.chain.inputs import Inputs, load_scenario
 from tco.foundation.provenance import period
-from tco.foundation.values import Values, as_number
+from tco.foundation.values import Values
+from tests.chain import system_of
 from tests.cli import document, tco
 
 BILL = ("servers", "network", "storage")
@@ -101,7 +102,7 @@ def test_price_and_compare_say_it():
 # ---------------------------------------------------------------- the same inputs at another date
 def test_prices_at_another_date_are_those_of_a_scenario_there(catalogue):
     scenario = load_scenario(catalogue, "trn3-nl72x2")
-    here, there = (Inputs(catalogue, scenario, {"terms.date": date}, {}).values(as_number) for date in ("2025-12", "2026-Q3"))
+    here, there = (Inputs(catalogue, scenario, {"terms.date": date}, {}).values() for date in ("2025-12", "2026-Q3"))
     then = here.at("2026-Q3")
     moved = [
         path for path in (f"parts.{part}.price" for part in ("hbm3e-12hi-36gb", "ddr5-dimm", "nvme-8tb", "graviton4")) if then[path] != here[path]
@@ -119,8 +120,8 @@ def test_prices_at_another_date_are_those_of_a_scenario_there(catalogue):
 
 
 def test_settings_hold_at_every_date_and_the_system_stays(catalogue):
-    inputs = system_inputs(catalogue, "trn3-nl72x2", {"parts.ddr5-dimm.price": "1 USD"}, {})
-    values = inputs.values(as_number)
+    inputs = system_of("trn3-nl72x2", catalogue=catalogue, **{"parts.ddr5-dimm.price": "1 USD"})
+    values = inputs.values()
     assert values.at("2026-09")["parts.ddr5-dimm.price"] == values["parts.ddr5-dimm.price"] == 1
     assert inputs.at("2026-09").system is inputs.system
     assert inputs.date == "2025-12"

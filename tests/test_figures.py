@@ -6,15 +6,14 @@ import json
 
 import pytest
 
-from tco.chain.inputs import system_inputs
 from tco.chain.result import figures_of
-from tco.foundation.values import as_number
+from tests.chain import system_of
 from tests.cli import tco
 
 
 def figures(catalogue, name: str, settings=None, variant=None):
-    inputs = system_inputs(catalogue, name, settings or {}, variant or {})
-    return figures_of(inputs, inputs.values(as_number))
+    inputs = system_of(name, variant, catalogue, **(settings or {}))
+    return figures_of(inputs, inputs.values())
 
 
 def test_of_a_trainium3_world(catalogue):

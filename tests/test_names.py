@@ -8,14 +8,14 @@ from functools import cache
 import pytest
 
 from tco import evaluate, load_catalogue
-from tco.chain.inputs import Inputs, load_scenario
-from tco.foundation.files import data_directory
-from tco.foundation.trace import Node, walk
-from tco.foundation.values import as_number
+from tco.chain.inputs import load_scenario
+from tco.foundation.trace import Node
 from tco.performance.layer.layers import forward_pass
 from tco.performance.layer.operators import HEAD
 from tco.performance.serving import phases
 from tco.studies.state import state_of
+from tests.chain import by_path, inputs_of, nodes_below
+from tests.shipped import DATA
 
 CATALOGUE = load_catalogue()
 NAMES = list(CATALOGUE.scenarios)
@@ -28,9 +28,8 @@ def plan_of(name: str):
 
 def cells(name, catalogue=CATALOGUE, **settings: str) -> dict[str, Node]:
     """Every cell below any metric by its name; that no two share one is checked on the way."""
-    given = {path.replace("__", "."): text for path, text in settings.items()}
-    made = evaluate(name, given, plan_of(name), catalogue=catalogue, trace=True)
-    nodes = {id(node): node for root in made.nodes.values() for node in walk(root)}.values()
+    made = evaluate(name, by_path(settings), plan_of(name), catalogue=catalogue, trace=True)
+    nodes = nodes_below(*made.nodes.values())
     found = {node.id: node for node in nodes}
     assert len(found) == len(nodes)
     assert set(made.inputs) & found.keys() == {path for path in found if path in made.inputs and found[path].path == path}
@@ -58,7 +57,7 @@ def moved(before: dict[str, Node], after: dict[str, Node]) -> list[str]:
 @pytest.mark.parametrize("name", NAMES)
 def test_adding_a_cost_line_leaves_all_other_names(name, own):
     system = load_scenario(CATALOGUE, name).system
-    text = (data_directory() / "systems" / f"{system}.toml").read_text(encoding="utf-8")
+    text = (DATA / "systems" / f"{system}.toml").read_text(encoding="utf-8")
     own.write(f"systems/{system}.toml", re.sub(r"^world = \{ ", "world = { aaa-crate = 3, ", text, count=1, flags=re.MULTILINE))
     own.parts(
         "aaa-crate,price,10,USD,9,11,2025-06,estimate,tco-estimate-2026,,",
@@ -109,11 +108,11 @@ def test_what_was_zero_keeps_its_names(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_leaves_are_called_alike_in_explanations_results_and_baselines(name):
     made = evaluate(name, plan=plan_of(name), catalogue=CATALOGUE, trace=True)
-    leaves = {node.id for root in made.nodes.values() for node in walk(root) if node.path and node.is_leaf}
-    values = Inputs(CATALOGUE, load_scenario(CATALOGUE, name), {}, {}).values(as_number)
-    beside = {node.id: node.value for root in made.nodes.values() for node in walk(root) if node.id in leaves - made.inputs.keys()}
+    leaves = {node.id for node in nodes_below(*made.nodes.values()) if node.path and node.is_leaf}
+    values = inputs_of(name).values()
+    beside = {node.id: node.value for node in nodes_below(*made.nodes.values()) if node.id in leaves - made.inputs.keys()}
     assert {path: values[path] for path in beside} == beside  # what a zero leaves without effect is in no result, under the same name
     assert list(state_of(made)["inputs"]) == sorted(made.inputs)
     lines = {f"cost/{line.path}/per_chip_hour" for line in made.lines}
-    named = {node.id for root in made.nodes.values() for node in walk(root)}
+    named = {node.id for node in nodes_below(*made.nodes.values())}
     assert lines <= named

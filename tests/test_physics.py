@@ -10,8 +10,8 @@ from tco import DataError, load_catalogue
 from tco.chain.inputs import load_scenario
 from tco.chain.metrics import METRICS, SHARES, is_possible
 from tco.models.architecture import load_model
-from tco.studies.evaluation import HEADLINE
 from tco.studies.uncertainty import counted, spread
+from tests.chain import HEADLINE
 
 CATALOGUE = load_catalogue()
 TRAINING = sorted(

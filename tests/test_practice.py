@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from tco import DataError, evaluate, load_catalogue
-from tco.chain.inputs import plain_inputs
 from tco.foundation.units import parse_quantity
-from tco.foundation.values import as_number
+from tests.chain import plain_values
 from tests.cli import document, tco
 
 ROOT = Path(__file__).parents[1]
@@ -156,5 +155,17 @@ def test_a_chip_without_rows_says_whose_it_rests_on():
 
 
 def test_values_of_a_swapped_practice_are_those_of_the_catalogue():
-    values = plain_inputs(load_catalogue(), {}).values(as_number)
+    values = plain_values()
     assert values["performance.trainium.launch_time"] == load_catalogue().practice("trainium", "launch_time").value
+
+
+@pytest.mark.parametrize("system", ["h200-hgx8", "b200-hgx8"])
+def test_older_engines_are_slower_on_every_vendor(system):
+    """Nothing of these chips ages but their engine, so that a step takes 1 + g a months before it has grown up, and one since then as long as ever."""
+    asked = {"workload.concurrency": "32", "workload.interactivity": "1 token/s", "performance.trtllm.release_gain": "0.02"}
+    old, older, grown, mature = (
+        evaluate(system, {**asked, "workload.software": date}, {"tp": "8", "ep": "1"}).metrics["tpot_s"]
+        for date in ("2026-06-30", "2025-06-30", "2026-08", "mature")
+    )
+    assert grown == mature
+    assert older / old == pytest.approx(1 + 0.02 * 12, rel=0.01)

@@ -10,9 +10,7 @@ from tco import evaluate
 from tco.chain.metrics import METRICS
 from tco.chain.scenario import compare
 from tco.foundation.provenance import DIRECTNESS
-from tco.foundation.trace import walk
-from tco.foundation.values import as_number
-from tests.chain import HEADLINE, again, inputs_of, result
+from tests.chain import HEADLINE, again, inputs_of, nodes_below, result
 
 each = pytest.mark.parametrize("name", HEADLINE)
 
@@ -79,14 +77,14 @@ def test_every_computed_metric_has_a_trace(name):
 
 @each
 def test_every_leaf_says_where_it_comes_from(name):
-    leaves = {id(node): node for root in result(name).nodes.values() for node in walk(root) if node.is_leaf}.values()
+    leaves = [node for node in nodes_below(*result(name).nodes.values()) if node.is_leaf]
     assert len(leaves) >= 60
     assert [node.name for node in leaves if not node.source or not node.kind] == []
 
 
 @each
 def test_every_inner_node_is_one_call_with_its_equation(name):
-    inner = {id(node): node for root in result(name).nodes.values() for node in walk(root) if not node.is_leaf}.values()
+    inner = [node for node in nodes_below(*result(name).nodes.values()) if not node.is_leaf]
     assert len(inner) >= 100
     for node in inner:
         assert (node.formula is None) != (node.operation is None), node.name
@@ -97,23 +95,21 @@ def test_every_inner_node_is_one_call_with_its_equation(name):
 @each
 def test_a_trace_recomputes_from_its_leaves(name):
     """Every node's value follows from the values of its inputs alone."""
-    for root in result(name).nodes.values():
-        for node in walk(root):
-            values = [inner.value for _, inner in node.inputs]
-            if node.formula is not None:
-                assert close(float(node.formula.function(*values)), float(node.value)), node.name
-            elif node.operation is not None:
-                assert close({"total": math.fsum, "least": min, "greatest": max}[node.operation](values), node.value), node.name
+    for node in nodes_below(*result(name).nodes.values()):
+        values = [inner.value for _, inner in node.inputs]
+        if node.formula is not None:
+            assert close(float(node.formula.function(*values)), float(node.value)), node.name
+        elif node.operation is not None:
+            assert close({"total": math.fsum, "least": min, "greatest": max}[node.operation](values), node.value), node.name
 
 
 @each
 def test_leaves_with_a_path_are_the_inputs(name):
-    found, resolved = result(name), inputs_of(name).values(as_number)
-    for root in found.nodes.values():
-        for node in walk(root):
-            if node.is_leaf and node.path:
-                given = found.inputs.get(node.path) or resolved.input(node.path)  # what rests on a zero is read by traces alone
-                assert (node.value, node.unit, node.source, node.kind) == (given.value, given.unit, given.source, given.kind)
+    found, resolved = result(name), inputs_of(name).values()
+    for node in nodes_below(*found.nodes.values()):
+        if node.is_leaf and node.path:
+            given = found.inputs.get(node.path) or resolved.input(node.path)  # what rests on a zero is read by traces alone
+            assert (node.value, node.unit, node.source, node.kind) == (given.value, given.unit, given.source, given.kind)
 
 
 @each

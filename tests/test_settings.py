@@ -6,8 +6,7 @@ import pytest
 
 from tco import DataError, evaluate
 from tco.chain.metrics import METRICS
-from tco.foundation.trace import walk
-from tests.chain import again, result
+from tests.chain import again, nodes_below, result
 
 NAME = "trn3-nl72x2"
 
@@ -48,8 +47,8 @@ def test_a_derived_value_cuts_what_lay_below(path, value, below, catalogue):
     metric = "usd_per_million_output_tokens"
     whole = result(NAME).nodes[metric]
     cut = evaluate(NAME, {path: value}, result(NAME).plan, catalogue=catalogue, trace=True).nodes[metric]
-    assert below in {node.path for node in walk(whole)}
-    leaves = {node.path: node for node in walk(cut) if node.is_leaf}
+    assert below in {node.path for node in nodes_below(whole)}
+    leaves = {node.path: node for node in nodes_below(cut) if node.is_leaf}
     assert (leaves[path].source, leaves[path].shown) == ("set by the user", (float(value.split()[0]), value.split()[1]))
     assert below not in leaves
 

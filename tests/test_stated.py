@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tco import DataError, evaluate
-from tco.foundation.trace import walk
-from tests.chain import again
+from tests.chain import again, nodes_below
 
 NAME = "gb200-nvl72"
 
@@ -29,7 +28,7 @@ def test_a_stated_rate_is_charged_as_a_computed_one(catalogue):
     assert stated.metrics["usd_per_million_tokens"] is None
     assert stated.standing.rows == 0
     assert "stated" in stated.standing.text
-    assert "workload.output_rate" in {node.path for node in walk(stated.nodes["usd_per_million_output_tokens"])}
+    assert "workload.output_rate" in {node.path for node in nodes_below(stated.nodes["usd_per_million_output_tokens"])}
 
 
 def test_what_the_chips_cost_alone(catalogue):

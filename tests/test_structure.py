@@ -12,8 +12,7 @@ import tco
 from tco import DataError, load_catalogue
 from tco.chain.inputs import Inputs, bounds, load_scenario
 from tco.chain.scenario import chain_of
-from tco.foundation.trace import walk
-from tco.foundation.values import as_number
+from tests.chain import nodes_below
 from tests.recomputed import recomputed
 
 CATALOGUE = load_catalogue()
@@ -40,7 +39,7 @@ def ask(name, settings, structure=None):
 def alone(name, settings):
     """The metrics of one value of every input, without what people read beside them."""
     inputs = Inputs(CATALOGUE, load_scenario(CATALOGUE, name), ROOM | settings, {}, answer(name).structure)
-    return chain_of(inputs, inputs.values(as_number), None).metrics
+    return chain_of(inputs, inputs.values(), None).metrics
 
 
 def another(given):
@@ -142,7 +141,7 @@ def test_a_dearer_switch_stays_where_the_structure_holds_it():
 
 
 def test_what_is_zero_is_an_input_of_the_trace():
-    leaves = {node.path for root in answer("gb200-nvl72").nodes.values() for node in walk(root)}
+    leaves = {node.path for node in nodes_below(*answer("gb200-nvl72").nodes.values())}
     assert {
         *("workload.cache_hit", "workload.draft_tokens", "workload.kv_offload", "workload.spec_acceptance"),
         *("performance.nvidia.exchange_overlap", "parts.gb200-gpu.frontend_bandwidth"),

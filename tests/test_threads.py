@@ -11,8 +11,9 @@ from threading import Barrier
 import pytest
 
 from tco import evaluate, load_catalogue
-from tco.foundation.trace import recording, walk
-from tco.hardware.bill import extended_price
+from tco.foundation.trace import recording
+from tests.chain import nodes_below
+from tests.registry import FORMULA
 
 THREADS = 8
 FEW_CHIPS = {"workload.model": "megatron-gpt-7.5b", "cluster.chips": "8", "workload.global_batch": "8"}  # thousands of plans, not a million
@@ -30,7 +31,7 @@ def hurried() -> Iterator[None]:
 
 def graph(node):
     """The nodes of a graph with their places, values and what lies below them, each once, in order."""
-    return [(n.id, n.name, n.value, n.unit, n.path, [name for name, _ in n.inputs]) for n in walk(node)]
+    return [(n.id, n.name, n.value, n.unit, n.path, [name for name, _ in n.inputs]) for n in nodes_below(node)]
 
 
 def answer(name, trace, catalogue):
@@ -63,8 +64,8 @@ def test_eight_threads_give_what_one_gives(hurried):
 
 def test_a_recording_is_of_its_thread_alone():
     with ThreadPoolExecutor(1) as pool, recording():
-        assert pool.submit(extended_price, 3.0, 2).result() == 6.0
-        assert extended_price(3.0, 2).value == 6.0
+        assert pool.submit(FORMULA.extended_price, 3.0, 2).result() == 6.0
+        assert FORMULA.extended_price(3.0, 2).value == 6.0
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -74,5 +75,5 @@ def test_a_traced_result_pickles(name):
     for part in ("scenario", "metrics", "notes", "lines", "bill", "rebates", "inputs", "texts", "shares", "bounds", "standing"):
         assert getattr(again, part) == getattr(made, part), part
     assert {metric: graph(node) for metric, node in again.nodes.items()} == {metric: graph(node) for metric, node in made.nodes.items()}
-    for one, other in zip(walk(made.nodes["tco_usd_per_chip_hour"]), walk(again.nodes["tco_usd_per_chip_hour"]), strict=True):
+    for one, other in zip(nodes_below(made.nodes["tco_usd_per_chip_hour"]), nodes_below(again.nodes["tco_usd_per_chip_hour"]), strict=True):
         assert one.formula is other.formula

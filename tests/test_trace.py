@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tco.economics.flows import per_chip_hour, yearly_capital
 from tco.foundation.formula import RECORDER, greatest, least, total
 from tco.foundation.trace import STRUCTURE, Traced, paused, plain, recording, scope, walk
-from tco.hardware.bill import extended_price
+from tests.registry import FORMULA
 
 
 @pytest.fixture
@@ -58,7 +57,7 @@ def test_a_traced_value_refuses_arithmetic_outside_a_formula(trace, use):
 
 def test_one_call_is_one_node_and_a_graph_keeps_references(trace):
     price = leaf(trace, 10.0)
-    twice = total("sum", [extended_price(price, 2), extended_price(price, 3)])
+    twice = total("sum", [FORMULA.extended_price(price, 2), FORMULA.extended_price(price, 3)])
     nodes = list(walk(twice.node))
     assert twice.value == 50
     assert nodes.count(price.node) == 1
@@ -85,17 +84,17 @@ def test_a_plain_term_of_a_gathering_is_a_leaf_of_the_structure(trace):
 def test_a_gathering_of_plain_numbers_is_a_plain_number(trace, terms, value):
     """What it is part of takes it as a count of its own unit: a bill may hold none of the parts an agreement covers."""
     assert total("sum", terms) == value
-    assert extended_price(total("sum", terms), leaf(trace, 1.0, "")).node.unit == "USD"
+    assert FORMULA.extended_price(total("sum", terms), leaf(trace, 1.0, "")).node.unit == "USD"
 
 
 def test_a_parameter_of_another_unit_is_refused(trace):
     with pytest.raises(TypeError, match=r"extended_price\(unit_price\) takes 'USD', got 'price' in 'W'"):
-        extended_price(leaf(trace, 1.0, unit="W"), 1)
+        FORMULA.extended_price(leaf(trace, 1.0, unit="W"), 1)
 
 
 def test_a_parameter_of_another_size_is_refused(trace):
     with pytest.raises(TypeError, match="kUSD"):
-        extended_price(leaf(trace, 1.0, unit="kUSD"), 1)
+        FORMULA.extended_price(leaf(trace, 1.0, unit="kUSD"), 1)
 
 
 def test_terms_of_two_units_are_refused(trace):
@@ -104,7 +103,7 @@ def test_terms_of_two_units_are_refused(trace):
 
 
 def test_a_default_is_one_leaf_of_its_formula(trace):
-    cost = [per_chip_hour(yearly_capital(leaf(trace, 8760.0), leaf(trace, 1.0, "1/year")), 1) for _ in range(2)]
+    cost = [FORMULA.per_chip_hour(FORMULA.yearly_capital(leaf(trace, 8760.0), leaf(trace, 1.0, "1/year")), 1) for _ in range(2)]
     hours = [dict(each.node.inputs)["hours_per_year"] for each in cost]
     assert hours[0] is hours[1]
     assert (hours[0].value, hours[0].unit) == (8760, "h/year")
@@ -113,9 +112,9 @@ def test_a_default_is_one_leaf_of_its_formula(trace):
 
 def test_recording_ends_with_its_block():
     with recording():
-        assert isinstance(extended_price(1.0, 2), Traced)
+        assert isinstance(FORMULA.extended_price(1.0, 2), Traced)
     assert RECORDER.get() is None
-    assert extended_price(1.0, 2) == 2.0
+    assert FORMULA.extended_price(1.0, 2) == 2.0
 
 
 def test_recording_ends_with_an_error():
@@ -126,8 +125,8 @@ def test_recording_ends_with_an_error():
 
 def test_a_pause_computes_on_plain_values(trace):
     with paused():
-        assert extended_price(1.0, 2) == 2.0
-    assert isinstance(extended_price(1.0, 2), Traced)
+        assert FORMULA.extended_price(1.0, 2) == 2.0
+    assert isinstance(FORMULA.extended_price(1.0, 2), Traced)
 
 
 def test_plain_takes_the_number_out(trace):
@@ -136,7 +135,7 @@ def test_plain_takes_the_number_out(trace):
 
 
 def test_traced_arrays_keep_their_shape(trace):
-    made = extended_price(leaf(trace, np.array([1.0, 2.0])), 3)
+    made = FORMULA.extended_price(leaf(trace, np.array([1.0, 2.0])), 3)
     assert made.value.tolist() == [3, 6]
 
 
@@ -146,7 +145,7 @@ def test_places_name_what_is_made_in_them(trace):
         terms = []
         for part in ("rack", "tray/chip"):
             with scope("servers", part):
-                terms.append(extended_price(price, 2))
+                terms.append(FORMULA.extended_price(price, 2))
         whole = total("sum", terms)
     assert [term.node.id for term in terms] == ["cost/servers/rack/extended_price", "cost/servers/tray/chip/extended_price"]
     assert whole.node.id == "cost/sum"
@@ -156,14 +155,14 @@ def test_places_name_what_is_made_in_them(trace):
 
 def test_a_name_given_twice_in_a_place_is_numbered(trace):
     with scope("here"):
-        made = [extended_price(leaf(trace, one, path=f"parts.{one:g}.price"), 2).node for one in (1.0, 2.0)]
+        made = [FORMULA.extended_price(leaf(trace, one, path=f"parts.{one:g}.price"), 2).node for one in (1.0, 2.0)]
     assert [node.id for node in made] == ["here/extended_price", "here/extended_price-2"]
 
 
 def test_counts_are_shared_within_a_place(trace):
     def counts(place):
         with scope(place):
-            return [dict(extended_price(leaf(trace, 1.0), number).node.inputs)["quantity"] for number in (2, 2.0, np.float64(2), 3)]
+            return [dict(FORMULA.extended_price(leaf(trace, 1.0), number).node.inputs)["quantity"] for number in (2, 2.0, np.float64(2), 3)]
 
     here, there = counts("here"), counts("there")
     assert here[0] is here[1] is here[2]
@@ -173,7 +172,7 @@ def test_counts_are_shared_within_a_place(trace):
 def test_a_place_closes_with_an_error(trace):
     with pytest.raises(RuntimeError), scope("here"):
         raise RuntimeError
-    assert extended_price(leaf(trace, 1.0), 1).node.id == "extended_price"
+    assert FORMULA.extended_price(leaf(trace, 1.0), 1).node.id == "extended_price"
 
 
 def test_without_a_recording_no_place_opens():

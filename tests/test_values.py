@@ -8,7 +8,7 @@ from tco import DataError
 from tco.foundation.provenance import KINDS, SOURCED, Given, Input, bounded, worst
 from tco.foundation.trace import recording
 from tco.foundation.values import Values, as_traced
-from tco.hardware.bill import extended_price
+from tests.registry import FORMULA
 
 CATALOGUE = {"a.x": Input("a.x", 2.0, "USD", 1.0, 3.0, kind="vendor", source="s"), "a.y": Input("a.y", 5.0, "W", kind="assumed", source="s")}
 
@@ -100,7 +100,7 @@ def test_a_traced_value_keeps_the_path_it_has():
 def test_a_traced_derived_value_is_named_by_its_path():
     with recording() as trace:
         found = Values(resolve, as_traced(trace))
-        made = found.derived("a.twice", "USD", lambda: extended_price(found["a.x"], 2))
+        made = found.derived("a.twice", "USD", lambda: FORMULA.extended_price(found["a.x"], 2))
     assert (made.node.path, made.value) == ("a.twice", 4)
 
 

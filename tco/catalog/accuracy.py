@@ -37,10 +37,6 @@ class Standing(NamedTuple):
         """Rows of relatives, where this chip has none."""
         return self.rows if self.anchors else 0
 
-    def by(self, path: str) -> Standing:
-        """Return the standing of an answer that took a path of the engine."""
-        return self._replace(path=path, text=f"{self.text}; this answer: {path}")
-
     @property
     def short(self) -> str:
         """The standing in a table cell."""
@@ -69,8 +65,17 @@ def errors_of(catalogue: Catalogue, kind: str) -> dict[str, dict[str, float]]:
     return {row["left_out"]: {name: float(row[name]) for name in names} for row in rows if row["kind"] == kind}
 
 
-def standing(catalogue: Catalogue, kind: str, chip: str, relatives: Collection[str] = ()) -> Standing:
-    """Return how an answer of a kind on a chip stands against measurements: its own, or those of the `relatives` it shares its practice with."""
+def standing(catalogue: Catalogue, kind: str, chip: str, relatives: Collection[str], path: str) -> Standing:
+    """Return how an answer of a kind on a chip stands against measurements: its own, or those of the `relatives` it shares its practice with.
+
+    `path` is the one through the engine that the answer took.
+    """
+    found = of_chip(catalogue, kind, chip, relatives)
+    return found._replace(path=path, text=f"{found.text}; this answer: {path}")
+
+
+def of_chip(catalogue: Catalogue, kind: str, chip: str, relatives: Collection[str]) -> Standing:
+    """Return how answers of a kind on a chip stand, whichever path they took."""
     measured = {row["part"]: row for row in table(catalogue, "chips") if row["kind"] == kind or row["kind"].endswith(f"_{kind}")}
     found = measured.get(chip)
     if found is None:

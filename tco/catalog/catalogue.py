@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 from tco.catalog.rows import COLUMNS, OPTIONAL, Attribute, Row, at_date, attribute, attributes, live, number, row_in_place, to_input, usual_value
 from tco.foundation.errors import DataError, UnavailableError, unknown
 from tco.foundation.files import data_directory, is_folder, read_csv, read_toml, refuse_odd_files, scenario_directory
-from tco.foundation.provenance import Input, making
+from tco.foundation.provenance import Input, anchoring, making
 from tco.foundation.stand_ins import WITHHELD
 
 ANY = "*"
+CONFIGURATION, RUN = "configuration", "run"  # owners of the practice of one alone: those of a system are called after both
 
 
 @cache
@@ -77,6 +78,7 @@ class Catalogue:
         self._inputs: dict[tuple[str, str], Input] = {}
         self._documents: dict[Path, dict[str, Any]] = {}
         self.cache: dict[Any, Any] = {}  # what other rooms have read from this catalogue: systems, models
+        self.anchors: tuple[Any, ...] = ()  # measured runs of a person's own that answers are moved by
 
     # ---------------------------------------------------------------- tables of rows
     def _rows(self, folder_name: str, key: str, group: str) -> dict[tuple[str, str], list[Row]]:
@@ -126,11 +128,11 @@ class Catalogue:
         return self._rows("calibration", "family", "performance") | self._rows("software", "family", "performance")
 
     def practice(self, family: str, name: str) -> Input:
-        """Return a parameter of practice of a family of chips: fitted to measurements, or a prior."""
+        """Return a parameter of practice of a family of chips or another owner: fitted to measurements, a prior, or that of owners of its kind."""
         key = (f"performance.{family}.{name}", "")
         found = self._inputs.get(key)
         if found is None:
-            rows = self.calibration_rows.get((family, name))
+            rows = self.calibration_rows.get((family, name), self.calibration_rows.get((self.kind_of(family), name)))
             if rows is None:
                 families = {known for known, _ in self.calibration_rows}
                 if family not in families:
@@ -138,6 +140,11 @@ class Catalogue:
                 raise unknown(f"parameter of {family}", name, [n for f, n in self.calibration_rows if f == family])
             found = self._inputs[key] = self.chosen(rows, attribute("performance", name, rows[0].where), key[0], "")
         return found
+
+    def kind_of(self, owner: str) -> str:
+        """Return what an owner of practice is that need have no rows of its own: a chip, a model, a configuration or a run; empty of others."""
+        alone = next((level for level in (CONFIGURATION, RUN) if owner.startswith(f"{level}-")), "")
+        return alone or ("chip" if owner in self.parts else "model" if owner in self.models else "")
 
     @cached_property
     def parts(self) -> dict[str, list[str]]:
@@ -323,7 +330,7 @@ class Catalogue:
         """Return a short hash of all data files: two equal hashes mean the same numbers went in."""
         import hashlib
 
-        if making.get() and len(self.folders) > 1:  # a hash lets who guesses an own value make sure of it
+        if making.get() and (len(self.folders) > 1 or anchoring.get()):  # a hash lets who guesses an own value make sure of it
             return WITHHELD
         digest = hashlib.sha256()
         for folder in self.folders:  # of a folder of one's own only what the catalogue reads: there may be anything beside it
@@ -331,6 +338,8 @@ class Catalogue:
             for path in sorted([*files, *(path for shelf in self.shelves for path in (folder / shelf).rglob("*"))]):
                 if path.is_file():
                     digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+        if self.anchors:
+            digest.update(repr(self.anchors).encode())
         return digest.hexdigest()[:16]
 
 

@@ -18,7 +18,7 @@ from tco.foundation.errors import DataError, unknown
 from tco.foundation.provenance import period
 from tco.foundation.trace import paused, plain
 from tco.foundation.units import parse_quantity
-from tco.foundation.values import Readable, Values, as_number
+from tco.foundation.values import Readable, Values
 from tco.hardware.bill import Bill
 from tco.hardware.network import (
     OPTICS,
@@ -63,26 +63,29 @@ def cheapest_switch(inputs: Inputs, listed: str) -> str:
     if inputs.system.bare:
         return sold[-1]
     readings, inputs.readings = inputs.readings, {}  # of those that are not bought nothing is decided
-    values = inputs.values(as_number)
+    values = inputs.values()
 
     def networks() -> dict[str, tuple[float, float]]:
         return {part: found for part in sold if (found := price_and_power(inputs, values, part)) is not None}
 
+    def cheapest() -> str:
+        found = stage("networks", inputs, values, networks, listed)
+        by_price = sorted(found, key=lambda part: found[part][0])
+        thrifty = [part for place, part in enumerate(by_price) if all(found[part][1] < found[other][1] for other in by_price[:place])]
+        if len(thrifty) > 1 and not inputs.perspective.rents:  # more to buy, and less power: the hour tells
+            many = (-1, *[1] * len(inputs.shape))
+            hours = hours_of(inputs, values, *(one.reshape(many) for one in np.transpose([found[part] for part in thrifty])))
+            return thrifty[int(np.argmin(hours.reshape(len(thrifty), -1).mean(axis=1)))]
+        return next(iter(thrifty), sold[0])
+
     try:
         with paused():  # what is not bought leaves no trace
-            found = stage("networks", inputs, values, networks, listed)
-            by_price = sorted(found, key=lambda part: found[part][0])
-            thrifty = [part for place, part in enumerate(by_price) if all(found[part][1] < found[other][1] for other in by_price[:place])]
-            if len(thrifty) > 1 and not inputs.perspective.rents:  # more to buy, and less power: the hour tells
-                many = (-1, *[1] * len(inputs.shape))
-                hours = hours_of(inputs, values, *(one.reshape(many) for one in np.transpose([found[part] for part in thrifty])))
-                hours = hours.reshape(len(thrifty), -1).mean(axis=1)
-                thrifty = [thrifty[int(np.argmin(hours))]]
+            chosen = stage("switch", inputs, values, cheapest, listed)
     finally:
         inputs.readings = readings
     inputs.compared += [f"parts.{part}.price" for part in sold]
     inputs.judged |= set(values.inputs)
-    return next(iter(thrifty), sold[0])
+    return chosen
 
 
 def for_sale(inputs: Inputs, listed: str) -> list[str]:
@@ -202,6 +205,14 @@ def protocol(network: str) -> str:
 
 def links_of_system(inputs: Inputs, values: Readable, library: Library | None = None) -> Links:
     """Return what the chips of the scenario's system meet when they communicate, by the library of their family or another."""
+    chosen = library or family_library(inputs.catalogue, family_of(inputs.catalogue, inputs.system.chip))
+    if not isinstance(values, Values):  # of measured rows, which are asked once
+        return links_met(inputs, values, chosen)
+    return stage("links", inputs, values, lambda: links_met(inputs, values, chosen), chosen)
+
+
+def links_met(inputs: Inputs, values: Readable, library: Library) -> Links:
+    """Return what the chips of a system meet by a library."""
     system = inputs.system
     scopes = fabric_scopes(system, values)
     torus = torus_of(system) if system.fabric.get("kind") == "torus" else None
@@ -216,7 +227,7 @@ def links_of_system(inputs: Inputs, values: Readable, library: Library | None = 
     switches = "in_network_reduction"
     reduces = inputs.catalogue.has_part_value(system.chip, switches) and values.exists(f"parts.{system.chip}.{switches}")
     signalled = inputs.catalogue.has_part_value(system.chip, "dma_signal")
-    return links_of(values, system.chip, family, tiers, route, reduces, library or family_library(inputs.catalogue, family), signalled=signalled)
+    return links_of(values, system.chip, family, tiers, route, reduces, library, signalled=signalled)
 
 
 def port_rate(text: str, key: str) -> float:

@@ -16,10 +16,11 @@ from zlib import crc32
 import numpy as np
 
 from tco.catalog import Catalogue, load_catalogue
+from tco.chain import metrics as joined
 from tco.chain.connections import SWITCH, cheapest_switches
 from tco.chain.inputs import Inputs, Scenario, load_scenario
 from tco.chain.metrics import METRICS
-from tco.chain.programs import ALL, Lot, Made, Part, Programs, spread
+from tco.chain.programs import ALL, RATE, Lot, Made, Part, Programs, spread, structure_in
 from tco.chain.result import Result
 from tco.chain.structure import Structure
 from tco.chain.texts import given_of
@@ -27,13 +28,14 @@ from tco.chain.workloads import job_on, server_of
 from tco.foundation.errors import DataError
 from tco.foundation.formula import finite
 from tco.foundation.provenance import making
-from tco.foundation.values import Values, as_number
+from tco.foundation.values import Values
 from tco.hardware.bill import offers
 
 Array = np.ndarray[Any, Any]
 Many = Mapping[str, tuple[Array, str]]  # numbers with their unit, by path
 PILOTS = 256  # draws at values and ends of ranges in which every plan is weighed; all others choose among those that are the best in one of them
 CANDIDATES = 12  # plans of a training job that its draws choose among
+COST = "usd_per_million_output_tokens"
 LOOKED_AT = 3  # draws of a training job that no plan fits, whose own plans are searched
 LAST = 16  # scenarios with settings whose programs are kept
 CELLS = 2**15  # draws that studies ask for together
@@ -91,7 +93,7 @@ def evaluate_draws(
     case = Case(programs, drawn_of(programs, many))
     centre = None if structure is not None else programs.centre
     inputs = programs.inputs(structure or structure_in(programs.centre), case.drawn)
-    values = inputs.values(as_number)
+    values = inputs.values()
     case.refuse(inputs, values)
     if structure is not None or hold or centre is None:
         return gathered(case, [Group(np.arange(case.count), inputs.structure)], None, solve, speeds)  # type: ignore[arg-type]
@@ -171,7 +173,7 @@ def grouped(case: Case, centre: Result, inputs: Inputs, values: Values) -> list[
                 settings |= {SWITCH: switch}
             plans = plans_trained(case, settings, jobs) if inputs.kind == "training" else None
             known = plans[0] if plans else centre.plan if inputs.kind == "serving" else None
-            sized[key] = structure_in(case.programs.evaluate(settings, known) if settings else centre), plans
+            sized[key] = case.programs.structure_under(tuple(settings.items()), known) if settings else held, plans
         own, plans = sized[key]
         own = own._replace(alternatives={**own.alternatives, **parts}, readings={**own.readings, **read})
         found.append(Group(members, own, ALL if inputs.kind == "serving" else plans))
@@ -193,13 +195,6 @@ def resized(case: Case, held: Structure, size: Mapping[str, float], draw: int) -
     if not moved:
         return {}
     return case.at(draw, moved if moved <= case.drawn.keys() else case.drawn.keys())
-
-
-def structure_in(answer: Result) -> Structure:
-    """Return the structure of an evaluation."""
-    if answer.structure is None:
-        raise ValueError("a result that was not evaluated has no structure")
-    return answer.structure
 
 
 def decisions(inputs: Inputs, values: Values, held: Structure) -> dict[str, Array]:
@@ -232,7 +227,7 @@ def plans_trained(case: Case, settings: Mapping[str, Any], known: dict[tuple[Any
     from tco.performance.training.search import search
 
     inputs = case.programs.inputs(None, settings)
-    job, reached, _ = job_on(inputs, inputs.values(as_number))
+    job, reached, _ = job_on(inputs, inputs.values())
     size = job.chips, job.batch, job.length
     if size not in known:
         known[size] = [one.plan for one in search(job, reached, kept=CANDIDATES).top]
@@ -269,15 +264,23 @@ def gathered(case: Case, groups: list[Group], centre: Result | None, solve: bool
         Draws({name: one.metrics.get(name) for name in METRICS}, one.meets, None if np.isnan(one.batch).all() else one.batch, structures, place)
         for one in made
     ]
+    for one in others:
+        one.metrics[COST] = cost_at(own, one)
     return own._replace(at=as_good_as_quicker(dict(zip(speeds, others, strict=True))))
+
+
+def cost_at(own: Draws, other: Draws) -> Array | None:
+    """Return what a million output tokens cost at another speed: an hour costs what it does whatever the chips make in it."""
+    hour, rate = own.metrics["tco_usd_per_used_chip_hour"], other.metrics[RATE]
+    return None if hour is None or rate is None else joined.usd_per_million(hour, rate, 1.0)
 
 
 def as_good_as_quicker(at: dict[float, Draws]) -> dict[float, Draws]:
     """Return draws at some speeds, each on the plan of a higher speed where that makes more tokens: it keeps the slower promise too."""
     quicker: Draws | None = None
     for speed in sorted(at, reverse=True):
-        own, name = at[speed], "output_tokens_per_s_per_chip"
-        if quicker is not None and (rate := own.metrics[name]) is not None and (its := quicker.metrics[name]) is not None:
+        own = at[speed]
+        if quicker is not None and (rate := own.metrics[RATE]) is not None and (its := quicker.metrics[RATE]) is not None:
             better = quicker.meets & ~(own.meets & (rate >= its))
             for metric, many in quicker.metrics.items():
                 if many is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from os.path import exists  # unlike a path's method it says no to a name that no file can have
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,7 +20,7 @@ from tco.economics.perspective import FOLDER, Perspective, load_perspective, own
 from tco.fabric.scopes import from_the_lanes
 from tco.foundation.errors import DataError, nearest, unknown
 from tco.foundation.files import scenario_directory
-from tco.foundation.provenance import KEPT, Given, Input, period
+from tco.foundation.provenance import ANCHOR, KEPT, Given, Input, making, period
 from tco.foundation.values import Reader, Rule, Values, as_number
 from tco.hardware.network import from_the_tree
 from tco.hardware.wires import refuse_bad_wires, refuse_unjoined
@@ -38,7 +38,7 @@ HEADLINE_DOCUMENTS = {
     "cluster": "tor-100g-16k",
 }
 FIGURES = "published"  # of a scenario that holds figures of publications, read by who asks for them
-SCENARIO_KEYS = {"title", "system", "site", "terms", "workload", "cluster", "rebates", "variant", "set", "note", FIGURES}
+SCENARIO_KEYS = {"title", "system", "site", "terms", "workload", "cluster", "rebates", "variant", "set", "note", ANCHOR, FIGURES}
 
 
 class Scenario(NamedTuple):
@@ -87,6 +87,8 @@ def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
         table = document.get(key, {})
         if not isinstance(table, dict) or not all(isinstance(value, str) for value in table.values()):
             raise DataError(f'{path}: [{key}] takes texts, such as "site.electricity_price" = "0.09 USD/kWh"')
+    if ANCHOR in document and not (catalogue.anchors or making.get()):
+        raise DataError(f"{path}: {ANCHOR}: its runs are read where one scenario or several are asked (perf, price, compare, uncertainty), not here")
     rebates = document.get("rebates")
     if rebates is not None and not isinstance(rebates, list):
         raise DataError(f"{path}: rebates takes a list of ids")
@@ -177,7 +179,7 @@ class Inputs(Texts):
             self.found |= stated_by(self.catalogue, self.system.chip, self.texts[SOFTWARE])
         if self.structure is not None:
             self.readings = dict(self.structure.readings)
-        values = self.values(as_number)
+        values = self.values()
         if self.system.bare:
             chip = f"parts.{scenario.system}"
             self.system = bare_system(self.catalogue, scenario.system, values.structure(f"{chip}.{DOMAIN}"), values.exists(f"{chip}.point_to_point"))
@@ -259,8 +261,8 @@ class Inputs(Texts):
         """The agreements that give something back, if the owner holds them: those a scenario counts on, or those that cover its system."""
         return self.system.rebates if self.scenario.rebates is None else self.scenario.rebates
 
-    def values(self, read: Reader) -> Values:
-        """Return the mapping of all inputs, in one reading."""
+    def values(self, read: Reader = as_number) -> Values:
+        """Return the mapping of all inputs in one reading, that of numbers unless another is asked for."""
         if self.tree is not self.system:
             by_age = from_the_age() if LOSS in self.found or LOSS in self.given else {}
             self.tree, self.follows = self.system, {**from_the_tree(self.system, self.catalogue), **from_the_lanes(self.system), **by_age}
@@ -298,7 +300,7 @@ class Inputs(Texts):
             return self.catalogue.share_price(name, self.date)
         if group == "rebates" and last == "vested":
             return self.catalogue.vested(name, self.date)
-        if group == "performance" and (name, last) in self.catalogue.calibration_rows:
+        if group == "performance" and {(name, last), (self.catalogue.kind_of(name), last)} & self.catalogue.calibration_rows.keys():
             return self.catalogue.practice(name, last)
         return None
 
@@ -367,6 +369,7 @@ def plain_inputs(catalogue: Catalogue, set: Mapping[str, str]) -> Inputs:  # noq
     return system_inputs(catalogue, HEADLINE_SYSTEM, set, {})
 
 
+@cache
 def bounds(path: str) -> tuple[float, float]:
     """Return the smallest and largest value an input may take; derived values must not be negative."""
     group, _, rest = path.partition(".")

@@ -14,7 +14,7 @@ from tco.economics.perspective import BUILT_UP, Agreement, Holding, Rebate, in_f
 from tco.foundation.errors import DataError, UnavailableError
 from tco.foundation.provenance import period
 from tco.foundation.trace import paused, plain, scope
-from tco.foundation.values import Values, as_number
+from tco.foundation.values import Values
 from tco.hardware.bill import Bill
 from tco.hardware.network import Network, network_parts
 
@@ -41,7 +41,7 @@ def place(inputs: Inputs, bill: Bill) -> list[str]:
     Where several worlds share a rack, as many stand in one as its position takes. Of many values asked together those beyond are noted,
     unless all are.
     """
-    values = inputs.values(as_number)
+    values = inputs.values()
     site, system = inputs.scenario.documents["site"], inputs.system
     rack, most = bill.power / system.racks, values.number("site.rack_kw_max")
     inputs.judged |= set(values.inputs)

@@ -6,7 +6,7 @@ Structures that draws of one scenario get share a program: what they have in com
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -21,8 +21,7 @@ from tco.chain.stages import exactly
 from tco.chain.structure import Structure
 from tco.chain.workloads import WORKLOADS, job_on, server_of, without_plan
 from tco.foundation.provenance import Input
-from tco.foundation.trace import Node, Traced, recording, scope
-from tco.foundation.values import as_number, as_traced
+from tco.foundation.trace import recorded_by, scope
 from tco.graph.kernel import BATCH_PATH, Kernel
 from tco.graph.program import Program
 from tco.graph.run import apart, evaluated, taken
@@ -31,18 +30,18 @@ from tco.performance.serving.plans import ServingPlan
 Array = np.ndarray[Any, Any]
 ALL = "all"  # plans of serving to choose among
 PAIRS = 2**17  # of a plan and a draw that are looked at together: what is known of them fills the memory
+MOST = 2**10  # structures under settings of their own that are kept
 METRIC = "metric "  # before the names of metrics among the results of a program
-ALONG = ("usd_per_million_output_tokens", "usd_per_million_tokens", "output_tokens_per_s_per_chip", "tokens_per_s_per_facility_mw")
-# metrics that are asked for at other speeds than the workload's own
+RATE = "output_tokens_per_s_per_chip"  # that is asked for at other speeds than the workload's own
 
 
-def traced(inputs: Inputs, plan: Any) -> tuple[dict[str, Node], set[str]]:
-    """Return the results of a scenario on a plan, or on plans as columns: its metrics, and what tells whether targets are met.
+def recorded(program: Program, inputs: Inputs, plan: Any) -> tuple[dict[str, int], set[str]]:
+    """Record a scenario on a plan, or on plans as columns; return the places of its metrics, and of what tells whether targets are met.
 
     Beside them stand the paths that would cut off what they rest on now if they were set.
     """
-    with recording() as trace:
-        values = inputs.values(as_traced(trace))
+    with recorded_by(program):
+        values = inputs.values(program.read)
         beside: dict[str, Any] = {}
         if inputs.kind == "stated":
             workload = WORKLOADS["stated"](inputs, values, plan)
@@ -53,9 +52,7 @@ def traced(inputs: Inputs, plan: Any) -> tuple[dict[str, Node], set[str]]:
 
             with scope("serving"):
                 if plan.engines is None:
-                    batch = trace.leaf("batch", 1.0, "", "structure", "derived", BATCH_PATH)
-                    batch.node.given = Input(BATCH_PATH, 1.0, "")
-                    plan = plan._replace(decode=plan.decode._replace(sequences=batch))
+                    plan = plan._replace(decode=plan.decode._replace(sequences=program.read(Input(BATCH_PATH, 1.0, ""))))
                 workload, beside = draws.traced(*server_of(inputs, values), values, plan)
         else:
             from tco.performance.training.result import train
@@ -66,13 +63,8 @@ def traced(inputs: Inputs, plan: Any) -> tuple[dict[str, Node], set[str]]:
                 beside = {"step": workload.rates["step_s"], "held": workload.held, "memory": reached.memory}
         metrics = run(inputs, values, None, workload).metrics
     named = {f"{METRIC}{name}": value for name, value in metrics.items()} | beside
-    found = {name: value.node if isinstance(value, Traced) else constant(name, value) for name, value in named.items() if value is not None}
+    found = {name: program.place(value) for name, value in named.items() if value is not None}
     return found, (values.looked | values.derived_units.keys()) - values.inputs.keys()
-
-
-def constant(name: str, value: Any) -> Node:
-    """Return a result that rests on no input."""
-    return Node(name, value, "", "structure")
 
 
 def every_plan(inputs: Inputs) -> ServingPlan:
@@ -80,7 +72,7 @@ def every_plan(inputs: Inputs) -> ServingPlan:
     from tco.performance.serving import plans, search
     from tco.performance.serving.plans import request_of
 
-    values = inputs.values(as_number)
+    values = inputs.values()
     machine, model = server_of(inputs, values)
     request = request_of(values)
     if request.offline or values.exists("workload.concurrency"):
@@ -125,14 +117,14 @@ class Lot:
         self.kernels[key].grow()
         return self.kernels[key]
 
-    def hints(self, kernel: Kernel, names: Mapping[str, int], plans: ServingPlan, speed: float | None) -> Any:
+    def hints(self, kernel: Kernel, names: Mapping[str, int], plans: ServingPlan, speeds: tuple[float | None, ...]) -> Any:
         """Return what is known of plans at the centre, where every input has the value it was traced with."""
         from tco.performance.serving.draws import hinted
 
-        key = id(kernel), names.get("token"), speed
+        key = id(kernel), names.get("token"), speeds
         if key not in self.begin:
             centre = {path: np.array([self.program.leaves[self.program.inputs[path][0]]]) for path in kernel.inputs if path != BATCH_PATH}
-            self.begin[key] = hinted(kernel, names, centre, plans, speed)
+            self.begin[key] = hinted(kernel, names, centre, plans, speeds)
         return self.begin[key]
 
     def run(
@@ -187,7 +179,8 @@ class Lot:
         for part in parts:
             own = tuple(kernel.made[place] for name, place in part.names[0].items() if not name.startswith(METRIC))
             alike.setdefault(own, []).append(part)
-        size = max(PAIRS // len(draws.chips_of(plans)), 1)
+        every_speed = (*draws.OWN, *speeds)
+        size = max(PAIRS // (len(draws.chips_of(plans)) * len(every_speed)), 1)
         for some in alike.values():
             together = np.arange(count) if len(alike) == 1 else np.sort(np.concatenate([part.draws for part in some]))
             names = placed(kernel, some[0].names[0])
@@ -196,12 +189,12 @@ class Lot:
                 which = together[start : start + size]
                 many = drawn if len(which) == count else {path: one[which] for path, one in drawn.items()}
                 block = draws.Block(kernel, names, many, len(which))
-                asked = [(part.names[0], own) for part in some if len(own := within(which, part.draws))]
-                for speed, one in zip((None, *speeds), made, strict=True):
-                    begin = self.hints(kernel, names, plans, speed)
-                    found = draws.choose(block, plans, begin, speed) if solve else draws.held_with(held, len(which))
-                    one.meets[which], one.batch[which] = found.meets, found.batch if begin is not None or pilots is not None else held
-                    spread(one.metrics, self.metrics(kernel, asked, block.values, len(which), found, speed is not None), which, count)
+                asked = [(part.names[0], its) for part in some if len(its := within(which, part.draws))]
+                begin = self.hints(kernel, names, plans, every_speed)
+                found = draws.choose(block, plans, begin, every_speed) if solve else [draws.held_with(held, len(which))] * len(every_speed)
+                for at, (one, chosen) in enumerate(zip(made, found, strict=True)):
+                    one.meets[which], one.batch[which] = chosen.meets, chosen.batch if begin is not None or pilots is not None else held
+                    spread(one.metrics, self.metrics(kernel, asked, block.values, len(which), chosen, RATE if at else ""), which, count)
         return made
 
     def metrics(
@@ -211,17 +204,17 @@ class Lot:
         values: Mapping[int, Any],
         count: int,
         chosen: Any = None,
-        along: bool = False,
+        only: str = "",
     ) -> dict[str, Array]:
         """Return the metrics of some draws each, nan in others, from what is known of all, on the plans and the batch that were chosen.
 
-        They are all, or those that are asked for along speeds.
+        They are all, or one `only`.
         """
         every = [{name.removeprefix(METRIC): kernel.made[place] for name, place in names.items() if name.startswith(METRIC)} for names, _ in asked]
-        wanted = [{name: own[name] for name in ALONG if name in own} for own in every] if along else every
+        wanted = [{name: place for name, place in own.items() if name == only} for own in every] if only else every
         if chosen is not None:
             batch = {kernel.inputs[BATCH_PATH]: chosen.batch} if BATCH_PATH in kernel.inputs else {}
-            given = [*values, *batch]
+            given = frozenset([*values, *batch])
             rests = {place for own in wanted for place in kernel.schedule([*own.values()], given).leaves} - batch.keys()
             values = taken(kernel, values, rests, chosen.rows) | batch
         with np.errstate(divide="ignore"):  # where failures leave no hour in which anything makes progress, nothing has a price
@@ -248,6 +241,13 @@ def spread(whole: dict[str, Array], part: Mapping[str, Any], draws: Array, count
             whole.setdefault(name, np.full(count, np.nan))[draws] = one
 
 
+def structure_in(answer: Result) -> Structure:
+    """Return the structure of an evaluation."""
+    if answer.structure is None:
+        raise ValueError("a result that was not evaluated has no structure")
+    return answer.structure
+
+
 def placed(kernel: Kernel, names: Mapping[str, int]) -> dict[str, int]:
     """Return the places of results in a kernel."""
     return {name: kernel.made[place] for name, place in names.items()}
@@ -262,6 +262,7 @@ class Programs:
         self.lots: dict[Any, Lot] = {}  # by plans
         self.known: dict[Any, tuple[Lot, list[dict[str, int]], set[str]]] = {}  # by structure
         self.unit_of = cache(self.inputs(None, {}).unit_of)
+        self.structure_under = lru_cache(MOST)(lambda settings, plan: structure_in(self.evaluate(dict(settings), plan)))
 
     def inputs(self, structure: Structure | None, settings: Mapping[str, Any]) -> Inputs:
         """Return the inputs with more settings, on a structure if one is held."""
@@ -293,8 +294,8 @@ class Programs:
         """Trace a structure on the plan it holds, or on those to choose among."""
         each: list[Any] = [without_batch(structure.plan)] if plans is None else [every_plan(inputs)] if plans is ALL else plans
         lot = self.lots.setdefault(exactly(tuple(each)), Lot(each[0] if isinstance(each[0], ServingPlan) else None))
-        made = [traced(inputs, plan) for plan in each]
-        return lot, [lot.program.add(nodes) for nodes, _ in made], set().union(*(cut for _, cut in made))
+        made = [recorded(lot.program, inputs, plan) for plan in each]
+        return lot, [names for names, _ in made], set().union(*(cut for _, cut in made))
 
 
 def decided(structure: Structure, plans: Any) -> tuple[Any, ...]:

@@ -48,10 +48,9 @@ from tco.economics.site import carbon_of_chip, carbon_of_tokens, carbon_per_powe
 from tco.foundation.errors import DataError, UnavailableError
 from tco.foundation.formula import finite, total
 from tco.foundation.trace import Node, Trace, recording, scope, walk
-from tco.foundation.values import Values, as_number, as_traced
+from tco.foundation.values import Values, as_traced
 from tco.hardware.bill import Bill, bill_of_materials
 from tco.hardware.network import Network
-from tco.performance.profile import report_of, shares_of
 from tco.performance.serving.answer import ServingResult
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ def evaluate(
     found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
     chosen = (variant or {}) if structure is None else structure.variant_of(found.system, variant)
     inputs = Inputs(catalogue, found, dict(set or {}), dict(chosen), structure)
-    values = inputs.values(as_number)
+    values = inputs.values()
     began = time.perf_counter()
     chain = chain_of(inputs, values, plan_for(inputs.kind, plan)) if workload else run(inputs, values, None, unasked(inputs))
     return result_of(inputs, values, chain, time.perf_counter() - began, trace, refuse)
@@ -151,7 +150,7 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
         notes.append("tco_usd_per_used_chip_hour and what rests on it: goodput is 0, failures leave no hour in which anything makes progress")
     perspective = inputs.text("terms.perspective")
     structure = structure_of(inputs, values, walked)
-    report = report_of(chain.serving, seconds, many)
+    report = chain.serving.report(seconds, many)
     result = Result(
         scenario=found.name,
         title=found.title,
@@ -166,15 +165,15 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
         shares=shares_by_kind(chain.cost.lines) | {"directness": shares_by_directness(chain.cost.lines, values.inputs)}
         if chain.cost and not many
         else {},
-        bounds={phase: shares_of(result) for phase, result in report.phases.items()},
+        bounds={phase: made.shares for phase, made in report.phases.items()},
         inputs=values.inputs,
         texts=inputs.texts_used,
         standing=STATED
         if inputs.kind == "stated"
         else catalogue.once(
-            ("standing", measured, chain.system.chip),
-            lambda: standing(catalogue, measured, chain.system.chip, relatives_of(catalogue, chain.system.chip)),
-        ).by(chain.serving.path),
+            ("standing", measured, chain.system.chip, chain.serving.path),
+            lambda: standing(catalogue, measured, chain.system.chip, relatives_of(catalogue, chain.system.chip), chain.serving.path),
+        ),
         order="" if inputs.kind == "stated" else catalogue.once(("order", measured), lambda: order_of(catalogue, measured)),
         report=report,
         ages=ages,
@@ -384,7 +383,7 @@ def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], vari
     if inputs.system.bare:
         raise without_bill(catalogue, name)
     refuse_misfit(catalogue, inputs.perspective, inputs.system, inputs.owner)
-    values = inputs.values(as_number)
+    values = inputs.values()
     bill = bill_of_materials(inputs.system, values, catalogue, inputs.dies)
     rebates = rebates_of(inputs, values, bill)
     notes = [*inputs.notes, *(f"{path} is set, but this bill does not rest on it" for path in inputs.unused(values))]

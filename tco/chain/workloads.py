@@ -55,13 +55,23 @@ def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], rea
     from tco.performance.chip.formats import family_of
     from tco.performance.chip.products import traits_of
     from tco.performance.layer.machine import Stored, machine
+    from tco.performance.unexplained import SERVING, paths_of, unexplained
 
     system, catalogue = inputs.system, inputs.catalogue
     family = family_of(catalogue, system.chip)
     stored = Stored(*(text(f"workload.{name}") for name in STORED))
     engine = engine_of(catalogue, practice_family(catalogue, system.chip, text(SOFTWARE)), text("workload.engine"))
     links = links_of_system(inputs, values, library_of_engines(catalogue, family))
-    return machine(system.chip, links, values, family, stored, traits_of(catalogue, system.chip), engine, reach)
+    paths = paths_of(catalogue, SERVING, family, system.chip, engine, text("workload.model"), system.id)
+    if catalogue.anchors:
+        from tco.chain.anchors import anchored, owners_of
+
+        formats = stored.attention, stored.experts, stored.dense
+        moved, note = anchored(catalogue, paths, owners_of(family, system.chip, engine, text("workload.model"), formats))
+        inputs.found |= moved
+        inputs.notes += [note] if note not in inputs.notes else []
+    beyond = unexplained(values, paths)
+    return machine(system.chip, links, values, family, stored, traits_of(catalogue, system.chip), engine, beyond, reach)
 
 
 def formats_of(inputs: Inputs, values: Readable) -> dict[str, str]:
@@ -101,14 +111,18 @@ def job_on(inputs: Inputs, values: Values) -> tuple[Job, Machine, Passes]:
     from tco.performance.chip.products import traits_of
     from tco.performance.layer.machine import passes_of, trainer
     from tco.performance.training.job import CHOICES, DATED, facts_of, job_of, software_of  # a serving scenario starts without the training room
+    from tco.performance.unexplained import TRAINING, paths_of, unexplained
 
+    if inputs.catalogue.anchors:
+        raise DataError(f"{inputs.catalogue.anchors[0].where}: a serving run, and the scenario trains a model: --anchor moves serving alone")
     catalogue, chip = inputs.catalogue, inputs.system.chip
     family, precision = family_of(catalogue, chip), inputs.text("workload.precision")
     model = model_of(inputs, values)
     software = software_of(catalogue, {path: inputs.text(path) for path in (*CHOICES, *DATED)}, family, facts_of(model, precision))
     formats = passes_of(values, chip, precision, inputs.text("workload.backward_precision"))
+    beyond = unexplained(values, paths_of(catalogue, TRAINING, family, chip, "", inputs.text("workload.model"), inputs.system.id))
     links, reach = links_of_system(inputs, values), reach_of(inputs, values)
-    reached = trainer(chip, family, values, formats, links, traits_of(catalogue, chip), software.programs, reach)
+    reached = trainer(chip, family, values, formats, links, traits_of(catalogue, chip), software.programs, beyond, reach)
     return job_of(model, software, values), reached, formats
 
 

@@ -11,7 +11,7 @@ from tco.cli import app
 from tco.cli.options import Request, command
 
 
-@command(app, "set", "hold")
+@command(app, "set", "anchor", "hold")
 def uncertainty(
     given: Request,
     scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help="Name or file of a scenario, or a system on the headline's terms.")],

@@ -66,7 +66,7 @@ def refuse_beside_all(every: bool) -> None:
     raise UsageError(beside if every else "--vendor, --date and --air go with --all")
 
 
-@command(app, "set", "hold")
+@command(app, "set", "anchor", "hold")
 def compare(
     given: Request,
     scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; left out: the four headline racks.")] = None,

@@ -59,6 +59,10 @@ def validate(
     back_test: Annotated[
         bool, typer.Option("--back-test", help="Compare the rows with the P10 to P90 each chip would have been given had nobody measured it.")
     ] = False,
+    ratios: Annotated[
+        bool,
+        typer.Option("--ratios", help="Compare pairs of chips at one model and speed: their measured ratio with the predicted one and its range."),
+    ] = False,
     report: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Also write KIND.csv, KIND.md and a scatter KIND.png there.")] = None,
 ) -> None:
     """Compare predictions with measurements, each row predicted from its own stated configuration."""
@@ -76,6 +80,9 @@ def validate(
     values = inputs.values(as_number)
     if back_test:
         held_against_ranges(file, catalogue, given)
+        return
+    if ratios:
+        held_against_ratios(file, catalogue, given)
         return
     if envelopes:
         held_against_runs(file, catalogue, values, given)
@@ -110,6 +117,14 @@ def held_against_ranges(file: Path, catalogue: Catalogue, given: Request) -> Non
     from tco.studies.validation.back_test import DRAWS, back_test
 
     given.emit(back_test_answer(catalogue, file, back_test(file, catalogue, given.settings), DRAWS))
+
+
+def held_against_ratios(file: Path, catalogue: Catalogue, given: Request) -> None:
+    """Print how the predicted ratios of two chips, and their ranges, lie to the measured ones."""
+    from tco.outputs.validations import ratios_answer
+    from tco.studies.validation.ratios import DRAWS, compared
+
+    given.emit(ratios_answer(catalogue, file, compared(file, catalogue, given.settings), DRAWS))
 
 
 @command(app, usual=("data", "quiet"))

@@ -11,7 +11,7 @@ from tco.cli.help import Listing
 from tco.cli.options import Request, command
 
 
-@command(app, "plan", "set", "variant")
+@command(app, "plan", "set", "anchor", "variant")
 def perf(
     given: Request,
     scenario: Annotated[str, typer.Argument(help="A scenario's name or file, or the id of a system or a chip.")],

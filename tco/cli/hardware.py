@@ -30,12 +30,11 @@ def fabric(given: Request, system: System) -> None:
     from tco.chain.inputs import system_inputs
     from tco.cli.load import catalogue_for
     from tco.fabric.scopes import fabric_scopes
-    from tco.foundation.values import as_number
     from tco.outputs.hardware import fabric_answer
 
     catalogue = catalogue_for(None, given.data)
     inputs = system_inputs(catalogue, system, given.settings, given.variant)
-    values = inputs.values(as_number)
+    values = inputs.values()
     scopes = fabric_scopes(inputs.system, values)
     notes = [f"{path} is set, but this fabric does not rest on it" for path in inputs.unused(values)]
     given.emit(fabric_answer(inputs, scopes, notes))
@@ -59,13 +58,12 @@ def network(
     from tco.cli.load import catalogue_for
     from tco.foundation.errors import DataError
     from tco.foundation.units import parse_quantity
-    from tco.foundation.values import as_number
     from tco.hardware.network import OPTICS, Plan, network_planes, reach_of, scale_out_network, switch_part, switch_radix, tiers_needed
     from tco.outputs.hardware import network_answer
 
     catalogue = catalogue_for(None, given.data)
     inputs = plain_inputs(catalogue, {"cluster.oversubscription": f"{oversubscription!r}", **given.settings})
-    values = inputs.values(as_number)
+    values = inputs.values()
     part = switch_part(switch, list(catalogue.parts))
     port_speed = port_rate(port, "--port")
     nic_rate = port_rate(nic, "--nic") if nic else port_speed
@@ -134,7 +132,6 @@ def collective(
     from tco.fabric.library import EXCHANGES, library_of, offering, token_size
     from tco.fabric.links import group_of, placed
     from tco.foundation.errors import DataError, UsageError
-    from tco.foundation.values import as_number
     from tco.outputs.hardware import collective_answer
     from tco.outputs.table import significant
     from tco.studies.collectives import Measured, candidate_rows, doublings, limited
@@ -143,7 +140,7 @@ def collective(
         raise UsageError(f"{system} is an operation, and the system stands first: tco collective gb200-nvl72 --op {system}")
     catalogue = catalogue_for(None, given.data)
     inputs = system_inputs(catalogue, system, given.settings, given.variant)
-    values = inputs.values(as_number)
+    values = inputs.values()
     links = links_of_system(inputs, values, library_of(catalogue, library.split("+")) if library else None)
     count, most = ranks or int(inputs.system.chips), values.number("cluster.chips")
     if count > max(most, inputs.system.chips):
@@ -238,13 +235,12 @@ def kernel(
     """Time a GEMM, attention or an elementwise kernel on one chip, and show the bound that binds."""
     from tco.chain.inputs import plain_inputs
     from tco.cli.load import catalogue_for
-    from tco.foundation.values import as_number
     from tco.outputs.hardware import kernel_answer
     from tco.studies.kernels import asked, operation_of
 
     catalogue = catalogue_for(None, given.data)
     inputs = plain_inputs(catalogue, given.settings)
-    values = inputs.values(as_number)
+    values = inputs.values()
     sides = {"m": rows, "n": columns, "k": inner, "groups": groups, "width": width, "passes": passes, "by_row": not flat}
     sides |= {"batch": batch, "seq_q": seq_q, "seq_kv": seq_kv, "heads": heads, "kv_heads": kv_heads, "head_dim": head_dim}
     sides |= {"value_dim": value_dim or head_dim, "latent": latent, "rotary": rotary, "tokens": tokens, "topk": topk, "experts": experts}

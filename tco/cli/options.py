@@ -14,7 +14,7 @@ import typer
 
 from tco.cli.emit import FORMS, choices
 from tco.cli.help import Taught
-from tco.foundation.provenance import making
+from tco.foundation.provenance import anchoring, making
 
 if TYPE_CHECKING:
     from tco.outputs.record import Answer
@@ -58,6 +58,18 @@ SHARED: dict[str, tuple[Any, Any]] = {
                 metavar="PATH=VALUE",
                 help="Replace an input, such as 'site.electricity_price=0.09 USD/kWh'. Repeatable.",
                 autocompletion=completed("settings"),
+                rich_help_panel=WHAT_IF,
+            ),
+        ],
+        None,
+    ),
+    "anchor": (
+        Annotated[
+            Path | None,
+            typer.Option(
+                "--anchor",
+                metavar="FILE.csv",
+                help="Measured serving runs of your own, in columns as `tco validate` reads them: they move the answer and its range.",
                 rich_help_panel=WHAT_IF,
             ),
         ],
@@ -121,6 +133,7 @@ class Request:
         self.data: Path | None = self.texts["data"]
         self.form: str = self.form_of(str(self.texts["form"]), self.texts["output"])
         self.quiet: bool = self.texts["quiet"]
+        anchoring.set(self.texts["anchor"])
 
     @staticmethod
     def form_of(form: str, output: Path | None) -> str:

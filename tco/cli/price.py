@@ -10,7 +10,7 @@ from tco.cli import app
 from tco.cli.options import Request, command
 
 
-@command(app, "set", "variant")
+@command(app, "set", "anchor", "variant")
 def price(
     given: Request,
     scenario: Annotated[str, typer.Argument(help="A scenario's name or file.")],

@@ -152,12 +152,11 @@ def show_system(given: Request, system: Id) -> None:
     """Show the tree of a system, and what its chip and its scale-up domain offer."""
     from tco.chain.inputs import system_inputs
     from tco.chain.result import figures_of
-    from tco.foundation.values import as_number
     from tco.outputs.shelves import system_answer
 
     catalogue = load(given)
     inputs = system_inputs(catalogue, system, {}, given.variant)
-    given.emit(system_answer(catalogue, inputs.system, figures_of(inputs, inputs.values(as_number)), inputs.notes))
+    given.emit(system_answer(catalogue, inputs.system, figures_of(inputs, inputs.values()), inputs.notes))
 
 
 # ---------------------------------------------------------------- models
@@ -332,10 +331,9 @@ def show_rebate(given: Request, agreement: Id) -> None:
     """Show an agreement: its terms, what has vested, and what its right is worth at the date (--set terms.date=2026-02)."""
     from tco.chain.inputs import plain_inputs
     from tco.economics.perspective import load_agreement, worth_of
-    from tco.foundation.values import as_number
     from tco.outputs.shelves import rebate_answer
 
     catalogue = load(given)
     found = load_agreement(catalogue, agreement)
     inputs = plain_inputs(catalogue, given.settings)
-    given.emit(rebate_answer(catalogue, found, worth_of(found, inputs.values(as_number)), inputs.date))
+    given.emit(rebate_answer(catalogue, found, worth_of(found, inputs.values()), inputs.date))

@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
 from tco.fabric import costs as cost
 from tco.fabric.costs import aged_scale, latency_scale, mesh_injection, scaled_latency, scope_latency, start_with_ends, step_ratio, trips_to_memory
 from tco.fabric.library import Library, practised
@@ -156,6 +158,22 @@ def placed(ranks: Any, per_domain: Any) -> Group:
     """Return a group of which so many ranks, at most, stand in each domain."""
     domains = ceil_ratio(ranks, per_domain)
     return Group(ranks, domains, ranks / domains)
+
+
+def strided(links: Links, stride: Any, ranks: Any) -> Group:
+    """Return a group whose ranks are each `stride` chips from the next."""
+    inside, within = (np.gcd(stride * ranks, chips) // np.gcd(stride, chips) for chips in (links.domain, links.world))
+    return Group(ranks, ranks // inside, inside, ranks // within)
+
+
+def joined(one: Group, other: Group) -> Group:
+    """Return the product of two groups."""
+    return Group(*(a * b for a, b in zip(one, other, strict=True)))
+
+
+def among(domains: Group) -> Group:
+    """Return the group of one rank of each domain that a group stands in."""
+    return Group(domains.domains, domains.domains, 1, domains.worlds)
 
 
 def worlds_of(links: Links, group: Group) -> Any:

@@ -60,6 +60,11 @@ SETTING = "--set"  # where a setting stands that no file holds
 KEPT = "kept earlier"  # the source of a value that an earlier answer rested on
 LEADER = "follows "  # begins the note of a fitted value that is another's, or in proportion to it
 
+P95 = 1.6448536269514722  # standard normal deviate of the 95th percentile: `low` and `high` are P5 and P95 of a belief
+
+ANCHOR = "anchor"  # the key of a scenario that names a file of measured runs
+# Measured runs of one's own that answers are moved by: the file that `--anchor` names.
+anchoring: ContextVar[Any] = ContextVar("anchoring", default=None)
 # A person's own values are read as they are, or in the making of an answer that keeps them back others in their place.
 making: ContextVar[Any] = ContextVar("making", default=None)
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from typing import Any
 
-from tco.foundation.formula import RECORDER, Formula, greatest, in_use, least, total
+from tco.foundation.formula import RECORDER, Formula, Recorder, greatest, in_use, least, total
 from tco.foundation.provenance import Input
 from tco.foundation.units import same_unit
 
@@ -58,8 +58,8 @@ class _Scope:
 
 
 def scope(*names: str) -> _Scope | _Nowhere:
-    """Open a place below the one that is open: nodes made in it carry its name. Without a recording it costs nothing."""
-    return NOWHERE if in_use() is None else _Scope(names)
+    """Open a place below the one that is open: nodes made in it carry its name. Without a trace it costs nothing."""
+    return _Scope(names) if isinstance(in_use(), Trace) else NOWHERE
 
 
 class Node:
@@ -213,11 +213,17 @@ def _below(place: str, node: Node) -> str:
 
 @contextmanager
 def recording() -> Iterator[Trace]:
-    """Record a trace while the block runs: what other threads and tasks compute meanwhile stays theirs."""
-    trace = Trace()
-    token = RECORDER.set(trace)
-    try:
+    """Record a trace while the block runs."""
+    with recorded_by(trace := Trace()):
         yield trace
+
+
+@contextmanager
+def recorded_by(recorder: Recorder) -> Iterator[None]:
+    """Let a recorder keep what is computed while the block runs: what other threads and tasks compute meanwhile stays theirs."""
+    token = RECORDER.set(recorder)
+    try:
+        yield
     finally:
         RECORDER.reset(token)
 

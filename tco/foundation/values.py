@@ -166,8 +166,10 @@ class Values(Readable):
         """Return the input a setting gives for a path, checked for unit, finiteness and the bounds of its attribute."""
         if given.many is not None:
             made = Input(path, given.many, unit, None, None, "", given.kind, given.source, "", None, given.where)
+            least, most = self.bounds(path)
             for value in (float(given.many.min()), float(given.many.max())):
-                bounded(made._replace(value=value), *self.bounds(path))
+                if not least <= value <= most:
+                    bounded(made._replace(value=value), least, most)
             return made
         try:
             value = parse_quantity(given.text, unit)

@@ -7,6 +7,7 @@ varies on: the draws, the batch that is solved for, and those of plans.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -103,6 +104,7 @@ class Kernel:
         self.met: dict[Any, int] = {}
         self.schedules: dict[Any, Schedule] = {}
         self.borders: dict[Any, list[int]] = {}
+        self.shared: dict[Any, list[int]] = {}
         self.program, self.varying, self.fixed, self.plans = program, frozenset(varying), fixed, plans
         self.made: list[int] = []  # place of each step of the program
         self.grow()
@@ -272,6 +274,16 @@ class Kernel:
                     stack.extend(self.taken[place])
             self.borders[key] = sorted(found - self.numbers.keys())
         return self.borders[key]
+
+    def common(self, asked: Sequence[Sequence[int]], given: Iterable[int]) -> list[int]:
+        """Return the places that several of some results rest on, and that what only one of them rests on takes."""
+        key = tuple(map(tuple, asked)), frozenset(given)
+        if key not in self.shared:
+            lines = [{*self.schedule(wanted, key[1]).places} for wanted in key[0]]
+            times = Counter(place for own in lines for place in own)
+            met = [{*wanted}.union(*(self.taken[place] for place in own if times[place] == 1)) for wanted, own in zip(key[0], lines, strict=True)]
+            self.shared[key] = sorted({place for one in met for place in one if times[place] > 1})
+        return self.shared[key]
 
     def schedule(self, wanted: Sequence[int], given: Iterable[int]) -> Schedule:
         """Return the operations that lead from what is given to what is wanted."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -22,7 +21,7 @@ class Run:
     def __init__(self, schedule: Schedule, values: Mapping[int, Any], count: int) -> None:
         self.schedule, self.count = schedule, count
         self.values = {place: values[place] for place in schedule.leaves if place in values}
-        self.many = [(place, value) for place, value in self.values.items() if np.ndim(value) and value.shape[-1] == count]
+        self.many = [(place, value) for place, value in self.values.items() if value.ndim and value.shape[-1] == count]
         self.rows = rows_of(self.values.values())
 
     def __call__(self, draws: Array | None = None, own: Mapping[int, Array] = NONE) -> list[Any]:
@@ -31,7 +30,7 @@ class Run:
             every = {place: np.ones((*value.shape[:-1], self.count)) for place, value in own.items()}
             for place, value in own.items():
                 every[place][..., draws] = value
-            return [one[..., draws] if np.ndim(one) and one.shape[-1] == self.count else one for one in self(None, every)]
+            return [one[..., draws] if one.ndim and one.shape[-1] == self.count else one for one in self(None, every)]
         whole = self.count if draws is None else len(draws)
         size = max(CELLS // max(self.rows, rows_of(own.values())), 1)
         if whole <= size * 1.5:
@@ -48,7 +47,7 @@ class Run:
             if width == whole:
                 return made
             if not found:
-                found = [np.empty((*one.shape[:-1], whole)) if np.ndim(one) and one.shape[-1] == width else one for one in made]
+                found = [np.empty((*one.shape[:-1], whole)) if one.ndim and one.shape[-1] == width else one for one in made]
             for every, one in zip(found, made, strict=True):
                 if every is not one:
                     every[..., part] = one
@@ -57,7 +56,7 @@ class Run:
 
 def rows_of(values: Iterable[Any]) -> int:
     """Return how many plans, or tries, the largest of some values has on its first axis."""
-    return max((len(value) for value in values if np.ndim(value) == 2), default=1)
+    return max([len(value) for value in values if value.ndim == 2], default=1)
 
 
 def evaluated(kernel: Kernel, wanted: Sequence[int], values: Mapping[int, Any], count: int, draws: Array | None = None) -> list[Any]:
@@ -73,9 +72,9 @@ def taken(kernel: Kernel, values: Mapping[int, Any], places: Iterable[int], rows
     found: dict[int, Any] = {}
     for place in places:
         value = values[place]
-        if np.ndim(value) == 1:
+        if value.ndim == 1:
             value = value if draws is None else value.take(draws)
-        elif np.ndim(value):
+        elif value.ndim:
             row, wide = rows[kernel.axis(place)] if isinstance(rows, dict) else rows, value.shape[-1]
             if isinstance(row, slice):
                 value = value[row]
@@ -87,13 +86,8 @@ def taken(kernel: Kernel, values: Mapping[int, Any], places: Iterable[int], rows
 
 def apart(kernel: Kernel, asked: Sequence[tuple[Sequence[int], Any]], values: Mapping[int, Any], count: int) -> list[list[Any]]:
     """Return what stands in some places in some draws, for each of several that are asked so: what they have in common is computed in all draws."""
-    lines = [{*kernel.schedule(wanted, values).places} for wanted, _ in asked]
-    times = Counter(place for own in lines for place in own)
-    common: set[int] = set()
-    for (wanted, _), own in zip(asked, lines, strict=True):
-        met = {*wanted}.union(*(kernel.taken[place] for place in own if times[place] == 1))
-        common |= {place for place in met if times[place] > 1}
-    known = {**values, **dict(zip(order := sorted(common), evaluated(kernel, order, values, count), strict=True))}
+    order = kernel.common([wanted for wanted, _ in asked], values)
+    known = {**values, **dict(zip(order, evaluated(kernel, order, values, count), strict=True))}
     found = []
     for wanted, draws in asked:
         found.append(evaluated(kernel, wanted, known, count, draws if len(draws) < count else None))

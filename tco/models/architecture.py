@@ -55,8 +55,7 @@ def of_size(content: dict[str, Any], size: Callable[[], float] | None) -> dict[s
 
 def reader_of(kind: str, where: str) -> Callable[[Config], Layout]:
     """Return what reads a model type; one without a reader is refused: why it has none, or the nearest that has one."""
-    from tco.models.families import READERS  # the headline's model is read without them
-    from tco.models.refused import REASONS
+    from tco.models.families import READERS, REASONS  # the headline's model is read without them
 
     if kind in READERS:
         return READERS[kind]

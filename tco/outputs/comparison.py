@@ -153,7 +153,7 @@ def comparison_answer(
     rows: tuple[Record, Sequence[Any]] = (comparison_row(), results)
     if asked.curve:
         context = {result.scenario: asked_for(result) for result in results}
-        rows = tidy(context.__getitem__, ASKED), found.curve
+        rows = tidy(context.__getitem__, [name for name in ASKED if name != "plan"]), found.curve
     return COMPARE.answer(catalogue, said, tables, rows, notes)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tco.chain.result import Result
-from tco.outputs.premises import premises, title_of
+from tco.outputs.premises import premises, title_of, workloads
 from tco.outputs.ranges import DRIVER, RATIO, TRAINING_COST, between, chance, percent, percentiles, turn_words
 from tco.outputs.record import Maybe, Member, Record
 from tco.outputs.table import Table, significant
@@ -15,6 +15,7 @@ from tco.studies.comparison import AtSpeed, Confidence, Driver, Measurement, Reg
 
 WIDTH = 80  # of the first table, in a pipe too
 DIGITS = 2
+WORK = {"usd_per_million_output_tokens": "a million output tokens", TRAINING_COST: "a trillion training tokens"}
 NAMED = 3  # inputs that are said to turn the order
 ENDS = ("public", "best")
 AT_END = Record(Member(RATIO, float | None), Member("probability", float | None))
@@ -46,14 +47,14 @@ REGIME = Record(
 
 def tidy(context: Callable[[str], Mapping[str, Any]], asked: Sequence[str]) -> Record:
     """Return the record of a row of a CSV, one for each scenario and speed, with what it rests on by the name of its scenario."""
-    range_ = tuple(Member(f"{RATIO}_{at}", float | None, lambda one, at=at: (one.range or {}).get(at)) for at in ("p5", "p10", "p50", "p90", "p95"))
-    ends = tuple(
-        Member(f"{name}_{end}_software", float | None, lambda one, end=end, key=key: ((one.by_software or {}).get(end) or {}).get(key))
-        for end in ENDS
-        for name, key in ((RATIO, RATIO), ("probability_better_than_baseline", "probability"))
-    )
-    rests = tuple(Member(name, read=lambda one, name=name: context(one.scenario)[name]) for name in asked)
-    return Record(*POINT.members, *range_, *ends, *rests)
+
+    def rests(name: str) -> Callable[[AtSpeed], Any]:
+        return lambda one: context(one.scenario)[name]
+
+    range_ = [Member(f"{RATIO}_{at}", float | None, f"range.{at}") for at in ("p5", "p10", "p50", "p90", "p95")]
+    names = {RATIO: RATIO, "probability_better_than_baseline": "probability"}
+    ends = [Member(f"{name}_{end}_software", float | None, f"by_software.{end}.{key}") for end in ENDS for name, key in names.items()]
+    return Record(*POINT.members, *range_, *ends, *(Member(name, read=rests(name)) for name in asked))
 
 
 # ---------------------------------------------------------------- words
@@ -84,7 +85,7 @@ def claim(one: Regime) -> str:
         return f"{one.leader} is the cheapest, no range was drawn"
     if one.kind == "software":
         public, best = (one.by_software.get(end, "none") for end in ENDS)
-        return f"software decides, {public} if public, {best} at best"
+        return f"software decides (public: {public}, best: {best})"
     if one.kind == "close":
         return f"too close to call, {chance or 'none beats each other in half of the draws'}"
     said = {"alone": "alone", "clear": "wins", "likely": "likely wins"}[one.kind]
@@ -93,6 +94,10 @@ def claim(one: Regime) -> str:
 
 def verdict_words(found: Confidence, results: Sequence[Result]) -> list[str]:
     """Return the verdict, a sentence for each regime; or why there is none."""
+    costs = [(result.scenario, result.metrics[metric], amount) for result in results for metric, amount in WORK.items()]
+    if len(results) == 1 and (rated := [one for one in costs if one[1] is not None]):
+        ((name, cost, amount),) = rated
+        return [f"{name} does this work at ~{significant(cost, DIGITS + 1)} USD {amount}"]
     if found.regimes:
         return [words(one) for one in found.regimes]
     return ["No verdict: " + "; ".join(f"{result.scenario} {why_unrated(result)}" for result in results) + "."]
@@ -108,7 +113,7 @@ def first_tables(results: Sequence[Result], baseline: str, found: Confidence, de
     rows.append(("IT price, USD", *(cell(result.metrics["capex_usd_per_chip"], 3) for result in results)))
     rows.append(("rests on", *(result.standing.short.partition(" +")[0].replace(" rows of ", " of ") for result in results)))
     title = ", ".join(filter(None, (title_of(results, not found.curve), deployed)))
-    above = [line for text in (title, *verdict_words(found, results)) for line in folded(text, WIDTH)]
+    above = [line for text in (title, *workloads(results), *verdict_words(found, results)) for line in folded(text, WIDTH)]
     more = "More: --full | --why | --evidence | --curve --format csv | tco frontier"
     below = [line for text in (*flips(found.sure), *premises(results), more) for line in folded(text, WIDTH)]
     head = "USD/M tokens" if found.curve else ""
@@ -123,7 +128,7 @@ def cell(value: float | None, digits: int = DIGITS) -> str:
 def cost_rows(results: Sequence[Result], curve: Sequence[AtSpeed], digits: int = DIGITS) -> list[tuple[str, ...]]:
     """Return what a million output tokens cost at each speed, the cheapest marked."""
     own = {speed_of(result) for result in results}
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for speed in sorted({one.tokens_per_s_per_user for one in curve}):
         here = {one.scenario: one.usd_per_million_output_tokens for one in curve if one.tokens_per_s_per_user == speed}
         costs = [here.get(result.scenario) for result in results]
@@ -135,7 +140,7 @@ def cost_rows(results: Sequence[Result], curve: Sequence[AtSpeed], digits: int =
 
 def work_rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
     """Return what the work costs where no speed is asked for."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for metric, name, size in (
         ("usd_per_million_output_tokens", "USD/M tokens", 1.0),
         (TRAINING_COST, "M USD/T tokens", 1e6),

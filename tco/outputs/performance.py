@@ -13,7 +13,7 @@ from tco.outputs.explanation import structure_document, structure_text
 from tco.outputs.premises import VALIDATED, plan_words
 from tco.outputs.record import Answer, Document, Maybe, Member, Plain, Record
 from tco.outputs.table import Table, significant
-from tco.performance.profile import Line, lines_of
+from tco.performance.profile import Line
 from tco.performance.serving.axes import Axis
 from tco.studies.gaps import figures
 
@@ -33,7 +33,7 @@ class OperatorShare(NamedTuple):
 def operators_of(result: Result) -> list[OperatorShare]:
     """Return the lines of every phase, the longest first."""
     phases = result.report.phases
-    lines = ((phase, line) for phase, made in phases.items() for line in sorted(lines_of(made), key=lambda line: -line.time))
+    lines = ((phase, line) for phase, made in phases.items() for line in sorted(made.lines, key=lambda line: -line.time))
     return [OperatorShare(phase, line, line.time / float(phases[phase].time)) for phase, line in lines]
 
 

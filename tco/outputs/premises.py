@@ -262,12 +262,13 @@ def deployed_of(results: Sequence[Result]) -> dict[str, Any]:
 
 
 def deployed_words(results: Sequence[Result]) -> str:
-    """Return what is on beyond the model, its lengths and its formats."""
+    """Return what is on beyond the model, its lengths and its formats, and whose software where that is not drawn."""
     drafts = {None if (one := result.inputs.get("workload.draft_tokens")) is None else one.value for result in results}
+    software = [software_words(results)] if any(result.texts.get(SOFTWARE, DRAWN) != DRAWN for result in results) else []
     if len(drafts) > 1:
-        return "drafts differ"
+        return ", ".join(["drafts differ", *software])
     count = drafts.pop() if drafts else None
-    return "" if count is None else f"{count:g} draft{'' if count == 1 else 's'}" if count else "no drafts"
+    return ", ".join([*([] if count is None else [f"{count:g} draft{'' if count == 1 else 's'}" if count else "no drafts"]), *software])
 
 
 def inputs_of(results: Sequence[Result]) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def measured(one: Measurement) -> str:
 
 def drivers_in(found: Confidence) -> list[str]:
     """Return the inputs that move any part of an answer."""
-    some = [driver for one in (*found.regimes, *found.sure) for driver in one.drivers]
+    some = [driver for drivers in [one.drivers for one in found.regimes] + [one.drivers for one in found.sure] for driver in drivers]
     return list(dict.fromkeys(driver.path for driver in some))
 
 

@@ -165,7 +165,12 @@ class Answer(NamedTuple):
 
 def document(command: str, catalogue: Catalogue, content: dict[str, Any]) -> dict[str, Any]:
     """Return a command's document: its schema and version, the hash of the data, then its content."""
-    return {"schema": f"tco.{command}/1", "tco_version": __version__, "data_hash": catalogue.hash(), **content}
+    found = {"schema": f"tco.{command}/1", "tco_version": __version__, "data_hash": catalogue.hash(), **content}
+    if catalogue.anchors:
+        from tco.chain.anchors import account_of
+
+        found["anchored"] = ANCHORED.json(account_of(catalogue))
+    return found
 
 
 def to_json(content: dict[str, Any]) -> str:
@@ -270,11 +275,22 @@ def schema_of(shape: Any) -> dict[str, Any]:
     return {"type": names if len(names) > 1 else names[0]}
 
 
+ANCHORED = Record(  # of answers that measured runs of one's own have moved
+    Member("rows", int),
+    Member("moved", float | None),
+    Member("systems", {str: float}),
+    Member("rests_on", [Record(Member("chip"), Member("engine"), Member("model"), Member("formats", [str]), Member("rows", int))]),
+)
+MOVED = ("compare", "perf", "price", "uncertainty")  # documents that say so
+
+
 def published_schema(name: str) -> dict[str, Any]:
     """Return the JSON Schema of the documents of a name."""
     head = {"schema": {"const": name}, "tco_version": {"type": "string"}, "data_hash": {"type": "string", "pattern": "^([0-9a-f]+|withheld)$"}}
     found = []
     for one in DOCUMENTS[name]:
         content = one.schema()
+        if one.command in MOVED:
+            content["properties"]["anchored"] = ANCHORED.schema()
         found.append({**content, "required": [*head, *content["required"]], "properties": head | content["properties"]})
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": name, **(found[0] if len(found) == 1 else {"anyOf": found})}

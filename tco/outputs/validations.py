@@ -19,6 +19,7 @@ from tco.studies.validation.run import Validation
 if TYPE_CHECKING:
     from tco.studies.validation.back_test import BackTest
     from tco.studies.validation.envelopes import Envelope
+    from tco.studies.validation.ratios import Compared
 
 FILE = Member("file")
 MOST_GROUPS = 12
@@ -227,6 +228,31 @@ def back_test_answer(catalogue: Catalogue, path: Path, found: BackTest, draws: i
     ]
     rows = [*chips, summary]
     return BACK_TEST.answer(catalogue, asked, lambda: [TESTED.table(rows, f"{path.name}: are the ranges right?", (), below)], (TESTED, rows))
+
+
+# ---------------------------------------------------------------- pairs of chips against the ranges of their ratio
+PAIRS = Record(
+    Member("n", int, label="pairs", show=lambda one: f"{one.n:,}"),
+    Member("inside", float, label="inside P10-P90", show=lambda one: f"{one.inside * 100:.0f} %"),
+    Member("median_width", float, "width", "P90/P10", lambda one: f"{one.width:.2f}"),
+)
+OF_CHIP = Record(Member("chip", read="0", label="one of them"), *PAIRS.within("1"))
+RATIOS = Document(
+    "validate", FILE, Member("kind"), Member("draws", int), Member("expected_inside", float), Member("ratios", Plain({"type": "object"}))
+)
+
+
+def ratios_answer(catalogue: Catalogue, path: Path, found: Compared, draws: int) -> Answer:
+    """Return how the predicted ratios of two chips, and their ranges, lie to the measured ones: over all pairs, and by chip."""
+    by = {chip: PAIRS.json(one) for chip, one in found.chips.items()}
+    whole = PAIRS.json(found.every) | {"median_off": found.median_off, "order": found.order, "by": {"accelerator": by}}
+    asked = {"file": str(path), "kind": "inference", "draws": draws, "expected_inside": EXPECTED, "ratios": whole}
+    rows = [*found.chips.items(), ("all", found.every)]
+    below = [
+        f"Ratio off by {found.median_off * 100:.0f} % at the median; order right in {found.order * 100:.1f} % of pairs a tenth apart or more.",
+        f"Two chips with one model, formats and lengths at one speed; {draws} draws of all that is fitted and of what is not explained.",
+    ]
+    return RATIOS.answer(catalogue, asked, lambda: [OF_CHIP.table(rows, f"{path.name}: are the ratios right?", (), below)], (OF_CHIP, rows))
 
 
 # ---------------------------------------------------------------- the account of one validation

@@ -1,6 +1,6 @@
 """Where the time of a phase goes: a line for each operator with the bound that binds it and the least time that bound allows.
 
-A phase is anything with a `time`, and either ready `lines` or the `operators` of a pass; commands and tables need no more.
+A phase is anything with a `time`, `lines` and the `shares` of its bounds; commands and tables need no more.
 """
 
 from __future__ import annotations
@@ -63,10 +63,8 @@ def time_by_bound(result: PassResult) -> dict[str, float]:
     return shares
 
 
-def lines_of(phase: Any) -> list[Line]:
-    """Return the lines of a phase, those of one name joined; what no operator takes is the host's."""
-    if hasattr(phase, "lines"):
-        return list(phase.lines)
+def lines_of(phase: PassResult) -> list[Line]:
+    """Return the lines of a pass, those of one name joined; what no operator takes is the host's."""
     found: dict[str, Line] = {}
     for operator in phase.operators:
         if not float(operator.time):  # a collective of one chip
@@ -92,16 +90,6 @@ def lines_of(phase: Any) -> list[Line]:
     return list(found.values())
 
 
-def shares_of(phase: Any) -> dict[str, float]:
-    """Return the share of a phase's time by bound."""
-    if not hasattr(phase, "lines"):
-        return time_by_bound(phase)
-    whole, shares = float(phase.time), dict.fromkeys(BOUNDS, 0.0)
-    for line in phase.lines:
-        shares[line.bound] += line.time / whole
-    return shares
-
-
 class Report(NamedTuple):
     """How a workload's plan was found: the plan in names and numbers, the search, the runner-up, memory, and the phases."""
 
@@ -110,26 +98,4 @@ class Report(NamedTuple):
     runner_up: dict[str, Any] | None
     margin: float | None  # how far the runner-up lies behind
     memory: dict[str, float]
-    phases: dict[str, Any]
-
-
-def report_of(workload: Any, seconds: float, many: bool = False) -> Report:
-    """Return the report of a workload: its own, or what the choices of its phases tell; `seconds` is what finding them took.
-
-    Of a workload that was asked for `many` values together there is the plan, but no one time of a phase.
-    """
-    if hasattr(workload, "report"):
-        own: Report = workload.report(many)
-        return own
-    choices = workload.choices.values()
-    search = {"plans": sum(choice.plans for choice in choices), "feasible": sum(choice.feasible for choice in choices), "seconds": seconds}
-    margins = {phase: choice.margin for phase, choice in workload.choices.items() if choice.margin is not None}
-    plan: dict[str, Any] = {}
-    if workload.plan is not None:
-        plan = dict(workload.described)
-        parts = {phase: getattr(workload.plan, phase) for phase in ("decode", "prefill")}
-        plan |= {
-            phase: {name: int(value) if float(value).is_integer() else float(value) for name, value in part._asdict().items()}
-            for phase, part in parts.items()
-        }
-    return Report(plan, search, None, margins.get("decode"), {}, {} if many else workload.phases())
+    phases: dict[str, Any]  # with the `lines` and the `shares` of each

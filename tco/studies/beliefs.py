@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tco.foundation.provenance import P95
+
 Array = np.ndarray[Any, Any]
 LOGNORMAL, NORMAL, PERT, TRIANGULAR, STEPS = BELIEFS = ("lognormal", "normal", "pert", "triangular", "steps")
-P95 = 1.6448536269514722  # standard normal deviate of the 95th percentile, and below of the 75th
-P75 = 0.6744897501960817
 STEP = 0.8964733640019076  # three values for all: 18.5 % of draws beyond it on either side (extended Pearson-Tukey, Keefer and Bodily 1983)
 FINE = 64  # columns of a table from the median to the 95th percentile, which are columns of it themselves
 REACH = 3  # times as far go its columns: beyond lies less than one draw in a million

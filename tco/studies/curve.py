@@ -24,7 +24,7 @@ from tco.studies.uncertainty import COST, error_of_share, sample_of, share, spre
 from tco.studies.variance import rank_share
 
 DRAWS, SEED = 512, 0
-FEW = 256  # of them in which software lies at an end
+FEW = 128  # of them in which software lies at an end
 SHOWN = ("p10", "p50", "p90")
 ALONG = ("p5", "p10", "p50", "p90", "p95")
 REACH, ENDS = ".software_reach", {"public": 0.0, "best": 1.0}  # how far the software of a family reaches, and what its ends are called
@@ -42,16 +42,24 @@ class Side(NamedTuple):
 
     def seen(self, draws: Draws, speed: float | None, metric: str) -> Array:
         """Return a metric of some draws at a speed; none is that of the workload."""
-        return valued(draws if speed is None else draws.at[speed], metric)
+        return valued(self.at(draws, speed), metric)
+
+    def at(self, draws: Draws, speed: float | None) -> Draws:
+        """Return some draws at a speed."""
+        return draws if speed is None or speed == speed_of(self.result) else draws.at[speed]
 
     def point(self, speed: float | None, metric: str = COST) -> float | None:
         """Return what the work costs at a speed, every input at its value."""
         if speed in (None, speed_of(self.result)):
-            return self.result.metrics[metric]
+            return as_float(self.result.metrics[metric])
         if self.made is None:
             return None
-        found = float(self.seen(self.made.alone, speed, metric)[0])
-        return found if np.isfinite(found) else None
+        return as_float(self.seen(self.made.alone, speed, metric)[0])
+
+
+def as_float(value: Any) -> float | None:
+    """Return a number; none of what is none, or has no end."""
+    return float(value) if value is not None and np.isfinite(value) else None
 
 
 def confidence_in(asked: Sequence[Evaluation], baseline: str, speeds: tuple[float, ...], hold: bool, ranges: bool, why: bool) -> Confidence:
@@ -76,31 +84,33 @@ def side_of(asked: Evaluation, speeds: tuple[float, ...], dice: Dice, hold: bool
     """Evaluate a scenario in all draws, or with every input at its value."""
     result = asked.result
     own = speeds if speed_of(result) is not None else ()
+    others = [speed for speed in own if speed != speed_of(result)]
     if (why := why_undrawable(asked, hold)) is not None:
         return Side(result, own, reason=why)
     response = response_of(asked, hold)
     if not ranges:
         speed = speed_of(result)
-        found = None if speed is None else response.at({SPEED: (np.array([speed]), result.inputs[SPEED].unit)}, speeds=own)
+        found = None if speed is None else response.at({SPEED: (np.array([speed]), result.inputs[SPEED].unit)}, speeds=others)
         return Side(result, own, response, None if found is None else Sampled(found, found))
     reach = [path for path in response.ranges if path.endswith(REACH)]
     ends = [dict.fromkeys(reach, end) for end in ENDS.values()] if reach else []
-    return Side(result, own, response, response.sampled(dice, own, ends, FEW))
+    return Side(result, own, response, response.sampled(dice, others, ends, FEW))
 
 
 # ---------------------------------------------------------------- at each speed
 def along(own: Side, base: Side, ranges: bool) -> Iterator[AtSpeed]:
     """Yield what a scenario costs at each speed, and how it stands to the baseline there."""
     alike = own is base or not apart(own.result, base.result)
+    costs, references = points_of(own), points_of(base) if alike else {}
     for speed in own.speeds:
-        cost, reference = own.point(speed), base.point(speed) if alike and speed in base.speeds else None
+        cost, reference = costs[speed], references.get(speed)
         ratio = None if cost is None or reference is None else float(perf_per_tco(reference, cost))
         why = None if cost is not None else own.reason or own.result.costless or UNREACHED.format(speed)
         found = AtSpeed(speed, own.result.scenario, cost, ratio, note=why)
         if not ranges or own.made is None:
             yield found
             continue
-        reached = own.made.drawn.at[speed].meets
+        reached = own.at(own.made.drawn, speed).meets
         found = found._replace(meets=share(reached))
         if own is base or not alike or base.made is None or speed not in base.speeds:
             yield found
@@ -118,6 +128,17 @@ def along(own: Side, base: Side, ranges: bool) -> Iterator[AtSpeed]:
         )
 
 
+def points_of(side: Side) -> dict[float, float | None]:
+    """Return what a million output tokens cost at each speed; what a quicker plan costs is never too much for a slower promise."""
+    found: dict[float, float | None] = {}
+    least: float | None = None
+    for speed in reversed(side.speeds):
+        own = side.point(speed)
+        least = least if own is None else own if least is None else min(own, least)
+        found[speed] = least
+    return found
+
+
 def at_ends(own: Side, base: Side, speed: float) -> dict[str, dict[str, float | None]] | None:
     """Return performance per cost and the chance to beat the baseline with the software of all at either end of its reach."""
     if own.made is None or base.made is None or not own.made.fixed or not base.made.fixed:
@@ -125,7 +146,7 @@ def at_ends(own: Side, base: Side, speed: float) -> dict[str, dict[str, float | 
     found = {}
     for end, mine, theirs in zip(ENDS, own.made.fixed, base.made.fixed, strict=True):
         many = ratios(base.seen(theirs, speed, COST), own.seen(mine, speed, COST))
-        found[end] = {"perf_per_tco_vs_baseline": float(many[0]) if np.isfinite(many[0]) else None, "probability": share(many[1:] > 1)}
+        found[end] = {"perf_per_tco_vs_baseline": as_float(many[0]), "probability": share(many[1:] > 1)}
     return found
 
 
@@ -159,14 +180,15 @@ def quantity_of(regime: Regime, sides: Sequence[Side], dice: Dice, samples: dict
 
     Where the ends of software have other leaders these are held against each other.
     """
-    pair = [*dict.fromkeys(reversed(regime.by_software.values()))] if regime.kind == "software" else [regime.leader, regime.rival]
+    ends = list(dict.fromkeys(regime.by_software.values()))
+    pair = ends[::-1] if regime.kind == "software" else [regime.leader, regime.rival]
     named = {side.result.scenario: side for side in sides}
     own, base = (named.get(str(name)) for name in (pair if len(pair) == 2 else (None, None)))
     metric = rated_by([side.result for side in sides])
     if own is None or base is None or own.response is None or base.response is None or metric is None:
         return None
-    speed = regime.speeds[len(regime.speeds) // 2] if regime.speeds else None
-    return Quantity(metric, own.response, base.response, dice, samples, speed)
+    middle = regime.speeds[len(regime.speeds) // 2] if regime.speeds else None
+    return Quantity(metric, own.response, base.response, dice, samples, None if middle == speed_of(own.result) else middle)
 
 
 # ---------------------------------------------------------------- at the workload's own speed

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.foundation.errors import DataError, UsageError, unknown
-from tco.foundation.files import data_directory
+from tco.foundation.files import data_directory, read_toml
+from tco.foundation.provenance import ANCHOR, anchoring, making
 
 if TYPE_CHECKING:
     from tco.chain.inputs import Scenario
@@ -34,7 +35,19 @@ def catalogue_for(scenario: str | None, data: Path | None, checked: bool = True)
         from tco.catalog.own import check_own_rows
 
         check_own_rows(catalogue)
+    if not making.get() and (file := anchoring.get() or anchor_of(scenario)) is not None:
+        from tco.studies.validation.anchors import read_anchors
+
+        catalogue.anchors = read_anchors(catalogue, file)
     return catalogue
+
+
+def anchor_of(scenario: str | None) -> Path | None:
+    """Return the file of measured runs that a scenario's own file names, beside which it stands."""
+    if scenario is None or not isfile(scenario) or not scenario.endswith(".toml"):
+        return None
+    named = read_toml(Path(scenario)).get(ANCHOR)
+    return None if named is None else Path(scenario).parent / str(named)
 
 
 class Evaluation(NamedTuple):
@@ -136,18 +149,10 @@ def asked_of(result: Result) -> dict[str, str]:
 
 
 def evaluate_all(
-    names: Sequence[str | Path | Result],
-    data: Path | None,
-    settings: Mapping[str, str],
-    variant: Mapping[str, str] | None = None,
-    plan: Mapping[str, str] | None = None,
-    priced: bool = True,
-    refuse: bool = True,
-    workload: bool = True,
-    trace: bool = False,
+    names: Sequence[str | Path | Result], data: Path | None, settings: Mapping[str, str], *how: Any, **more: Any
 ) -> tuple[Catalogue, list[Result]]:
-    """Return the results of some scenarios as `evaluate_each` does, and the catalogue of the last."""
-    asked = evaluate_each(names, data, settings, variant, plan, priced, refuse, workload, trace)
+    """Return the results of some scenarios, asked as `evaluate_each` is, and the catalogue of the last."""
+    asked = evaluate_each(names, data, settings, *how, **more)
     return catalogue_of(asked, data), [one.result for one in asked]
 
 

@@ -24,11 +24,10 @@ from tco.foundation.errors import DataError, UsageError, unknown
 from tco.foundation.formula import finite
 from tco.foundation.provenance import period
 from tco.foundation.shown import Shown
-from tco.foundation.values import Values, as_number
+from tco.foundation.values import Values
 from tco.models.architecture import Architecture
 from tco.performance.chip.roofline import cache_bytes
 from tco.performance.layer.machine import Machine
-from tco.performance.profile import time_by_bound
 from tco.performance.serving import disaggregation as apart
 from tco.performance.serving import phases
 from tco.performance.serving.phases import PassResult
@@ -108,7 +107,7 @@ def pool_of(catalogue: Catalogue, name: str, settings: Mapping[str, str], servin
     inputs = Inputs(catalogue, scenario, dict(settings), {})
     if inputs.kind != "serving":
         raise DataError(f"{name}: its workload trains (workload.kind), a frontier is one of serving")
-    values = inputs.values(as_number)
+    values = inputs.values()
     if values.exists("workload.offline"):
         raise DataError(f"{name}: workload.offline is set; a frontier goes over every batch, leave it at zero")
     if values.input("workload.concurrency").value > 0:
@@ -349,7 +348,7 @@ def points_of(frontier: Frontier, grid: Grid, places: tuple[Array, Array, Array]
     found = []
     for position, numbers in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
         *rates, handed, cache, memory = numbers
-        bounds = time_by_bound(pass_at(grid.step, (int(places[1][position]), int(places[2][position]))))
+        bounds = pass_at(grid.step, (int(places[1][position]), int(places[2][position]))).shares
         bound = max(bounds, key=lambda name: bounds[name])
         moved = (handed, cache) if separate else (None, None)
         found.append(

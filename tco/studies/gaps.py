@@ -7,7 +7,7 @@ from typing import Any
 
 from tco.chain.metrics import METRICS
 from tco.chain.result import Result
-from tco.performance.profile import Line, lines_of, shares_of
+from tco.performance.profile import Line
 
 PHASES = {  # the figures a phase decides; those that are a time fall with it, the others grow
     "step": ("step_s", "mfu", "train_tokens_per_s"),
@@ -25,7 +25,7 @@ def figures(result: Result) -> list[dict[str, Any]]:
     """Return every figure of performance with the bound that takes most of its phase, and the gap to that bound alone."""
     found = []
     for phase, made in result.report.phases.items():
-        shares, lines = shares_of(made), lines_of(made)
+        shares, lines = made.shares, made.lines
         bound = max(shares, key=lambda name: shares[name])
         floor, whole = floor_of(lines, bound), float(made.time)
         gap = whole / floor if floor else None

@@ -48,7 +48,8 @@ def measurements_of(many: Array, ranges: Mapping[str, Range], places: Mapping[st
     for path in ranges:
         group, *owner, name = path.split(".")
         if group == "performance" and name in kind_of_rows():
-            groups.setdefault((kind_of_rows()[name], ".".join(owner)), []).append(places[path])
+            whose = owner[-1].removeprefix("configuration-").removeprefix("run-")  # a run of its own tells of both
+            groups.setdefault((kind_of_rows()[name], whose), []).append(places[path])
     shares: Sequence[tuple[float, tuple[str, str]]] = [(rank_share(many, some) or 0.0, one) for one, some in groups.items()]
     most = sorted(shares, key=lambda one: (-one[0], one[1]))[:NAMED]
     return [Measurement(kind, owner, narrowing(share)) for share, (kind, owner) in most if share > 0]

@@ -13,7 +13,6 @@ from tco.catalog.systems import System
 from tco.chain.inputs import system_inputs
 from tco.fabric.scopes import Scope, fabric_scopes
 from tco.foundation.errors import DataError
-from tco.foundation.values import as_number
 from tco.studies.comparison import Confidence, Sureness, compared
 from tco.studies.confidence import confidence_of
 from tco.studies.evaluation import Evaluation, catalogue_of, evaluate_each
@@ -134,4 +133,4 @@ def fabric_of(one: Evaluation) -> Fabric | None:
     if one.result.bill is None:
         return None
     inputs = system_inputs(one.catalogue, one.result.system, one.settings, variant_of(one))
-    return Fabric(inputs.system, fabric_scopes(inputs.system, inputs.values(as_number)))
+    return Fabric(inputs.system, fabric_scopes(inputs.system, inputs.values()))

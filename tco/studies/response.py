@@ -18,7 +18,7 @@ from tco.chain.draws import Draws, Many, evaluate_draws
 from tco.chain.inputs import Scenario
 from tco.chain.metrics import PERFORMANCE
 from tco.foundation.errors import DataError
-from tco.studies.beliefs import P95
+from tco.foundation.provenance import P95
 from tco.studies.evaluation import Evaluation
 from tco.studies.ranges import Array, Dice, Range, ranges_of, settings_of
 
@@ -52,7 +52,8 @@ class Response:
         """It travels without its catalogue, which is read where it arrives."""
         from tco.studies.sweep.ground import folders_of
 
-        return arrived, (self.scenario, folders_of(self.catalogue), dict(self.settings), self.structure, self.ranges, dict(self.variant))
+        data = folders_of(self.catalogue), self.catalogue.anchors
+        return arrived, (self.scenario, data, dict(self.settings), self.structure, self.ranges, dict(self.variant))
 
     def at(self, values: Many, solve: bool = True, speeds: Sequence[float] = ()) -> Draws:
         """Evaluate it for many values of some inputs, all others as they are, and at other speeds; without `solve` the batch is held as well."""
@@ -80,11 +81,11 @@ class Response:
         return Sampled(drawn_, alone_, fixed_)
 
 
-def arrived(scenario: Scenario, folders: tuple[str, ...], *rest: Any) -> Response:
+def arrived(scenario: Scenario, data: tuple[tuple[str, ...], tuple[Any, ...]], *rest: Any) -> Response:
     """Return what has travelled, on the data that is found here."""
     from tco.studies.sweep.ground import catalogue_on
 
-    return Response(scenario, catalogue_on(folders), *rest)
+    return Response(scenario, catalogue_on(*data), *rest)
 
 
 def response_of(asked: Evaluation, hold: bool = False) -> Response:
@@ -196,11 +197,15 @@ class Quantity:
 
     def together(self, places: Mapping[str, Array]) -> Array:
         """Return it where some inputs are moved to some places together."""
-        found, speeds = [], () if self.speed is None else (self.speed,)
+        found, count = [], len(next(iter(places.values())))
         for one in self.sides:
-            own = settings_of(one.ranges, {path: many for path, many in places.items() if path in one.ranges})
-            still = np.full(len(next(iter(places.values()))), self.seen(self.sampled(one).alone)[0])
-            found.append(self.seen(one.at(own, speeds=speeds)) if own else still)
+            alone = self.sampled(one).alone
+            if places.keys().isdisjoint(one.ranges):
+                found.append(np.full(count, self.seen(alone)[0]))
+                continue
+            # every input is given, those that stay too: what was found of all of them in the draws holds here
+            every = {path: (of.at(places[path]) if path in places else np.full(count, of.value), of.unit) for path, of in one.ranges.items()}
+            found.append(self.seen(one.at(every, speeds=tuple(alone.at))))
         return self.over(found)
 
 

@@ -21,7 +21,6 @@ from tco.foundation.errors import DataError, UsageError
 from tco.foundation.provenance import period
 from tco.foundation.shown import Shown
 from tco.foundation.units import parse_quantity
-from tco.foundation.values import as_number
 from tco.studies.evaluation import Evaluation, evaluate_each, own_and_baseline
 from tco.studies.variable import DATE, Amount, Ends, Moment, amount_of, grid_of, inputs_of, moment_of, months_of, told_in
 
@@ -243,7 +242,7 @@ def mover(side: Evaluation, path: str, amount: Amount, metric: str, hold: bool) 
     plan = side.result.plan
     if plan is not None and not hold:
         inputs = inputs_of(side)
-        values = inputs.values(as_number)
+        values = inputs.values()
         WORKLOADS[inputs.kind](inputs, values, None)
         if path in values.inputs or path not in side.result.inputs:
             plan = None

@@ -90,16 +90,15 @@ def again(state: Mapping[str, Any], kept: Mapping[str, str], catalogue: Catalogu
     from tco.chain.inputs import Inputs, Scenario
     from tco.chain.scenario import run
     from tco.chain.workloads import WORKLOADS
-    from tco.foundation.values import as_number
 
     asked = Scenario("kept", "kept", state["system"], dict(state["documents"]), tuple(state["rebates"]), dict(state["variant"]), {}, "kept")
     inputs = Inputs(catalogue, asked, {}, {}, kept=kept)
     if found is None:
-        values = inputs.values(as_number)
+        values = inputs.values()
         workload = WORKLOADS[inputs.kind](inputs, values, None)
         rests_on = frozenset(values.inputs) | inputs.judged
     else:
         workload, rests_on = found.workload, found.rests_on
-    chain = run(inputs, inputs.values(as_number), None, workload)
+    chain = run(inputs, inputs.values(), None, workload)
     metrics = {name: float(value) for name, value in chain.metrics.items() if value is not None}
     return Again(metrics, quantities(chain.bill), workload, rests_on)

@@ -19,7 +19,7 @@ from tco.chain.workloads import job_on, server_of, without_plan
 from tco.foundation.errors import DataError
 from tco.foundation.formula import greatest
 from tco.foundation.trace import Node, recording, walk
-from tco.foundation.values import Values, as_number, as_traced
+from tco.foundation.values import Values, as_traced
 from tco.performance.serving.answer import ServingResult
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def holding(result: Result, settings: Mapping[str, str], what_if: Mapping[str, s
     A plan that memory no longer holds gives nothing. Where an input only decides what is held, or a target is missed, a note says so.
     """
     asked, same = {**settings, **what_if}, partial(ask, structure=result.structure)
-    held, values = same(asked), inputs.values(as_number)
+    held, values = same(asked), inputs.values()
     if held.plan is not None and held.structure is not None:
         need, have = memory_of(inputs, values, held)
         if need > have:

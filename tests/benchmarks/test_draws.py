@@ -9,10 +9,11 @@ import pytest
 
 import tco
 from tco.chain.draws import CELLS
-from tco.studies.ranges import Dice, ranges_of
+from tco.studies.ranges import Dice, ranges_of, settings_of
 from tests.chain import HEADLINE
 
 DRAWS = CELLS
+FEW = 512
 
 
 def drawn(result):
@@ -41,6 +42,19 @@ def test_draws_of_the_whole_chain(name, hold, least, benchmark, catalogue):
     rate = DRAWS / benchmark.stats.stats.min
     benchmark.extra_info["draws_per_second"] = round(rate)
     assert rate >= least
+
+
+@pytest.mark.benchmark(timer=time.process_time)
+@pytest.mark.parametrize("name", HEADLINE)
+def test_few_draws_as_a_comparison_asks_for_them(name, benchmark, catalogue):
+    """The draws of one table, sizes of clusters and choices among parts drawn as well: 20,000 a second are the mark of a machine at rest."""
+    ranges = ranges_of(tco.evaluate(name, catalogue=catalogue))
+    dice = Dice(catalogue, 0, 0, FEW)
+    thrown = settings_of(ranges, {path: dice.places(one) for path, one in ranges.items()})
+    benchmark.pedantic(tco.evaluate_draws, (name, thrown), {"catalogue": catalogue}, rounds=10, warmup_rounds=1)
+    rate = FEW / benchmark.stats.stats.min
+    benchmark.extra_info["draws_per_second"] = round(rate)
+    assert rate >= 5e3
 
 
 @pytest.mark.benchmark(timer=time.process_time)

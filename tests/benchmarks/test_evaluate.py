@@ -69,14 +69,14 @@ def test_evaluate_with_the_search(name, benchmark, catalogue):
 
 @pytest.mark.parametrize("name", HEADLINE)
 def test_passes_of_a_search(name, benchmark, catalogue, monkeypatch):
-    """One pass over the grid, one around the target where several plans could be the best, one of the plan that is."""
+    """One pass over the grid, one around the target where several plans could be the best, and two or three of the one that is, until it is met."""
     passes = []
     step = phases.decode_step
     monkeypatch.setattr(phases, "decode_step", lambda *asked: passes.append(1) or step(*asked))
     settings = another(evaluate(name, catalogue=catalogue), "performance")
     passes.clear()
     benchmark.pedantic(evaluate, (name, settings), {"catalogue": catalogue}, rounds=1)
-    assert 1 <= len(passes) <= 3
+    assert 1 <= len(passes) <= 4
 
 
 @pytest.mark.parametrize("name", HEADLINE)

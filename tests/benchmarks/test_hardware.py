@@ -10,10 +10,8 @@ import pytest
 
 from tco import load_catalogue
 from tco.catalog.systems import load_system
-from tco.chain.inputs import system_inputs
 from tco.chain.scenario import bill_of_system
-from tco.fabric.scopes import fabric_scopes
-from tco.foundation.values import as_number
+from tests.chain import fabric_of, system_of
 
 BARE = [sys.executable, "-c", "pass"]
 ROUNDS = 12
@@ -31,8 +29,8 @@ def price_all() -> int:
     for name in catalogue.ids("systems"):
         for variant in variants(catalogue, name):
             priced += bill_of_system(catalogue, name, {}, variant).bill.price > 0
-            inputs = system_inputs(catalogue, name, {}, variant)
-            assert fabric_scopes(inputs.system, inputs.values(as_number))
+            inputs = system_of(name, variant, catalogue)
+            assert fabric_of(inputs)
     return priced
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from tco.outputs.page.report import page_of
 from tco.outputs.page.write import written
-from tco.studies.evaluation import HEADLINE
 from tco.studies.reporting import material_of
+from tests.chain import HEADLINE
 from tests.outputs.chromium import BINARY, WIDE, Opened, browser
 
 FRAME = 16.0  # milliseconds

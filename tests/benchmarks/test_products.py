@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 
 from tco import load_catalogue
-from tco.chain.inputs import plain_inputs
-from tco.foundation.values import as_number
 from tco.performance.chip.formats import computed_on
 from tco.performance.chip.kernel_times import chip_on
 from tco.performance.chip.products import operands, product
+from tests.chain import plain_values
 
 
 def made(chip):
     catalogue = load_catalogue()
-    values = plain_inputs(catalogue, {}).values(as_number)
+    values = plain_values()
     return operands(chip_on(catalogue, values, chip), computed_on(values, chip, "fp8", "precision"))
 
 

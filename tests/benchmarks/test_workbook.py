@@ -5,7 +5,7 @@ from __future__ import annotations
 from tco import evaluate
 from tco.outputs.workbook.book import workbook_of
 from tco.studies.comparison import compared
-from tco.studies.evaluation import HEADLINE
+from tests.chain import HEADLINE
 
 
 def test_four_racks_side_by_side(benchmark, catalogue):

@@ -8,12 +8,9 @@ from pathlib import Path
 import pytest
 
 from tco.catalog import checks
-from tco.chain.inputs import system_inputs
-from tco.chain.scenario import bill_of_system
-from tco.fabric.scopes import fabric_scopes
-from tco.foundation.files import data_directory
-from tco.foundation.values import as_number
+from tests.chain import bill_of, fabric_of, system_of
 from tests.cli import document, tco
+from tests.shipped import DATA
 
 PAGE = Path(__file__).parents[2] / "CONTRIBUTING.md"
 
@@ -36,7 +33,7 @@ def example(own):
 
 
 def test_it_loads_and_prices(example):
-    found = bill_of_system(example.catalogue(), "toy-rack", {}, {})
+    found = bill_of("toy-rack", catalogue=example.catalogue())
     assert found.system.quantity["b200-sxm"] == 8
     assert found.system.quantity["toy-tray"] == 4
     lines = {line.part: line for line in found.bill.lines}
@@ -47,8 +44,8 @@ def test_it_loads_and_prices(example):
 
 
 def test_its_fabric_is_a_star(example):
-    inputs = system_inputs(example.catalogue(), "toy-rack", {}, {})
-    _, world = fabric_scopes(inputs.system, inputs.values(as_number))
+    inputs = system_of("toy-rack", catalogue=example.catalogue())
+    _, world = fabric_of(inputs)
     assert (world.chips, world.hops_mean) == (8, 1)
     assert world.all_to_all == world.injection
 
@@ -79,7 +76,7 @@ def test_the_example_of_a_part(own):
 
 def test_the_page_speaks_of_the_files_there_are():
     """Every path of the page in backticks exists in the checkout; KIND stands for each kind of measured rows."""
-    root = data_directory().parent
+    root = DATA.parent
     text = PAGE.read_text(encoding="utf-8")
     paths = [path for path in re.findall(r"`((?:tco|data|tests)/[\w/.-]+)`", text) if "*" not in path]
     assert len(paths) >= 5
@@ -91,7 +88,7 @@ def test_the_page_speaks_of_the_files_there_are():
 def test_the_example_of_a_claim(own):
     """The row has the columns of the ledger, replaces the claim of its id, and gets the verdict it expects."""
     (row,) = blocks("Add a claim")
-    header = (data_directory() / "claims" / "ledger.csv").read_text(encoding="utf-8").splitlines()[0]
+    header = (DATA / "claims" / "ledger.csv").read_text(encoding="utf-8").splitlines()[0]
     own.write("claims/ledger.csv", f"{header}\n{row}")
     (claim,) = [one for one in document("claims", "--data", own.folder)["claims"] if one["id"] == "C042"]
     assert (claim["computed"], claim["verdict"], claim["expected"]) == (pytest.approx(36 * 4 * 4.9), "holds", "holds")

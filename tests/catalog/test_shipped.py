@@ -10,9 +10,10 @@ import pytest
 from tco.catalog import checks
 from tco.catalog.rows import attributes
 from tco.catalog.systems import load_system
-from tco.foundation.files import data_directory, read_csv
+from tco.foundation.files import read_csv
 from tco.foundation.units import unit_table
 from tco.models.architecture import load_model
+from tests.shipped import DATA
 
 DOCUMENTS = [  # group of the values, folder
     ("site", "sites"),
@@ -51,7 +52,7 @@ def test_sources(catalogue):
 
 
 def test_a_source_is_listed_once():
-    rows = [row["id"] for _, row in read_csv(data_directory() / "sources.csv", ("id", "title", "url", "date"))]
+    rows = [row["id"] for _, row in read_csv(DATA / "sources.csv", ("id", "title", "url", "date"))]
     assert [name for name, times in Counter(rows).items() if times > 1] == []
 
 

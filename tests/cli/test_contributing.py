@@ -19,11 +19,11 @@ from tco.chain.metrics import METRICS, Metric
 from tco.cli import app, emit, options
 from tco.economics import cost
 from tco.foundation.equation import equation
-from tco.foundation.files import data_directory
 from tco.foundation.formula import REGISTRY
 from tco.outputs.record import DOCUMENTS, published_schema
 from tests.catalog.test_contributing import blocks
 from tests.cli import document, tco, testing
+from tests.shipped import DATA
 
 METRIC = "output_tokens_per_usd"
 
@@ -78,7 +78,7 @@ def test_the_cost_line_of_the_page(own, monkeypatch):
         usual(ledger, values, bill, broken)
 
     monkeypatch.setattr(cost, "add_repairs", repairs)
-    own.write("perspectives/hyperscaler.toml", (data_directory() / "perspectives" / "hyperscaler.toml").read_text(encoding="utf-8") + "\n" + value)
+    own.write("perspectives/hyperscaler.toml", (DATA / "perspectives" / "hyperscaler.toml").read_text(encoding="utf-8") + "\n" + value)
     for perspective in ("hyperscaler", "neocloud"):
         asked = ("gb200-nvl72", "--data", str(own.folder), "--set", f"terms.perspective={perspective}")
         found, price = document("price", *asked, "--cash-flow"), document("bom", *asked)["totals"]["price_usd"]

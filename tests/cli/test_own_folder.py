@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from tco.foundation.files import data_directory
 from tests.cli import document, tco
+from tests.shipped import DATA
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_every_command_of_the_readme_that_init_writes_runs(folder):
     commands = [line.strip().partition("  ")[0] for line in (folder / "README.md").read_text().splitlines() if line.startswith("    tco")]
     assert len(commands) >= 8
     (folder / "hf").mkdir()
-    (folder / "hf" / "config.json").write_text((data_directory() / "models" / "llama-3.1-8b" / "config.json").read_text())
+    (folder / "hf" / "config.json").write_text((DATA / "models" / "llama-3.1-8b" / "config.json").read_text())
     for line in commands:
         for command in line.split(" && "):
             done = tco(*command.split()[1:])

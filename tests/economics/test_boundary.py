@@ -6,17 +6,14 @@ import pytest
 
 from tco import DataError, evaluate
 from tco.chain.connections import design_network
-from tco.chain.inputs import Inputs, load_scenario, system_inputs
-from tco.chain.scenario import bill_of_system
-from tco.foundation.values import as_number
-from tests.chain import CATALOGUE, HEADLINE, again, on_vendors_network, result
+from tests.chain import CATALOGUE, HEADLINE, again, bill_of, inputs_of, on_vendors_network, result, system_of
 
 HOUR = "tco_usd_per_chip_hour"
 
 
 def tiers(catalogue, name, chips):
-    inputs = system_inputs(catalogue, name, {"cluster.chips": str(chips), "cluster.switch": "25.6T"}, {})
-    return design_network(inputs, inputs.values(as_number)).tiers
+    inputs = system_of(name, catalogue=catalogue, cluster__chips=str(chips), cluster__switch="25.6T")
+    return design_network(inputs, inputs.values()).tiers
 
 
 # ---------------------------------------------------------------- network
@@ -54,8 +51,8 @@ def test_every_network_has_cards_switches_optics_and_a_front_end(name):
 
 @pytest.mark.parametrize(("name", "gbit"), [("trn3-nl72x2", 100), ("trn3-nl32x2", 25), ("gb200-nvl72", 100), ("mi450x-ualoe72", 100)])
 def test_the_front_end_follows_the_cards_of_hosts(catalogue, name, gbit):
-    inputs = Inputs(catalogue, load_scenario(catalogue, name), {}, {})
-    assert inputs.values(as_number)[f"parts.{inputs.system.chip}.frontend_bandwidth"] == pytest.approx(gbit * 1e9 / 8)
+    inputs = inputs_of(name, catalogue=catalogue)
+    assert inputs.values()[f"parts.{inputs.system.chip}.frontend_bandwidth"] == pytest.approx(gbit * 1e9 / 8)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +175,7 @@ def test_a_site_that_states_one_price_for_all_is_paid_as_it_states(own):
     ids=["graviton4", "x86", "128g"],
 )
 def test_a_socket_has_the_channels_of_its_cpu(catalogue, variant, dimms):
-    quantity = bill_of_system(catalogue, "trn3-nl32x2", {}, variant).system.quantity
+    quantity = bill_of("trn3-nl32x2", {}, variant, catalogue=catalogue).system.quantity
     assert {part: quantity.get(part, 0) for part in ("ddr5-dimm", "ddr5-dimm-128g") if quantity.get(part)} == dimms
 
 

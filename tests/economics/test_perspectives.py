@@ -6,10 +6,10 @@ import pytest
 import pyxirr
 
 from tco import DataError, evaluate
-from tco.chain.inputs import Inputs, load_scenario
+from tco.chain.inputs import load_scenario
 from tco.economics.perspective import FOLDER, load_perspective
 from tco.foundation.provenance import period
-from tests.chain import HEADLINE, on_vendors_network, result
+from tests.chain import HEADLINE, inputs_of, on_vendors_network, result
 from tests.cli import document, tco
 
 HOUR, USED = "tco_usd_per_chip_hour", "tco_usd_per_used_chip_hour"
@@ -126,7 +126,7 @@ def test_a_renter_pays_rent_and_nothing_else(catalogue, name):
 
 
 def load_scenario_chip(catalogue, name):
-    return Inputs(catalogue, load_scenario(catalogue, name), {}, {}).system.chip
+    return inputs_of(name, catalogue=catalogue).system.chip
 
 
 def test_what_nobody_lets_has_no_rent(catalogue):

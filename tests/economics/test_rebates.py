@@ -10,53 +10,44 @@ from hypothesis import strategies as st
 
 from tco import DataError, evaluate
 from tco.catalog.rows import COLUMNS
-from tco.chain.scenario import bill_of_system
-from tco.economics.perspective import (
-    black_scholes_call,
-    in_force_for,
-    intrinsic_value,
-    load_agreement,
-    price_for_rebate,
-    warrant_discount,
-    warrant_rebate_by_share,
-    warrant_rebate_on_power,
-    warrant_rebate_on_spend,
-)
-from tco.foundation.files import data_directory, read_csv
+from tco.economics.perspective import in_force_for, load_agreement
+from tco.foundation.files import read_csv
 from tco.studies.beliefs import P95
 from tco.studies.ranges import ranges_of
-from tests.chain import HEADLINE, result
+from tests.chain import HEADLINE, bill_of, result
+from tests.registry import FORMULA
+from tests.shipped import DATA
 
 PRICES = st.floats(1, 1000)
 
 
 def test_credo_gave_back_more_than_was_paid():
     """4.08 million shares struck at 10.74, worth 171.13 on 1 December 2025, against 201 million of purchases: 325.57 %."""
-    assert warrant_rebate_on_spend(201e6, 4.08e6, 171.13, 10.74, 201e6, 0) / 201e6 == pytest.approx(3.2557, rel=1e-4)
+    assert FORMULA.warrant_rebate_on_spend(201e6, 4.08e6, 171.13, 10.74, 201e6, 0) / 201e6 == pytest.approx(3.2557, rel=1e-4)
 
 
 def test_amd_gives_26_7_million_shares_a_gigawatt():
     """160 million shares over six gigawatts, struck at a cent."""
-    assert warrant_rebate_on_power(1e9, 160e6, 1.01, 0.01, 6e9, 0, 1) == pytest.approx(26.7e6, rel=0.002)
+    assert FORMULA.warrant_rebate_on_power(1e9, 160e6, 1.01, 0.01, 6e9, 0, 1) == pytest.approx(26.7e6, rel=0.002)
 
 
 @given(PRICES, PRICES, st.floats(0, 1))
 def test_a_right_is_never_a_debt(price, strike, vested):
-    value = warrant_rebate_on_spend(1e6, 1e5, price, strike, 1e9, vested)
+    value = FORMULA.warrant_rebate_on_spend(1e6, 1e5, price, strike, 1e9, vested)
     assert value >= 0
     assert (value == 0) == (price <= strike or vested == 1)
 
 
 @given(PRICES, PRICES)
 def test_what_has_vested_gives_nothing_more(price, strike):
-    assert warrant_rebate_on_spend(1e6, 1e5, price, strike, 1e9, 1.0) == 0
-    assert warrant_rebate_on_power(1e6, 1e5, price, strike, 1e9, 1.0, 1.0) == 0
+    assert FORMULA.warrant_rebate_on_spend(1e6, 1e5, price, strike, 1e9, 1.0) == 0
+    assert FORMULA.warrant_rebate_on_power(1e6, 1e5, price, strike, 1e9, 1.0, 1.0) == 0
 
 
 @given(PRICES, st.floats(0, 2), st.floats(1e6, 1e10), st.floats(1e4, 1e8))
 def test_the_price_for_a_rebate_gives_that_rebate(strike, share, spend, shares):
-    price = price_for_rebate(strike, share, spend, shares)
-    assert warrant_discount(intrinsic_value(price, strike), shares, spend) == pytest.approx(
+    price = FORMULA.price_for_rebate(strike, share, spend, shares)
+    assert FORMULA.warrant_discount(FORMULA.intrinsic_value(price, strike), shares, spend) == pytest.approx(
         share, rel=1e-6, abs=1e-12 * shares * strike / spend + 1e-15
     )
 
@@ -64,14 +55,15 @@ def test_the_price_for_a_rebate_gives_that_rebate(strike, share, spend, shares):
 @given(st.floats(10, 500), st.floats(10, 500), st.floats(0, 0.1), st.floats(0.1, 1), st.floats(0.1, 10))
 def test_an_option_is_worth_its_bounds(price, strike, rate, volatility, life):
     """No less than exercising at the end for certain, no more than the share."""
-    value = black_scholes_call(price, strike, rate, volatility, life)
+    value = FORMULA.black_scholes_call(price, strike, rate, volatility, life)
     assert max(price - strike * math.exp(-rate * life), 0) - 1e-9 * price <= value <= price * (1 + 1e-12)
 
 
 @given(st.floats(10, 500), st.floats(10, 500), st.floats(0.1, 0.9), st.floats(0.2, 8))
 def test_a_wilder_share_makes_a_dearer_option(price, strike, volatility, life):
     assert (
-        black_scholes_call(price, strike, 0.03, volatility + 0.05, life) >= black_scholes_call(price, strike, 0.03, volatility, life) - 1e-12 * price
+        FORMULA.black_scholes_call(price, strike, 0.03, volatility + 0.05, life)
+        >= FORMULA.black_scholes_call(price, strike, 0.03, volatility, life) - 1e-12 * price
     )
 
 
@@ -79,7 +71,7 @@ def test_a_grant_is_worth_what_its_filing_says(catalogue):
     """280 million USD at most at its grant: 3,262,299 shares at a strike of 142.82, the market's price of that day."""
     document = catalogue.document("rebates", "astera-2026", "rebate")[1]
     volatility, rate, life = (document[name]["value"] for name in ("volatility", "riskless_rate", "life"))
-    assert 3_262_299 * black_scholes_call(142.82, 142.82, rate, volatility, life) == pytest.approx(280e6, rel=0.1)
+    assert 3_262_299 * FORMULA.black_scholes_call(142.82, 142.82, rate, volatility, life) == pytest.approx(280e6, rel=0.1)
 
 
 @pytest.mark.parametrize(
@@ -127,15 +119,15 @@ def test_an_unknown_kind_of_agreement(own):
 @given(st.floats(0, 1), st.floats(0, 2))
 def test_a_dollar_vests_as_much_as_any_other_until_all_has(vested, bought):
     """What has vested before takes nothing from the next dollar, but no more is left than has not."""
-    given_back = warrant_rebate_on_spend(bought * 1e9, 1e6, 30.0, 10.0, 1e9, vested)
+    given_back = FORMULA.warrant_rebate_on_spend(bought * 1e9, 1e6, 30.0, 10.0, 1e9, vested)
     assert given_back == pytest.approx(20e6 * min(bought, 1 - vested), rel=1e-12, abs=1e-6)
 
 
 def test_a_share_of_spend_follows_the_share():
     """23 % at 210 USD, struck at 20.34, fixes the shares a dollar vests: 15.6 % at the 148.85 of 12 December 2025, nothing below the strike."""
-    assert warrant_rebate_by_share(1.0, 0.23, 210, 20.34, 210) == pytest.approx(0.23)
-    assert warrant_rebate_by_share(1.0, 0.23, 148.85, 20.34, 210) == pytest.approx(0.156, abs=5e-4)
-    assert warrant_rebate_by_share(1.0, 0.23, 15.0, 20.34, 210) == 0
+    assert FORMULA.warrant_rebate_by_share(1.0, 0.23, 210, 20.34, 210) == pytest.approx(0.23)
+    assert FORMULA.warrant_rebate_by_share(1.0, 0.23, 148.85, 20.34, 210) == pytest.approx(0.156, abs=5e-4)
+    assert FORMULA.warrant_rebate_by_share(1.0, 0.23, 15.0, 20.34, 210) == 0
     found = result("trn3-nl72x2")
     (rebate,) = (one for one in found.rebates if one.path == "rebates.astera-2022")
     assert rebate.value / rebate.spend == pytest.approx(0.156, abs=5e-4)
@@ -161,7 +153,7 @@ def test_two_agreements_of_one_supplier_at_once_are_refused(catalogue):
 @pytest.mark.parametrize(("path", "value"), [("rebates.credo-2021.vested", "0"), ("rebates.astera-2022.reference_price", "21 USD/share")])
 def test_a_rebate_above_what_is_paid_is_refused(catalogue, path, value):
     words = rf"^{path.rpartition('.')[0]}: .* USD come back of .* paid for the parts it covers, expected no more: .*{path} "
-    for ask in (evaluate, lambda name, settings, catalogue: bill_of_system(catalogue, name, settings, {})):
+    for ask in (evaluate, lambda name, settings, catalogue: bill_of(name, settings, catalogue=catalogue)):
         with pytest.raises(DataError, match=words):
             ask("trn3-nl72x2", {path: value}, catalogue=catalogue)
 
@@ -173,7 +165,7 @@ def test_share_prices_range_as_far_as_their_volatility_takes_them_until_they_ves
         _, document = catalogue.document("rebates", name, "rebate")
         if "volatility" in document:
             volatility[document["company"]] = document["volatility"]["value"]
-    for _, row in read_csv(data_directory() / "shares" / "prices.csv", ("company", "attribute", *COLUMNS)):
+    for _, row in read_csv(DATA / "shares" / "prices.csv", ("company", "attribute", *COLUMNS)):
         wide = math.exp(1.645 * volatility[row["company"]] * math.sqrt(0.5))
         value, low, high = (float(row[name]) for name in ("value", "low", "high"))
         assert (low, high) == pytest.approx((value / wide, value * wide), rel=1e-3), row

@@ -13,9 +13,10 @@ from scipy.stats import binom
 
 from tco import DataError, evaluate
 from tco.catalog.systems import load_system
-from tco.economics.goodput import checkpoint_efficiency, checkpoint_interval, chips_stopped, switches_of_a_chip, too_many
+from tco.economics.goodput import chips_stopped, switches_of_a_chip, too_many
 from tests.chain import HEADLINE, again, result
 from tests.economics.simulation import ANSWERS, SYSTEM, job_of, settings, simulated
+from tests.registry import FORMULA
 
 STALLS, BETWEEN = st.floats(0.1, 600), st.floats(100, 1e6)
 PLANNED = 0.99
@@ -40,8 +41,8 @@ def test_100000_gpus_with_replicas_that_go_on(catalogue):
 def test_no_other_interval_is_better(stall, between):
     """The exact optimum has the principal branch of Lambert's W."""
     best = between * (1 + float(lambertw(-math.exp(-1 - stall / between)).real))
-    ours = checkpoint_interval(stall, between)
-    assert checkpoint_efficiency(ours, stall, 0, between) >= (1 - 2e-3) * checkpoint_efficiency(best, stall, 0, between)
+    ours = FORMULA.checkpoint_interval(stall, between)
+    assert FORMULA.checkpoint_efficiency(ours, stall, 0, between) >= (1 - 2e-3) * FORMULA.checkpoint_efficiency(best, stall, 0, between)
 
 
 SIMULATED = list(csv.DictReader(ANSWERS.read_text(encoding="utf-8").splitlines()))

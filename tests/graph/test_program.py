@@ -9,8 +9,7 @@ import tco
 from tco import load_catalogue
 from tco.foundation.formula import greatest, least, total
 from tco.foundation.provenance import Input
-from tco.foundation.trace import recording
-from tco.foundation.values import as_traced
+from tco.foundation.trace import recorded_by
 from tco.graph.kernel import Kernel
 from tco.graph.program import Program
 from tco.graph.run import CELLS, evaluated
@@ -23,17 +22,14 @@ TRAINING = ("llama-3.1-405b-training-gb200-nvl72", "llama-3.1-405b-training-trn3
 SPREAD = np.array([1.0, 0.93, 1.04, 0.99, 1.01])
 
 
-def leaves(trace, values, units):
-    """Traced inputs of some values."""
-    read = as_traced(trace)
-    return {name: read(Input(f"test.{name}", value, units[name])) for name, value in values.items()}
+def leaves(program, values, units):
+    """Some values as inputs of a program."""
+    return {name: program.read(Input(f"test.{name}", value, units[name])) for name, value in values.items()}
 
 
-def kernel_of(varying, **results):
-    program = Program()
-    names = program.add({name: value.node for name, value in results.items()})
+def kernel_of(program, varying, **results):
     kernel = Kernel(program, varying, {}, {})
-    return kernel, {name: kernel.made[place] for name, place in names.items()}
+    return kernel, {name: kernel.made[program.place(value)] for name, value in results.items()}
 
 
 @over({row.id: row for row in ROWS})
@@ -41,9 +37,10 @@ def test_a_formula_taken_apart_is_the_formula(row):
     """With all inputs varying, with the first alone, and with none."""
     many = {name: value * SPREAD for name, value in row.inputs.items()}
     for varying in (list(many), list(many)[:1], []):
-        with np.errstate(all="ignore"), recording() as trace:
-            found = row.formula.function.__globals__[row.formula.name](**leaves(trace, row.inputs, row.formula.parameters))
-        kernel, places = kernel_of([f"test.{name}" for name in varying], found=found)
+        program = Program()
+        with np.errstate(all="ignore"), recorded_by(program):
+            found = row.formula.function.__globals__[row.formula.name](**leaves(program, row.inputs, row.formula.parameters))
+        kernel, places = kernel_of(program, [f"test.{name}" for name in varying], found=found)
         with np.errstate(all="ignore"):
             (got,) = evaluated(kernel, [places["found"]], kernel.values({f"test.{name}": many[name] for name in varying}), len(SPREAD))
             wanted = row.formula.function(**{name: many[name] if name in varying else value for name, value in row.inputs.items()})
@@ -52,11 +49,12 @@ def test_a_formula_taken_apart_is_the_formula(row):
 
 def test_gatherings_and_what_is_computed_once():
     units = dict.fromkeys("abc", "s")
-    with recording() as trace:
-        made = leaves(trace, {"a": 1.0, "b": 2.0, "c": 3.0}, units)
+    program = Program()
+    with recorded_by(program):
+        made = leaves(program, {"a": 1.0, "b": 2.0, "c": 3.0}, units)
         results = {name: how(name, [*made.values()]) for name, how in (("total", total), ("least", least), ("greatest", greatest))}
         results["again"] = total("total of the same", [*made.values()])
-    kernel, places = kernel_of(["test.b"], **results)
+    kernel, places = kernel_of(program, ["test.b"], **results)
     assert places["again"] == places["total"]
     values = kernel.values({"test.b": np.array([0.5, 5.0])})
     found = dict(zip(places, evaluated(kernel, [*places.values()], values, 2), strict=True))

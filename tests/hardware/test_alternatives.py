@@ -7,7 +7,7 @@ import pytest
 from tco import DataError
 from tco.catalog import checks
 from tco.catalog.systems import load_system
-from tco.chain.scenario import bill_of_system
+from tests.chain import bill_of
 from tests.hardware.test_wires import changed
 
 NAME = "trn3-nl72x2"
@@ -27,7 +27,7 @@ def cost(catalogue, part: str, date: str) -> float:
 @pytest.mark.parametrize("date", ["2025-12", "2026-03", "2026-09", "2027"])
 def test_the_cheapest_at_the_date_stands_there(catalogue, date):
     best = min(SMALL, key=lambda part: cost(catalogue, part, date))
-    found = bill_of_system(catalogue, NAME, {"terms.date": date}, {})
+    found = bill_of(NAME, {"terms.date": date}, catalogue=catalogue)
     assert standing(found) == {best: SMALL[best] * TRAYS}
     line = next(line for line in found.bill.lines if line.part == best)
     assert line.path == f"rack/compute-tray/{best}"
@@ -36,32 +36,32 @@ def test_the_cheapest_at_the_date_stands_there(catalogue, date):
 
 def test_as_built_in_december_2025(catalogue):
     """The article of the launch has eight 32-lane switches a tray."""
-    assert standing(bill_of_system(catalogue, NAME, {}, {})) == {"scorpio-p-32": 288}
+    assert standing(bill_of(NAME, catalogue=catalogue)) == {"scorpio-p-32": 288}
 
 
 def test_the_note_names_the_choice_and_the_others(catalogue):
-    (note,) = bill_of_system(catalogue, NAME, {}, {}).notes
+    (note,) = bill_of(NAME, catalogue=catalogue).notes
     assert note.startswith("tray-switch: 8 scorpio-p-32 at 2,000 USD, the cheapest at 2025-12; ")
     assert "4 scorpio-p-64" in note
     assert "2 scorpio-p-128" in note
 
 
 def test_a_price_of_ones_own_moves_the_choice(catalogue):
-    found = bill_of_system(catalogue, NAME, {"parts.scorpio-p-64.price": "100 USD"}, {})
+    found = bill_of(NAME, {"parts.scorpio-p-64.price": "100 USD"}, catalogue=catalogue)
     assert standing(found) == {"scorpio-p-64": 4 * TRAYS}
     assert found.notes[0].startswith("tray-switch: 4 scorpio-p-64 at 400 USD")
 
 
 def test_a_price_that_moves_nothing_is_no_setting_without_effect(catalogue):
     """The choice rests on it, though the bill does not."""
-    found = bill_of_system(catalogue, NAME, {"parts.scorpio-p-64.price": "900 USD"}, {})
+    found = bill_of(NAME, {"parts.scorpio-p-64.price": "900 USD"}, catalogue=catalogue)
     assert standing(found) == {"scorpio-p-32": 288}
     assert [note for note in found.notes if "is set" in note] == []
 
 
 @pytest.mark.parametrize(("option", "part"), [("8x32", "scorpio-p-32"), ("4x64", "scorpio-p-64"), ("2x128", "scorpio-p-128")])
 def test_a_variant_names_the_part(catalogue, option, part):
-    found = bill_of_system(catalogue, NAME, {"terms.date": "2026-09"}, {"tray_switch": option})
+    found = bill_of(NAME, {"terms.date": "2026-09"}, {"tray_switch": option}, catalogue=catalogue)
     assert standing(found) == {part: SMALL[part] * TRAYS}
     assert found.notes == []
 
@@ -96,7 +96,7 @@ def test_without_a_date_it_is_the_first_one(catalogue):
 def test_bad_alternatives(own, old, new, message):
     path, catalogue = changed(own, NAME, (old, new))
     with pytest.raises(DataError) as caught:
-        bill_of_system(catalogue, NAME, {}, {})
+        bill_of(NAME, catalogue=catalogue)
     assert str(caught.value).startswith(f"{path}: ")
     assert message in str(caught.value)
 

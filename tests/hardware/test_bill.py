@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tco import DataError
-from tco.chain.scenario import bill_of_system
-from tests.chain import HEADLINE, result
+from tests.chain import HEADLINE, bill_of, result
 
 each = pytest.mark.parametrize("name", HEADLINE)
 
@@ -62,18 +61,18 @@ def test_assembly_is_a_share_of_what_is_no_chip(name, catalogue):
 
 
 def test_a_bill_needs_no_workload(catalogue):
-    assert bill_of_system(catalogue, "gb200-nvl72", {}, {}).bill.price == pytest.approx(result("gb200-nvl72").bill.price, rel=1e-12)
+    assert bill_of("gb200-nvl72", catalogue=catalogue).bill.price == pytest.approx(result("gb200-nvl72").bill.price, rel=1e-12)
 
 
 def test_larger_switches_change_the_switches_only(catalogue):
-    one, two = (bill_of_system(catalogue, "trn3-nl72x2", {}, {"switch": generation}) for generation in ("gen1", "gen2"))
+    one, two = (bill_of("trn3-nl72x2", {}, {"switch": generation}, catalogue=catalogue) for generation in ("gen1", "gen2"))
     parts = {path.path: path.quantity for path in one.bill.lines}, {path.path: path.quantity for path in two.bill.lines}
     moved = {path.rpartition("/")[2] for path in parts[0].keys() | parts[1].keys() if parts[0].get(path) != parts[1].get(path)}
     assert moved == {"scorpio-x-160", "scorpio-x-320"}
 
 
 def test_a_setting_the_bill_does_not_rest_on_is_noted(catalogue):
-    assert bill_of_system(catalogue, "gb200-nvl72", {"terms.rate": "0.2"}, {}).notes == ["terms.rate is set, but this bill does not rest on it"]
+    assert bill_of("gb200-nvl72", {"terms.rate": "0.2"}, catalogue=catalogue).notes == ["terms.rate is set, but this bill does not rest on it"]
 
 
 def test_a_missing_price_is_an_error(own):
@@ -81,21 +80,21 @@ def test_a_missing_price_is_an_error(own):
     own.write("systems/tiny.toml", TINY)
     own.parts("my-box,power,5,W,,,2025-12,vendor,tco-model,,")
     with pytest.raises(DataError, match=r"parts.my-box.price is missing .* never taken as zero"):
-        bill_of_system(own.catalogue(), "tiny", {}, {})
+        bill_of("tiny", catalogue=own.catalogue())
 
 
 def test_a_missing_power_is_an_error(own):
     own.write("systems/tiny.toml", TINY)
     own.parts("my-box,price,5,USD,,,2025-12,vendor,tco-model,,")
     with pytest.raises(DataError, match=r"parts.my-box.power is missing"):
-        bill_of_system(own.catalogue(), "tiny", {}, {})
+        bill_of("tiny", catalogue=own.catalogue())
 
 
 def test_a_tree_without_power_shelf_is_an_error(own):
     own.write("systems/tiny.toml", TINY.replace(", power-shelf-33kw = 1", ""))
     own.parts("my-box,price,5,USD,,,2025-12,vendor,tco-model,,", "my-box,power,5,W,,,2025-12,vendor,tco-model,,")
     with pytest.raises(DataError, match="the tree holds no power shelf"):
-        bill_of_system(own.catalogue(), "tiny", {}, {})
+        bill_of("tiny", catalogue=own.catalogue())
 
 
 TINY = """\

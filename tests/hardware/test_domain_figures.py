@@ -4,34 +4,29 @@ from __future__ import annotations
 
 import pytest
 
-from tco.chain.inputs import system_inputs
 from tco.chain.result import figures_of
-from tco.fabric.scopes import fabric_scopes
-from tco.fabric.slices import lanes_rate
 from tco.foundation.units import convert, parse_quantity
-from tco.foundation.values import as_number
-from tco.hardware.bill import domain_capacity
-from tco.hardware.network import edge_bandwidth
-from tests.registry import read_rows
+from tests.chain import fabric_of, system_of
+from tests.registry import FORMULA, read_rows
 
 ROWS = read_rows("domains.csv")
 
 
 def figure(catalogue, name: str, wanted: str) -> float:
     """What the catalogue gives, in the unit of the formula behind it."""
-    inputs = system_inputs(catalogue, name, {}, {})
-    values, chip, chips = inputs.values(as_number), inputs.system.chip, inputs.system.chips
-    domain, injection = figures_of(inputs, values).domain, fabric_scopes(inputs.system, values)[-1].injection
-    scale_out = edge_bandwidth(chips, values[f"parts.{chip}.scale_out_bandwidth"])
+    inputs = system_of(name, catalogue=catalogue)
+    values, chip, chips = inputs.values(), inputs.system.chip, inputs.system.chips
+    domain, injection = figures_of(inputs, values).domain, fabric_of(inputs)[-1].injection
+    scale_out = FORMULA.edge_bandwidth(chips, values[f"parts.{chip}.scale_out_bandwidth"])
     return {
         "hbm": lambda: domain["hbm_bytes"],
-        "hbm_as_reported": lambda: domain_capacity(chips, reported(catalogue, chip)),
+        "hbm_as_reported": lambda: FORMULA.domain_capacity(chips, reported(catalogue, chip)),
         "hbm_bandwidth": lambda: domain["hbm_byte_per_s"],
         "peak_bf16": lambda: domain["peak_bf16_flop_per_s"],
         "peak_fp4": lambda: domain["peak_fp4_flop_per_s"],
         "scale_out": lambda: scale_out,
         "scale_out_both_ways": lambda: 2 * scale_out,
-        "scale_up_both_ways": lambda: 2 * lanes_rate(chips, injection),
+        "scale_up_both_ways": lambda: 2 * FORMULA.lanes_rate(chips, injection),
         "scale_up_per_chip": lambda: injection,
     }[wanted]()
 

@@ -12,11 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tco.catalog.systems import System, load_system
-from tco.chain.inputs import system_inputs
 from tco.fabric.scopes import Scope, fabric_scopes, from_the_lanes, torus_of, whole_racks
 from tco.fabric.slices import Slice, slice_of
 from tco.fabric.topology import LARGEST_GRAPH, Node, build
-from tco.foundation.values import as_number
+from tests.chain import fabric_of, system_of
 from tests.hardware.flows import Map, all_to_all, all_to_all_by_symmetry, between
 from tests.registry import read_rows
 from tests.shipped import CATALOGUE
@@ -37,8 +36,8 @@ SCOPES = ("rack", "world")
 
 def read(name: str, switch: str):
     """Return a system, its scopes by name, and what one lane of its graph carries."""
-    inputs = system_inputs(CATALOGUE, name, {}, {"switch": switch} if switch else {})
-    values, system = inputs.values(as_number), inputs.system
+    inputs = system_of(name, {"switch": switch} if switch else {})
+    values, system = inputs.values(), inputs.system
     scopes = {found.scope: found for found in fabric_scopes(system, values)}
     if system.fabric["kind"] in ("torus", "two-level"):
         lane = values[f"parts.{system.chip}.lane_bandwidth"]
@@ -314,10 +313,10 @@ def test_faster_lanes_raise_every_rate_alike(name, switch, scope):
     variant = {"switch": switch} if switch else {}
     rates = []
     for factor in (1, 2):
-        plain = system_inputs(CATALOGUE, name, {}, variant).values(as_number)
+        plain = system_of(name, variant).values()
         stated = [path for path in ("lane_bandwidth", "scale_up_bandwidth") if CATALOGUE.has_part_value(chip, path)]
         doubled = {f"parts.{chip}.{path}": f"{plain[f'parts.{chip}.{path}'] * factor!r} byte/s" for path in stated}
-        inputs = system_inputs(CATALOGUE, name, doubled, variant)
-        found = next(one for one in fabric_scopes(inputs.system, inputs.values(as_number)) if one.scope == scope)
+        inputs = system_of(name, variant, **doubled)
+        found = next(one for one in fabric_of(inputs) if one.scope == scope)
         rates.append([found.injection, found.bisection, found.all_to_all])
     assert rates[1] == pytest.approx([2 * rate for rate in rates[0]], rel=1e-12)

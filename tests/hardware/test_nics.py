@@ -9,10 +9,10 @@ from tco import DataError, evaluate
 from tco.catalog.rows import attribute as attribute_of
 from tco.catalog.rows import to_input
 from tco.catalog.systems import load_system
-from tco.chain.inputs import system_inputs
 from tco.foundation.trace import recording
-from tco.foundation.values import as_number, as_traced
+from tco.foundation.values import as_traced
 from tco.hardware.network import NETWORKS, cards_of
+from tests.chain import system_of
 from tests.cli import document
 from tests.hardware.test_wires import changed, every_variant
 
@@ -21,8 +21,8 @@ VENDOR = {"nic": "400g"}  # of GB200, whoever owns it
 
 
 def bandwidth(catalogue, name, attribute="scale_out_bandwidth", settings=None, **variant):
-    inputs = system_inputs(catalogue, name, settings or {}, variant)
-    return inputs.values(as_number)[f"parts.{inputs.system.chip}.{attribute}"]
+    inputs = system_of(name, variant, catalogue, **(settings or {}))
+    return inputs.values()[f"parts.{inputs.system.chip}.{attribute}"]
 
 
 # ---------------------------------------------------------------- counts by hand
@@ -112,7 +112,7 @@ def test_a_chip_alone_has_what_it_states(catalogue):
 
 # ---------------------------------------------------------------- readings
 def test_every_reading_is_the_same(catalogue):
-    inputs = system_inputs(catalogue, "trn3-nl72x2", {}, {})
+    inputs = system_of("trn3-nl72x2", catalogue=catalogue)
     path, number = "parts.trn3.scale_out_bandwidth", bandwidth(catalogue, "trn3-nl72x2")
     values = inputs.values(lambda given: np.array([given.value, 2 * given.value]))
     assert values[path].tolist() == [number, 4 * number]  # twice the ports of twice the rate
@@ -123,7 +123,7 @@ def test_every_reading_is_the_same(catalogue):
         assert traced[path].value == number
         assert traced[path].node.path == path
         assert {node.path for _, node in traced[path].node.inputs} >= {"parts.nitro-v6-400g.ports", "parts.nitro-v6-400g.port_bandwidth"}
-    given = inputs.values(as_number).input(path)
+    given = inputs.values().input(path)
     assert (given.value, given.kind) == (number, "derived")
 
 
@@ -172,6 +172,6 @@ def test_a_network_nobody_knows_is_refused(own):
 
 def refused(path, catalogue, message):
     with pytest.raises(DataError) as caught:
-        system_inputs(catalogue, "gb200-nvl72", {}, VENDOR)
+        system_of("gb200-nvl72", VENDOR, catalogue)
     assert str(caught.value).startswith(f"{path}: ")
     assert message in str(caught.value)

@@ -8,13 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tco.chain.inputs import plain_inputs, system_inputs
-from tco.chain.scenario import bill_of_system
-from tco.fabric.scopes import fabric_scopes
-from tco.foundation.values import as_number
 from tco.hardware.network import DESIGNS, Plan, scale_out_network, tiers_needed
-from tests.chain import again, result
-from tests.shipped import CATALOGUE
+from tests.chain import again, bill_of, fabric_of, plain_values, result, system_of
 
 GENERATIONS = (
     ("trn1", "trn2", "trn3", "trn4"),
@@ -56,8 +51,8 @@ def test_a_larger_switch_costs_more_in_all_but_no_more_a_bit(catalogue, older, n
 
 
 def world(name: str, **variant: str):
-    inputs = system_inputs(CATALOGUE, name, {}, variant)
-    return fabric_scopes(inputs.system, inputs.values(as_number))
+    inputs = system_of(name, variant)
+    return fabric_of(inputs)
 
 
 @pytest.mark.parametrize("name", ["trn3-nl32x2", "trn3-nl72x2"])
@@ -81,7 +76,7 @@ def test_a_newer_world_of_as_many_chips_exchanges_no_less(older, newer):
 # ---------------------------------------------------------------- clusters
 def network_of(chips: float, nic: float, design: str):
     """The network of a cluster as a scenario would build it, with as many tiers as its size needs."""
-    values = plain_inputs(CATALOGUE, {}).values(as_number)
+    values = plain_values()
     radix = values["parts.tor-51t2.switch_capacity"] / 12.5e9
     return scale_out_network(values, Plan(chips, nic, "tor-51t2", tiers_needed(chips, radix), design))
 
@@ -90,7 +85,7 @@ def test_the_links_of_a_leaf_are_of_the_rate_of_its_own_module():
     """Of modules at half their rate a cluster of one tier needs twice as many; those of longer reach have no part in it."""
     many = {}
     for part in (None, "optic-800g-dr8", "optic-800g-fr4"):
-        values = plain_inputs(CATALOGUE, {f"parts.{part}.port_bandwidth": "50 GB/s"} if part else {}).values(as_number)
+        values = plain_values(**({f"parts.{part}.port_bandwidth": "50 GB/s"} if part else {}))
         lines = scale_out_network(values, Plan(64.0, 50e9, "tor-51t2", 1, "leaf")).lines
         (many[part],) = (line.quantity for line in lines if line.name == "modules-800g-dr8")
     assert many[None] == 64 * 50e9 / 100e9 * 2  # an end each
@@ -132,12 +127,12 @@ def test_undersubscribing_the_network_costs_more(name):
 
 @pytest.mark.parametrize("name", ["trn3-nl72x2", "mi450x-ualoe72"])
 def test_a_dearer_part_never_makes_a_cheaper_bill(name, catalogue):
-    plain = bill_of_system(catalogue, name, {}, {}).bill.price
+    plain = bill_of(name, catalogue=catalogue).bill.price
     paths = [path for path in result(name).inputs if path.startswith("parts.") and path.endswith(".price")]
     assert len(paths) >= 10
     for path in paths:
         dearer = {path: f"{result(name).inputs[path].value * 1.5!r} USD"}
-        assert bill_of_system(catalogue, name, dearer, {}).bill.price >= plain, path
+        assert bill_of(name, dearer, catalogue=catalogue).bill.price >= plain, path
 
 
 # ---------------------------------------------------------------- power, as published
@@ -157,13 +152,13 @@ PUBLISHED = [  # system, variant, kW of a rack: at least, at most; and who says 
 
 @pytest.mark.parametrize(("name", "variant", "low", "high"), PUBLISHED, ids=[f"{case[0]} {'-'.join(case[1].values())}".strip() for case in PUBLISHED])
 def test_rack_power_as_published(catalogue, name, variant, low, high):
-    found = bill_of_system(catalogue, name, {}, variant)
+    found = bill_of(name, {}, variant, catalogue=catalogue)
     assert low <= found.bill.power / found.system.racks / 1e3 <= high
 
 
 def test_the_server_with_more_nics_draws_more(catalogue):
     """27 against 24 kW: four times the NICs, and more switches above them."""
-    wide, narrow = (bill_of_system(catalogue, name, {}, {}) for name in ("trn2-nl16", "trn2-nl32x2-3d"))
+    wide, narrow = (bill_of(name, catalogue=catalogue) for name in ("trn2-nl16", "trn2-nl32x2-3d"))
     difference = wide.bill.power / wide.system.racks - narrow.bill.power / narrow.system.racks
     assert difference == pytest.approx(3e3, rel=0.2)
 
@@ -171,7 +166,7 @@ def test_the_server_with_more_nics_draws_more(catalogue):
 @pytest.mark.parametrize("cooling", ["air", "liquid"])
 def test_no_rack_draws_more_than_its_shelves_deliver(catalogue, cooling):
     for name in catalogue.ids("systems"):
-        found = bill_of_system(catalogue, name, {}, {})
+        found = bill_of(name, catalogue=catalogue)
         (shelf,) = {line.part for line in found.bill.lines if catalogue.has_part_value(line.part, "efficiency")}
         if found.system.cooling == cooling:
             rated = found.system.quantity[shelf] * catalogue.part_input(shelf, "rated_power", "2025-12").value

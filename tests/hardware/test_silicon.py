@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from scipy.stats import nbinom
 
 from tco import DataError, evaluate
-from tco.hardware.bill import chip_cost, die_cost, gross_dies_per_wafer, murphy_yield, negative_binomial_yield, poisson_yield, usable_dies
 from tests.chain import result
+from tests.registry import FORMULA
 
 
 def die_yield(area, density, clustering, recovered):
-    return usable_dies(negative_binomial_yield(area, density, clustering), recovered)
+    return FORMULA.usable_dies(FORMULA.negative_binomial_yield(area, density, clustering), recovered)
 
 
 def counted(side: float, diameter: float) -> float:
@@ -37,7 +37,7 @@ def test_the_count_itself():
 
 @pytest.mark.parametrize("area", [25, 49, 100])
 def test_dies_of_a_wafer_as_counted(area):
-    assert gross_dies_per_wafer(area, 300) == pytest.approx(counted(math.sqrt(area), 300), rel=0.012)
+    assert FORMULA.gross_dies_per_wafer(area, 300) == pytest.approx(counted(math.sqrt(area), 300), rel=0.012)
 
 
 @given(st.floats(10, 900), st.floats(0.0001, 0.01), st.floats(0.5, 20))
@@ -49,8 +49,8 @@ def test_yield_is_the_chance_of_no_defect(area, density, clustering):
 
 @given(st.floats(10, 900), st.floats(0.0001, 0.01))
 def test_without_clustering_it_is_poisson(area, density):
-    assert poisson_yield(area, density) == pytest.approx(math.exp(-density * area), rel=1e-12)
-    assert negative_binomial_yield(area, density, 1e9) == pytest.approx(poisson_yield(area, density), rel=1e-5)
+    assert FORMULA.poisson_yield(area, density) == pytest.approx(math.exp(-density * area), rel=1e-12)
+    assert FORMULA.negative_binomial_yield(area, density, 1e9) == pytest.approx(FORMULA.poisson_yield(area, density), rel=1e-5)
 
 
 @given(st.floats(10, 900), st.floats(0.0001, 0.01))
@@ -58,8 +58,8 @@ def test_murphys_yield_is_poissons_over_a_triangle_of_densities(area, density):
     weights, nodes = np.linspace(0, 2, 4001), np.linspace(0, 2 * density, 4001)
     triangle = np.minimum(weights, 2 - weights)
     mean = np.trapezoid(triangle * np.exp(-nodes * area), weights)
-    assert murphy_yield(area, density) == pytest.approx(mean, rel=1e-4)
-    assert poisson_yield(area, density) <= murphy_yield(area, density) * (1 + 1e-12)
+    assert FORMULA.murphy_yield(area, density) == pytest.approx(mean, rel=1e-4)
+    assert FORMULA.poisson_yield(area, density) <= FORMULA.murphy_yield(area, density) * (1 + 1e-12)
 
 
 @given(st.floats(10, 900), st.floats(0.0001, 0.01), st.floats(0, 1))
@@ -76,18 +76,18 @@ def test_recovery_mends_a_share_of_the_bad(area, density, share):
 )
 def test_the_published_build(area, wafer, density, recovered, gross, usable, two):
     """The build's own table, rounded to two digits there: dies a wafer, usable share, cost of two dies (5 % of sorting on top)."""
-    dies, share = gross_dies_per_wafer(area, 300), die_yield(area, density / 100, 3.0, recovered)
+    dies, share = FORMULA.gross_dies_per_wafer(area, 300), die_yield(area, density / 100, 3.0, recovered)
     assert dies == pytest.approx(gross, rel=0.01)
     assert share == pytest.approx(usable, abs=0.011)
-    assert 2 * die_cost(wafer, dies, share) == pytest.approx(two, rel=0.06)
+    assert 2 * FORMULA.die_cost(wafer, dies, share) == pytest.approx(two, rel=0.06)
 
 
 def test_margin_is_charged_on_everything():
-    assert chip_cost(100, 2, 30, 20, 10, 40, 0.5, 1) == 450
+    assert FORMULA.chip_cost(100, 2, 30, 20, 10, 40, 0.5, 1) == 450
 
 
 def test_who_buys_his_own_wafers_pays_margin_on_the_rest():
-    assert chip_cost(100, 2, 30, 20, 10, 40, 0.5, 0) == 350
+    assert FORMULA.chip_cost(100, 2, 30, 20, 10, 40, 0.5, 0) == 350
 
 
 def chip_price(settings=(), **variant):
@@ -111,8 +111,8 @@ def test_who_buys_the_silicon():
     blend, partner, direct = (chip_price(procurement=name) for name in ("blend", "partner", "direct"))
     assert blend < partner
     assert direct < partner
-    dies = gross_dies_per_wafer(680, 300) * die_yield(680, 0.0012, 3, 0.25)
-    assert partner - direct == pytest.approx(0.26 * 2 * die_cost(21000, dies, 1), rel=0.02)
+    dies = FORMULA.gross_dies_per_wafer(680, 300) * die_yield(680, 0.0012, 3, 0.25)
+    assert partner - direct == pytest.approx(0.26 * 2 * FORMULA.die_cost(21000, dies, 1), rel=0.02)
 
 
 # ---------------------------------------------------------------- prices move on both sides

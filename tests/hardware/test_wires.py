@@ -6,12 +6,9 @@ import pytest
 
 from tco import DataError
 from tco.catalog.systems import load_system
-from tco.chain.inputs import plain_inputs, system_inputs
-from tco.chain.scenario import bill_of_system
-from tco.fabric.scopes import fabric_scopes
-from tco.foundation.values import as_number
 from tco.hardware.network import MOST_TIERS, optic_for, reach_of, tiers_needed
 from tco.hardware.wires import NOT_SCALE_UP, unstated, used_lanes
+from tests.chain import bill_of, fabric_of, plain_values, system_of
 from tests.cli import tco
 
 
@@ -37,7 +34,7 @@ def test_every_shipped_system_passes_in_every_variant(catalogue):
     cases = list(every_variant(catalogue))
     assert len(cases) >= 50
     for name, variant in cases:
-        system_inputs(catalogue, name, {}, variant)  # refuses what its wires cannot do
+        system_of(name, variant, catalogue)  # refuses what its wires cannot do
 
 
 def test_every_shipped_system_says_what_its_wires_are_judged_by(catalogue):
@@ -116,7 +113,7 @@ REFUSED = [
 def test_refused_with_the_arithmetic(own, name, change, message):
     path, catalogue = changed(own, name, change)
     with pytest.raises(DataError) as caught:
-        bill_of_system(catalogue, name, {}, {})
+        bill_of(name, catalogue=catalogue)
     assert str(caught.value).startswith(f"{path}: ")
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -125,7 +122,7 @@ def test_refused_with_the_arithmetic(own, name, change, message):
 def test_every_fault_is_named(own):
     _, catalogue = changed(own, "trn3-nl32x2", ("planes = 2\n", "planes = 1\n"), ("plane_spare = 16", "plane_spare = 24"))
     with pytest.raises(DataError, match=r"168 scale-up lanes.*; .*256 lanes, a scorpio-x-160 has 160"):
-        system_inputs(catalogue, "trn3-nl32x2", {}, {})
+        system_of("trn3-nl32x2", catalogue=catalogue)
 
 
 @pytest.mark.parametrize("words", [("bom", "trn3-nl32x2"), ("fabric", "trn3-nl32x2"), ("price", "trn3-nl32x2"), ("systems", "show", "trn3-nl32x2")])
@@ -156,7 +153,7 @@ def test_the_check_names_what_is_left_unsaid(own, name, old, new, message):
     """Such a system has a price, but nobody can judge its wires."""
     path, catalogue = changed(own, name, (old, new))
     assert list(unstated(load_system(catalogue, name), catalogue)) == [f"{path}: {message}"]
-    assert bill_of_system(catalogue, name, {}, {}).bill.price > 0
+    assert bill_of(name, catalogue=catalogue).bill.price > 0
     done = tco("systems", "check", "--data", str(own.folder))
     assert done.exit_code == 1
     assert done.stdout.count(message) == 1
@@ -164,13 +161,13 @@ def test_the_check_names_what_is_left_unsaid(own, name, old, new, message):
 
 def test_a_what_if_is_judged_as_well(catalogue):
     with pytest.raises(DataError, match="160 scale-up lanes, a trn3 has 128"):
-        bill_of_system(catalogue, "trn3-nl72x2", {"parts.trn3.lanes": "128 count"}, {})
+        bill_of("trn3-nl72x2", {"parts.trn3.lanes": "128 count"}, catalogue=catalogue)
     with pytest.raises(DataError, match=r"1.5 m is beyond the reach of aec-pcie6-x16 \(1 m\)"):
-        bill_of_system(catalogue, "trn3-nl72x2", {"parts.aec-pcie6-x16.reach": "1 m"}, {})
+        bill_of("trn3-nl72x2", {"parts.aec-pcie6-x16.reach": "1 m"}, catalogue=catalogue)
 
 
 def test_what_was_judged_is_no_setting_without_effect(catalogue):
-    found = bill_of_system(catalogue, "trn3-nl32x2", {"parts.trn3.lanes": "200 count"}, {})
+    found = bill_of("trn3-nl32x2", {"parts.trn3.lanes": "200 count"}, catalogue=catalogue)
     assert found.notes == []
 
 
@@ -192,34 +189,33 @@ def test_what_was_judged_is_no_setting_without_effect(catalogue):
 def test_a_fabric_that_cannot_be(own, name, change, message):
     _, catalogue = changed(own, name, change)
     with pytest.raises(DataError) as caught:
-        scopes_of(catalogue, name)
+        scopes_in(catalogue, name)
     assert message in str(caught.value)
 
 
-def scopes_of(catalogue, name: str):
-    inputs = system_inputs(catalogue, name, {}, {})
-    return fabric_scopes(inputs.system, inputs.values(as_number))
+def scopes_in(catalogue, name: str):
+    return fabric_of(system_of(name, catalogue=catalogue))
 
 
 def test_a_cycle_in_the_tree(own):
     path, catalogue = changed(own, "trn3-nl32x2", ("switch-board-nl32x2 = 1", "switch-board-nl32x2 = 1, rack = 1"))
     with pytest.raises(DataError) as caught:
-        bill_of_system(catalogue, "trn3-nl32x2", {}, {})
+        bill_of("trn3-nl32x2", catalogue=catalogue)
     assert str(caught.value) == f"{path}: rack contains itself: world > rack > switch-tray > rack"
 
 
 def test_a_part_nobody_knows(own):
     path, catalogue = changed(own, "trn3-nl32x2", ("switch-board-nl32x2 = 1", "switch-bored-nl32x2 = 1"))
     with pytest.raises(DataError) as caught:
-        bill_of_system(catalogue, "trn3-nl32x2", {}, {})
+        bill_of("trn3-nl32x2", catalogue=catalogue)
     assert str(caught.value) == f"{path}: unknown part 'switch-bored-nl32x2'; did you mean 'switch-board-nl32x2'?"
 
 
 def test_a_variant_that_fits_no_branch(catalogue):
     with pytest.raises(DataError, match="unknown variant switch of trn3-nl32x2 'gen4'; did you mean 'gen"):
-        bill_of_system(catalogue, "trn3-nl32x2", {}, {"switch": "gen4"})
+        bill_of("trn3-nl32x2", {}, {"switch": "gen4"}, catalogue=catalogue)
     with pytest.raises(DataError, match="unknown variant of gb200-nvl72 'switch'"):
-        bill_of_system(catalogue, "gb200-nvl72", {}, {"switch": "gen1"})
+        bill_of("gb200-nvl72", {}, {"switch": "gen1"}, catalogue=catalogue)
 
 
 # ---------------------------------------------------------------- the network beyond the racks
@@ -239,7 +235,7 @@ def test_a_cluster_larger_than_its_switches_reach():
 
 
 def test_a_span_beyond_every_optic(catalogue):
-    values = plain_inputs(catalogue, {}).values(as_number)
+    values = plain_values()
     assert optic_for(values, 400.0) == "optic-800g-dr8"
     assert optic_for(values, 1999.0) == "optic-800g-fr4"
     with pytest.raises(DataError, match="a span of 900 km is beyond the reach of every optical module"):

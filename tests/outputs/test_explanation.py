@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tco import evaluate
-from tco.foundation.trace import walk
 from tco.outputs.explanation import SHALLOW, TERMS, View, explanation_lines, explanation_rows, explanation_tree
-from tests.chain import HEADLINE, result
+from tests.chain import HEADLINE, nodes_below, result
 
 METRIC = "tco_usd_per_chip_hour"
 
@@ -104,14 +103,14 @@ def test_a_document_cut_at_a_depth_says_what_is_left(catalogue):
 
 
 def graph_of(found):
-    return {node.id: node for root in found.nodes.values() for node in walk(root)}
+    return {node.id: node for node in nodes_below(*found.nodes.values())}
 
 
 @pytest.mark.parametrize("name", HEADLINE)
 def test_a_name_is_of_one_cell(name):
-    nodes = {id(node): node for root in result(name).nodes.values() for node in walk(root)}
+    nodes = nodes_below(*result(name).nodes.values())
     assert len(graph_of(result(name))) == len(nodes)
-    inner = [node for node in nodes.values() if not node.is_leaf]
+    inner = [node for node in nodes if not node.is_leaf]
     assert sum("/" in node.id for node in inner) >= 0.99 * len(inner)
 
 

@@ -10,7 +10,7 @@ import pytest
 from tco import evaluate
 from tco.outputs.page.program import script
 from tco.studies.comparison import compared
-from tests.chain import result
+from tests.chain import nodes_below, result
 from tests.cli import document, tco
 from tests.outputs.chromium import BINARY, PAPER, PHONE, WIDE, Opened, browser
 from tests.registry import FORMULAS, ROWS
@@ -207,10 +207,10 @@ def test_a_dozen_inputs_stand_open_and_search_finds_all(fresh):
 
 def leaves(name):
     """Return the inputs that the metrics of a scenario rest on."""
-    from tco.foundation.trace import walk
-
     one = result(name)
-    return [node for metric, root in one.nodes.items() if one.metrics.get(metric) is not None for node in walk(root) if node.given is not None]
+    return [
+        node for node in nodes_below(*(root for metric, root in one.nodes.items() if one.metrics.get(metric) is not None)) if node.given is not None
+    ]
 
 
 def test_it_complains_of_nothing_and_asks_for_nothing(wide, phone):

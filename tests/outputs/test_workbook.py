@@ -13,12 +13,12 @@ import pytest
 
 from tco import evaluate
 from tco.foundation.formula import total
-from tco.foundation.trace import recording, scope, walk
+from tco.foundation.trace import recording, scope
 from tco.outputs.workbook.book import workbook_of
 from tco.outputs.workbook.cells import SPLIT, excel_name, split
 from tco.outputs.workbook.excel import DEEPEST, LONGEST, MOST
 from tco.studies.comparison import compared
-from tests.chain import HEADLINE, result
+from tests.chain import HEADLINE, nodes_below, result
 from tests.outputs.spreadsheet import by_formulas, by_python, calculated, cells, changed, defined_names, libreoffice, table
 from tests.shipped import CATALOGUE
 
@@ -126,7 +126,7 @@ def test_one_call_is_one_cell():
     """Every call and every gathering of the trace is one cell: of the bill its prices and powers, of the other sheets all."""
     one = of("trn3-nl72x2")
     content = book(one.scenario)
-    made = {node.id for root in one.nodes.values() for node in walk(root) if not node.is_leaf}
+    made = {node.id for node in nodes_below(*one.nodes.values()) if not node.is_leaf}
     of_lines = {f"bill/{line.path}/{what}" for line in one.bill.lines for what in ("extended_price", "extended_power")} & made
     elsewhere = [formula for sheet in ("Cost", "Performance") for formula, _ in cells(content, sheet).values() if formula is not None]
     assert len(of_lines) > 50
@@ -159,7 +159,7 @@ def test_an_input_has_its_name_its_range_and_its_source():
     content = book(*SERVING)
     inputs, names = table(content, "Inputs", "input"), defined_names(content)
     for name in SERVING:
-        for node in {node.id: node for root in of(name).nodes.values() for node in walk(root) if node.given is not None}.values():
+        for node in [node for node in nodes_below(*of(name).nodes.values()) if node.given is not None]:
             row = inputs[node.id]
             assert row["in base units"] == pytest.approx(node.value, rel=1e-12, abs=1e-300)
             assert row["kind"] == node.given.kind
@@ -204,7 +204,7 @@ def test_a_long_sum_is_split(count):
     assert all(len(part.inputs) <= SPLIT for part in parts)
     assert parts[-1].id == "here/sum"
     assert parts[-1].value == pytest.approx(whole.value, rel=1e-12)
-    assert {node.id for part in parts for node in walk(part) if node.is_leaf} == {node.id for node in walk(whole) if node.is_leaf}
+    assert {node.id for node in nodes_below(*parts) if node.is_leaf} == {node.id for node in nodes_below(whole) if node.is_leaf}
     assert len({part.id for part in parts}) == len(parts)
 
 

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from tco.chain.inputs import Inputs
 from tco.chain.workloads import server_of
-from tco.foundation.values import as_number
 from tco.models.architecture import Architecture
 from tco.performance.layer.machine import Machine
 from tco.performance.layer.operators import Operator
@@ -15,6 +14,7 @@ from tco.performance.serving import phases as serving
 from tco.performance.serving.phases import PassResult
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, Request, request_of
 from tco.studies.frontier import scenario_named
+from tests.chain import by_path
 from tests.shipped import CATALOGUE
 
 
@@ -38,12 +38,12 @@ PLAIN = {"workload__software": "public", "workload__draft_tokens": "0"}  # what 
 
 def inputs_of(name: str, **settings: str) -> Inputs:
     """Return the inputs of a scenario or system; a setting's dots are written as double underscores, its hyphens as they are."""
-    return Inputs(CATALOGUE, scenario_named(CATALOGUE, name), {path.replace("__", "."): text for path, text in (PLAIN | settings).items()}, {})
+    return Inputs(CATALOGUE, scenario_named(CATALOGUE, name), by_path(PLAIN | settings), {})
 
 
 def serving_of(inputs: Inputs) -> Server:
     """Return what serves a scenario."""
-    values = inputs.values(as_number)
+    values = inputs.values()
     return Server(*server_of(inputs, values), request_of(values))
 
 
@@ -61,10 +61,10 @@ def server(name: str, **settings: str) -> Server:
 def changed(name: str, factors: dict[str, float], **settings: str) -> Server:
     """Return what serves a scenario with attributes of its chip and parameters of practice multiplied, each by its path or its chip's name."""
     inputs = inputs_of(name, **settings)
-    values, chip = inputs.values(as_number), inputs.system.chip
+    values, chip = inputs.values(), inputs.system.chip
     paths = {path if "." in path else f"parts.{chip}.{path}": factor for path, factor in factors.items()}
     texts = {path: f"{values[path] * factor!r} {values.input(path).unit}".strip() for path, factor in paths.items()}
-    return serving_of(inputs_of(name, **{path.replace("__", "."): text for path, text in settings.items()}, **texts))
+    return serving_of(inputs_of(name, **by_path(settings), **texts))
 
 
 def named(made: PassResult, name: str) -> Operator:

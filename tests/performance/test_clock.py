@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tco.catalog.rows import attribute
-from tco.performance.chip.roofline import sustained_clock
+from tests.registry import FORMULA
 
 BOUNDS = attribute("performance", "clock_exponent", "")
 
@@ -20,5 +20,5 @@ BOUNDS = attribute("performance", "clock_exponent", "")
 )
 def test_a_faster_chip_is_never_slower(power, peak, more, knee, exponent):
     """At fixed watts its clock falls by no more than its peak rises, over all of what the exponent may be."""
-    slow, fast = (at * sustained_clock(power, at, knee, exponent) for at in (peak, peak * more))
+    slow, fast = (at * FORMULA.sustained_clock(power, at, knee, exponent) for at in (peak, peak * more))
     assert fast >= slow * (1 - 1e-12)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tco.performance.chip.roofline import flops_per_token
-from tco.performance.profile import lines_of
 from tco.performance.serving.plans import DecodePlan, PrefillPlan
 from tests.performance.servers import over_layers, server
 
@@ -13,7 +12,7 @@ LENGTH = 4096
 
 
 def counted(made, name):
-    return sum(getattr(line, name) or 0.0 for line in lines_of(made))
+    return sum(getattr(line, name) or 0.0 for line in made.lines)
 
 
 def test_a_prompt_on_one_chip_takes_the_work_of_its_tokens():

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tco.chain.inputs import Inputs, load_scenario
 from tco.chain.workloads import server_of
-from tco.foundation.values import as_number
 from tco.performance.serving.phases import decode, prefill
 from tco.performance.serving.plans import PrefillPlan, decoding, plan_axes, request_of
 from tco.performance.serving.search import at, decode_axes
+from tests.chain import inputs_of
 
 SCENARIOS = ("gb200-nvl72", "mi450x-ualoe72", "trn3-nl72x2")  # a switch, tiles in waves, and large arrays on two racks
 SETTINGS = ({}, {"workload.model": "deepseek-v3.2"}, {"workload.input_tokens": "60000"})  # an indexer; sequences split over ranks
@@ -20,8 +19,8 @@ SIZES = np.array([[1.0, 6.0, 48.0]])  # sequences of a group
 @pytest.fixture(params=[(name, number) for name in SCENARIOS for number in range(len(SETTINGS))], ids=lambda found: f"{found[0]}-{found[1]}")
 def server(request, catalogue):
     name, number = request.param
-    inputs = Inputs(catalogue, load_scenario(catalogue, name), SETTINGS[number], {})
-    values = inputs.values(as_number)
+    inputs = inputs_of(name, SETTINGS[number])
+    values = inputs.values()
     return *server_of(inputs, values), request_of(values)
 
 

@@ -4,7 +4,8 @@ import pytest
 
 from tco.foundation.trace import recording
 from tco.models.architecture import load_model
-from tco.performance.chip.roofline import chunk_keys, flops_per_token, reached_keys
+from tco.performance.chip.roofline import flops_per_token
+from tests.registry import FORMULA
 from tests.shipped import CATALOGUE
 
 
@@ -35,14 +36,14 @@ def test_training_is_three_forward_passes():
 def test_reached_keys_is_the_mean_over_a_sequence(entries, reach):
     steps = 2000
     mean = sum(min(entries * (step + 0.5) / steps, reach) for step in range(steps)) / steps
-    assert reached_keys(entries, reach) == pytest.approx(mean, rel=1e-3)
+    assert FORMULA.reached_keys(entries, reach) == pytest.approx(mean, rel=1e-3)
 
 
 @pytest.mark.parametrize("context", [100, 8192, 8192 * 4])
 def test_chunk_keys_is_the_mean_over_a_sequence(context):
     steps = 4000
     mean = sum((context * (step + 0.5) / steps) % 8192 for step in range(steps)) / steps
-    assert chunk_keys(context, 8192) == pytest.approx(mean, rel=1e-3)
+    assert FORMULA.chunk_keys(context, 8192) == pytest.approx(mean, rel=1e-3)
 
 
 @pytest.mark.parametrize("name", ["gpt-oss-120b", "deepseek-v3.2", "deepseek-v4-pro", "llama-4-scout", "nemotron-3-nano-30b-a3b"])

@@ -10,15 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tco import DataError
-from tco.chain.inputs import plain_inputs
-from tco.foundation.values import as_number
 from tco.performance.chip.formats import FORMATS, computed_on
 from tco.performance.chip.products import product
-from tco.performance.chip.roofline import array_fill, padded_weights
 from tco.performance.layer.machine import Machine, notes_on
 from tco.performance.serving.plans import DecodePlan, PrefillPlan
+from tests.chain import plain_values
 from tests.cli import document, tco
-from tests.performance.servers import CATALOGUE, bare, named, over_layers, server
+from tests.performance.servers import bare, named, over_layers, server
+from tests.registry import FORMULA
 
 COMPUTED = {  # chip: format: the format it is computed as, and whether software unpacks it first
     "trn3": {
@@ -56,7 +55,7 @@ DECODE, PREFILL = DecodePlan(144.0, 4.0, 1.0, 1.0, 0.0, 32.0), PrefillPlan(16.0,
 
 
 def values_of(**settings: str):
-    return plain_inputs(CATALOGUE, {path.replace("__", "."): text for path, text in settings.items()}).values(as_number)
+    return plain_values(**settings)
 
 
 @pytest.mark.parametrize(("chip", "name"), [(chip, name) for chip, rows in COMPUTED.items() for name in rows], ids=str)
@@ -267,12 +266,12 @@ ARRAY = (128, 512, 128)  # rows, rows of four joined, columns
     ],
 )
 def test_share_of_an_array_that_is_filled(inner, outer, fill):
-    assert inner * outer / padded_weights(inner, outer, *ARRAY) == pytest.approx(fill, rel=1e-12)
+    assert inner * outer / FORMULA.padded_weights(inner, outer, *ARRAY) == pytest.approx(fill, rel=1e-12)
 
 
 @pytest.mark.parametrize(("inner", "fill"), [(576, 0.9), (512, 1.0), (640, 1.0), (129, 129 / 256)])
 def test_arrays_in_sixteen_bits_are_not_joined(inner, fill):
-    assert inner * 128 / padded_weights(inner, 128, 128, 128, 128) == pytest.approx(fill, rel=1e-12)
+    assert inner * 128 / FORMULA.padded_weights(inner, 128, 128, 128, 128) == pytest.approx(fill, rel=1e-12)
 
 
 sides = st.one_of(st.integers(1, 20_000), st.integers(1, 156).map(lambda tiles: 128 * tiles))
@@ -280,19 +279,19 @@ sides = st.one_of(st.integers(1, 20_000), st.integers(1, 156).map(lambda tiles: 
 
 @given(sides, sides, st.sampled_from([(128, 512, 128), (128, 128, 128), (256, 256, 256), (256, 512, 64)]), st.integers(1, 10**6))
 def test_no_array_is_more_than_full(inner, outer, array, tokens):
-    padded = padded_weights(inner, outer, *array)
-    fill = array_fill(inner * outer, tokens, padded, 64)
+    padded = FORMULA.padded_weights(inner, outer, *array)
+    fill = FORMULA.array_fill(inner * outer, tokens, padded, 64)
     assert 0 < fill <= 1 + 1e-12
-    assert padded <= padded_weights(inner + 1, outer, *array)
-    assert padded <= padded_weights(inner, outer + 1, *array)
-    assert fill <= array_fill(inner * outer, tokens + 1, padded, 64) * (1 + 1e-12)
+    assert padded <= FORMULA.padded_weights(inner + 1, outer, *array)
+    assert padded <= FORMULA.padded_weights(inner, outer + 1, *array)
+    assert fill <= FORMULA.array_fill(inner * outer, tokens + 1, padded, 64) * (1 + 1e-12)
 
 
 @given(st.integers(1, 64), st.integers(1, 64), sides, sides)
 def test_few_rows_cost_as_much_as_the_least(tokens, least, inner, outer):
     """Time of a product goes as its work over the fill."""
-    padded = padded_weights(inner, outer, *ARRAY)
-    time = tokens * inner * outer / array_fill(inner * outer, tokens, padded, least)
+    padded = FORMULA.padded_weights(inner, outer, *ARRAY)
+    time = tokens * inner * outer / FORMULA.array_fill(inner * outer, tokens, padded, least)
     assert time == pytest.approx(max(tokens, least) * padded, rel=1e-12)
 
 

@@ -8,30 +8,22 @@ import numpy as np
 import pytest
 
 from tco import evaluate
-from tco.chain.connections import links_of_system, route_of
-from tco.chain.inputs import system_inputs
+from tco.chain.connections import route_of
 from tco.fabric.algorithms import OPERATIONS, expert_exchange, timings, timings_on
-from tco.fabric.links import Group, Links
-from tco.foundation.files import data_directory
-from tco.foundation.values import as_number
+from tco.fabric.links import Group
+from tests.chain import links_of, system_of
 from tests.cli import document, tco
-from tests.shipped import CATALOGUE
+from tests.shipped import CATALOGUE, DATA
 
-FITTED = data_directory() / "calibration" / "collectives.csv"
+FITTED = DATA / "calibration" / "collectives.csv"
 SMALL = 8192.0
-
-
-def links(name: str, variant: dict[str, str] | None = None, **settings: str) -> Links:
-    """What a system's chips meet; two underscores of a setting are a dot."""
-    inputs = system_inputs(CATALOGUE, name, {path.replace("__", "."): text for path, text in settings.items()}, variant or {})
-    return links_of_system(inputs, inputs.values(as_number))
 
 
 def test_ends_stand_beside_the_launch():
     """At H100's clock a start is the fitted launch and two trips of half a microsecond, that of one-shot kernels a share of the launch."""
     rows = csv.DictReader(FITTED.read_text().splitlines())
     fitted = {row["attribute"]: float(row["value"]) for row in rows if (row["family"], row["source"]) == ("nvidia", "tco-calibration")}
-    found = links("h100-hgx8").latencies
+    found = links_of("h100-hgx8").latencies
     assert float(found.ends) == pytest.approx(1e-6)
     assert float(found.start) == pytest.approx(fitted["collective_start"] + 1e-6, rel=1e-6)
     assert float(found.direct_start) == pytest.approx(fitted["direct_start_ratio"] * fitted["collective_start"] + 1e-6, rel=1e-6)
@@ -41,21 +33,21 @@ def test_ends_stand_beside_the_launch():
 def test_a_collective_from_memory_to_memory_takes_a_trip_at_either_end(operation):
     """Trainium's start and end in on-chip memory; asked for, they pay two trips whatever the algorithm."""
     trip = 2 * CATALOGUE.practice("trainium", "endpoint_latency").value
-    near = timings(links("trn3-nl72x2"), operation, 144, SMALL)
-    far = timings(links("trn3-nl72x2", performance__trainium__endpoint_in_memory="1"), operation, 144, SMALL)
+    near = timings(links_of("trn3-nl72x2"), operation, 144, SMALL)
+    far = timings(links_of("trn3-nl72x2", performance__trainium__endpoint_in_memory="1"), operation, 144, SMALL)
     assert near.keys() == far.keys()
     for name, timing in near.items():
         assert float(far[name].time - timing.time) == pytest.approx(trip, rel=1e-9)
 
 
 def test_an_expert_exchange_from_memory_to_memory_too():
-    near, far = (expert_exchange(links("trn3-nl72x2", performance__trainium__endpoint_in_memory=share), 72, 8, 8, 7168.0) for share in ("0", "1"))
+    near, far = (expert_exchange(links_of("trn3-nl72x2", performance__trainium__endpoint_in_memory=share), 72, 8, 8, 7168.0) for share in ("0", "1"))
     assert float(far - near) == pytest.approx(2e-6, rel=1e-9)
 
 
 def test_only_what_adds_up_takes_longer():
-    slow = links("h100-hgx8", performance__nvidia__reduction_latency="0.1 us")
-    plain = links("h100-hgx8")
+    slow = links_of("h100-hgx8", performance__nvidia__reduction_latency="0.1 us")
+    plain = links_of("h100-hgx8")
     adding = {"ring": 7, "halving-doubling": 3, "one-shot": 1, "two-shot": 1}
     for operation, steps in (("all-reduce", adding), ("reduce-scatter", {"ring": 7, "recursive doubling": 3, "direct": 1})):
         before, after = timings(plain, operation, 8, SMALL), timings(slow, operation, 8, SMALL)
@@ -68,14 +60,14 @@ def test_only_what_adds_up_takes_longer():
 
 
 def test_steps_of_a_torus_that_add_up():
-    before = timings(links("trn2-nl32x2-3d"), "all-reduce", 64, SMALL)["bucket"]
-    after = timings(links("trn2-nl32x2-3d", performance__trainium__reduction_latency="0.12 us"), "all-reduce", 64, SMALL)["bucket"]
+    before = timings(links_of("trn2-nl32x2-3d"), "all-reduce", 64, SMALL)["bucket"]
+    after = timings(links_of("trn2-nl32x2-3d", performance__trainium__reduction_latency="0.12 us"), "all-reduce", 64, SMALL)["bucket"]
     assert float(after.time - before.time) == pytest.approx(9 * 0.1e-6, rel=1e-6)  # 3 + 3 + 3 steps of one of the two passes
 
 
 def test_every_device_on_the_way_to_the_other_rack_counts():
     """Plane switch, chip, tray switch and paired chip lie between the farthest chips of NL72x2, the switch of the step itself among them."""
-    met = links("trn3-nl72x2")
+    met = links_of("trn3-nl72x2")
     hop, near = float(met.latencies.hop), float(met.latencies.near_step)
     assert hop == pytest.approx(0.3e-6 + 512 / 64e9)  # a packet through eight lanes of 8 GB/s
     one = timings(met, "all-gather", 144, SMALL)["direct, forwarded"]
@@ -87,42 +79,42 @@ def test_every_device_on_the_way_to_the_other_rack_counts():
 
 
 def test_chips_of_a_tray_are_neighbours():
-    met = links("trn3-nl72x2")
+    met = links_of("trn3-nl72x2")
     tray, rack = (timings(met, "all-gather", ranks, SMALL)["direct"] for ranks in (4, 8))
     assert float(tray.stepping - tray.start) == pytest.approx(float(met.latencies.near_step))
     assert float(rack.stepping - rack.start) == pytest.approx(float(met.latencies.far_step))
 
 
 def test_a_pair_across_the_racks_takes_one_cable():
-    met = links("trn3-nl72x2")
+    met = links_of("trn3-nl72x2")
     pair = timings_on(met, "all-reduce", Group(2, 2, 1), SMALL)["two-shot"]
     assert float(pair.stepping - pair.start) == pytest.approx(2 * float(met.latencies.near_step))
 
 
 def test_narrow_ports_hold_a_packet_longer():
-    wide, narrow = (float(links("trn3-nl72x2", {"switch": which}).latencies.hop) for which in ("gen1", "gen3"))
+    wide, narrow = (float(links_of("trn3-nl72x2", variant={"switch": which}).latencies.hop) for which in ("gen1", "gen3"))
     assert narrow - wide == pytest.approx(512 / 32e9 - 512 / 64e9)
 
 
 @pytest.mark.parametrize("name", ["trn2-nl32x2-3d", "tpuv7-cube64"])
 def test_a_torus_answers_small_messages_straight(name):
     """Rings over three dimensions take many steps, exchanges straight to the place few; large messages go by rings."""
-    met = links(name)
+    met = links_of(name)
     small, large = (min((float(t.time), name) for name, t in timings(met, "all-reduce", 64, size).items())[1] for size in (SMALL, 2.0**30))
     assert small in ("one-shot", "two-shot")
     assert large.startswith("bucket")
 
 
 def test_groups_beyond_a_torus_cross_the_network():
-    met = links("trn2-nl32x2-3d")
+    met = links_of("trn2-nl32x2-3d")
     inside, beyond = (timings(met, "all-reduce", ranks, 2.0**30)["bucket, all dimensions"] for ranks in (64, 128))
     assert float(beyond.latency - inside.latency) > 2 * float(met.latencies.network_step) * (1 - 1e-9)
     assert float(beyond.wire) >= 2**30 / 64 / float(met.network) * (1 - 1e-9)  # half of each shard, twice
 
 
 def route(name: str, **settings: str):
-    inputs = system_inputs(CATALOGUE, name, {path.replace("__", "."): text for path, text in settings.items()}, {})
-    return route_of(inputs, inputs.values(as_number))
+    inputs = system_of(name, **settings)
+    return route_of(inputs, inputs.values())
 
 
 def test_chips_of_one_rank_meet_at_one_switch_where_leaves_serve_ranks():
@@ -133,13 +125,13 @@ def test_chips_of_one_rank_meet_at_one_switch_where_leaves_serve_ranks():
 
 
 def test_the_design_of_the_network_slows_serving_and_training_alike():
-    plain, sprayed = links("trn3-nl72x2", performance__network__tor_efficiency="1"), links("trn3-nl72x2")
+    plain, sprayed = links_of("trn3-nl72x2", performance__network__tor_efficiency="1"), links_of("trn3-nl72x2")
     assert float(sprayed.network / plain.network) == pytest.approx(0.9)
-    one, two = (links("trn3-nl72x2", cluster__oversubscription=ratio) for ratio in ("1", "2"))
+    one, two = (links_of("trn3-nl72x2", cluster__oversubscription=ratio) for ratio in ("1", "2"))
     tiers = route("trn3-nl72x2", cluster__oversubscription="2").tiers
     assert float(one.network / two.network) == pytest.approx(2.0 ** (tiers - 1))
-    alone = links("h100-hgx8", cluster__chips="64", cluster__oversubscription="2")  # eight servers meet at their leaf
-    assert float(alone.network) == pytest.approx(float(links("h100-hgx8", cluster__chips="64").network))
+    alone = links_of("h100-hgx8", cluster__chips="64", cluster__oversubscription="2")  # eight servers meet at their leaf
+    assert float(alone.network) == pytest.approx(float(links_of("h100-hgx8", cluster__chips="64").network))
     steps = [
         evaluate("llama-3.1-405b-training-trn3-nl72x2", {"cluster.chips": "576", **extra}, catalogue=CATALOGUE).metrics["step_s"]
         for extra in ({"performance.network.tor_efficiency": "1"}, {}, {"cluster.oversubscription": "4"})
@@ -149,7 +141,7 @@ def test_the_design_of_the_network_slows_serving_and_training_alike():
 
 
 def test_further_switches_add_to_a_step():
-    near, far = (links("trn3-nl72x2", cluster__chips=chips, cluster__switch="25.6T").latencies.network_step for chips in ("16384", "32768"))
+    near, far = (links_of("trn3-nl72x2", cluster__chips=chips, cluster__switch="25.6T").latencies.network_step for chips in ("16384", "32768"))
     assert float(far - near) == pytest.approx(2 * 0.8e-6)
 
 

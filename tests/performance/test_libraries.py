@@ -13,29 +13,20 @@ import pytest
 
 from tco import DataError
 from tco.catalog.schema import expect_library
-from tco.chain.connections import links_of_system
-from tco.chain.inputs import plain_inputs, system_inputs
 from tco.fabric.algorithms import OPERATIONS, Tokens, choose, offered, places, reach, timings, ways
-from tco.fabric.library import EXCHANGES, family_library, library_of, read_library
+from tco.fabric.library import EXCHANGES, family_library, read_library
 from tco.fabric.links import Group, Links, group_of, placed
-from tco.foundation.files import data_directory
-from tco.foundation.values import as_number
 from tco.studies.validation import collectives
 from tco.studies.validation.measured import read_measured, texts
 from tco.studies.validation.specifications import Specifications
+from tests.chain import links_of, plain_values
 from tests.cli import tco
-from tests.shipped import CATALOGUE
+from tests.shipped import CATALOGUE, DATA
 
 LIBRARIES = CATALOGUE.ids("libraries")
 SYSTEMS = ("h100-hgx8", "gb200-nvl72", "gb200-nvl36x2", "trn3-nl72x2", "trn2-nl32x2-3d", "tpuv7-cube64", "mi355x-8")
 TOKENS = Tokens(128.0, 7168.0, 8)
 SIZES = (8192.0, 1e6, 1e9)
-
-
-def links(name: str, library: str | None = None, **settings: str) -> Links:
-    """What a system's or a chip's links and a library give; two underscores of a setting are a dot."""
-    inputs = system_inputs(CATALOGUE, name, {path.replace("__", "."): text for path, text in settings.items()}, {})
-    return links_of_system(inputs, inputs.values(as_number), library_of(CATALOGUE, [library]) if library else None)
 
 
 def answer(*words: str) -> dict:
@@ -46,13 +37,13 @@ def answer(*words: str) -> dict:
 
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_a_library_names_a_source_and_algorithms_that_some_fabric_has(name):
-    document = tomllib.loads((data_directory() / "libraries" / f"{name}.toml").read_text())
+    document = tomllib.loads((DATA / "libraries" / f"{name}.toml").read_text())
     assert document["source"] in CATALOGUE.sources
     known = {
         (op, each)
         for system in SYSTEMS
         for op in (*OPERATIONS, *EXCHANGES)
-        for each in ways(whole(links(system, "best")), op, TOKENS if op in EXCHANGES else 1e6)
+        for each in ways(whole(links_of(system, "best")), op, TOKENS if op in EXCHANGES else 1e6)
     }
     library = read_library(CATALOGUE, name)
     assert {(op, each) for op, names in library.offers.items() for each in names} <= known
@@ -60,7 +51,7 @@ def test_a_library_names_a_source_and_algorithms_that_some_fabric_has(name):
 
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_a_library_keeps_to_the_schema_of_ones_own(name):
-    path = data_directory() / "libraries" / f"{name}.toml"
+    path = DATA / "libraries" / f"{name}.toml"
     expect_library(path, tomllib.loads(path.read_text()))
 
 
@@ -75,7 +66,7 @@ def test_a_library_keeps_to_the_schema_of_ones_own(name):
     ],
 )
 def test_a_bad_library_of_ones_own_names_the_key(own, old, new, message):
-    text = (data_directory() / "libraries" / "deepep.toml").read_text()
+    text = (DATA / "libraries" / "deepep.toml").read_text()
     assert old in text
     path = own.write("libraries/deepep.toml", text.replace(old, new, 1))
     if message is None:
@@ -90,7 +81,7 @@ def whole(met: Links):
     return reach(met, group_of(met, met.world))
 
 
-@pytest.mark.parametrize("family", sorted(set(CATALOGUE.toml(data_directory() / "performance" / "families.toml").values())))
+@pytest.mark.parametrize("family", sorted(set(CATALOGUE.toml(DATA / "performance" / "families.toml").values())))
 def test_every_family_has_a_library_for_every_operation(family):
     library = family_library(CATALOGUE, family)
     assert all(library.offers.get(op) for op in (*OPERATIONS, *EXCHANGES))
@@ -99,7 +90,7 @@ def test_every_family_has_a_library_for_every_operation(family):
 @pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize("library", [None, "nccl", "tensorrt-llm", "neuron", "xla", "best"])
 def test_what_is_not_offered_is_never_chosen(system, library):
-    met = links(system, library)
+    met = links_of(system, library)
     at = whole(met)
     for operation, size in itertools.product(OPERATIONS, SIZES):
         found = {name: float(timing.time) for name, timing in timings(met, operation, met.world, size).items()}
@@ -115,7 +106,7 @@ def test_what_is_not_offered_is_never_chosen(system, library):
 
 
 def test_kernels_of_an_engine_stay_inside_a_domain():
-    met = links("h100-hgx8", "tensorrt-llm")
+    met = links_of("h100-hgx8", "tensorrt-llm")
     assert "one-shot" in offered(reach(met, group_of(met, 8)), "all-reduce", ways(reach(met, group_of(met, 8)), "all-reduce", 1e4), 1e4)
     assert "one-shot" not in offered(reach(met, group_of(met, 16)), "all-reduce", ways(reach(met, group_of(met, 16)), "all-reduce", 1e4), 1e4)
     many = choose(reach(met, group_of(met, np.array([8.0, 16.0]))), "all-reduce", 1e4)
@@ -124,7 +115,7 @@ def test_kernels_of_an_engine_stay_inside_a_domain():
 
 
 def test_a_host_that_calls_eagerly_adds_its_time_to_collectives_alone():
-    eager, plain = links("h100-hgx8", "pytorch"), links("h100-hgx8", "nccl")
+    eager, plain = links_of("h100-hgx8", "pytorch"), links_of("h100-hgx8", "nccl")
     added = CATALOGUE.practice("pytorch", "eager_overhead").value
     for operation in OPERATIONS:
         wanted = 0.0 if operation == "send-recv" else added
@@ -134,41 +125,41 @@ def test_a_host_that_calls_eagerly_adds_its_time_to_collectives_alone():
 
 def test_a_tree_passes_a_board_as_a_chain():
     """Eight boards of a server: 7 steps along the chain and 1 between two of them, up and down."""
-    met = links("h100-hgx8")
+    met = links_of("h100-hgx8")
     found = timings(met, "all-reduce", 16, 8192.0)["tree"]
     t = met.latencies
     assert float(found.stepping - found.start) == pytest.approx(2 * (7 * float(t.step) + float(t.network_step)), rel=1e-12)
 
 
 def test_ranks_apart_meet_over_the_network():
-    met = links("h100-hgx8")
+    met = links_of("h100-hgx8")
     near, far = (reach(met, group) for group in (group_of(met, 2), placed(2, 1)))
     assert float(far.rate) == float(met.network)
     assert float(choose(far, "send-recv", 8192.0)) > float(choose(near, "send-recv", 8192.0)) + 1e-5
 
 
 def test_pairs_across_two_racks_of_one_world_need_no_network():
-    met = links("trn3-nl72x2")
+    met = links_of("trn3-nl72x2")
     assert float(reach(met, placed(2, 1)).rate) == float(met.crossing)
     assert float(reach(met, Group(2, 2, 1, worlds=2)).rate) == float(met.network)
 
 
 def test_a_group_on_part_of_a_mesh_uses_the_links_between_its_chips():
-    met = links("mi300x-8")
+    met = links_of("mi300x-8")
     half, full = (reach(met, group_of(met, ranks)).links for ranks in (4, 8))
     for rate in ("inside", "direct", "pairwise", "spread"):
         assert float(getattr(half, rate)) == pytest.approx(3 / 7 * float(getattr(full, rate)), rel=1e-12)
 
 
 def test_the_protocol_of_the_network_sets_its_step():
-    plain, efa = (links("h100-hgx8", cluster__chips="64", cluster__network=name) for name in ("rdma", "efa"))
+    plain, efa = (links_of("h100-hgx8", cluster__chips="64", cluster__network=name) for name in ("rdma", "efa"))
     for met, name in ((plain, "network_step"), (efa, "efa_step")):
         assert float(met.latencies.network_step) == CATALOGUE.practice("nvidia", name).value
 
 
 def test_chips_on_pcie_step_slower():
     """Of one clock and one die: the ratio of NCCL's table."""
-    fast, slow = (links("l40s", parts__l40s__pcie_only=flag).latencies.near_step for flag in ("0", "1"))
+    fast, slow = (links_of("l40s", parts__l40s__pcie_only=flag).latencies.near_step for flag in ("0", "1"))
     assert float(slow / fast) == pytest.approx(CATALOGUE.practice("nvidia", "pcie_step_ratio").value)
 
 
@@ -224,8 +215,8 @@ def test_a_library_of_ones_own(tmp_path):
 
 @pytest.fixture(scope="module")
 def measured():
-    _, table = read_measured(data_directory() / "measured" / "collectives.csv.gz")
-    values = plain_inputs(CATALOGUE, {}).values(as_number)
+    _, table = read_measured(DATA / "measured" / "collectives.csv.gz")
+    values = plain_values()
     return table, collectives.predict(table, Specifications(CATALOGUE, values, texts(table, "accelerator")))
 
 
@@ -258,7 +249,7 @@ def test_the_family_chooses_what_nccl_measures(measured):
     ]
     errors = []
     for (chip, op, ranks), some in rows.groupby(["accelerator", "op", "n_gpus"]):
-        met = links(on[chip])
+        met = links_of(on[chip])
         made = choose(reach(met, group_of(met, np.full(len(some), ranks))), collectives.OPERATIONS[op], some.message_size_bytes.to_numpy(float))
         errors.append(np.abs(made * 1e6 / some.time_us.to_numpy(float) - 1))
     found = np.concatenate(errors)
@@ -268,7 +259,7 @@ def test_the_family_chooses_what_nccl_measures(measured):
 
 
 def test_words_in_rows_name_libraries_that_exist():
-    for row in csv.DictReader((data_directory() / "libraries" / "words.csv").read_text().splitlines()):
+    for row in csv.DictReader((DATA / "libraries" / "words.csv").read_text().splitlines()):
         assert not row["library"] or row["library"] in LIBRARIES
 
 

@@ -12,12 +12,8 @@ import math
 import pytest
 from scipy.optimize import brentq
 
-from tco.fabric.costs import wire_time
-from tco.fabric.slices import lanes_rate
 from tco.models.layers import FeedForward
-from tco.performance.chip.roofline import computing_time, machine_balance, message_bytes, passing_flops, per_rank, repeated
-from tco.performance.training.step import sharded_bytes
-from tests.registry import read_rows
+from tests.registry import FORMULA, read_rows
 
 ROWS = {row["id"]: row for row in read_rows("limits.csv")}
 HIDDEN, AXIS, SIZE = 8192, 1e11, 2  # whatever width and link: both cancel; BF16
@@ -29,18 +25,18 @@ def block(width: float) -> float:
 
 def gathering(chips: float, width: float, ways: float) -> float:
     """Time to gather a chip's part of the weights over its FSDP ways."""
-    weights = sharded_bytes(block(width), SIZE, per_rank(chips, ways), 1)
-    return wire_time(weights, lanes_rate(2, AXIS), 0, 1)
+    weights = FORMULA.sharded_bytes(block(width), SIZE, FORMULA.per_rank(chips, ways), 1)
+    return FORMULA.wire_time(weights, FORMULA.lanes_rate(2, AXIS), 0, 1)
 
 
 def exchanging(batch: float, ways: float) -> float:
     """Time to gather and to scatter the activations of a way's part of the batch."""
-    return repeated(wire_time(message_bytes(per_rank(batch, ways), HIDDEN, SIZE), AXIS, 0, 1), 2)
+    return FORMULA.repeated(FORMULA.wire_time(FORMULA.message_bytes(FORMULA.per_rank(batch, ways), HIDDEN, SIZE), AXIS, 0, 1), 2)
 
 
 def computing(batch: float, chips: float, width: float, peak: float) -> float:
     """Time of the block's products."""
-    return computing_time(passing_flops(block(width), batch), chips * peak)
+    return FORMULA.computing_time(FORMULA.passing_flops(block(width), batch), chips * peak)
 
 
 def best_ways(batch: float, chips: float, width: float) -> float:
@@ -72,7 +68,7 @@ def test_least_batch_per_chip_of_fsdp_with_tensor_parallelism(chips):
     """Below it no mix of ways computes for as long as it communicates: B / N = 2 a^2 / F, a being FLOPs per byte of a link."""
     given, published = expected("ROO013")
     width, peak = given["F"], given["a"] * AXIS
-    assert machine_balance(peak, AXIS) == given["a"]
+    assert FORMULA.machine_balance(peak, AXIS) == given["a"]
 
     def spare(log_batch: float) -> float:
         batch = chips * math.exp(log_batch)

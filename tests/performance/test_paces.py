@@ -9,28 +9,21 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tco import evaluate
-from tco.chain.connections import links_of_system
-from tco.chain.inputs import system_inputs
 from tco.fabric.algorithms import Paces, Tokens, choose, evenly, known_of, paces_of, quickest, reach, unbeaten
 from tco.fabric.links import group_of
 from tco.foundation.formula import MANY, Known
 from tco.foundation.trace import recording
-from tco.foundation.values import as_number
+from tests.chain import links_of
 
 SYSTEMS = ["h100-hgx8", "gb200-nvl72", "trn2-nl32x2-3d", "trn3-nl72x2", "mi450x-ualoe72", "tpuv7-cube64"]
 RANKS = np.array([[2.0], [4.0], [8.0], [72.0], [144.0]])
-
-
-def links_on(catalogue, system, moved=None):
-    inputs = system_inputs(catalogue, system, moved or {}, {})
-    return links_of_system(inputs, inputs.values(as_number))
 
 
 @pytest.mark.parametrize("many", [40, MANY], ids=["few", "many"])
 @pytest.mark.parametrize("operation", ["all-reduce", "all-gather", "dispatch", "combine"])
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_sizes_asked_together_take_as_long_as_each_asked_alone(catalogue, system, operation, many):
-    links, amounts = links_on(catalogue, system), np.geomspace(1, 1e9, many)
+    links, amounts = links_of(system), np.geomspace(1, 1e9, many)
     at, tokens = reach(links, group_of(links, RANKS)), Tokens(1.0, 7168.0, 8.0)
     assert evenly(links, operation)
     expert = operation in ("dispatch", "combine")
@@ -43,7 +36,7 @@ def test_sizes_asked_together_take_as_long_as_each_asked_alone(catalogue, system
 @pytest.mark.parametrize("many", [2, 3, 17])
 def test_one_group_takes_any_number_of_sizes(catalogue, many):
     """The algorithms of a plain group have an axis of their own, however many sizes are asked."""
-    links, amounts = links_on(catalogue, "gb200-nvl72"), np.geomspace(1, 1e9, many)
+    links, amounts = links_of("gb200-nvl72"), np.geomspace(1, 1e9, many)
     for operation in ("all-reduce", "all-gather"):
         paces = paces_of(reach(links, group_of(links, 8.0)), operation, 1.0)
         assert quickest(paces, amounts) == pytest.approx([quickest(paces, float(amount)) for amount in amounts], rel=1e-12)
@@ -59,10 +52,10 @@ def test_what_is_left_out_is_never_the_quickest(table, amount):
 
 
 def test_links_of_equal_numbers_are_known_already(catalogue):
-    one, same = (known_of(links_on(catalogue, "gb200-nvl72"), 1e-6) for _ in range(2))
+    one, same = (known_of(links_of("gb200-nvl72"), 1e-6) for _ in range(2))
     assert one is same
-    assert known_of(links_on(catalogue, "gb200-nvl72"), 2e-6) is not one
-    slower = links_on(catalogue, "gb200-nvl72", {"parts.gb200-gpu.scale_up_bandwidth": "800 GB/s"})
+    assert known_of(links_of("gb200-nvl72"), 2e-6) is not one
+    slower = links_of("gb200-nvl72", **{"parts.gb200-gpu.scale_up_bandwidth": "800 GB/s"})
     assert known_of(slower, 1e-6) is not one
     assert known_of(slower._replace(inside=np.ones(3)), 1e-6) is not known_of(slower._replace(inside=np.ones(3)), 1e-6)
 

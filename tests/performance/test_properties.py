@@ -11,15 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tco.chain.connections import links_of_system
-from tco.chain.inputs import system_inputs
 from tco.fabric.algorithms import OPERATIONS, expert_exchange, timings, timings_on
 from tco.fabric.links import Group, Latencies, Links, Timing, group_of
-from tco.fabric.scopes import crossing_bandwidth, fabric_scopes
+from tco.fabric.scopes import crossing_bandwidth
 from tco.foundation.formula import Known
-from tco.foundation.values import as_number
 from tco.performance.layer.machine import Machine
 from tco.performance.serving.plans import DecodePlan, decoding, plan_axes
+from tests.chain import fabric_of, links_of, system_of
 from tests.performance.servers import CATALOGUE, Server, changed, server
 
 FABRICS = {
@@ -53,9 +51,9 @@ class Wires(NamedTuple):
 @cache
 def fabric_named(name: str, **given_: str) -> tuple[Links, Wires]:
     """What a system's chips meet; the switches of H100 servers, which can, add up here."""
-    inputs = system_inputs(CATALOGUE, name, {path.replace("__", "."): text for path, text in given_.items()}, {})
-    values = inputs.values(as_number)
-    links, scopes = links_of_system(inputs, values)._replace(reduces=name == FABRICS["star that adds up"]), fabric_scopes(inputs.system, values)
+    inputs = system_of(name, **given_)
+    values = inputs.values()
+    links, scopes = links_of(name, **given_)._replace(reduces=name == FABRICS["star that adds up"]), fabric_of(inputs)
     inner = next(scope for scope in scopes if scope.chips == links.domain)
     world = scopes[-1]
     crossing = crossing_bandwidth(inputs.system, values)
@@ -149,9 +147,9 @@ FASTER = ("lane_bandwidth", "scale_up_bandwidth", "scale_out_bandwidth")
 def test_faster_links_of_the_chip_are_never_slower(fabric, attribute):
     """From the catalogue's figure on, whatever the fabric makes of it."""
     name = FABRICS[fabric]
-    inputs = system_inputs(CATALOGUE, name, {}, {})
+    inputs = system_of(name)
     path = f"parts.{inputs.system.chip}.{attribute}"
-    before = inputs.values(as_number)[path]
+    before = inputs.values()[path]
     links, wires = fabric_named(name)
     faster = fabric_named(name, **{path.replace(".", "__"): f"{before * 1.5!r} byte/s"})[0]
     for operation in OPERATIONS:
@@ -458,6 +456,7 @@ def test_every_rate_of_a_machine_is_raised_here():
         "bucket",
         "known",
         "unexplained",
+        "release",
     }
     trained = {"gradient_form", "gradients", "clock", "separate_experts"}
     sizes_of = {name for name in Machine._fields if name.endswith("_size")}

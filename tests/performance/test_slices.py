@@ -11,13 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tco import evaluate
-from tco.chain.connections import links_of_system
-from tco.chain.inputs import load_scenario, system_inputs
+from tco.chain.inputs import load_scenario
 from tco.fabric.algorithms import OPERATIONS, cheapest, expert_exchange
 from tco.fabric.links import Links, group_of, links_for
 from tco.fabric.slices import Slice, Torus, slice_of, slices_of
 from tco.fabric.topology import Graph
-from tco.foundation.values import as_number
+from tests.chain import links_of, system_of
 from tests.hardware.flows import all_to_all, between
 from tests.shipped import CATALOGUE
 
@@ -27,8 +26,7 @@ SIZES = [1e3, 1e5, 1e7, 1e9]
 
 def links(name: str) -> tuple[Links, int]:
     """What a system's chips meet, and how many they are."""
-    inputs = system_inputs(CATALOGUE, name, {}, {})
-    return links_of_system(inputs, inputs.values(as_number)), int(inputs.system.chips)
+    return links_of(name), int(system_of(name).system.chips)
 
 
 def graph_of(part: Slice) -> Graph:

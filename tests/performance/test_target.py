@@ -7,13 +7,13 @@ import itertools
 import numpy as np
 import pytest
 
-from tco import evaluate, load_catalogue
-from tco.chain.inputs import Inputs, load_scenario
+from tco import evaluate
 from tco.chain.workloads import server_of
-from tco.foundation.values import as_number
-from tco.performance.serving.phases import decode, decode_rate
+from tco.performance.serving.phases import decode
 from tco.performance.serving.plans import SEQUENCES, attention_chips, decoding, request_of
 from tco.performance.serving.search import decode_axes
+from tests.chain import inputs_of
+from tests.registry import FORMULA
 
 RATE = "output_tokens_per_s_per_chip"
 
@@ -46,16 +46,16 @@ def test_no_batch_of_a_group_makes_more_at_the_speed_asked_for(system, speed):
     """Every plan of the search at every batch of a fine grid: none that is as quick makes more than the solved one."""
     wanted = {"workload.interactivity": f"{speed} token/s"}
     found = evaluate(system, wanted)
-    inputs = Inputs(load_catalogue(), load_scenario(load_catalogue(), system), dict(wanted), {})
-    values = inputs.values(as_number)
+    inputs = inputs_of(system, wanted)
+    values = inputs.values()
     machine, model = server_of(inputs, values)
     request = request_of(values)
     plan = decoding(decode_axes(machine, model, request), np.geomspace(1, SEQUENCES[-1], 700)[None])
     made = decode(machine, model, plan, request)
-    rate = decode_rate(plan.sequences, attention_chips(plan), made.per_token)
+    rate = FORMULA.decode_rate(plan.sequences, attention_chips(plan), made.per_token)
     best = rate[(made.per_token <= 1 / speed) & (made.memory <= machine.memory)].max()
     chosen = found.plan.decode
-    assert decode_rate(chosen.sequences, attention_chips(chosen), found.serving.decode.per_token) >= best * (1 - 1e-4)
+    assert FORMULA.decode_rate(chosen.sequences, attention_chips(chosen), found.serving.decode.per_token) >= best * (1 - 1e-4)
 
 
 def test_a_faster_speed_never_makes_more():

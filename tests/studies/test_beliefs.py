@@ -10,8 +10,9 @@ from scipy import optimize, stats
 
 from tco.catalog.rows import attributes
 from tco.studies.beliefs import BELIEFS, LOGNORMAL, NORMAL, P95, PERT, STEPS, TRIANGULAR, place_of_value, values_at
-from tco.studies.evaluation import HEADLINE, evaluate_each
+from tco.studies.evaluation import evaluate_each
 from tco.studies.ranges import range_of, ranges_of
+from tests.chain import HEADLINE
 
 PLACES = np.linspace(-4.5, 4.5, 1001)
 ENDS = np.array([-P95, P95])

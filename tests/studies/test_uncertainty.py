@@ -14,17 +14,19 @@ from tco import DataError, load_catalogue
 from tco.catalog.rows import attributes
 from tco.chain.inputs import bounds
 from tco.foundation.arithmetic import agree
-from tco.foundation.files import data_directory, read_csv
+from tco.foundation.files import read_csv
 from tco.foundation.provenance import KINDS
 from tco.outputs.uncertainties import notes
 from tco.studies.beliefs import LOGNORMAL, NORMAL, P95, PERT, TRIANGULAR
-from tco.studies.evaluation import HEADLINE, evaluate_each
+from tco.studies.evaluation import evaluate_each
 from tco.studies.ranges import COLUMNS, Dice, Range, loadings, ranges_of
 from tco.studies.response import drawable
 from tco.studies.sweep.work import Piece
 from tco.studies.uncertainty import COST, error_of_share, error_of_spread, ratios, share, spread, why_endless
+from tests.chain import HEADLINE
 from tests.cli import document
 from tests.cli import tco as command
+from tests.shipped import DATA
 
 CATALOGUE = load_catalogue()
 TRN3, GB200 = "trn3-nl72x2", "gb200-nvl72"
@@ -338,7 +340,7 @@ def test_every_cause_moves_rows_of_the_catalogue_and_is_a_correlation():
     paths += [f"{group}.{name}" for group, name in attributes() if group not in ("parts", "shares")]
     paths += [f"shares.{company}.price" for company in ("astera", "credo", "amd")]
     paths += [f"performance.{owner}.{name}" for owner, name in CATALOGUE.calibration_rows]
-    for _, row in read_csv(data_directory() / "causes.csv", COLUMNS):
+    for _, row in read_csv(DATA / "causes.csv", COLUMNS):
         assert any(fnmatch(path, row["pattern"]) for path in paths), row["pattern"]
         assert 0 < float(row["low"]) <= float(row["loading"]) <= float(row["high"]) <= 1
         assert row["kind"] in KINDS

@@ -49,6 +49,18 @@ def age_left(age: Pure, gap: Pure) -> Any:
     return age**gap
 
 
+@formula(unit="", source="tco-calibration")
+def months_before(grown_up: Pure, released: Pure, months: Pure, months_of_a_year: Pure = 12) -> Any:
+    """Months from an engine's release, m after its chip's, to the date by which engines have grown up: a = max(12 (g - r) - m, 0)."""
+    return np.maximum(months_of_a_year * (grown_up - released) - months, 0)
+
+
+@formula(unit="", source="tco-calibration")
+def older_release(gain: Pure, months: Pure) -> Any:
+    """Time of a pass under an engine of some months before over that of one that has grown up: 1 + g a."""
+    return 1 + gain * months
+
+
 @formula(unit="", source="semianalysis-trn3")
 def permute_passes(passes: Pure, dereferences: Pure) -> Any:
     """Passes that bring tokens into the order of their experts, none where engines read them through their indices: p (1 - d)."""
@@ -100,6 +112,7 @@ class Machine(NamedTuple):
     expert_factor: Any = None  # time of the engine's grouped kernels over the best
     bucket: Any = None  # tokens that prompts are padded to a multiple of; None where each has a program of its length
     expert_start: Any = None  # gap before the weights of one expert arrive; None where kernels fetch them themselves
+    release: Any = None  # time of a pass over that of the engine grown up; None where it has
     exchange_overlap: Any = None  # share of a prompt's exchanges that compute hides; none where it hides none
     # of a training job
     gradient_form: Computed | None = None  # of the products that make gradients
@@ -135,8 +148,21 @@ class Stored(NamedTuple):
     core: str = "bf16"
 
 
-def machine(chip: str, links: Links, values: Readable, family: str, stored: Stored, traits: Traits, engine: str, reach: Reach = MEASURED) -> Machine:
-    """Return what a chip on some links reaches with weights in some formats, under an engine and the software of some date."""
+def machine(
+    chip: str,
+    links: Links,
+    values: Readable,
+    family: str,
+    stored: Stored,
+    traits: Traits,
+    engine: str,
+    unexplained: Any,
+    reach: Reach = MEASURED,
+) -> Machine:
+    """Return what a chip on some links reaches with weights in some formats, under an engine and the software of some date.
+
+    `unexplained` is the share of a pass beyond all that is known, None where none is asked for.
+    """
     prior, part, own, shared = f"performance.{family}", f"parts.{chip}", f"performance.{engine}", f"performance.{LAYER}"
     dense = computed_on(values, chip, stored.dense, "workload.precision")  # first: the others follow it where nobody gives them
     formats = (
@@ -152,6 +178,7 @@ def machine(chip: str, links: Links, values: Readable, family: str, stored: Stor
     permutes = permutes_of(values, chip, traits)
     wire = max(FORMATS[stored.dense].bits, NARROWEST_CACHE)
     expert = dependent_reads_time(values[f"{prior}.expert_reads"], values[f"{part}.dma_start"]) if traits.fed else None
+    release: Any = None
     waits = [reach.of(values, path) for path in (f"{prior}.launch_time", f"{own}.host_time", *(f"{prior}.{name}" for name in WAITS))]
     if expert is not None and reach.gap is not None:
         expert = reached_time(expert, values[f"{part}.dma_start"], reach.gap)  # the best exposes one transfer
@@ -161,6 +188,9 @@ def machine(chip: str, links: Links, values: Readable, family: str, stored: Stor
         waits = [aged(wait, age) for wait in waits]
         expert = None if expert is None else aged(expert, age)
         links = links._replace(latencies=Latencies(*(None if one is None else aged(one, age) for one in links.latencies)))
+        if (gain := values.unless_zero(f"{own}.release_gain")) is not None:
+            release = older_release(gain, months_before(values[f"performance.{ENGINES}.grown_up"], values[f"{part}.released"], reach.months))
+            release = release if reach.gap is None else age_left(release, reach.gap)
     return Machine(
         chip=chip,
         family=family,
@@ -178,7 +208,7 @@ def machine(chip: str, links: Links, values: Readable, family: str, stored: Stor
         elementwise=values[f"{shared}.elementwise_traffic"],
         permutes=permutes,
         imbalance=values[f"{shared}.expert_imbalance"],
-        unexplained=values.unless_zero(f"{prior}.unexplained_serving"),
+        unexplained=unexplained,
         links=links,
         values=values,
         engine=engine,
@@ -192,6 +222,7 @@ def machine(chip: str, links: Links, values: Readable, family: str, stored: Stor
         expert_factor=values[f"{own}.expert_factor_{WEIGHTS[int(FORMATS[stored.experts].element)]}"],
         bucket=values[f"{own}.prompt_bucket"] if values.structure(f"{own}.prompt_bucket") > 1 else None,
         expert_start=expert,
+        release=release,
         exchange_overlap=values.unless_zero(f"{prior}.exchange_overlap"),
         known=known_of(links, *waits[2:]),
     )
@@ -274,7 +305,15 @@ class Programs(NamedTuple):
 
 
 def trainer(
-    chip: str, family: str, values: Readable, found: Passes, links: Links, traits: Traits, programs: Programs, reach: Reach = MEASURED
+    chip: str,
+    family: str,
+    values: Readable,
+    found: Passes,
+    links: Links,
+    traits: Traits,
+    programs: Programs,
+    unexplained: Any,
+    reach: Reach = MEASURED,
 ) -> Machine:
     """Return what a chip on some links reaches in training with the formats of both passes."""
     kernels = kernels_on(values, chip, family, traits, reach)
@@ -298,7 +337,7 @@ def trainer(
         elementwise=values[f"performance.{LAYER}.elementwise_traffic"],
         permutes=permutes_of(values, chip, traits) if programs.permutes else 0.0,
         imbalance=values[f"performance.{LAYER}.expert_imbalance"],
-        unexplained=values.unless_zero(f"performance.{family}.unexplained_training"),
+        unexplained=unexplained,
         links=links,
         values=values,
         known=known_of(links),

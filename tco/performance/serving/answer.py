@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tco.performance.profile import Report
 from tco.performance.serving.plans import CUTS, ServingPlan, borders_crossed, describe
 
 if TYPE_CHECKING:
@@ -65,6 +66,17 @@ class ServingResult:
     def operators(self) -> dict[str, list[str]]:
         """The operators of each phase."""
         return {phase: list(dict.fromkeys(one.name for one in made.operators)) for phase, made in self.phases().items()}
+
+    def report(self, seconds: float, many: bool) -> Report:
+        """Return how the plan was found, which took some seconds; of many values asked together no phase has one time."""
+        choices = self.choices.values()
+        search = {"plans": sum(one.plans for one in choices), "feasible": sum(one.feasible for one in choices), "seconds": seconds}
+        margin = self.choices["decode"].margin if "decode" in self.choices else None
+        plan: dict[str, Any] = dict(self.described)
+        for phase in ("decode", "prefill") if self.plan is not None else ():
+            axes = getattr(self.plan, phase)._asdict()
+            plan[phase] = {name: int(value) if float(value).is_integer() else float(value) for name, value in axes.items()}
+        return Report(plan, search, None, margin, {}, {} if many else self.phases())
 
     def phases(self) -> dict[str, PassResult]:
         """Return the phases that were evaluated."""

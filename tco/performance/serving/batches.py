@@ -66,19 +66,17 @@ def solved(
     ceiling = np.minimum(held, high)
     share, smooth = inverse_parabola((low, high, beside), (quick - allowed, slow - allowed, time[rows, before] - allowed))
     batch = np.minimum(low + np.where(smooth, share, even_share(quick, slow, allowed)) * (high - low), ceiling)
-    places, tries = np.arange(len(rows)), np.ones((len(meets), AROUND.shape[1]))  # all plans are asked: what is known of their groups holds
+    places, few = np.arange(len(rows)), DecodePlan(*(axis[rows] if np.ndim(axis) and len(axis) > 1 else axis for axis in plan))
     rate = batch / chips[rows] / allowed
     for _ in range(TRIES if np.count_nonzero(rate >= (1 - DOUBT) * rate.max()) > 1 else 0):
         tried = np.clip(batch[:, None] * (1 + AROUND), low[:, None], ceiling[:, None])
-        tries[rows] = tried
-        found = np.broadcast_to(decode(machine, model, plan._replace(sequences=tries), request).per_token, tries.shape)[rows]
+        found = np.broadcast_to(decode(machine, model, few._replace(sequences=tried), request).per_token, tried.shape)
         sizes, times = np.column_stack((low, tried, high)), np.column_stack((quick, found, slow))
         met = tried.shape[1] - np.argmax((times <= allowed)[:, -2::-1], axis=1)
         low, high, quick, slow = sizes[places, met], sizes[places, met + 1], times[places, met], times[places, met + 1]
         full = low >= ceiling
         batch = np.where(full, low, np.minimum(low + even_share(quick, slow, allowed) * (high - low), ceiling))
-        # before a step of tiles the last batch in time is quicker
-        rate = np.maximum(batch / np.where(full, quick, allowed), low / quick) / chips[rows]
+        rate = np.maximum(batch / np.where(full, quick, allowed), low / quick) / chips[rows]  # the last in time before a step is quicker
         best = rate.argmax()
         if full[best] or high[best] <= low[best] * (1 + NARROW):
             break

@@ -31,8 +31,9 @@ from tco.performance.chip.roofline import (
     with_unexplained,
 )
 from tco.performance.layer.layers import forward_pass, gather_keys
-from tco.performance.layer.machine import Machine
+from tco.performance.layer.machine import Machine, aged
 from tco.performance.layer.operators import Operator, Pass, Shape
+from tco.performance.profile import Line, lines_of, time_by_bound
 from tco.performance.serving import plans as asked
 from tco.performance.serving.plans import CUTS, DecodePlan, Layout, PrefillPlan, Request, layout_of
 
@@ -117,6 +118,16 @@ class PassResult(NamedTuple):
     operators: list[Operator]
     per_token: Any = None  # time of one token of a sequence, in decode
     per_prompt: Any = None  # time of one prompt of an attention group, in prefill
+
+    @property
+    def lines(self) -> list[Line]:
+        """A line for each operator."""
+        return lines_of(self)
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share of its time by bound."""
+        return time_by_bound(self)
 
 
 def cached_numbers(model: Architecture, tensor_parallel: Any, context_parallel: Any = 1) -> tuple[Any, Any]:
@@ -244,8 +255,10 @@ def decode_step(machine: Machine, model: Architecture, plan: DecodePlan, request
 
 
 def whole_pass(machine: Machine, name: str, operators: list[Operator]) -> Any:
-    """Return the time of a pass: its operators, what the host adds, and what neither explains."""
+    """Return the time of a pass: its operators, what the host adds, how old the engine is, and what none of them explains."""
     time = total(name, [*(operator.time for operator in operators), machine.overhead])
+    if machine.release is not None:
+        time = aged(time, machine.release)
     return time if machine.unexplained is None else with_unexplained(time, machine.unexplained)
 
 

@@ -6,22 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tco.fabric.links import Group, Links
+from tco.fabric.links import Group, Links, joined, strided
 from tco.foundation.formula import total
 from tco.foundation.trace import plain
 from tco.performance.chip.roofline import flops_per_token, repeated
 from tco.performance.layer.machine import WIDE_FORM, Machine, Passes
 from tco.performance.layer.operators import DENSE
-from tco.performance.profile import Line, Report
+from tco.performance.profile import BOUNDS, Line, Report
 from tco.performance.serving.axes import Axis
 from tco.performance.training import schedule
 from tco.performance.training.job import Job
 from tco.performance.training.plans import Plan, describe, fixed_axes
 from tco.performance.training.schedule import AGAIN, MicroBatch, Pipe, data_stride, slots, way_of
 from tco.performance.training.search import Found, search
-from tco.performance.training.step import PARTIAL, Step, chosen_share, evaluate_plan, kept_level, shards
-from tco.performance.training.traffic import hidden_bytes, joined, parameter_bytes, strided
-from tco.performance.training.work import Item, Part, Work
+from tco.performance.training.step import PARTIAL, Step, chosen_share, evaluate_plan, kept_level, parameter_bytes, shards
+from tco.performance.training.work import Item, Part, Work, hidden_bytes
 
 
 @dataclass(slots=True)
@@ -30,6 +29,14 @@ class StepLines:
 
     time: float
     lines: list[Line]
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share of its time by bound."""
+        found = dict.fromkeys(BOUNDS, 0.0)
+        for line in self.lines:
+            found[line.bound] += line.time / self.time
+        return found
 
 
 class Details(NamedTuple):
@@ -84,7 +91,7 @@ class TrainingResult:
         """What the chips meet, until the report is made."""
         return None if self.details is None else self.details.machine.links
 
-    def report(self, many: bool = False) -> Report:
+    def report(self, _: float, many: bool) -> Report:
         """Return how the plan was found, and where the time of its step goes, unless many steps were asked together."""
         if self.details is not None:
             self.tell(*self.details, many)

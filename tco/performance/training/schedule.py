@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tco.fabric.algorithms import choose, reach
+from tco.fabric.links import Group, Links, strided
 from tco.foundation.formula import formula, total
 from tco.foundation.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, PerSecond, Pure, Second, Token
 from tco.models.architecture import Architecture
@@ -15,8 +17,7 @@ from tco.performance.layer.machine import Machine
 from tco.performance.layer.operators import DENSE
 from tco.performance.training.job import Job
 from tco.performance.training.plans import Plan, slots_of
-from tco.performance.training.traffic import hidden_bytes, hidden_traffic, sent, strided
-from tco.performance.training.work import TIERS, Shape, Work, work_of
+from tco.performance.training.work import TIERS, Shape, Work, hidden_bytes, work_of
 
 AGAIN = {"none": 0.0, "selective": 0.25, "full": 1.0}  # share of a forward pass's launches done again
 
@@ -224,6 +225,12 @@ def pipeline_time(micro_batches: Pure, stage: Second, transfer: Second, bubble: 
 
 
 @formula(unit="s", source="rajbhandari2020")
+def hidden_traffic(time: Second, micro_batches: Pure, times: Pure) -> Any:
+    """Time of collectives that run beside the compute of a step, some times for each micro-batch: t m n."""
+    return time * micro_batches * times
+
+
+@formula(unit="s", source="rajbhandari2020")
 def optimizer_time(parameters: Pure, shards: Pure, bandwidth: BytePerSecond, offload: Pure, traffic: Byte = 28) -> Any:
     """Time of the optimizer's step on the chip: P/N x 28 bytes / B: gradient read, FP32 master and both moments read and written."""
     return (1 - offload) * parameters / shards * traffic / bandwidth
@@ -297,6 +304,12 @@ def way_of(plan: Plan, micro: MicroBatch) -> Way:
 def slots(plan: Plan, model: Architecture) -> Any:
     """Layers a stage holds, over all its model parts."""
     return slots_of(model.layers, plan.pipeline * plan.interleave) * plan.interleave
+
+
+def sent(links: Links, size: Any, group: Group) -> Any:
+    """Return the time of a transfer from one rank of a group to the next, which may stand in another domain."""
+    far = np.minimum(group.domains, 2)
+    return choose(reach(links, Group(2, far, 2 / far, np.minimum(group.worlds, 2))), "send-recv", size)
 
 
 def pipeline(job: Job, machine: Machine, plan: Plan, micro: MicroBatch) -> Pipe:

@@ -6,29 +6,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.fabric.links import Group, Links
+from tco.fabric.links import Group, Links, among, joined, strided
 from tco.foundation.formula import ceil_ratio, formula, greatest, select, total
 from tco.foundation.trace import plain, scope
-from tco.foundation.units import Byte, Pure
+from tco.foundation.units import Byte, BytePerSecond, Pure, Second
 from tco.performance.chip.roofline import added_beside, exposed_time, with_unexplained
 from tco.performance.layer.machine import Machine
 from tco.performance.training import schedule
 from tco.performance.training.job import Job
 from tco.performance.training.plans import Plan
-from tco.performance.training.schedule import MicroBatch, Pipe, Way, data_stride, held_activations, micro_batch, pipeline, shape_of, slots
-from tco.performance.training.traffic import (
-    among,
-    crowding,
-    gathered,
-    gathered_bytes,
-    hidden_bytes,
+from tco.performance.training.schedule import (
+    MicroBatch,
+    Pipe,
+    Way,
+    data_stride,
+    held_activations,
     hidden_traffic,
-    joined,
-    parameter_bytes,
-    strided,
-    waiting_time,
+    micro_batch,
+    pipeline,
+    shape_of,
+    slots,
 )
-from tco.performance.training.work import TIERS, Work, work_of
+from tco.performance.training.work import TIERS, Work, gathered, hidden_bytes, work_of
 
 WHOLE, PARTIAL = "full", "partial"  # recomputation of all layers, and of as many as memory asks for
 
@@ -73,6 +72,33 @@ def partly_kept(kept: Byte, recomputed: Byte, share: Pure) -> Any:
 def overlap_buffers(hidden_states: Byte, overlapped: Pure, tensor_parallel: Pure) -> Any:
     """Buffers that let a collective run in pieces beside a product, one for each direction: 2 M o, none for a chip alone."""
     return 2 * hidden_states * overlapped * np.minimum(tensor_parallel - 1, 1)
+
+
+@formula(unit="byte", source="rajbhandari2020")
+def parameter_bytes(parameters: Pure, element_size: Byte) -> Any:
+    """Gradients or weights of a chip as they travel: M = P b."""
+    return parameters * element_size
+
+
+@formula(unit="byte", source="rajbhandari2020")
+def gathered_bytes(size: Byte, micro_batches: Pure, times: Pure) -> Any:
+    """Bytes of the collectives that run beside the compute of a step: M m n."""
+    return size * micro_batches * times
+
+
+@formula(unit="s", source="tco-model")
+def waiting_time(exposed: Second, background: Second, step: Second, classes: Pure) -> Any:
+    """Time exposed collectives grow by while others use their links too, each at half the rate: x min(G/t, 1) (1 - c).
+
+    c is one where the links know classes of traffic and let those the chip waits for go first.
+    """
+    return exposed * np.minimum(background / step, 1) * (1 - classes)
+
+
+@formula(unit="s", source="tco-model")
+def crowding(step: Second, background: Second, cores: Pure, moved: Byte, bandwidth: BytePerSecond) -> Any:
+    """What collectives take from compute beside them: x min(G, t) + 2 M / B: a share of the cores, and each byte in and out of memory."""
+    return cores * np.minimum(background, step) + 2 * moved / bandwidth
 
 
 class Step(NamedTuple):

@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.fabric.links import Group
+from tco.fabric.algorithms import Tokens, choose, reach
+from tco.fabric.costs import outer_share, ring_bytes
+from tco.fabric.links import Group, Links, among, joined, strided
 from tco.foundation.formula import formula, select, total
 from tco.foundation.trace import scope
 from tco.foundation.units import Byte, Pure, Second
@@ -26,6 +28,7 @@ from tco.performance.chip.roofline import (
     causal_keys,
     exposed_time,
     hidden_pass_bytes,
+    only_if_shared,
     passed_numbers,
     per_rank,
     repeated,
@@ -37,7 +40,6 @@ from tco.performance.layer.machine import Machine
 from tco.performance.layer.operators import DENSE, HEAD, Operator, Pass, experts_products
 from tco.performance.layer.operators import Shape as LayerShape
 from tco.performance.training.job import BEST, UNFUSED, Job
-from tco.performance.training.traffic import Exchange, among, exposed_share, gathered, hidden_bytes, joined, spread, strided
 
 NEVER, SELECTIVE, FULL = 0, 1, 2  # the least recomputation that does an item's forward part again
 TIERS = ("inside", "across")  # of the fabric: inside a scale-up domain, across domains
@@ -50,6 +52,18 @@ DOWN = ("feed-forward", "shared expert", "experts")  # parts whose result no gra
 def rank_tokens(micro_batch: Pure, sequence: Pure, context_parallel: Pure) -> Any:
     """Tokens of a micro-batch on one chip of a context-parallel group: T = b s / cp."""
     return micro_batch * sequence / context_parallel
+
+
+@formula(unit="byte", source="narayanan2021")
+def hidden_bytes(tokens: Pure, width: Pure, split: Pure, element_size: Byte) -> Any:
+    """Hidden states, or the part of them a chip sends: M = T h b / n."""
+    return tokens * width * element_size / split
+
+
+@formula(unit="", source="tco-model")
+def exposed_share(overlapped: Pure, exposed: Pure) -> Any:
+    """Share of a collective's time the step grows by: all of it, or x where it runs in pieces beside compute: 1 - o (1 - x)."""
+    return 1 - overlapped * (1 - exposed)
 
 
 @formula(unit="s", source="tco-calibration")
@@ -142,6 +156,27 @@ class Item(NamedTuple):
     def redone(self) -> Any:
         """Time of the forward part where it is computed again."""
         return self.forward if self.partly is None else self.partly
+
+
+class Exchange(NamedTuple):
+    """One collective of a group: its time, and how long it holds the links of each tier."""
+
+    time: Any
+    holds: dict[str, Any]
+
+
+def gathered(links: Links, size: Any, group: Group) -> Exchange:
+    """Return an all-gather or a reduce-scatter of `size` bytes, the gathered size."""
+    at = reach(links, group)
+    inner, outer = ring_bytes(size, group.ranks, 1), outer_share(size, group.domains, group.per_domain, 1)
+    time = only_if_shared(choose(at, "all-gather", size), group.ranks)
+    return Exchange(time, {"inside": stream_time(inner, at.links.inside), "across": stream_time(outer, at.rate)})
+
+
+def spread(links: Links, tokens: Any, token: Any, active: Any, group: Group, tier: str) -> Exchange:
+    """Return a dispatch or combine of tokens to the experts of a group, each token once to each place."""
+    time = only_if_shared(choose(reach(links, group), "dispatch", Tokens(tokens, token, active)), np.minimum(group.ranks, 2))
+    return Exchange(time, {tier: time})
 
 
 @dataclass(slots=True)

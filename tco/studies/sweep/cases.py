@@ -22,7 +22,6 @@ from tco.chain.result import Result
 from tco.chain.scenario import OF_THE_SITE, result_of, run
 from tco.chain.structure import Structure, plan_for
 from tco.chain.workloads import WORKLOADS
-from tco.foundation.values import as_number
 from tco.hardware.bill import bill_of_materials
 from tco.studies.ranges import Array, Dice, ranges_of, settings_of
 from tco.studies.sweep.axes import PLAN
@@ -68,7 +67,7 @@ def settled(asked: StudyScenario, fixed: Fixed) -> Settled:
     """Evaluate a scenario at one value of each input, its plan searched."""
     settings, axes = parted(fixed)
     inputs = Inputs(asked.catalogue, asked.scenario, settings, {}, None)
-    values = inputs.values(as_number)
+    values = inputs.values()
     found = WORKLOADS[inputs.kind](inputs, values, plan_for(inputs.kind, axes or None))
     reads = frozenset() if inputs.kind == "stated" else frozenset(values.inputs)
     return Settled(result_of(inputs, values, run(inputs, values, None, found), 0.0, trace=False, refuse=False), reads)
@@ -151,7 +150,7 @@ def structured(
 def decided_by(asked: StudyScenario, fixed: Fixed, axes: Many, structure: Structure, answer: Settled) -> dict[str, tuple[Array, float]]:
     """Return what decides structure and follows the axes, in every case and as it was decided."""
     inputs = Inputs(asked.catalogue, asked.scenario, parted(fixed)[0] | dict(axes), dict(structure.variant), structure)
-    values, count = inputs.values(as_number), len(next(iter(axes.values()))[0])
+    values, count = inputs.values(), len(next(iter(axes.values()))[0])
     found: dict[str, tuple[Array, float]] = {}
     for name, many in decisions(inputs, values, structure).items():
         if name in structure.alternatives:
@@ -197,12 +196,7 @@ def is_stated(result: Result) -> bool:
 
 def scalars(result: Result, count: int) -> dict[str, Array | None]:
     """Return the metrics of a result for cases that are all alike."""
-    return {name: spread_over(result.metrics[name], count) for name in METRICS}
-
-
-def spread_over(value: Any, count: int) -> Array | None:
-    """Return a number, or numbers, as those of so many cases; none of none."""
-    return None if value is None else np.broadcast_to(np.asarray(value, dtype=float), count)
+    return {name: None if (value := result.metrics[name]) is None else np.full(count, value, dtype=float) for name in METRICS}
 
 
 class Found:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tco import __version__
 from tco.catalog import Catalogue
@@ -56,9 +56,11 @@ def program() -> str:
 
 
 @cache
-def catalogue_on(folders: Folders) -> Catalogue:
-    """Return the catalogue with some folders laid over it, read once."""
-    return Catalogue(Path(folder) for folder in folders)
+def catalogue_on(folders: Folders, anchors: tuple[Any, ...] = ()) -> Catalogue:
+    """Return the catalogue with some folders laid over it and some runs that move its answers, read once."""
+    found = Catalogue(Path(folder) for folder in folders)
+    found.anchors = anchors
+    return found
 
 
 def data_hash(folders: Folders) -> str:

@@ -18,7 +18,6 @@ from tco.chain.scenario import evaluate
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.provenance import Given
 from tco.foundation.units import convert
-from tco.foundation.values import as_number
 from tco.studies.evaluation import SAVED, catalogue_for
 from tco.studies.ranges import Range, loadings, ranges_of
 from tco.studies.sweep.axes import Axis, axis_of
@@ -146,7 +145,7 @@ def source_of(name: str, study: Study, data: Path | None) -> Source:
 def axes_of(study: Study, sources: list[Source]) -> list[Axis]:
     """Return the axes of a study, each value within the bounds of its input."""
     inputs = Inputs(catalogue_on(sources[0].folders), sources[0].scenario, dict(study.settings), {})
-    values = inputs.values(as_number)
+    values = inputs.values()
     found = []
     for path, one in study.grid.items():
         where = f"{study.where}: [grid] {path}"

@@ -1,8 +1,8 @@
 """Are the ranges right? Each chip is taken as unmeasured, and its rows are held against the range that the others alone would have given it.
 
 The parameters of practice are those of the refits without the chip, of every kind of measurements that has one, each with the range that
-the catalogue gives it; what no parameter explains is how far the rows of the other chips lie off on the same refit. All are drawn together,
-as they are for an answer; what vendors state of the chip is held.
+the catalogue gives it; what no parameter explains is what the rows of the other chips leave on the same refit, split by what runs share. All
+are drawn together, as they are for an answer; what vendors state of the chip is held.
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ from tco.studies.validation.naming import part_ids
 from tco.studies.validation.run import PREDICTORS
 from tco.studies.validation.score import Prediction
 from tco.studies.validation.specifications import Specifications
-from tco.studies.validation.unexplained import PARAMETERS, time_beyond
+from tco.studies.validation.unexplained import PARAMETERS, ends, level_of, residuals, split
 
 Array = np.ndarray[Any, Any]
 DRAWS, SEED = 256, 0
 P10, P90 = 0.1, 0.9
-ENDS = (0.05, 0.95)  # of a range
 
 
 class Tested(NamedTuple):
@@ -90,21 +89,28 @@ def drawn_of(
         for rows in ((parts != chip) & (parts != ""), parts == chip)
     )
     others.say(apart)
-    spread = np.quantile(time_beyond(others.prediction()), ENDS)
+    left = split(residuals(kind, others.table, others.chips, others.prediction()))
     made = own.prediction()
     scored = made.skip == ""
     if not scored.any():
         return None
     dice = Dice(catalogue, SEED, 0, DRAWS)
     ranges = {path: moved(one, apart[path]) if path in apart else one for path, one in own.ranges().items()}
-    (unexplained,) = (path for path in ranges if path.endswith(f".{PARAMETERS[kind]}"))
-    ranges[unexplained] = ranges[unexplained]._replace(low=min(spread[0], 0.0), high=max(spread[1], 0.0))
-    places = {path: one.at(dice.places(one)).reshape(-1, 1) for path, one in ranges.items()}
+    unexplained = [path for path in ranges if path.endswith(f".{PARAMETERS[kind]}")]
+    for path in unexplained:
+        low, high = ends(left.width(level_of(catalogue, path), path.split(".", 1)[1].rpartition(".")[0]))
+        ranges[path] = ranges[path]._replace(low=low, high=high)
+    places = places_in(ranges, dice)
     draws = []
-    for more in ({}, {unexplained: 0.0}):
+    for more in ({}, dict.fromkeys(unexplained, 0.0)):
         own.say({**places, **more})
         draws.append(own.prediction().predicted[:, scored].T)
     return Drawn(made.target[scored], *draws)
+
+
+def places_in(ranges: Mapping[str, Range], dice: Dice) -> dict[str, Array]:
+    """Return the values of some inputs in all draws, as columns."""
+    return {path: one.at(dice.places(one)).reshape(-1, 1) for path, one in ranges.items()}
 
 
 def moved(one: Range, value: float) -> Range:

@@ -20,7 +20,6 @@ from tco.catalog import Catalogue
 from tco.catalog.rows import attribute
 from tco.foundation.provenance import LEADER
 from tco.foundation.values import Values
-from tco.performance.chip.formats import families_of
 from tco.studies.validation import fit as fitting
 from tco.studies.validation.free import NORMAL_P95, Free, paths_of, read_free
 from tco.studies.validation.measured import texts, tiers
@@ -28,7 +27,7 @@ from tco.studies.validation.order import order
 from tco.studies.validation.run import PREDICTORS
 from tco.studies.validation.score import Prediction, scores
 from tco.studies.validation.specifications import Specifications
-from tco.studies.validation.unexplained import unexplained_rows
+from tco.studies.validation.unexplained import PARAMETERS, residuals, unexplained_rows
 
 KINDS = ("kernels", "collectives", "inference", "training")  # in the order in which one holds what the others rest on
 LEFT_OUT = {"accelerator": "accelerator", "model": "model", "source": "source_id"}  # what is left out, and the column that names it
@@ -135,8 +134,8 @@ def calibrate(
         if parts:
             accuracy[name] = scores(np.concatenate([made.target[one.rows] for one in parts]), np.concatenate([one.predicted for one in parts]))
     rows = list(rows_of(values, free, found, refits, int(accuracy["nothing"]["n"] or 0), rounded(accuracy["nothing"]["median_ape"]), date))
-    if not fit_name:  # of a fit of some chips alone there are too few rows to say how far single ones lie off
-        rows += unexplained_rows(kind, made, set(families_of(catalogue).values()), date)
+    if kind in PARAMETERS and not fit_name:  # of a fit of some chips alone there are too few rows to say how far single ones lie off
+        rows += unexplained_rows(kind, residuals(kind, table, task.chips, made), catalogue, date)
     blind = unseen(made, refits)
     return Calibration(
         fit_name or kind, found, refits, rows, accuracy, chips_of(task.chips, made, blind), order(table, blind) if kind == "inference" else {}

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from tco.catalog.catalogue import CONFIGURATION, RUN
 from tco.chain.connections import protocol, tiers_between
 from tco.chain.inputs import Inputs, plain_inputs
 from tco.fabric.library import family_library
@@ -25,6 +26,7 @@ from tco.performance.layer.machine import Passes, passes_of, trainer
 from tco.performance.training.job import Job, Software, facts_of, held, software_of
 from tco.performance.training.jobs import FIELDS, Candidates, candidates, stacked, timed, token_rate
 from tco.performance.training.plans import Plan, describe, fixed_axes, space
+from tco.performance.unexplained import TRAINING, paths_of, unexplained
 from tco.studies.validation.commands import axes_text, command_line
 from tco.studies.validation.measured import base_skips, column, texts
 from tco.studies.validation.model_naming import read_models
@@ -38,6 +40,7 @@ Array = np.ndarray[Any, Any]
 WORKLOAD = "training"  # the workload of all commands
 SIZES = {"workload.optimizer_size": 12.0, "workload.accumulator_size": 4.0}
 AXES = ("tp", "pp", "dp", "ep", "cp", "micro_batch", "schedule", "interleave", "zero", "hybrid_sharding", "recompute", "sequence_parallel")
+CHIPS = "chips"  # owner of what the time of rows on their chips has beyond what is known
 MORE_AXES = ("tp_overlap", "optimizer_offload", "order")
 
 
@@ -188,10 +191,14 @@ def ask(members: list[tuple[Question, Candidates]], chips: Specifications, input
         "cluster.oversubscription": chips.values["cluster.oversubscription"],
         f"parts.{CHIP}.scale_up_domain": np.repeat([question.asked.domain for question, _ in members], lengths),
     }
-    values = RowValues(chips.rows(rows), given)
+    known = chips.rows(rows)
+    values = RowValues(
+        known, given, {CHIPS: known.parts} | {f"{level}-{CHIP}": np.char.add(f"{level}-", known.parts.astype(str)) for level in (CONFIGURATION, RUN)}
+    )
     route = Route("leaf", np.repeat(tiers, lengths), protocol("rdma"))  # type: ignore[arg-type]
     links = links_of_chips(values, CHIP, FAMILY, route, family_library(chips.catalogue, asked.family), signalled=asked.traits.fed)
-    machine = trainer(CHIP, FAMILY, values, asked.passes, links, asked.traits, asked.software.programs)
+    beyond = unexplained(values, paths_of(chips.catalogue, TRAINING, FAMILY, CHIPS, "", asked.model, CHIP))
+    machine = trainer(CHIP, FAMILY, values, asked.passes, links, asked.traits, asked.software.programs, beyond)
     job = Job(load_model(chips.catalogue, asked.model), asked.software, values, column_of([question.asked.chips for question, _ in members]))
     result = timed(job, machine, plans)
     each = np.where(result.fits, result.times, np.inf) / batch

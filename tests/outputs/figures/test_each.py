@@ -14,10 +14,6 @@ import pytest
 
 from tco import frontier, sensitivity, uncertainty
 from tco.catalog.accuracy import table
-from tco.chain.inputs import system_inputs
-from tco.chain.scenario import bill_of_system
-from tco.fabric.scopes import fabric_scopes
-from tco.foundation.values import as_number
 from tco.outputs.figures import NARROW, WIDE
 from tco.outputs.figures.bom import bom_figure
 from tco.outputs.figures.cost import cost_figure
@@ -34,6 +30,7 @@ from tco.outputs.performance import operators_of
 from tco.studies import evaluation
 from tco.studies.maps import Field, MapAxis
 from tco.studies.money import money_of
+from tests.chain import bill_of, fabric_of, system_of
 from tests.outputs.figures import SVG, boxes, marks, texts, tipped
 from tests.shipped import CATALOGUE
 
@@ -63,13 +60,13 @@ def tornado():
 
 @cache
 def fabrics():
-    inputs = [system_inputs(CATALOGUE, name, {}, {}) for name in SYSTEMS]
-    return [(one.system.name, fabric_scopes(one.system, one.values(as_number))) for one in inputs]
+    inputs = [system_of(name) for name in SYSTEMS]
+    return [(one.system.name, fabric_of(one)) for one in inputs]
 
 
 @cache
 def bill(system="trn3-nl72x2"):
-    return bill_of_system(CATALOGUE, system, {}, {})
+    return bill_of(system)
 
 
 @cache

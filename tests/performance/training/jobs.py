@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tco.chain.inputs import Inputs, load_scenario
 from tco.chain.workloads import job_on
-from tco.foundation.values import as_number
 from tco.performance.layer.machine import Machine, Passes
 from tco.performance.training.job import Job
 from tco.performance.training.plans import Block, Plan, whole_plan
-from tests.shipped import CATALOGUE
+from tests.chain import by_path, inputs_of
 
 A100 = "train-gpt3-175b-a100x64"
 MEGATRON = Plan(8, 1, 8, 1, 1, 0, 1, 3, "interleaved")  # tensor 8, pipeline 8, three model parts a stage, micro-batches of one
@@ -18,9 +16,8 @@ MEGATRON = Plan(8, 1, 8, 1, 1, 0, 1, 3, "interleaved")  # tensor 8, pipeline 8, 
 
 def asked(name: str = A100, **settings: str) -> tuple[Job, Machine, Passes]:
     """Return a scenario's job, machine and formats; a setting's dots are written as double underscores."""
-    given = {path.replace("__", "."): text for path, text in settings.items()}
-    inputs = Inputs(CATALOGUE, load_scenario(CATALOGUE, name), given, {})
-    return job_on(inputs, inputs.values(as_number))
+    inputs = inputs_of(name, by_path(settings))
+    return job_on(inputs, inputs.values())
 
 
 def job(name: str = A100, **settings: str) -> tuple[Job, Machine]:

@@ -7,16 +7,20 @@ import gzip
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from tco.performance.chip.formats import families_of
+from tco import evaluate
 from tco.studies.ranges import range_of
 from tco.studies.validation import back_test as study
-from tco.studies.validation.score import Prediction
-from tco.studies.validation.unexplained import PARAMETERS, time_beyond, unexplained_rows
+from tco.studies.validation.calibrate import HELD_BACK
+from tco.studies.validation.measured import read_measured, texts, tiers
+from tco.studies.validation.run import PREDICTORS
+from tco.studies.validation.specifications import Specifications
+from tco.studies.validation.unexplained import PARAMETERS, residuals, split, unexplained_rows
 from tests.cli import document, tco
 from tests.shipped import CATALOGUE
-from tests.studies.validation.today import validated
+from tests.studies.validation.today import VALUES, file_of
 
 pytestmark = pytest.mark.thorough
 
@@ -68,22 +72,68 @@ def test_kinds_without_ranges_are_refused():
 
 @pytest.mark.parametrize("kind", PARAMETERS)
 def test_the_rows_of_the_catalogue_are_what_the_fit_leaves_unexplained(kind):
-    rows = validated(kind).rows
-    made = Prediction(*(rows[name].to_numpy() for name in ("measured", "predicted", "target", "skipped")))
-    families = set(families_of(CATALOGUE).values())
-    found = list(unexplained_rows(kind, made, families, "2026-11"))
-    assert {row["family"] for row in found} == families
-    for row in found:
+    _, table = read_measured(file_of(kind))
+    table = table[~np.isin(tiers(table), HELD_BACK)].reset_index(drop=True)
+    chips = Specifications(CATALOGUE, VALUES, texts(table, "accelerator"))
+    found = residuals(kind, table, chips, PREDICTORS[kind](table, chips))
+    for row in unexplained_rows(kind, found, CATALOGUE, "2026-11"):
         kept = CATALOGUE.practice(row["family"], row["attribute"])
         assert kept.value == 0
-        assert (kept.low, kept.high) == pytest.approx((row["low"], row["high"]), rel=2e-3)
+        assert (kept.low, kept.high) == pytest.approx((row["low"], row["high"]), rel=0.02, abs=1e-3)
 
 
-def test_beyond_is_of_time_whatever_was_measured():
-    made = Prediction(
-        target=np.array([2.0, 100.0, 5.0]),
-        predicted=np.array([1.0, 200.0, 1.0]),
-        target_name=np.array(["step_time_s", "total_tput_tok_s_per_gpu", "tpot_ms_mean"], dtype=object),
-        skip=np.array(["", "", "suspect"], dtype=object),
+def rows_of_chips(effects, runs):
+    """Rows of chips whose effects are known: each configuration one row, off its chip's effect by as much on either side."""
+    made = [(f"chip {one}", effect + off) for one, effect in enumerate(effects) for off in runs]
+    found = pd.DataFrame(made, columns=["chip", "residual"])
+    return found.assign(family="one", engine="one", model="one", configuration=range(len(made)))
+
+
+def test_variances_are_those_of_the_balanced_layout():
+    """Of a chips with n configurations each and a mean of nought the likeliest are v_k = SSW / a(n-1) and v_chip = SSB/an - v_k/n."""
+    effects, runs = np.array([-0.3, -0.2, 0.1, 0.4]), np.array([-0.15, -0.05, 0.05, 0.15])
+    found = split(rows_of_chips(effects, runs))
+    inside = (runs**2).sum() / (len(runs) - 1)
+    assert found.levels["configuration"] == pytest.approx(inside, rel=1e-3)
+    assert found.levels["chip"] == pytest.approx((effects**2).mean() - inside / len(runs), rel=1e-3)
+    assert max(found.levels[level] for level in ("family", "engine", "model")) < 0.003
+    assert found.width("chip", "of another kind") == pytest.approx(found.levels["chip"] ** 0.5)
+
+
+def test_more_rows_tell_more_of_a_chip():
+    few, many = (split(rows_of_chips([-0.2, 0.2, 0.0], np.tile([-0.1, 0.1], times))) for times in (1, 8))
+    assert many.width("chip", "chip 2") < few.width("chip", "chip 2") < few.width("chip", "chip 3")
+
+
+def test_two_chips_share_what_they_have_in_common():
+    one, other = (
+        {path for path in evaluate(name, {"workload.interactivity": "20 token/s"}).inputs if path.endswith(".unexplained_serving")}
+        for name in ("b200-hgx8", "h200-hgx8")
     )
-    assert time_beyond(made) == pytest.approx([1.0, 1.0])
+    assert {path.split(".")[1] for path in one & other} == {"nvidia", "trtllm", "deepseek-v3"}
+    assert {path.split(".")[1] for path in one - other} == {"b200-sxm", "configuration-b200-hgx8", "run-b200-hgx8"}
+
+
+def test_what_nobody_has_measured_is_wider():
+    width = {owner: CATALOGUE.practice(owner, "unexplained_serving").high for owner in ("b200-sxm", "trn3", "nvidia", "tpu")}
+    assert width["b200-sxm"] < width["trn3"]
+    assert width["nvidia"] < width["tpu"]
+
+
+def test_ratios_lie_inside_their_ranges():
+    found = document("validate", str(MEASURED), "--ratios")["ratios"]
+    assert found["n"] > 1000
+    assert 0.70 <= found["inside"] <= 0.88
+    assert found["median_off"] < 0.25
+    assert found["order"] > 0.94
+    assert sum(one["n"] for one in found["by"]["accelerator"].values()) <= 2 * found["n"]
+    assert min(one["inside"] for one in found["by"]["accelerator"].values()) > 0.55
+
+
+def test_ratios_need_two_chips(some, tmp_path):
+    header, *rows = some.read_text(encoding="utf-8").splitlines()
+    alone = tmp_path / "alone.csv"
+    alone.write_text("\n".join([header, *(row for row in rows if "GB200" in row)][:20]) + "\n", encoding="utf-8")
+    found = tco("validate", str(alone), "--ratios")
+    assert found.exit_code == 3
+    assert "no two chips" in found.stderr

@@ -1,0 +1,100 @@
+"""Reading measured runs that answers are moved by: serving rows as `tco validate` reads them, each refused with its reason, never averaged in.
+
+A row is refused that `tco validate` would not score, one that no chip could do, and one so far off that its units must be wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tco.catalog import Catalogue
+from tco.chain.anchors import Anchor
+from tco.chain.inputs import plain_inputs
+from tco.chain.texts import engine_of
+from tco.foundation.errors import DataError
+from tco.foundation.values import as_number
+from tco.performance.chip.formats import FORMATS
+from tco.performance.chip.roofline import flops_per_token
+from tco.studies.validation import inference
+from tco.studies.validation.by_part import predicted
+from tco.studies.validation.measured import column, read_measured, texts
+from tco.studies.validation.operating_points import Points
+from tco.studies.validation.score import Prediction
+from tco.studies.validation.specifications import Specifications
+from tco.studies.validation.unexplained import residuals
+
+PEAKS = ("peak_bf16", "peak_fp8", "peak_fp4")
+FARTHEST = 10.0  # times slower or quicker than predicted: beyond, something else was measured
+SHOWN = 3  # refused rows that a message tells of
+
+
+def read_anchors(catalogue: Catalogue, path: Path) -> tuple[Anchor, ...]:
+    """Return the runs of a file; one that cannot be believed raises `DataError` with its line and the reason."""
+    kind, table = read_measured(path)
+    if kind != "inference":
+        raise DataError(f"--anchor {path}: holds {kind}, expected serving runs, in columns as `tco validate` reads them")
+    if table.empty:
+        raise DataError(f"--anchor {path}: holds no row")
+    values = plain_inputs(catalogue, {}).values(as_number)
+    chips = Specifications(catalogue, values, texts(table, "accelerator"))
+    made = predicted(inference.predict, table, chips)
+    asked: inference.Asked = chips.once("asked", lambda: inference.Asked(table, chips))
+    faults = list(faults_of(asked.points, table, made))
+    if faults:
+        more = f" (and {len(faults) - SHOWN} more rows)" if len(faults) > SHOWN else ""
+        raise DataError("\n".join(f"{path}:{row + 2}: {why}" for row, why in faults[:SHOWN]) + more)
+    found = residuals(kind, table, chips, made)
+    engines = [engine_of(catalogue, family, engine) for family, engine in zip(found.family, found.engine, strict=True)]
+    columns = found.family, found.chip, engines, found.model, map(tuple, asked.points.formats), found.residual
+    return tuple(Anchor(f"{path}:{row + 2}", *one) for row, one in enumerate(zip(*columns, strict=True)))
+
+
+def faults_of(points: Points, table: pd.DataFrame, made: Prediction) -> Iterator[tuple[int, str]]:
+    """Yield the rows that cannot be believed, each with the first reason."""
+    rates, speeds = stated_rates(table), stated_speeds(table)
+    for row in range(len(table)):
+        if made.skip[row]:
+            yield row, f"{made.skip[row]}; expected a row that `tco validate` scores"
+            continue
+        most, quickest = bounds_of(points, row)
+        ratio = made.target[row] / made.predicted[row]
+        if rates[row] > most:
+            yield row, f"{rates[row]:,.6g} tokens/s a chip, in and out, are above the roofline: its peak does {most:,.6g}"
+        elif speeds[row] > quickest:
+            yield row, f"{speeds[row]:,.6g} tokens/s a user are above the roofline: weights are read at {quickest:,.6g}"
+        elif not 1 / FARTHEST < ratio < FARTHEST:
+            measured, said = f"{made.target_name[row]} {made.target[row]:,.6g}", f"{made.predicted[row]:,.6g}"
+            yield row, f"{measured} is {ratio:,.3g} times the {said} predicted: expected the unit that its name ends in"
+
+
+def stated_rates(table: pd.DataFrame) -> Any:
+    """Return the tokens per second and chip of every row, prompts and answers, as far as it states them."""
+    prompt, answer = column(table, "isl_tokens"), column(table, "osl_tokens")
+    output = np.fmax(column(table, "output_tput_tok_s_per_gpu"), column(table, "system_tput_tok_s") / column(table, "n_gpus"))
+    return np.fmax(column(table, "total_tput_tok_s_per_gpu"), output * (prompt + answer) / answer)
+
+
+def stated_speeds(table: pd.DataFrame) -> Any:
+    """Return the tokens per second that a user gets in every row, as far as it states them."""
+    times = np.fmin(column(table, "tpot_ms_mean"), column(table, "tpot_ms_median"))
+    return np.fmax(column(table, "interactivity_tok_s_per_user"), 1e3 / times)
+
+
+def bounds_of(points: Points, row: int) -> tuple[float, float]:
+    """Return the most tokens a second that the peak of a row's chip lets it compute, and that its bandwidth lets a user get.
+
+    R <= P / F with the work F of a token's weights; 1/t <= (1 + d) n B / W with d tokens ahead, n chips of a worker and the weights W read.
+    """
+    chips, part = points.chips, points.chips.parts[row]
+    model = points.model(points.models[row])
+    peak = max(chips.values[f"parts.{part}.{name}"] for name in PEAKS)
+    read = model.active_parameters * min(FORMATS[name].element for name in points.formats[row]) / 8
+    ahead = 1 + (chips.values["performance.serving.draft_tokens"] if points.speculative[row] else 0.0)
+    bandwidth = points.decode["size"][row] * chips.values[f"parts.{part}.hbm_bandwidth"]
+    return peak / float(flops_per_token(model, 1.0, training=False)), ahead * bandwidth / read if math.isfinite(bandwidth) else math.inf
