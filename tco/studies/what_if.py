@@ -138,7 +138,7 @@ def traced_memory(one: Evaluation) -> dict[str, Node]:
     inputs = Inputs(one.catalogue, one.scenario, dict(one.settings), dict(one.variant), one.result.structure)
     with recording() as recorder:
         values = inputs.values(as_traced(recorder))
-        serving = run(inputs, values, one.result.plan).serving
+        serving: Any = run(inputs, values, one.result.plan).serving
         machine, _ = server_of(inputs, values)
         needed = greatest("memory_needed", [phase.memory for phase in serving.phases().values()])
     return {NEEDED: needed.node, USABLE: machine.memory.node}

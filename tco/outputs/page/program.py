@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from typing import Any
 
 from tco.chain.result import Result
@@ -81,7 +80,7 @@ class PageProgram:
 
 def program_of(results: Sequence[Result], baseline: str, beside: Sequence[Mapping[str, Node]] = ()) -> PageProgram:
     """Return the program of some traced results, side by side and each held against the baseline; `beside` is what else is asked of each."""
-    roots = [nodes | dict(more) for nodes, more in zip_longest(with_ratios(results, baseline), beside, fillvalue={})]
+    roots = [nodes | dict(beside[at] if beside else {}) for at, nodes in enumerate(with_ratios(results, baseline))]
     found = PageProgram()
     walked = [ordered(nodes.values()) for nodes in roots]
     numbers: dict[Any, int] = {}
