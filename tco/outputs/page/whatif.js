@@ -196,7 +196,7 @@ function open(path) {
   box.querySelector(".unit").textContent = control.unit;
   const known = control.low !== null && control.high !== null;
   hint.textContent = [
-    known ? `P5 to P95 ${significant(control.low)} to ${significant(control.high)}` : "",
+    known && control.high > control.low ? `P5 to P95 ${significant(control.low)} to ${significant(control.high)}` : "",
     control.from,
     control.readers.length ? `read by ${control.readers.join(", ")}` : "",
     control.values.length > 1 ? "differs between scenarios: moving it makes them alike" : "",
