@@ -87,7 +87,8 @@ def test_a_chosen_plan_is_at_least_the_one_held_and_the_one_a_search_finds(name)
         assert one.metrics["capex_usd"] == pytest.approx(free.metrics["capex_usd"][place], rel=1e-12)  # with its own switches
         assert bool(free.meets[place]) == (one.plan is not None)
         if one.plan is not None:
-            assert free.metrics[RATE][place] >= one.metrics[RATE] * (1 - 2e-3)
+            quicker = one.metrics[USER] / one.inputs["workload.interactivity"].value  # before a step of tiles, which a draw may lie beyond
+            assert free.metrics[RATE][place] >= one.metrics[RATE] / quicker * (1 - 2e-3)
             assert free.metrics[RATE][place] <= one.metrics[RATE] * 1.3
 
 

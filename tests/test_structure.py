@@ -45,7 +45,7 @@ def alone(name, settings):
 def another(given):
     """Another value of an input, within its bounds: a fifth more, or above zero what is none."""
     low, high = bounds(given.path)
-    if given.path.endswith(".released"):  # a year with its part
+    if given.path.endswith((".released", ".grown_up")):  # a year with its part
         return given.value + 0.5
     value = given.value * 1.2 if given.value else 0.3
     return min(max(value, low), high) if value <= high else given.value * 0.8

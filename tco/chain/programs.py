@@ -215,7 +215,7 @@ class Lot:
         if chosen is not None:
             batch = {kernel.inputs[BATCH_PATH]: chosen.batch} if BATCH_PATH in kernel.inputs else {}
             given = frozenset([*values, *batch])
-            rests = {place for own in wanted for place in kernel.schedule([*own.values()], given).leaves} - batch.keys()
+            rests = {*kernel.schedule(sorted({place for own in wanted for place in own.values()}), given).leaves} - batch.keys()
             values = taken(kernel, values, rests, chosen.rows) | batch
         with np.errstate(divide="ignore"):  # where failures leave no hour in which anything makes progress, nothing has a price
             made = apart(kernel, [([*own.values()], draws) for own, (_, draws) in zip(wanted, asked, strict=True)], values, count)

@@ -130,7 +130,8 @@ def test_a_divisor_of_zero_leaves_a_claim_underived(catalogue):
 # ---------------------------------------------------------------- claims on plans
 def test_a_claim_on_a_plan_is_what_the_evaluation_of_its_scenario_gives(catalogue, found):
     name = "llama-3.1-405b-training-trn3-nl72x2"
-    asked = [("C171", "llama-3.1-405b", "public"), ("C172", "deepseek-v3", "public"), ("C173", "llama-3.1-405b", "best"), ("C174", "deepseek-v3", "best")]
+    dense, sparse = "llama-3.1-405b", "deepseek-v3"
+    asked = [("C171", dense, "public"), ("C172", sparse, "public"), ("C173", dense, "best"), ("C174", sparse, "best")]
     for claim, model, software in asked:
         settings = {"cluster.chips": "576", "workload.model": model, "workload.software": software}
         result = evaluate(name, settings, catalogue=catalogue)
@@ -161,7 +162,7 @@ def test_a_claim_without_a_feasible_plan_says_why(catalogue, found):
     again = {one.claim.id: one for one in check_claims(catalogue, {"workload.interactivity": "1e5 token/s"})[0]}
     assert {claim for claim, one in again.items() if one.computed is None and found[claim].computed is not None} == SERVED
     assert again["P001"].verdict == "not-derivable"
-    assert found["P001"].note.startswith("No number in the source; we read little as at most a tenth. DeepSeek-V3 at 8,192 tokens prefills 6,")
+    assert found["P001"].note.startswith("No number in the source; we read little as at most a tenth. DeepSeek-V3 at 8,192 tokens prefills 7,")
     assert "prefills none tokens/s a chip" in again["P001"].note
     assert "100000 are asked for" in again["P001"].note
 

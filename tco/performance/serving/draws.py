@@ -30,6 +30,7 @@ DECODE, PREFILL = 0, 1  # axes of plans
 STEP, LEAST = 1.2, 0.05  # by which a batch is enlarged to see how a step grows, and the least power of it
 CENTRES = 3  # pilot draws that lie at the centre of all ranges: what has none lies at its middle and at both ends
 NEAR = 0.1  # share by which a plan may lie below the best
+SHARE = 2  # times as few pilot draws as there are speeds, for each of these
 FIRST = 4  # plans, those that are the best most often, one of which a draw is given first
 EXACTLY = 1e-9  # share of a target that may be missed by rounding
 Speeds = Sequence[float | None]  # tokens/s a user that are asked for; none: those of the workload in every draw
@@ -259,7 +260,7 @@ def promising(kernel: Kernel, names: Names, pilots: Mapping[str, Array], plans: 
     """
     kept: dict[int, Any] = {}
     wins: dict[int, Any] = {}
-    for asked, share in ((OWN, 1), (speeds, len(speeds))):
+    for asked, share in ((OWN, 1), (speeds, SHARE * len(speeds))):
         if not asked:
             continue
         first: Hints | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -70,16 +71,41 @@ def test_kinds_without_ranges_are_refused():
     assert "expected inference or training" in found.stderr
 
 
-@pytest.mark.parametrize("kind", PARAMETERS)
-def test_the_rows_of_the_catalogue_are_what_the_fit_leaves_unexplained(kind):
+@cache
+def left_by_the_fit(kind):
+    """What today's fit leaves of the rows it was made on."""
     _, table = read_measured(file_of(kind))
     table = table[~np.isin(tiers(table), HELD_BACK)].reset_index(drop=True)
     chips = Specifications(CATALOGUE, VALUES, texts(table, "accelerator"))
-    found = residuals(kind, table, chips, PREDICTORS[kind](table, chips))
+    return residuals(kind, table, chips, PREDICTORS[kind](table, chips))
+
+
+@pytest.mark.parametrize("kind", PARAMETERS)
+def test_the_rows_of_the_catalogue_are_what_the_fit_leaves_unexplained(kind):
+    found = left_by_the_fit(kind)
     for row in unexplained_rows(kind, found, CATALOGUE, "2026-11"):
         kept = CATALOGUE.practice(row["family"], row["attribute"])
         assert kept.value == 0
         assert (kept.low, kept.high) == pytest.approx((row["low"], row["high"]), rel=0.02, abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", PARAMETERS)
+def test_rows_lie_inside_what_is_not_explained(kind):
+    """The effects of a row's owners are normal and add up, so that four rows in five lie within 1.28 of their standard deviation."""
+    found = left_by_the_fit(kind)
+    owners = [*(found[level] for level in ("family", "chip", "engine", "model")), *(pd.Series(one, found.index) for one in ("configuration", "run"))]
+    widths = {one: width_of(kind, one) for one in {owner for column in owners for owner in column} - {""}}
+    variance = sum((column.map(widths).fillna(0.0) ** 2 for column in owners), 0.0)
+    inside = found.residual.abs() < 1.2816 * np.sqrt(variance)
+    assert 0.72 <= inside.mean() <= 0.88
+    by = inside.groupby(found.chip).agg(["size", "mean"])
+    assert by["mean"][by["size"] >= 30].min() > 0.55
+
+
+def width_of(kind, owner):
+    """The standard deviation of an owner's effect, from its P95; a model without a row of its own has that of all."""
+    known = (owner, PARAMETERS[kind]) in CATALOGUE.calibration_rows or owner in (*CATALOGUE.parts, *CATALOGUE.models)
+    return np.log1p(CATALOGUE.practice(owner if known else "model", PARAMETERS[kind]).high) / 1.6449
 
 
 def rows_of_chips(effects, runs):
