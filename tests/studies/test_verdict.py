@@ -113,7 +113,7 @@ def test_training_is_rated_by_what_its_tokens_cost():
 
 def test_the_document_says_it():
     said = document("compare")["verdict"]
-    assert said["best"] == "mi450x-ualoe72"
+    assert said["best"] == "trn3-nl32x2"
     assert said["range"]["p10"] < said["range"]["p50"] < said["range"]["p90"]
     assert said["too_close_to_call"] is True
     assert VERDICT.json(Verdict())["best"] is None
