@@ -80,7 +80,7 @@ def test_interactivity_moves_only_the_mark_and_the_batch_solved_for_it():
         return {point._replace(chosen=False) for point in found.points if point.batch * point.tp * point.cp / point.chips not in solved}
 
     ours, theirs = of_the_grid(slow), of_the_grid(alone(TRN3))
-    assert len(ours & theirs) >= 0.9 * len(ours | theirs)  # a solved batch beats a neighbour here and there
+    assert len(ours & theirs) >= 0.85 * len(ours | theirs)  # a solved batch beats a neighbour here and there
     assert slow.chosen.tokens_per_s_per_user < alone(TRN3).chosen.tokens_per_s_per_user
 
 

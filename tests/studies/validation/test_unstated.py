@@ -93,7 +93,7 @@ def test_formats_and_age_that_nobody_states(tmp_path):
     (row,) = asked(tmp_path, SERVED, {"precision": "", "date": "", "framework": "vllm"})["rows"]
     assert row["unstated"] == ["precision", "date"]
     # an H200 has no peak for four bits; software of its release month against such as has grown up
-    said = [{"precision": text, "date": date, "framework": "vllm"} for text in ("bf16", "fp8") for date in ("2024-03", "")]
+    said = [{"precision": text, "date": date, "framework": "vllm"} for text in ("bf16", "fp8") for date in ("2024-04", "")]
     assert held_by(row, predictions(tmp_path, SERVED, *said))
 
 
