@@ -93,4 +93,5 @@ def test_the_two_views_are_those_the_program_finds(name):
 @pytest.mark.parametrize("name", HEADLINE)
 def test_how_direct_the_prices_are(name):
     shares = result(name).shares["directness"]
+    assert f"of which {shares['first-hand'] * 100:.0f} % is first-hand" in (ROOT / "README.md").read_text()
     assert cells(GUIDE / "answer.md", f"`{name}`", "## How direct") == [f"{share * 100:.0f} %" for share in shares.values()]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tco.catalog.catalogue import CONFIGURATION, RUN
 from tco.chain.result import Result
 from tco.outputs.premises import premises, title_of, workloads
 from tco.outputs.ranges import DRIVER, RATIO, TRAINING_COST, between, chance, percent, percentiles, turn_words
 from tco.outputs.record import Maybe, Member, Record
 from tco.outputs.table import Table, significant
 from tco.outputs.terminal import folded
+from tco.performance.unexplained import SERVING, TRAINING
 from tco.studies.comparison import AtSpeed, Confidence, Driver, Measurement, Regime, Sureness, speed_of, why_unrated
 
 WIDTH = 80  # of the first table, in a pipe too
@@ -61,6 +63,9 @@ def tidy(context: Callable[[str], Mapping[str, Any]], asked: Sequence[str]) -> R
 def label(path: str) -> str:
     """Return an input in words: its owner, if it has one, and its name."""
     _, *owner, name = path.split(".")
+    if name in (SERVING, TRAINING):
+        level, _, system = owner[0].partition("-")
+        return {CONFIGURATION: f"unexplained time of {system}", RUN: f"unexplained time of one run of {system}"}.get(level, f"unexplained time of {owner[0]}")
     return " ".join([*owner, name]).replace("_", " ")
 
 
@@ -169,7 +174,7 @@ def sure_rows(names: Sequence[str], baseline: str, found: Confidence) -> list[tu
     if ended:
         middle = ended[len(ended) // 2].tokens_per_s_per_user
         cells = ["-" if one is None or not one.by_software else ends(one) for one in (at.get((name, middle)) for name in names)]
-        rows.append((f"software at {middle:g}", *cells))
+        rows.append((f"{ENDS[0]}..{ENDS[1]} at {middle:g}", *cells))
     return rows
 
 
