@@ -385,6 +385,7 @@ class SystemBill(NamedTuple):
     rebates: list[Rebate]
     date: str
     notes: list[str]
+    inputs: Inputs
 
 
 def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]) -> SystemBill:  # noqa: A002
@@ -397,7 +398,7 @@ def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], vari
     bill = bill_of_materials(inputs.system, values, catalogue, inputs.dies)
     rebates = rebates_of(inputs, values, bill)
     notes = [*inputs.notes, *(f"{path} is set, but this bill does not rest on it" for path in inputs.unused(values))]
-    return SystemBill(inputs.system, bill, rebates, inputs.date, notes)
+    return SystemBill(inputs.system, bill, rebates, inputs.date, notes, inputs)
 
 
 def without_bill(catalogue: Catalogue, chip: str) -> DataError:

@@ -50,6 +50,22 @@ def speeds_in(text: str | None) -> list[float]:
     return found
 
 
+def ranked(given: Request, vendor: str | None, date: str | None, air: bool) -> None:
+    """Print every system in the order of what the work costs."""
+    from tco.outputs.ranking import ranking_answer
+    from tco.studies.ranking import ranking
+
+    given.emit(ranking_answer(ranking(given.settings | ({"terms.date": date} if date else {}), given.data, vendor, air)))
+
+
+def refuse_beside_all(every: bool) -> None:
+    """Raise `UsageError`: some options go with `--all` alone, and `--all` with none of the others."""
+    from tco.foundation.errors import UsageError
+
+    beside = "--all ranks every system: it takes no scenario, and --vendor, --date, --air and --set alone"
+    raise UsageError(beside if every else "--vendor, --date and --air go with --all")
+
+
 @command(app, "set", "anchor", "hold")
 def compare(
     given: Request,
@@ -71,8 +87,17 @@ def compare(
         typer.Option("--what-if", metavar="PATH=VALUE", help="Replace an input as --set does, with plans and all choices held. Repeatable."),
     ] = None,
     ranges: Annotated[bool, typer.Option("--range/--no-range", help="Draw the inputs within their ranges: how sure the answer is.")] = True,
+    every: Annotated[bool, typer.Option("--all", help="Rank every system by what the work costs, a line each.")] = False,
+    vendor: Annotated[str | None, typer.Option(metavar="NAME", help="With --all: the systems of one vendor, such as AMD.")] = None,
+    date: Annotated[str | None, typer.Option(metavar="DATE", help="With --all: at the prices of a date, such as 2026-06.")] = None,
+    air: Annotated[bool, typer.Option("--air", help="With --all: the systems that air cools.")] = False,
 ) -> None:
     """Price and rate scenarios side by side, at every speed a user may be promised."""
+    if every or vendor or date or air:
+        if not every or scenarios or hall or practice or what_if or baseline:
+            refuse_beside_all(every)
+        ranked(given, vendor, date, air)
+        return
     from tco.chain.ownership import SITE_POWER
     from tco.foundation.errors import UsageError
     from tco.outputs.comparison import Asked, comparison_answer

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.chain.metrics import METRICS, kinds_of
-from tco.chain.result import Result
+from tco.chain.result import Result, in_words, set_of
 from tco.outputs.curve import POINT, REGIME, first_tables, tidy, verdict_words
 from tco.outputs.premises import (
     GROUPS,
@@ -21,14 +21,12 @@ from tco.outputs.premises import (
     deployed_of,
     deployed_words,
     formats_rows,
-    in_words,
     inputs_of,
     is_estimated,
     kinds_in_words,
     missing_notes,
     plan_words,
     premises,
-    set_of,
     software_words,
     title_of,
     workloads,
@@ -103,7 +101,7 @@ COMPARE = Document(
 ASKED = ("date", "site", "terms", "perspective", "workload", "cluster", "model", "engine", "practice", "software", "formats", "plan", "set")
 
 
-def context_of(result: Result) -> dict[str, Any]:
+def asked_for(result: Result) -> dict[str, Any]:
     """Return what a CSV row says of how it came about, so that it can be told from another and made again."""
     asked = asked_of(result) | {"perspective": result.perspective, "plan": plan_words(result.report.plan), "set": in_words(set_of(result))}
     return asked | {"formats": in_words(asked["formats"])}
@@ -115,7 +113,7 @@ def comparison_row() -> Record:
         Member("scenario"),
         Member("system"),
         *(Member(name, float | None, f"metrics.{name}", unit=metric.unit or PURE) for name, metric in METRICS.items()),
-        *Record(*map(Member, ASKED)).within(context_of),
+        *Record(*map(Member, ASKED)).within(asked_for),
         Member("hardware_sourced_share", float | None, lambda one: one.shares.get("hardware", {}).get("sourced"), unit=PURE),
         *(Member(name, int, f"standing.{name}", unit=PURE) for name in ("validated_rows", "anchored_rows")),
     )
@@ -158,7 +156,7 @@ def comparison_answer(
 
     rows: tuple[Record, Sequence[Any]] = (comparison_row(), results)
     if asked.curve:
-        context = {result.scenario: context_of(result) for result in results}
+        context = {result.scenario: asked_for(result) for result in results}
         rows = tidy(context.__getitem__, [name for name in ASKED if name != "plan"]), found.curve
     return COMPARE.answer(catalogue, said, tables, rows, notes)
 

@@ -127,7 +127,7 @@ def cell(value: float | None, digits: int = DIGITS) -> str:
     return significant(value, digits) or "-"
 
 
-def cost_rows(results: Sequence[Result], curve: Sequence[AtSpeed]) -> list[tuple[str, ...]]:
+def cost_rows(results: Sequence[Result], curve: Sequence[AtSpeed], digits: int = DIGITS) -> list[tuple[str, ...]]:
     """Return what a million output tokens cost at each speed, the cheapest marked."""
     own = {speed_of(result) for result in results}
     rows: list[tuple[str, ...]] = []
@@ -135,7 +135,7 @@ def cost_rows(results: Sequence[Result], curve: Sequence[AtSpeed]) -> list[tuple
         here = {one.scenario: one.usd_per_million_output_tokens for one in curve if one.tokens_per_s_per_user == speed}
         costs = [here.get(result.scenario) for result in results]
         least = min((cost for cost in costs if cost is not None), default=None)
-        cells = ["none" if cost is None else f"{'*' if cost == least and len(costs) > 1 else ''}{cell(cost)}" for cost in costs]
+        cells = ["none" if cost is None else f"{'*' if cost == least and len(costs) > 1 else ''}{cell(cost, digits)}" for cost in costs]
         rows.append((f"at {speed:g}{' asked' if speed in own else ' tokens/s' if not rows else ''}", *cells))
     return rows
 

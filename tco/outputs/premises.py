@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from tco.chain.inputs import Inputs
 from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS
-from tco.chain.result import Result, why_absent
+from tco.chain.result import Result, in_words, why_absent
 from tco.chain.software import DRAWN, LEVELS, PUBLIC, SOFTWARE, THE_BEST
 from tco.economics.waiting import Available
 from tco.outputs.record import Maybe, Member, Record
@@ -257,6 +258,15 @@ def asked_of(result: Result) -> dict[str, Any]:
     return asked | {"formats": {path.partition(".")[2]: result.texts[path] for path in sorted(formats)}}
 
 
+CONTEXT = ("scenario", "system", "date", "site", "set")  # what a row of a CSV is of
+
+
+def context_of_system(inputs: Inputs) -> dict[str, Any]:
+    """Return what a row of a CSV is of that asks for no workload."""
+    scenario, given = inputs.scenario, {path: text for path, text in inputs.settings.items() if isinstance(text, str)}
+    return {"scenario": scenario.name, "system": inputs.system.id, "date": inputs.date, "site": scenario.documents["site"], "set": in_words(given)}
+
+
 def deployed_of(results: Sequence[Result]) -> dict[str, Any]:
     """Return what is on as production runs it, by name; a table by scenario where they differ."""
     found: dict[str, dict[str, Any]] = {}
@@ -278,17 +288,6 @@ def deployed_words(results: Sequence[Result]) -> str:
     return ", ".join([*([] if count is None else [f"{count:g} draft{'' if count == 1 else 's'}" if count else "no drafts"]), *software])
 
 
-def set_of(result: Result) -> dict[str, str]:
-    """Return the inputs that were set and that the result rests on, as `--set` takes them."""
-    found = {}
-    for path in result.origin.settings if result.origin else ():
-        if path in result.texts:
-            found[path] = result.texts[path]
-        elif path in result.inputs and (shown := result.inputs[path].shown):
-            found[path] = f"{shown[0]!r} {shown[1]}".rstrip()
-    return found
-
-
 def inputs_of(results: Sequence[Result]) -> dict[str, Any]:
     """Return what the results rest on, by name; a table by scenario where they differ."""
     found: dict[str, dict[str, Any]] = {}
@@ -301,11 +300,6 @@ def inputs_of(results: Sequence[Result]) -> dict[str, Any]:
 def common(found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return values by name: one where all scenarios have the same, else that of each."""
     return {name: next(iter(each.values())) if len({str(one) for one in each.values()}) == 1 else each for name, each in found.items()}
-
-
-def in_words(found: Mapping[str, Any]) -> str:
-    """Return names and values as a text of one cell."""
-    return ";".join(f"{name}={value}" for name, value in found.items())
 
 
 def plan_words(plan: Mapping[str, Any] | None) -> str:

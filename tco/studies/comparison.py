@@ -10,17 +10,29 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tco.chain.metrics import PRICED
 from tco.chain.result import apart
 from tco.foundation.errors import DataError
+from tco.foundation.shown import Shown
 from tco.studies.evaluation import HEADLINE, evaluate_all
 
 if TYPE_CHECKING:
     from tco.chain.result import Result
 
 
-class Comparison(NamedTuple):
-    """Scenarios side by side, each held against the baseline."""
+class SideBySide(NamedTuple):
+    """Results, each held against the baseline."""
 
     baseline: str
     results: list[Result]
+
+
+class Comparison(Shown, SideBySide):
+    """Scenarios side by side, each held against the baseline."""
+
+    @property
+    def line(self) -> str:
+        """What the work costs on each."""
+        cost = rated_by(self.results) or "tco_usd_per_chip_hour"
+        costs = (f"{one.scenario} {one.metrics[cost]:.3g}" if one.metrics[cost] is not None else f"{one.scenario} none" for one in self.results)
+        return f"{cost}: {', '.join(costs)}; baseline {self.baseline}"
 
     def to_frame(self) -> Any:
         """Return the metrics as a pandas data frame, a column for each scenario."""

@@ -19,6 +19,7 @@ from tco.chain.metrics import METRICS, MORE_IS_BETTER, PERFORMANCE, RATIOS
 from tco.chain.result import apart
 from tco.foundation.errors import DataError
 from tco.foundation.formula import finite
+from tco.foundation.shown import Shown
 from tco.studies.comparison import compared
 from tco.studies.evaluation import Evaluation, evaluate_each
 from tco.studies.ranges import Array, Dice, Range, ranges_of
@@ -48,8 +49,8 @@ class Sample(NamedTuple):
         return None if self.ties is None else self.metrics["perf_per_tco_vs_baseline"] > 1
 
 
-class Uncertainty(NamedTuple):
-    """What the ranges of a scenario's inputs make of its metrics."""
+class Drawn(NamedTuple):
+    """What was drawn, and what became of it."""
 
     asked: Evaluation
     baseline: Evaluation | None
@@ -60,11 +61,28 @@ class Uncertainty(NamedTuple):
     hold: bool
     held: list[str]  # inputs with a range that stay as they are, since the structure they decide is held
 
-    def to_frame(self) -> Any:
-        """Return every draw of every metric as a pandas data frame."""
+
+class Uncertainty(Shown, Drawn):
+    """What the ranges of a scenario's inputs make of its metrics."""
+
+    @property
+    def line(self) -> str:
+        """The scenario, how many draws there are, and the chance to beat the baseline."""
+        better, against = self.sample.better, self.baseline
+        chance = "" if better is None or against is None else f", {better.mean():.0%} beat {against.name}"
+        return f"{self.asked.name}: {len(self.sample.meets):,} draws of {len(self.drawn)} inputs{chance}"
+
+    def table(self) -> Any:
+        """Return the percentiles of each metric."""
         import pandas as pd
 
-        return pd.DataFrame(self.sample.metrics | {"meets_the_target": self.sample.meets})
+        return pd.DataFrame(self.sample.metrics).quantile([0.05, 0.1, 0.5, 0.9, 0.95]).T.rename(columns=lambda share: f"p{share * 100:g}")
+
+    def to_frame(self) -> Any:
+        """Return every draw of every metric as a pandas data frame, and in each row what it is of."""
+        import pandas as pd
+
+        return pd.DataFrame(self.sample.metrics | {"meets_the_target": self.sample.meets}).assign(**self.asked.result.context)
 
 
 @finite
