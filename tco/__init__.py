@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tco.chain.saved import load_result
     from tco.chain.scenario import evaluate
     from tco.foundation.errors import DataError, TcoError, UnavailableError, UsageError
-    from tco.studies.comparison import compare
+    from tco.notebook import compare
     from tco.studies.frontier import frontier
     from tco.studies.maps import map_of
     from tco.studies.sensitivity import sensitivity
@@ -54,7 +54,7 @@ _HOMES = {
     "load_result": "tco.chain.saved",
     "evaluate": "tco.chain.scenario",
     "evaluate_draws": "tco.chain.draws",
-    "compare": "tco.studies.comparison",
+    "compare": "tco.notebook",
     "diff": "tco.studies.waterfall",
     "frontier": "tco.studies.frontier",
     "map_of": "tco.studies.maps",

@@ -11,7 +11,7 @@ from tco.chain import draws
 from tco.chain.draws import CELLS
 
 CATALOGUE = load_catalogue()
-ROOM = {"site.rack_kw_max": "900 kW"}
+ROOM = {"site.rack_kw_max": "900 kW", "workload.draft_tokens": "0"}
 TOKEN, USER, RATE = "usd_per_million_output_tokens", "tokens_per_s_per_user", "output_tokens_per_s_per_chip"
 TRN3, GB200, A100 = "trn3-nl72x2", "gb200-nvl72", "train-gpt3-175b-a100x64"
 SMALL = {"workload.model": "llama-3.1-8b", "cluster.chips": "16", "workload.global_batch": "16"}  # a job whose plans are few
@@ -37,10 +37,11 @@ def one_of(drawn, place):
     return {path: (float(many[place]), unit) for path, (many, unit) in drawn.items()}
 
 
-@pytest.mark.parametrize("name", [TRN3, GB200])
-def test_the_target_or_the_memory_binds_in_every_draw(name):
-    base, drawn = draws_of(name, 64)
-    found = tco.evaluate_draws(name, ROOM | drawn, structure=base.structure, catalogue=CATALOGUE)
+@pytest.mark.parametrize(("name", "software"), [(TRN3, "drawn"), (GB200, "public")])
+def test_the_target_or_the_memory_binds_in_every_draw(name, software):
+    room = ROOM | {"workload.software": software}
+    base, drawn = draws_of(name, 64, more=room)
+    found = tco.evaluate_draws(name, room | drawn, structure=base.structure, catalogue=CATALOGUE)
     per_user, target = found.metrics[USER], base.inputs["workload.interactivity"].value
     assert 0.3 < found.meets.mean() < 1  # draws of both kinds are held to what follows
     assert np.all(per_user[found.meets] >= target * (1 - 1e-9))
@@ -86,7 +87,8 @@ def test_a_chosen_plan_is_at_least_the_one_held_and_the_one_a_search_finds(name)
         assert one.metrics["capex_usd"] == pytest.approx(free.metrics["capex_usd"][place], rel=1e-12)  # with its own switches
         assert bool(free.meets[place]) == (one.plan is not None)
         if one.plan is not None:
-            assert free.metrics[RATE][place] >= one.metrics[RATE] * (1 - 2e-3)
+            quicker = one.metrics[USER] / one.inputs["workload.interactivity"].value  # before a step of tiles, which a draw may lie beyond
+            assert free.metrics[RATE][place] >= one.metrics[RATE] / quicker * (1 - 2e-3)
             assert free.metrics[RATE][place] <= one.metrics[RATE] * 1.3
 
 
@@ -104,7 +106,7 @@ def test_plans_that_are_the_best_in_some_draws_are_enough_for_the_others(name, m
 
 def test_a_point_that_misses_its_target_has_draws_that_meet_it():
     """No plan at the centre gives so many tokens a second; where launches and links are quick one does."""
-    fast = ROOM | {"workload.interactivity": "100 token/s"}
+    fast = ROOM | {"workload.interactivity": "120 token/s"}
     base, drawn = draws_of(TRN3, 24, share=1.0, more=fast)
     assert base.plan is None
     found = tco.evaluate_draws(TRN3, fast | drawn, catalogue=CATALOGUE)

@@ -77,8 +77,34 @@ def test_the_command_swaps_and_says_so():
     assert "did you mean 'nvidia'" in wrong.stderr
 
 
-def test_software_of_today_is_slower_than_one_that_has_grown_up():
-    assert evaluate("trn3-nl72x2", {"workload.software": "2026-11"}).metrics[RATE] < evaluate("trn3-nl72x2").metrics[RATE]
+def test_software_reaches_further_the_further_it_is_said_to():
+    made = [evaluate("trn3-nl72x2", {"workload.software": text}).metrics[RATE] for text in ("public", "2027-12", "drawn", "best")]
+    assert made == sorted(made)
+    assert made[0] < made[-1]
+    assert evaluate("trn3-nl72x2", {"workload.software": "mature"}).metrics[RATE] == made[-1]
+
+
+@pytest.mark.parametrize("reach", [0.0, 0.25, 0.5, 1.0])
+@pytest.mark.parametrize(("name", "best_is"), [("collective_wait", min), ("stream_efficiency", max)])
+def test_what_is_reached_lies_between_public_and_best_in_logarithms(name, best_is, reach):
+    """By hand, from the rows: the public value to the power of what is left of the way, times the best to the power of the rest."""
+    settings = {"performance.trainium.software_reach": str(reach), "performance.trainium.port_overhead": "0"}
+    catalogue = load_catalogue()
+    public, best = (catalogue.practice(owner, name).value for owner in ("trainium", "best"))
+    wanted, stack = [], list(evaluate("trn3-nl72x2", settings, trace=True).nodes.values())
+    while stack:
+        node = stack.pop()
+        stack += [inner for _, inner in node.inputs]
+        if node.formula is not None and node.formula.name.startswith("reached") and node.inputs[0][1].path == f"performance.trainium.{name}":
+            wanted.append(node.value)
+            break
+    assert wanted == [pytest.approx(public ** (1 - reach) * best_is(public, best) ** reach, rel=1e-12)]
+
+
+def test_what_nobody_calls_software_is_refused():
+    done = tco("price", "trn3-nl72x2", "--set", "workload.software=banana")
+    assert done.exit_code == 3
+    assert all(level in done.stderr for level in ("drawn", "public", "best"))
 
 
 @pytest.mark.parametrize(
@@ -139,7 +165,7 @@ def test_older_engines_are_slower_on_every_vendor(system):
     asked = {"workload.concurrency": "32", "workload.interactivity": "1 token/s", "performance.trtllm.release_gain": "0.02"}
     old, older, grown, mature = (
         evaluate(system, {**asked, "workload.software": date}, {"tp": "8", "ep": "1"}).metrics["tpot_s"]
-        for date in ("2026-06-30", "2025-06-30", "2026-08", "mature")
+        for date in ("2026-06-30", "2025-06-30", "2026-08", "10000 months")
     )
     assert grown == mature
     assert older / old == pytest.approx(1 + 0.02 * 12, rel=0.01)

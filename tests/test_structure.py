@@ -45,6 +45,8 @@ def alone(name, settings):
 def another(given):
     """Another value of an input, within its bounds: a fifth more, or above zero what is none."""
     low, high = bounds(given.path)
+    if given.path.endswith((".released", ".grown_up")):  # a year with its part
+        return given.value + 0.5
     value = given.value * 1.2 if given.value else 0.3
     return min(max(value, low), high) if value <= high else max(given.value * 0.8, low)
 
@@ -98,11 +100,14 @@ def test_all_inputs_drawn_at_once(name):
 def test_a_structure_gives_the_answer_it_was_decided_for(name, tmp_path):
     base = answer(name)
     again = ask(name, {})
-    assert (again.metrics, again.structure, again.lines) == (base.metrics, base.structure, base.lines)
+    assert (again.structure, again.lines) == (base.structure, base.lines)
+    assert again.metrics.keys() == base.metrics.keys()
+    for metric, value in base.metrics.items():  # a search adds in arrays, which may differ in the last digit
+        assert value == again.metrics[metric] or same(again.metrics[metric], value, 1e-14), metric
     base.save(tmp_path / "kept.json")
     kept = tco.load_result(tmp_path / "kept.json").structure
     assert kept == base.structure
-    assert ask(name, {}, kept).metrics == base.metrics
+    assert ask(name, {}, kept).metrics == again.metrics
 
 
 def test_a_structure_of_native_formats_is_taken_back():

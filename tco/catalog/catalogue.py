@@ -124,8 +124,8 @@ class Catalogue:
 
     @cached_property
     def calibration_rows(self) -> dict[tuple[str, str], list[Row]]:
-        """Every row of the calibrated parameters and priors, by family of chips."""
-        return self._rows("calibration", "family", "performance")
+        """Every row of the calibrated parameters and priors, by family of chips, and of how far software reaches beyond them."""
+        return self._rows("calibration", "family", "performance") | self._rows("software", "family", "performance")
 
     def practice(self, family: str, name: str) -> Input:
         """Return a parameter of practice of a family of chips or another owner: fitted to measurements, a prior, or that of owners of its kind."""

@@ -6,7 +6,7 @@ arrays. Or plan and structure are held. Either way the batch of a plan is solved
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,10 +16,11 @@ from zlib import crc32
 import numpy as np
 
 from tco.catalog import Catalogue, load_catalogue
+from tco.chain import metrics as joined
 from tco.chain.connections import SWITCH, cheapest_switches
 from tco.chain.inputs import Inputs, Scenario, load_scenario
 from tco.chain.metrics import METRICS
-from tco.chain.programs import ALL, Lot, Part, Programs, spread, structure_in
+from tco.chain.programs import ALL, RATE, Lot, Made, Part, Programs, spread, structure_in
 from tco.chain.result import Result
 from tco.chain.structure import Structure
 from tco.chain.texts import given_of
@@ -34,6 +35,7 @@ Array = np.ndarray[Any, Any]
 Many = Mapping[str, tuple[Array, str]]  # numbers with their unit, by path
 PILOTS = 256  # draws at values and ends of ranges in which every plan is weighed; all others choose among those that are the best in one of them
 CANDIDATES = 12  # plans of a training job that its draws choose among
+COST = "usd_per_million_output_tokens"
 LOOKED_AT = 3  # draws of a training job that no plan fits, whose own plans are searched
 LAST = 16  # scenarios with settings whose programs are kept
 CELLS = 2**15  # draws that studies ask for together
@@ -47,6 +49,14 @@ class Draws(NamedTuple):
     sequences: Array | None  # of an attention group; none in training
     structures: list[Structure]  # that draws got
     structure_of: Array  # place of each draw's in that list
+    at: Mapping[float, Draws] = {}  # what they come to at other speeds, by tokens/s a user: few of the metrics
+
+    def part(self, which: slice) -> Draws:
+        """Return some of the draws."""
+        metrics = {name: None if many is None else many[which] for name, many in self.metrics.items()}
+        sequences = None if self.sequences is None else self.sequences[which]
+        at = {speed: one.part(which) for speed, one in self.at.items()}
+        return Draws(metrics, self.meets[which], sequences, self.structures, self.structure_of[which], at)
 
 
 class Group(NamedTuple):
@@ -67,11 +77,13 @@ def evaluate_draws(
     catalogue: Catalogue | None = None,
     variant: Mapping[str, str] | None = None,
     solve: bool = True,
+    speeds: Sequence[float] = (),
 ) -> Draws:
     """Evaluate a scenario for arrays of inputs, all of one length, each with its own structure, the best plan and the batch that meets the target.
 
     With `hold` plan and structure are those of the scenario with those of the settings that are one value; a `structure` that is given is
-    held. Without `solve` a held plan keeps its batch too, whatever targets that misses.
+    held. Without `solve` a held plan keeps its batch too, whatever targets that misses. A serving workload is asked at other `speeds`, in tokens/s
+    a user, as well: plans and batches are chosen for each, and a plan that is quicker than asked may be the best.
     """
     catalogue = catalogue or load_catalogue()
     found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
@@ -84,8 +96,8 @@ def evaluate_draws(
     values = inputs.values()
     case.refuse(inputs, values)
     if structure is not None or hold or centre is None:
-        return gathered(case, [Group(np.arange(case.count), inputs.structure)], None, solve)  # type: ignore[arg-type]
-    return gathered(case, grouped(case, centre, inputs, values), centre, solve=True)
+        return gathered(case, [Group(np.arange(case.count), inputs.structure)], None, solve, speeds)  # type: ignore[arg-type]
+    return gathered(case, grouped(case, centre, inputs, values), centre, True, speeds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,17 +244,50 @@ def plans_of_missed(case: Case, group: Group, missed: Array) -> list[Any]:
 
 
 # ---------------------------------------------------------------- draws of a program
-def gathered(case: Case, groups: list[Group], centre: Result | None, solve: bool) -> Draws:
+def gathered(case: Case, groups: list[Group], centre: Result | None, solve: bool, speeds: Sequence[float]) -> Draws:
     """Run the programs of groups of draws, and put them together in the order of the draws."""
-    batch: Array = np.full(case.count, np.nan)
-    found = Draws({}, np.zeros(case.count, dtype=bool), batch, [], np.zeros(case.count, dtype=int))
+    structures: list[Structure] = []
+    place: Array = np.zeros(case.count, dtype=int)
+    made = [Made({}, np.zeros(case.count, dtype=bool), np.full(case.count, np.nan)) for _ in (None, *speeds)]
+
+    def look(some: list[Group]) -> None:
+        for group in some:
+            place[group.draws] = len(structures)
+            structures.append(group.structure)
+        looked_at(case, some, made, centre, solve, speeds)
+
     with case.programs.lock:
-        looked_at(case, groups, found, centre, solve)
-        missed = [(group, group.draws[~found.meets[group.draws]]) for group in groups]
-        further = [Group(draws, group.structure, more) for group, draws in missed if len(draws) and (more := plans_of_missed(case, group, draws))]
-        looked_at(case, further, found, centre, solve)
-    metrics = {name: found.metrics.get(name) for name in METRICS}
-    return found._replace(metrics=metrics, sequences=None if np.isnan(batch).all() else batch)
+        look(groups)
+        missed = [(group, group.draws[~made[0].meets[group.draws]]) for group in groups]
+        look([Group(draws, group.structure, more) for group, draws in missed if len(draws) and (more := plans_of_missed(case, group, draws))])
+    own, *others = [
+        Draws({name: one.metrics.get(name) for name in METRICS}, one.meets, None if np.isnan(one.batch).all() else one.batch, structures, place)
+        for one in made
+    ]
+    for one in others:
+        one.metrics[COST] = cost_at(own, one)
+    return own._replace(at=as_good_as_quicker(dict(zip(speeds, others, strict=True))))
+
+
+def cost_at(own: Draws, other: Draws) -> Array | None:
+    """Return what a million output tokens cost at another speed: an hour costs what it does whatever the chips make in it."""
+    hour, rate = own.metrics["tco_usd_per_used_chip_hour"], other.metrics[RATE]
+    return None if hour is None or rate is None else joined.usd_per_million(hour, rate, 1.0)
+
+
+def as_good_as_quicker(at: dict[float, Draws]) -> dict[float, Draws]:
+    """Return draws at some speeds, each on the plan of a higher speed where that makes more tokens: it keeps the slower promise too."""
+    quicker: Draws | None = None
+    for speed in sorted(at, reverse=True):
+        own = at[speed]
+        if quicker is not None and (rate := own.metrics[RATE]) is not None and (its := quicker.metrics[RATE]) is not None:
+            better = quicker.meets & ~(own.meets & (rate >= its))
+            for metric, many in quicker.metrics.items():
+                if many is not None:
+                    own.metrics[metric][better] = many[better]  # type: ignore[index]
+            own.meets[better] = True
+        quicker = own
+    return at
 
 
 def programs_of(catalogue: Catalogue, scenario: Scenario, fixed: dict[str, Any], variant: dict[str, str]) -> Programs:
@@ -256,12 +301,10 @@ def programs_of(catalogue: Catalogue, scenario: Scenario, fixed: dict[str, Any],
     return found
 
 
-def looked_at(case: Case, groups: list[Group], found: Draws, centre: Result | None, solve: bool) -> None:
-    """Run groups of draws, those whose plans are the same together."""
+def looked_at(case: Case, groups: list[Group], found: list[Made], centre: Result | None, solve: bool, speeds: Sequence[float]) -> None:
+    """Run groups of draws, those whose plans are the same together; what they come to is put into what is found, speed by speed."""
     lots: dict[int, tuple[Lot, list[Part]]] = {}
     for group in groups:
-        found.structure_of[group.draws] = len(found.structures)
-        found.structures.append(group.structure)
         lot, names = case.programs.names(case.at_one_value, group.structure, frozenset(case.drawn), group.plans or None)
         lots.setdefault(id(lot), (lot, []))[1].append(Part(group.draws, names, group.structure.plan))
     for lot, parts in lots.values():
@@ -269,9 +312,9 @@ def looked_at(case: Case, groups: list[Group], found: Draws, centre: Result | No
         many = {path: one if len(places) == case.count else one[places] for path, (one, _) in case.drawn.items()}
         own = [part._replace(draws=np.searchsorted(places, part.draws)) for part in parts]
         pilots = None if lot.plans is None or centre is None else pilots_of(case, centre)
-        metrics, meets, batch = lot.run(many, own, len(places), pilots, solve)
-        found.meets[places], found.sequences[places] = meets, batch  # type: ignore[index]
-        spread(found.metrics, {name: value for name, value in metrics.items() if name in METRICS}, places, case.count)  # type: ignore[arg-type]
+        for whole, part in zip(found, lot.run(many, own, len(places), pilots, solve, speeds), strict=True):
+            whole.meets[places], whole.batch[places] = part.meets, part.batch
+            spread(whole.metrics, {name: value for name, value in part.metrics.items() if name in METRICS}, places, case.count)
 
 
 @cache
@@ -299,4 +342,6 @@ def pilots_of(case: Case, centre: Result) -> dict[str, Array]:
         if not ranged:
             ends[1:3] = low, high
         found[path] = ends[:PILOTS]
+    if all((one == one[0]).all() for one in found.values()):
+        return {path: one[:1] for path, one in found.items()}
     return found

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
 from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known_systems, load_system
-from tco.chain.texts import DOCUMENTS, OWN, TEXTS, Texts, given_of, practised, shape_of, texts_of
+from tco.chain.software import ALIAS, SOFTWARE, named, stated_by
+from tco.chain.texts import DOCUMENTS, DRAFTS, TEXTS, Texts, drafts_of, given_of, shape_of, texts_of
 from tco.economics.flows import LOSS, from_the_age
 from tco.economics.perspective import FOLDER, Perspective, load_perspective, owner_of
 from tco.fabric.scopes import from_the_lanes
-from tco.foundation.errors import DataError, unknown
+from tco.foundation.errors import DataError, nearest, unknown
 from tco.foundation.files import scenario_directory
 from tco.foundation.provenance import ANCHOR, KEPT, Given, Input, making, period
 from tco.foundation.values import Reader, Rule, Values, as_number
@@ -71,7 +72,9 @@ def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
     elif path.suffix != ".toml" and not exists(path):
         system, _, variants = str(name).partition("@")
         if system not in known_systems(catalogue):
-            raise unknown("scenario", str(name), [*known, *(f"published/{one}" for one in catalogue.published), *known_systems(catalogue)])
+            racks = [*known, *catalogue.ids("systems")]  # are meant before a publication or a chip alone
+            more = [*(f"published/{one}" for one in catalogue.published), *known_systems(catalogue)]
+            raise unknown("scenario", str(name), racks if nearest(str(name), racks) else [*racks, *more])
         return of_system(str(name), system, variants_of(variants, str(name)))
     document = catalogue.toml(path)
     for key in document:
@@ -169,8 +172,11 @@ class Inputs(Texts):
         if (region := self.texts.get("site.grid")) is not None:
             self.texts_used["site.grid"] = region
             self.found |= {"site.grid_carbon": self.catalogue.grid_carbon(region, self.date)}
-        if self.texts.get("workload.practice", OWN) != OWN:
-            self.found |= practised(self.catalogue, self.system.chip, self.text("workload.practice"))
+        if self.texts.get("workload.kind") == "serving" and "workload.model" in self.texts:
+            self.found = {DRAFTS: drafts_of(self.catalogue, self.texts["workload.model"]), **self.found}
+        if SOFTWARE in self.texts:
+            self.texts[SOFTWARE] = named(self.catalogue, self.texts[SOFTWARE])
+            self.found |= stated_by(self.catalogue, self.system.chip, self.texts[SOFTWARE])
         if self.structure is not None:
             self.readings = dict(self.structure.readings)
         values = self.values()
@@ -243,8 +249,8 @@ class Inputs(Texts):
 
     def place(self, path: str, given: Given) -> None:
         """Take in one setting: a text where the input is one, else a quantity for later."""
-        if path in TEXTS:
-            self.texts[path] = given.text
+        if path in TEXTS or path == ALIAS:
+            self.texts[SOFTWARE if path == ALIAS else path] = given.text
         elif path.partition(".")[0] not in GROUPS:
             raise unknown("input path", path, self.known_paths(), "--set")
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -107,14 +107,19 @@ TRAINING = frozenset(
 )
 PERFORMANCE = frozenset(name for name in METRICS if "token" in name or name in ("ttft_s", "tpot_s")) | RATIOS | TRAINING  # rest on the workload
 PRICED = ("usd_per_million_output_tokens", "train_usd_per_trillion_tokens")  # what the work of a scenario costs: the one it has
-AGAINST_BASELINE = {"perf_per_tco_vs_baseline": "usd_per_million_output_tokens"}  # a ratio to another scenario -> the cost it is of
+AGAINST_BASELINE = ("perf_per_tco_vs_baseline",)  # ratios to another scenario, of what the work of each costs
+
+
+def priced_by(metrics: Mapping[str, Any]) -> str | None:
+    """Return what the work of a scenario costs, of the metrics it has; none where it has no such cost."""
+    return next((name for name in PRICED if metrics.get(name) is not None), None)
 
 
 def kinds_of(metric: str) -> frozenset[str]:
     """Return the kinds of workload a metric may have a value for."""
     if metric in TRAINING:
         return frozenset({"training"})
-    return frozenset({"serving", "stated"}) if metric in PERFORMANCE else frozenset({"serving", "training", "stated"})
+    return frozenset({"serving", "stated"}) if metric in PERFORMANCE - RATIOS else frozenset({"serving", "training", "stated"})
 
 
 SHARES = frozenset(("mfu", "exposed_communication", "pipeline_bubble", "host_floor", "goodput"))  # none is below zero or above one

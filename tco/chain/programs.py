@@ -5,7 +5,7 @@ Structures that draws of one scenario get share a program: what they have in com
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
 from threading import Lock
 from typing import Any, NamedTuple
@@ -32,6 +32,7 @@ ALL = "all"  # plans of serving to choose among
 PAIRS = 2**17  # of a plan and a draw that are looked at together: what is known of them fills the memory
 MOST = 2**10  # structures under settings of their own that are kept
 METRIC = "metric "  # before the names of metrics among the results of a program
+RATE = "output_tokens_per_s_per_chip"  # that is asked for at other speeds than the workload's own
 
 
 def recorded(program: Program, inputs: Inputs, plan: Any) -> tuple[dict[str, int], set[str]]:
@@ -90,6 +91,14 @@ class Part(NamedTuple):
     plan: Any  # that the structure holds
 
 
+class Made(NamedTuple):
+    """What draws come to: their metrics, whether they meet the targets, and the sequences of an attention group."""
+
+    metrics: dict[str, Array]
+    meets: Any
+    batch: Any
+
+
 class Lot:
     """The program of structures that have the same plans: one that is held, or all that a draw may choose."""
 
@@ -108,28 +117,28 @@ class Lot:
         self.kernels[key].grow()
         return self.kernels[key]
 
-    def hints(self, kernel: Kernel, names: Mapping[str, int], plans: ServingPlan) -> Any:
+    def hints(self, kernel: Kernel, names: Mapping[str, int], plans: ServingPlan, speeds: tuple[float | None, ...]) -> Any:
         """Return what is known of plans at the centre, where every input has the value it was traced with."""
         from tco.performance.serving.draws import hinted
 
-        key = id(kernel), names.get("token")
+        key = id(kernel), names.get("token"), speeds
         if key not in self.begin:
             centre = {path: np.array([self.program.leaves[self.program.inputs[path][0]]]) for path in kernel.inputs if path != BATCH_PATH}
-            self.begin[key] = hinted(kernel, names, centre, plans)
+            self.begin[key] = hinted(kernel, names, centre, plans, speeds)
         return self.begin[key]
 
     def run(
-        self, drawn: Mapping[str, Array], parts: list[Part], count: int, pilots: Mapping[str, Array] | None, solve: bool
-    ) -> tuple[dict[str, Array], Any, Any]:
-        """Return the metrics of all draws, whether they meet the targets, and the sequences of an attention group."""
+        self, drawn: Mapping[str, Array], parts: list[Part], count: int, pilots: Mapping[str, Array] | None, solve: bool, speeds: Sequence[float]
+    ) -> list[Made]:
+        """Return what all draws come to, and after it what they come to at other speeds."""
         paths, first = frozenset(drawn), parts[0].names[0]
         if self.plans is not None:
-            return self.serve(paths, drawn, parts, count, pilots, solve)
+            return self.serve(paths, drawn, parts, count, pilots, solve, speeds)
         kernel = self.kernel(paths, {})
         values = kernel.values(drawn)
         if "step" not in first:  # rates that are stated have no target they could miss
             meets: Any = "no plan" not in first
-            return self.metrics(kernel, [(part.names[0], part.draws) for part in parts], values, count), meets, np.nan
+            return [Made(self.metrics(kernel, [(part.names[0], part.draws) for part in parts], values, count), meets, np.nan)]
         meets, asked = np.zeros(count, dtype=bool), []
         for part in parts:
             own = {place: value[part.draws] if np.ndim(value) else value for place, value in values.items()}
@@ -140,54 +149,73 @@ class Lot:
             plan = np.where(fits.any(axis=0), np.where(fits, step, np.inf).argmin(axis=0), held.argmin(axis=0))
             meets[part.draws] = fits.any(axis=0)
             asked += [(part.names[one], part.draws[plan == one]) for one in np.unique(plan)]
-        return self.metrics(kernel, asked, values, count), meets, np.nan
+        return [Made(self.metrics(kernel, asked, values, count), meets, np.nan)]
 
     def serve(
-        self, paths: frozenset[str], drawn: Mapping[str, Array], parts: list[Part], count: int, pilots: Mapping[str, Array] | None, solve: bool
-    ) -> tuple[dict[str, Array], Any, Any]:
+        self,
+        paths: frozenset[str],
+        drawn: Mapping[str, Array],
+        parts: list[Part],
+        count: int,
+        pilots: Mapping[str, Array] | None,
+        solve: bool,
+        speeds: Sequence[float],
+    ) -> list[Made]:
         """Return the same of serving: plan and batch of each draw first, then what rests on them."""
         from tco.performance.serving import draws
 
         plans: ServingPlan = self.plans  # type: ignore[assignment]
         rows: dict[int, Array] = {}
         if pilots is not None:
-            key = paths, hash(b"".join([one.tobytes() for one in pilots.values()]))
+            key = paths, hash(b"".join([one.tobytes() for one in pilots.values()])), tuple(speeds)
             if key not in self.rows:
                 every = self.kernel(paths, {})
-                self.rows[key] = draws.promising(every, placed(every, parts[0].names[0]), pilots, plans)
+                self.rows[key] = draws.promising(every, placed(every, parts[0].names[0]), pilots, plans, speeds)
             rows = self.rows[key]
             plans = draws.of_rows(plans, rows)
         kernel = self.kernel(paths, rows)
-        batch, meets = np.empty(count), np.empty(count, dtype=bool)
+        made = [Made({}, np.empty(count, dtype=bool), np.empty(count)) for _ in (None, *speeds)]
         alike: dict[Any, list[Part]] = {}  # whose plans are chosen together
         for part in parts:
             own = tuple(kernel.made[place] for name, place in part.names[0].items() if not name.startswith(METRIC))
             alike.setdefault(own, []).append(part)
-        metrics: dict[str, Array] = {}
-        size = max(PAIRS // len(draws.chips_of(plans)), 1)
+        every_speed = (*draws.OWN, *speeds)
+        size = max(PAIRS // (len(draws.chips_of(plans)) * len(every_speed)), 1)
         for some in alike.values():
             together = np.arange(count) if len(alike) == 1 else np.sort(np.concatenate([part.draws for part in some]))
             names = placed(kernel, some[0].names[0])
-            begin, held = self.hints(kernel, names, plans), some[0].plan.decode.sequences if pilots is None else np.nan
+            held = some[0].plan.decode.sequences if pilots is None else np.nan
             for start in range(0, len(together), size):
                 which = together[start : start + size]
                 many = drawn if len(which) == count else {path: one[which] for path, one in drawn.items()}
                 block = draws.Block(kernel, names, many, len(which))
-                found = draws.choose(block, plans, begin) if solve else draws.held_with(held, len(which))
-                meets[which], batch[which] = found.meets, found.batch if begin is not None or pilots is not None else held
-                asked = [(part.names[0], within(which, part.draws)) for part in some]
-                spread(metrics, self.metrics(kernel, [one for one in asked if len(one[1])], block.values, len(which), found), which, count)
-        return metrics, meets, batch
+                asked = [(part.names[0], its) for part in some if len(its := within(which, part.draws))]
+                begin = self.hints(kernel, names, plans, every_speed)
+                found = draws.choose(block, plans, begin, every_speed) if solve else [draws.held_with(held, len(which))] * len(every_speed)
+                for at, (one, chosen) in enumerate(zip(made, found, strict=True)):
+                    one.meets[which], one.batch[which] = chosen.meets, chosen.batch if begin is not None or pilots is not None else held
+                    spread(one.metrics, self.metrics(kernel, asked, block.values, len(which), chosen, RATE if at else ""), which, count)
+        return made
 
     def metrics(
-        self, kernel: Kernel, asked: list[tuple[dict[str, int], Array]], values: Mapping[int, Any], count: int, chosen: Any = None
+        self,
+        kernel: Kernel,
+        asked: list[tuple[dict[str, int], Array]],
+        values: Mapping[int, Any],
+        count: int,
+        chosen: Any = None,
+        only: str = "",
     ) -> dict[str, Array]:
-        """Return the metrics of some draws each, nan in others, from what is known of all, on the plans and the batch that were chosen."""
-        wanted = [{name.removeprefix(METRIC): kernel.made[place] for name, place in names.items() if name.startswith(METRIC)} for names, _ in asked]
+        """Return the metrics of some draws each, nan in others, from what is known of all, on the plans and the batch that were chosen.
+
+        They are all, or one `only`.
+        """
+        every = [{name.removeprefix(METRIC): kernel.made[place] for name, place in names.items() if name.startswith(METRIC)} for names, _ in asked]
+        wanted = [{name: place for name, place in own.items() if name == only} for own in every] if only else every
         if chosen is not None:
             batch = {kernel.inputs[BATCH_PATH]: chosen.batch} if BATCH_PATH in kernel.inputs else {}
             given = frozenset([*values, *batch])
-            rests = {place for own in wanted for place in kernel.schedule([*own.values()], given).leaves} - batch.keys()
+            rests = {*kernel.schedule(sorted({place for own in wanted for place in own.values()}), given).leaves} - batch.keys()
             values = taken(kernel, values, rests, chosen.rows) | batch
         with np.errstate(divide="ignore"):  # where failures leave no hour in which anything makes progress, nothing has a price
             made = apart(kernel, [([*own.values()], draws) for own, (_, draws) in zip(wanted, asked, strict=True)], values, count)

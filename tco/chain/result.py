@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,6 +23,7 @@ from tco.economics.waiting import Available, available_of
 from tco.foundation.errors import DataError
 from tco.foundation.files import data_directory, write_atomically
 from tco.foundation.provenance import Input, period
+from tco.foundation.shown import html_of
 from tco.foundation.trace import Node
 from tco.foundation.values import Values
 from tco.hardware.bill import Bill, BillLine, device_capacity, domain_bandwidth, domain_capacity, domain_peak
@@ -99,11 +100,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         """Show the metrics with their units as a table, in a notebook."""
-        from html import escape
-
-        frame = self.to_frame().dropna(subset="value")
-        html: str = frame.to_html(float_format=lambda value: f"{value:,.6g}", border=0)
-        return f"<h4>{escape(self.title)}</h4>{html}<p>{escape(self.standing.text)}</p>"
+        return html_of(self.to_frame().dropna(subset="value")[["value", "unit"]], self.title, self.standing.text)
 
     def save(self, path: str | Path) -> None:
         """Write the result to a JSON file that `load_result` reads and that stands for a scenario in `compare`, `diff` and `baseline`."""
@@ -127,12 +124,35 @@ class Result:
         """Where the axes of the plan lie on the fabric."""
         return self.serving.axes if self.serving else []
 
+    @property
+    def context(self) -> dict[str, Any]:
+        """What it is of, so that it can be told from another and asked again: scenario, system, date, site, and what was set."""
+        site = self.origin.documents.get("site") if self.origin else None
+        names = {"scenario": self.scenario, "system": self.system, "date": self.texts.get("terms.date"), "site": site}
+        return {**names, "set": in_words(set_of(self))}
+
     def to_frame(self) -> Any:
-        """Return metric, value and unit as a pandas data frame."""
+        """Return metric, value and unit as a pandas data frame, and in each row what they are of."""
         import pandas as pd
 
-        rows = [(name, value, METRICS[name].unit) for name, value in self.metrics.items()]
-        return pd.DataFrame(rows, columns=["metric", "value", "unit"]).set_index("metric")
+        rows = [(name, value, METRICS[name].unit, *self.context.values()) for name, value in self.metrics.items()]
+        return pd.DataFrame(rows, columns=["metric", "value", "unit", *self.context]).set_index("metric")
+
+
+def set_of(result: Result) -> dict[str, str]:
+    """Return the inputs that were set and that the result rests on, as `--set` takes them."""
+    found = {}
+    for path in result.origin.settings if result.origin else ():
+        if path in result.texts:
+            found[path] = result.texts[path]
+        elif path in result.inputs and (shown := result.inputs[path].shown):
+            found[path] = f"{shown[0]!r} {shown[1]}".rstrip()
+    return found
+
+
+def in_words(found: Mapping[str, Any]) -> str:
+    """Return names and values as a text of one cell."""
+    return ";".join(f"{name}={value}" for name, value in found.items())
 
 
 def saved_document(result: Result) -> dict[str, Any]:

@@ -300,26 +300,29 @@ def usual_baseline(names: Sequence[str]) -> str:
 def compare(results: list[Result], baseline: str | None = None) -> str:
     """Fill in `perf_per_tco_vs_baseline` of every result that may be held against the baseline, and return the baseline's name."""
     names = [result.scenario for result in results]
-    rated = [result.scenario for result in results if result.metrics["usd_per_million_output_tokens"] is not None]
+    rated = [result.scenario for result in results if joined.priced_by(result.metrics)]
     chosen = baseline or usual_baseline(rated or names)
     if chosen not in names:
         raise DataError(f"--baseline {chosen}: not among the compared scenarios ({', '.join(names)})")
     other = next(result for result in results if result.scenario == chosen)
-    base = costs_of_tokens(other)
+    base = costs_of_work(other)
     for result in results:
         if (why := apart(result, other)) is not None:
             result.notes.append(f"performance per cost says nothing here: {why}")
             continue
-        for metric, reference, own in zip(("perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"), base, costs_of_tokens(result), strict=True):
+        for metric, reference, own in zip(("perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"), base, costs_of_work(result), strict=True):
             if reference is not None and own is not None:
                 result.metrics[metric] = float(joined.perf_per_tco(reference, own))
     return chosen
 
 
-def costs_of_tokens(result: Result) -> tuple[float | None, float | None]:
-    """Return what a million output tokens of a result cost, net of rebates and before them; none where there are no tokens."""
-    net, gross, hour = (result.metrics[name] for name in ("usd_per_million_output_tokens", "tco_gross_usd_per_chip_hour", "tco_usd_per_chip_hour"))
-    return (None, None) if net is None else (net, float(joined.gross_token_cost(net, gross, hour)))
+def costs_of_work(result: Result) -> tuple[float | None, float | None]:
+    """Return what the tokens of a result cost, net of rebates and before them; none where there are no tokens."""
+    cost = joined.priced_by(result.metrics)
+    if cost is None:
+        return None, None
+    net, gross, hour = (result.metrics[name] for name in (cost, "tco_gross_usd_per_chip_hour", "tco_usd_per_chip_hour"))
+    return net, float(joined.gross_token_cost(net, gross, hour))
 
 
 GRID = "site.grid_carbon"
@@ -382,6 +385,7 @@ class SystemBill(NamedTuple):
     rebates: list[Rebate]
     date: str
     notes: list[str]
+    inputs: Inputs
 
 
 def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]) -> SystemBill:  # noqa: A002
@@ -394,7 +398,7 @@ def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], vari
     bill = bill_of_materials(inputs.system, values, catalogue, inputs.dies)
     rebates = rebates_of(inputs, values, bill)
     notes = [*inputs.notes, *(f"{path} is set, but this bill does not rest on it" for path in inputs.unused(values))]
-    return SystemBill(inputs.system, bill, rebates, inputs.date, notes)
+    return SystemBill(inputs.system, bill, rebates, inputs.date, notes, inputs)
 
 
 def without_bill(catalogue: Catalogue, chip: str) -> DataError:

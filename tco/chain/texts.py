@@ -16,35 +16,26 @@ from tco.fabric.library import Library, library_of
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import read_csv
 from tco.foundation.provenance import Given, Input
-from tco.foundation.units import convert, is_pure, parse_quantity
-from tco.foundation.values import Readable, Values
+from tco.foundation.units import convert, is_pure
+from tco.foundation.values import Readable
 from tco.hardware.bill import USUAL_YIELD, YIELDS
+from tco.models.architecture import load_model
 from tco.performance.chip.formats import FORMATS, chips_of, computed_on, family_of
+from tco.performance.chip.software import BEST
 
 if TYPE_CHECKING:
     from tco.catalog.systems import System
     from tco.chain.inputs import Scenario
 
 
-MATURE = "mature"  # software that has had its time
 FAMILY = "family"  # the engine of the chip's family
-OWN = "own"  # the practice of the chip's own family
 MONTHS = 12  # of a year
 DAYS = 30  # of a month
 
 
 def engines(catalogue: Catalogue) -> list[str]:
     """Return the serving engines whose practice the catalogue knows."""
-    return sorted({owner for owner, name in catalogue.calibration_rows if name == "host_time"})
-
-
-def practised(catalogue: Catalogue, chip: str, family: str) -> dict[str, Input]:
-    """Return what a chip reaches in the practice of another family, under the paths of its own; what that one has no word for stays."""
-    own = family_of(catalogue, chip)
-    served_by(catalogue, family)
-    names = [name for owner, name in catalogue.calibration_rows if owner == family]
-    paths = {name: f"performance.{own}.{name}" for name in names if (own, name) in catalogue.calibration_rows}
-    return {path: catalogue.practice(family, name)._replace(path=path) for name, path in paths.items()}
+    return sorted({owner for owner, name in catalogue.calibration_rows if name == "host_time"} - {BEST})
 
 
 def relatives_of(catalogue: Catalogue, chip: str) -> frozenset[str]:
@@ -52,19 +43,20 @@ def relatives_of(catalogue: Catalogue, chip: str) -> frozenset[str]:
     return chips_of(catalogue, family_of(catalogue, chip))
 
 
-def practice_family(catalogue: Catalogue, chip: str, text: str) -> str:
-    """Return the family whose practice a workload asks for: the chip's own, unless another is named."""
-    return family_of(catalogue, chip) if text == OWN else text
-
-
-def served_by(catalogue: Catalogue, family: str) -> dict[str, Any]:
-    """Return what serves on a family of chips: the engine unless a workload says otherwise, and the libraries engines bring."""
+def serving_families(catalogue: Catalogue) -> dict[str, dict[str, Any]]:
+    """Return what serves on the chips of each family: the engine unless a workload says otherwise, and the libraries engines bring."""
 
     def read() -> dict[str, dict[str, Any]]:
         paths = [path for folder in catalogue.folders if (path := folder / "performance" / "engines.toml").is_file()]
         return {key: table for path in paths for key, table in catalogue.toml(path).items()}
 
     known: dict[str, dict[str, Any]] = catalogue.once("engines", read)
+    return known
+
+
+def served_by(catalogue: Catalogue, family: str) -> dict[str, Any]:
+    """Return what serves on a family of chips; one nobody knows raises `DataError`."""
+    known = serving_families(catalogue)
     if family not in known:
         raise unknown("family of chips", family, known, "performance/engines.toml")
     return known[family]
@@ -96,19 +88,6 @@ def month_of(text: str) -> float | None:
     return None if found is None else int(found[1]) * MONTHS + int(found[2]) - 1 + (int(found[3]) if found[3] else DAYS / 2) / DAYS
 
 
-def months_after(text: str, values: Values, chip: str) -> float | None:
-    """Return how many months after its chip some software was written: from a date, or as it stands; None where it has grown up."""
-    if text == MATURE:
-        return None
-    month = month_of(text)
-    if month is not None:
-        return month - values.structure(f"parts.{chip}.released") * MONTHS
-    try:
-        return parse_quantity(text, "month")
-    except DataError:
-        raise DataError(f"workload.software={text}: expected a date such as 2026-02, months such as '6 months', or {MATURE}") from None
-
-
 DOCUMENTS = {"site": "sites", "terms": "terms", "workload": "workloads", "cluster": "clusters"}
 TEXTS = {  # inputs that are no numbers, and the key of the document that holds them
     "terms.date": "date",
@@ -130,7 +109,6 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "workload.attention_core_format": "attention_core_format",
     "workload.engine": "engine",
     "workload.software": "software",
-    "workload.practice": "practice",
     "workload.formats": "formats",
     "workload.attention": "attention",
     "workload.dropout": "dropout",
@@ -166,8 +144,7 @@ USUAL = {  # texts that are taken so where nothing says otherwise
         "native",  # as the software has it by its date
     ),
     "workload.engine": FAMILY,
-    "workload.software": MATURE,
-    "workload.practice": OWN,  # of the chip's own family
+    "workload.software": "drawn",
 }
 
 
@@ -266,6 +243,7 @@ def texts_of(group: str, document: Mapping[str, Any]) -> dict[str, str]:
 COLUMNS = ("model", "precision", "attention", "experts", "dense", "note")
 EVERY = "*"
 GIVEN, NATIVE = "given", "native"
+DRAFTS = "workload.draft_tokens"
 ATTENTION, EXPERTS, DENSE = "workload.attention_format", "workload.expert_format", "workload.precision"
 
 
@@ -301,6 +279,13 @@ def published(catalogue: Catalogue, model: str) -> dict[str, str]:
         if row.precision == EVERY and row.model != EVERY and fnmatchcase(model, row.model):
             return {ATTENTION: row.attention, EXPERTS: row.experts}
     return {}
+
+
+def drafts_of(catalogue: Catalogue, model: str) -> Input:
+    """Return the tokens that a model's own head drafts a step, which production uses where a model has one: as many as it was trained to."""
+    found = load_model(catalogue, model)
+    count, note = float(found.prediction_layers), "as many as the model has layers of its own for; 0 turns drafts off"
+    return Input(DRAFTS, count, "count", count, count, kind="vendor", source=found.source, note=note, shown=(count, "count"), where=model)
 
 
 def native(values: Readable, chip: str) -> dict[str, str]:

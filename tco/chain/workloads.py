@@ -10,7 +10,8 @@ import numpy as np
 
 from tco.chain.connections import links_of_system
 from tco.chain.inputs import Inputs
-from tco.chain.texts import engine_of, library_of_engines, months_after, practice_family
+from tco.chain.software import SOFTWARE, practice_family, reach_of
+from tco.chain.texts import engine_of, library_of_engines
 from tco.foundation.errors import DataError
 from tco.foundation.formula import somewhere
 from tco.foundation.provenance import KEPT
@@ -19,6 +20,7 @@ from tco.models.architecture import Architecture, load_model
 from tco.performance.serving.answer import ServingResult
 
 if TYPE_CHECKING:
+    from tco.performance.chip.software import Reach
     from tco.performance.layer.machine import Machine, Passes
     from tco.performance.training.job import Job
     from tco.performance.training.result import TrainingResult
@@ -40,8 +42,7 @@ def server_of(inputs: Inputs, values: Values) -> tuple[Machine, Architecture]:
     model = model_of(inputs, values)
     refuse_beyond_context(model, values, ("workload.input_tokens", "workload.output_tokens"))
     refuse_no_requests(values)
-    months = months_after(inputs.text("workload.software"), values, inputs.system.chip)
-    return machine_of(inputs, values, inputs.text, months), model
+    return machine_of(inputs, values, inputs.text, reach_of(inputs, values)), model
 
 
 def model_of(inputs: Inputs, values: Values) -> Architecture:
@@ -49,8 +50,8 @@ def model_of(inputs: Inputs, values: Values) -> Architecture:
     return load_model(inputs.catalogue, inputs.text("workload.model"), lambda: values.structure("workload.total_parameters"))
 
 
-def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], months: Any = None) -> Machine:
-    """Return a system's chip on its links under the engine and the formats that texts name, `months` after the chip came out."""
+def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], reach: Reach) -> Machine:
+    """Return a system's chip on its links under the software of some date, and the engine and the formats that texts name."""
     from tco.performance.chip.formats import family_of
     from tco.performance.chip.products import traits_of
     from tco.performance.layer.machine import Stored, machine
@@ -59,7 +60,7 @@ def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], mon
     system, catalogue = inputs.system, inputs.catalogue
     family = family_of(catalogue, system.chip)
     stored = Stored(*(text(f"workload.{name}") for name in STORED))
-    engine = engine_of(catalogue, practice_family(catalogue, system.chip, text("workload.practice")), text("workload.engine"))
+    engine = engine_of(catalogue, practice_family(catalogue, system.chip, text(SOFTWARE)), text("workload.engine"))
     links = links_of_system(inputs, values, library_of_engines(catalogue, family))
     paths = paths_of(catalogue, SERVING, family, system.chip, engine, text("workload.model"), system.id)
     if catalogue.anchors:
@@ -70,7 +71,7 @@ def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], mon
         inputs.found |= moved
         inputs.notes += [note] if note not in inputs.notes else []
     beyond = unexplained(values, paths)
-    return machine(system.chip, links, values, family, stored, traits_of(catalogue, system.chip), engine, beyond, months)
+    return machine(system.chip, links, values, family, stored, traits_of(catalogue, system.chip), engine, beyond, reach)
 
 
 def formats_of(inputs: Inputs, values: Readable) -> dict[str, str]:
@@ -120,7 +121,8 @@ def job_on(inputs: Inputs, values: Values) -> tuple[Job, Machine, Passes]:
     software = software_of(catalogue, {path: inputs.text(path) for path in (*CHOICES, *DATED)}, family, facts_of(model, precision))
     formats = passes_of(values, chip, precision, inputs.text("workload.backward_precision"))
     beyond = unexplained(values, paths_of(catalogue, TRAINING, family, chip, "", inputs.text("workload.model"), inputs.system.id))
-    reached = trainer(chip, family, values, formats, links_of_system(inputs, values), traits_of(catalogue, chip), software.programs, beyond)
+    links, reach = links_of_system(inputs, values), reach_of(inputs, values)
+    reached = trainer(chip, family, values, formats, links, traits_of(catalogue, chip), software.programs, beyond, reach)
     return job_of(model, software, values), reached, formats
 
 

@@ -101,15 +101,19 @@ def diff(
     b: Annotated[str | None, typer.Argument(metavar="B", help="Another one, or A again with --set.", show_default=False)] = None,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit 1 if they differ.")] = False,
     metrics: Annotated[list[str] | None, typer.Option("--metric", metavar="METRIC", help="Show the steps of this metric. Repeatable.")] = None,
+    full: Annotated[bool, typer.Option("--full", help="Of two systems list all metrics and inputs that differ, too.")] = False,
 ) -> None:
-    """Show what changed between two scenarios or results, and why, step by step. --set applies to B only."""
+    """Show what changed between two scenarios or results, and why, step by step. --set applies to B only.
+
+    Of two systems it says what each group of things adds to the cost as it becomes the other's: chip, network, site, energy, memory, software.
+    """
     from tco.chain.metrics import METRICS
     from tco.cli.load import catalogue_for
     from tco.foundation.errors import UsageError
     from tco.outputs.drift import diff_answer
     from tco.studies.baseline import known_metrics
     from tco.studies.evaluation import HEADLINE
-    from tco.studies.waterfall import between, state_at
+    from tco.studies.waterfall import diff as differing
 
     if b is None:
         raise UsageError(f"B is missing: tco diff {a} {HEADLINE[-1]}, or what a setting changes: tco diff {a} {a} --set PATH=VALUE")
@@ -117,8 +121,7 @@ def diff(
         metric, other = (a, b) if a in METRICS else (b, a)
         raise UsageError(f"{metric} is a metric: tco diff {other} {HEADLINE[-1]} --metric {metric}")
     wanted = known_metrics(metrics) if metrics else ()
-    before, after = state_at(a, given.data), state_at(b, given.data, given.settings)
-    found = between(before, after, catalogue_for(a, given.data))
-    given.emit(diff_answer(catalogue_for(None, given.data), a, b, found.moves, found.causes, wanted))
+    found = differing(a, b, given.settings, given.data, next(iter(wanted), None))
+    given.emit(diff_answer(catalogue_for(None, given.data), a, b, found, wanted, full))
     if exit_code and (found.moves or found.causes):
         raise typer.Exit(1)

@@ -11,8 +11,9 @@ from tco.cli import app
 from tco.cli.options import Request, command, pairs
 
 if TYPE_CHECKING:
+    from tco.catalog import Catalogue
     from tco.chain.result import Result
-    from tco.studies.comparison import Sureness
+    from tco.studies.comparison import Confidence, Notice
     from tco.studies.evaluation import Evaluation
 
 
@@ -27,13 +28,42 @@ def halls_of(results: Sequence[Result]) -> list[dict[str, float | None] | None]:
     return [hall_of(result) for result in results]
 
 
-def ranges_of(asked: Sequence[Evaluation], baseline: str, wanted: bool, hold: bool) -> list[Sureness]:
-    """Return how sure each scenario is; nothing where nobody wants to know."""
-    if not wanted:
-        return []
-    from tco.studies.confidence import sureness_of
+MOST, SHOWN = 24, 40  # speeds of one curve, and characters of a wrong list that are said again
 
-    return sureness_of(asked, baseline, hold)
+
+def speeds_in(text: str | None) -> list[float]:
+    """Return the speeds that `--speeds` names; what is no list of speeds raises `UsageError`."""
+    from tco.foundation.errors import UsageError
+
+    if text is None:
+        return []
+    words = text.split(",")
+    shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+    if len(words) > MOST:
+        raise UsageError(f"--speeds {shown}: {len(words)} speeds, expected {MOST} at most")
+    try:
+        found = [float(word) for word in words]
+    except ValueError:
+        found = [0.0]
+    if not all(0 < speed < float("inf") for speed in found):
+        raise UsageError(f"--speeds {shown}: expected tokens/s a user above zero, such as 20,30,50")
+    return found
+
+
+def ranked(given: Request, vendor: str | None, date: str | None, air: bool) -> None:
+    """Print every system in the order of what the work costs."""
+    from tco.outputs.ranking import ranking_answer
+    from tco.studies.ranking import ranking
+
+    given.emit(ranking_answer(ranking(given.settings | ({"terms.date": date} if date else {}), given.data, vendor, air)))
+
+
+def refuse_beside_all(every: bool) -> None:
+    """Raise `UsageError`: some options go with `--all` alone, and `--all` with none of the others."""
+    from tco.foundation.errors import UsageError
+
+    beside = "--all ranks every system: it takes no scenario, and --vendor, --date, --air and --set alone"
+    raise UsageError(beside if every else "--vendor, --date and --air go with --all")
 
 
 @command(app, "set", "anchor", "hold")
@@ -41,6 +71,13 @@ def compare(
     given: Request,
     scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; left out: the four headline racks.")] = None,
     baseline: Annotated[str | None, typer.Option(metavar="NAME", help="The scenario the others are compared with.")] = None,
+    speeds: Annotated[
+        str | None, typer.Option(metavar="N,...", help="Tokens/s a user that are looked at; left out: 20,30,50,75,100 and the workload's own.")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Every figure at the workload's own speed, in groups.")] = False,
+    why: Annotated[bool, typer.Option("--why", help="What moves the answer at which speeds, and what to measure to narrow it.")] = False,
+    evidence: Annotated[bool, typer.Option("--evidence", help="Which measured rows notice what moves the answer.")] = False,
+    curve: Annotated[bool, typer.Option("--curve", help="With --format csv: a row for each scenario and speed.")] = False,
     hall: Annotated[str | None, typer.Option(metavar="POWER", help="Fill a site with each system, such as '20 MW' from the grid.")] = None,
     practice: Annotated[
         str | None, typer.Option(metavar="FAMILY", help="Put all chips under the practice of one family, such as nvidia; left out: each its own.")
@@ -50,22 +87,49 @@ def compare(
         typer.Option("--what-if", metavar="PATH=VALUE", help="Replace an input as --set does, with plans and all choices held. Repeatable."),
     ] = None,
     ranges: Annotated[bool, typer.Option("--range/--no-range", help="Draw the inputs within their ranges: how sure the answer is.")] = True,
+    every: Annotated[bool, typer.Option("--all", help="Rank every system by what the work costs, a line each.")] = False,
+    vendor: Annotated[str | None, typer.Option(metavar="NAME", help="With --all: the systems of one vendor, such as AMD.")] = None,
+    date: Annotated[str | None, typer.Option(metavar="DATE", help="With --all: at the prices of a date, such as 2026-06.")] = None,
+    air: Annotated[bool, typer.Option("--air", help="With --all: the systems that air cools.")] = False,
 ) -> None:
-    """Price and rate scenarios side by side."""
+    """Price and rate scenarios side by side, at every speed a user may be promised."""
+    if every or vendor or date or air:
+        if not every or scenarios or hall or practice or what_if or baseline:
+            refuse_beside_all(every)
+        ranked(given, vendor, date, air)
+        return
     from tco.chain.ownership import SITE_POWER
-    from tco.outputs.comparison import comparison_answer
-    from tco.studies.comparison import compared, verdict_of
+    from tco.foundation.errors import UsageError
+    from tco.outputs.comparison import Asked, comparison_answer
+    from tco.studies.comparison import compared, speed_of
+    from tco.studies.confidence import confidence_of
     from tco.studies.evaluation import HEADLINE, catalogue_of, evaluate_each
 
     wanted = (
-        given.settings | pairs([f"{SITE_POWER}={hall}"] if hall else [], "--hall") | ({} if practice is None else {"workload.practice": practice})
+        given.settings | pairs([f"{SITE_POWER}={hall}"] if hall else [], "--hall") | ({} if practice is None else {"workload.software": practice})
     )
-    held = pairs(what_if, "--what-if")
+    held, chosen = pairs(what_if, "--what-if"), speeds_in(speeds)
     asked = evaluate_each(scenarios or HEADLINE, given.data, wanted, refuse=False, what_if=held)
     base, results = compared([one.result for one in asked], baseline)
-    sure = ranges_of(asked, base, ranges, given.texts["hold"] or bool(held))
-    verdict, names = verdict_of(results, base, sure), [one.name for one in asked]
-    given.emit(comparison_answer(catalogue_of(asked, given.data), results, base, halls_of(results), sure, verdict, names, held))
+    if chosen and (still := [result.scenario for result in results if speed_of(result) is None]):
+        why_not = f"{', '.join(still)} promises no user a speed (training, offline or stated rates)"
+        raise UsageError(f"--speeds: {why_not}; leave --speeds out, or compare workloads that serve")
+    if (why or evidence) and not ranges:
+        raise UsageError(f"{'--why' if why else '--evidence'} rests on draws, and --no-range asks for none")
+    found = confidence_of(asked, base, chosen, given.texts["hold"] or bool(held), ranges, why or evidence)
+    catalogue, names = catalogue_of(asked, given.data), [one.name for one in asked]
+    rows = noticed(catalogue, asked, found) if evidence else None
+    given.emit(comparison_answer(catalogue, results, base, halls_of(results), found, Asked(names, held, full, why, rows, curve)))
+
+
+def noticed(catalogue: Catalogue, asked: Sequence[Evaluation], found: Confidence) -> list[Notice]:
+    """Return how what moves an answer shows in measured rows."""
+    from tco.outputs.reasons import drivers_in, notices
+    from tco.studies.evidence import evidence_of
+
+    inputs = {path: given for one in asked for path, given in one.result.inputs.items()}
+    paths = drivers_in(found)
+    return notices(paths, evidence_of(catalogue, {path: inputs[path] for path in paths}))
 
 
 @command(app, "set", "hold")

@@ -24,7 +24,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "explain": ("tco explain trn3-nl72x2 tco_usd_per_chip_hour", "tco explain gb200-nvl72 usd_per_million_output_tokens --depth 2"),
     "diff": (
-        "tco diff trn3-nl72x2 gb200-nvl72 --metric capex_usd_per_chip",
+        "tco diff trn3-nl72x2 gb200-nvl72",
         "tco diff gb200-nvl72 gb200-nvl72 --set terms.date=2026-09",
     ),
     "uncertainty": ("tco uncertainty trn3-nl72x2 --baseline gb200-nvl72", "tco uncertainty gb200-nvl72 --samples 1000000 --seed 7 --workers 2"),

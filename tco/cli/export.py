@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -104,7 +104,7 @@ def command_line(given: Request, names: Sequence[str], baseline: str) -> str:
 def write_tables(given: Request, output: str, ending: str, catalogue: Catalogue, results: Sequence[Result], baseline: str) -> None:
     """Write what the scenarios come to as tables, in the form an ending asks for."""
     from tco.foundation.files import write_atomically
-    from tco.outputs.export import export_document, package_files, parquet_of, tables_of
+    from tco.outputs.export import DESCRIPTION, export_document, package_files, parquet_of, tables_of
     from tco.outputs.premises import inputs_of
     from tco.outputs.record import document, to_json
     from tco.outputs.table import to_csv
@@ -114,7 +114,7 @@ def write_tables(given: Request, output: str, ending: str, catalogue: Catalogue,
     if given.texts["redact"]:
         tables, asked = redacted(tables, asked | {"set": dict.fromkeys(given.settings)})
     if ending == FOLDER:
-        write_folder(Path(output), package_files(tables, asked["data_hash"]))
+        write_folder(Path(output), package_files(tables, asked["data_hash"]), DESCRIPTION)
         return
     makers: dict[str, Callable[[], str | bytes]] = {
         ".csv": lambda: to_csv(tables["scenarios"].header, tables["scenarios"].rows),
@@ -136,17 +136,19 @@ def redacted(tables: dict[str, ExportTable], asked: dict[str, Any]) -> tuple[dic
     return {name: table._replace(rows=rows[name]) for name, table in tables.items()}, asked
 
 
-def write_folder(folder: Path, files: dict[str, str]) -> None:
-    """Write a data package to a folder that is new, empty or one already; a new one that cannot be finished is taken away again."""
+def write_folder(folder: Path, files: Mapping[str, str], mark: str) -> None:
+    """Write files to a folder that is new, empty or holds such already, by the file that marks it; nothing in it is ever deleted.
+
+    A new one that cannot be finished is taken away again.
+    """
     import shutil
 
     from tco.foundation.errors import UsageError
     from tco.foundation.files import write_atomically
-    from tco.outputs.export import DESCRIPTION
 
     new = not folder.exists()
-    if not new and folder.is_dir() and any(folder.iterdir()) and not (folder / DESCRIPTION).is_file():
-        raise UsageError(f"{folder}/: holds other files, expected a new or empty folder, or a data package to replace")
+    if not new and folder.is_dir() and any(folder.iterdir()) and not (folder / mark).is_file():
+        raise UsageError(f"{folder}/: holds other files, expected a new or empty folder, or one that holds {mark}, to write anew")
     try:
         folder.mkdir(exist_ok=True)
         for name, text in files.items():

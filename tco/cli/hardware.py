@@ -37,7 +37,7 @@ def fabric(given: Request, system: System) -> None:
     values = inputs.values()
     scopes = fabric_scopes(inputs.system, values)
     notes = [f"{path} is set, but this fabric does not rest on it" for path in inputs.unused(values)]
-    given.emit(fabric_answer(catalogue, inputs.system, scopes, notes))
+    given.emit(fabric_answer(inputs, scopes, notes))
 
 
 @command(app, "set")
@@ -178,7 +178,7 @@ def collective(
     }
     found = asked | {"half_rate_bytes": half, "candidates": rows, "sizes": sweep}
     notes = [f"{path} is set, but this collective does not rest on it" for path in inputs.unused(values)]
-    given.emit(collective_answer(catalogue, found, inputs.system.name, facts, notes))
+    given.emit(collective_answer(inputs, found, inputs.system.name, facts, notes))
 
 
 def buffer_of(text: str, option: str) -> float:

@@ -182,18 +182,17 @@ def alike_states(one: dict[str, dict[str, Any]], other: dict[str, dict[str, Any]
     return found
 
 
-def page_without_own_values(page: Page) -> Page:
-    """Return a page without what tells of own values: its words and tables as all others, figures and the what-if whole or not at all."""
-    kept: Page = shown(page, alike_page)
-    return kept._replace(notes=[*kept.notes, NOTE]) if withheld(kept) else kept
+def pages_without_own_values(pages: dict[str, Page]) -> dict[str, Page]:
+    """Return pages without what tells of own values: words and tables as all others, figures and the what-if whole or not at all."""
+    kept: dict[str, Page] = shown(pages, lambda one, other: {name: alike_page(page, other[name]) for name, page in one.items() if name in other})
+    return {name: page._replace(notes=[*page.notes, NOTE]) for name, page in kept.items()} if withheld(kept) else kept
 
 
 def alike_page(one: Page, other: Page) -> Page:
     """Return a page without what differs from its other making."""
-    verdict = alike(one.verdict, other.verdict)
     return one._replace(
         title=alike(one.title, other.title),
-        verdict=SENTENCE if verdict == WITHHELD else verdict,
+        verdict=lines_alike(one.verdict, other.verdict),
         premises=lines_alike(one.premises, other.premises),
         sections=[alike_section(section, next((its for its in other.sections if its.id == section.id), None)) for section in one.sections],
         what_if=one.what_if if one.what_if == other.what_if else None,

@@ -126,7 +126,7 @@ def frontier(
     """Draw what interactivity costs on each system."""
     from tco.outputs.figures.frontier import AGAINST, frontier_figure
     from tco.studies import frontier as study
-    from tco.studies.confidence import sureness_of
+    from tco.studies.confidence import confidence_of
     from tco.studies.evaluation import evaluate_each
 
     found = study.frontier(scenarios, prefill or (), given.settings, given.data)
@@ -134,7 +134,7 @@ def frontier(
     ranges = []
     if not prefill:  # what is drawn are scenarios, and no pairs of them
         asked = evaluate_each(scenarios, given.data, given.settings, refuse=False)
-        ranges = [one.range(metric) for one in sureness_of(asked, asked[0].result.scenario)]
+        ranges = [one.range(metric) for one in confidence_of(asked, asked[0].result.scenario).sure]
     notes = [f"{one.decode.result.scenario}: {note}" for one in found for note in one.decode.result.notes]
     write(given, output, frontier_figure(found, metric, width, ranges), notes)
 

@@ -6,10 +6,10 @@ The workbook and the page both write one cell for each call of a formula; what t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from tco.chain.metrics import gross_token_cost, perf_per_tco
+from tco.chain.metrics import AGAINST_BASELINE, PRICED, gross_token_cost, perf_per_tco
 from tco.chain.result import Result
 from tco.foundation.trace import Node, Traced, recording
 from tco.foundation.units import unit
@@ -46,6 +46,13 @@ def valued(result: Result) -> dict[str, Node]:
     return {name: node for name, node in result.nodes.items() if result.metrics.get(name) is not None}
 
 
+def cost_behind(ratio: str, names: Collection[str]) -> str | None:
+    """Return the cost that a ratio to the baseline is of, among the metrics there are; of training that before rebates has no cell."""
+    if RATIOS[ratio] in names:
+        return RATIOS[ratio]
+    return next((cost for cost in PRICED if cost in names), None) if ratio in AGAINST_BASELINE else None
+
+
 def with_ratios(results: Sequence[Result], baseline: str) -> list[dict[str, Node]]:
     """Return the nodes of the metrics of every result, what is held against the baseline among them."""
     found = [valued(result) for result in results]
@@ -55,8 +62,9 @@ def with_ratios(results: Sequence[Result], baseline: str) -> list[dict[str, Node
                 nodes[GROSS] = gross_token_cost(*(traced(nodes[name]) for name in (TOKENS, GROSS_HOUR, HOUR))).node
         base = next(nodes for result, nodes in zip(results, found, strict=True) if result.scenario == baseline)
         for nodes in found:
-            for ratio, cost in RATIOS.items():
-                if cost in base and cost in nodes:
+            for ratio in RATIOS:
+                cost = cost_behind(ratio, nodes)
+                if cost is not None and cost in base:
                     nodes[ratio] = perf_per_tco(traced(base[cost]), traced(nodes[cost])).node
     return found
 

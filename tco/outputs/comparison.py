@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.chain.metrics import METRICS, kinds_of
-from tco.chain.result import Result
+from tco.chain.result import Result, in_words, set_of
+from tco.outputs.curve import POINT, REGIME, first_tables, tidy, verdict_words
 from tco.outputs.premises import (
     GROUPS,
     PHASES,
@@ -17,23 +18,24 @@ from tco.outputs.premises import (
     asked_of,
     bill_dates,
     binding,
+    deployed_of,
+    deployed_words,
     formats_rows,
-    in_words,
     inputs_of,
     is_estimated,
     kinds_in_words,
     missing_notes,
     plan_words,
-    practice_words,
     premises,
-    set_of,
+    software_words,
     title_of,
     workloads,
 )
-from tco.outputs.ranges import SURE, VERDICT, range_lines, range_rows, verdict_words
+from tco.outputs.ranges import SURE, range_lines, range_rows
+from tco.outputs.reasons import NOTICE, evidence_table, why_tables
 from tco.outputs.record import LEFT_OUT, Answer, Document, Maybe, Member, Plain, Record
 from tco.outputs.table import Table, significant
-from tco.studies.comparison import Sureness, Verdict
+from tco.studies.comparison import Confidence, Notice, Sureness
 from tco.studies.fleet import late_notes
 
 ANSWER, COST, SPEED, REST = GROUPS
@@ -86,17 +88,20 @@ HALLS = Member("hall", Maybe({str: float | None}), optional=True)
 ROW = Record(*OF_RESULT.within("result"), HALLS, *SURE.members)
 COMPARE = Document(
     "compare",
-    Member("verdict", VERDICT),
+    Member("verdict", [REGIME]),
+    Member("curve", [POINT]),
     Member("baseline"),
+    Member("deployed", Plain({"type": "object"})),
     Member("inputs", Plain({"type": "object"})),
     Member("set", {str: str}),
     Member("rows", [ROW]),
     Member("what_if", [str], lambda found: found["what_if"] or None, optional=True),
+    Member("evidence", [NOTICE], optional=True),
 )
 ASKED = ("date", "site", "terms", "perspective", "workload", "cluster", "model", "engine", "practice", "software", "formats", "plan", "set")
 
 
-def context_of(result: Result) -> dict[str, Any]:
+def asked_for(result: Result) -> dict[str, Any]:
     """Return what a CSV row says of how it came about, so that it can be told from another and made again."""
     asked = asked_of(result) | {"perspective": result.perspective, "plan": plan_words(result.report.plan), "set": in_words(set_of(result))}
     return asked | {"formats": in_words(asked["formats"])}
@@ -108,36 +113,52 @@ def comparison_row() -> Record:
         Member("scenario"),
         Member("system"),
         *(Member(name, float | None, f"metrics.{name}", unit=metric.unit or PURE) for name, metric in METRICS.items()),
-        *Record(*map(Member, ASKED)).within(context_of),
+        *Record(*map(Member, ASKED)).within(asked_for),
         Member("hardware_sourced_share", float | None, lambda one: one.shares.get("hardware", {}).get("sourced"), unit=PURE),
         *(Member(name, int, f"standing.{name}", unit=PURE) for name in ("validated_rows", "anchored_rows")),
     )
 
 
+class Asked(NamedTuple):
+    """What somebody wants to see of a comparison."""
+
+    names: Sequence[str]  # what the scenarios were asked for as
+    held: Mapping[str, str] = {}  # what was set with plans and choices held
+    full: bool = False  # every figure, in groups
+    why: bool = False  # what moves each regime
+    evidence: Sequence[Notice] | None = None  # which measured rows notice what moves the answer
+    curve: bool = False  # a CSV with a row for each scenario and speed
+
+
 def comparison_answer(
-    catalogue: Catalogue,
-    results: Sequence[Result],
-    baseline: str,
-    halls: Sequence[Hall],
-    sure: Sequence[Sureness],
-    verdict: Verdict,
-    names: Sequence[str],
-    held: Mapping[str, str],
+    catalogue: Catalogue, results: Sequence[Result], baseline: str, halls: Sequence[Hall], found: Confidence, asked: Asked
 ) -> Answer:
-    """Return scenarios side by side; `names` are what they were asked for as, `held` what was set with plans and choices held."""
+    """Return scenarios side by side."""
+    sure, held = found.sure, asked.held
     compared = [Compared(one, sure[at] if sure else None, halls[at] if halls else LEFT_OUT) for at, one in enumerate(results)]
-    found = {"verdict": verdict, "baseline": baseline, "inputs": inputs_of(results), "rows": compared, "what_if": list(held)}
-    found["set"] = {path: text for result in results for path, text in set_of(result).items()}
+    said = {"verdict": found.regimes, "curve": found.curve, "baseline": baseline, "inputs": inputs_of(results), "rows": compared}
+    said |= {"deployed": deployed_of(results), "what_if": list(held), "evidence": asked.evidence}
+    said["set"] = {path: text for result in results for path, text in set_of(result).items()}
     notes = [f"plans and choices are those without {', '.join(held)}"] if held else []
     notes += [note for result, hall in zip(results, halls, strict=bool(halls)) if hall for note in late_notes(result.scenario, result)]
     notes += [f"{result.scenario}: {note}" for result in results for note in (*result.notes, *result.ages.notes)]
-    notes += [f"{name}: no range, {one.reason}" for name, one in zip(names, sure, strict=bool(sure)) if one.reason]
+    notes += [f"{name}: no range, {one.reason}" for name, one in zip(asked.names, sure, strict=bool(sure)) if one.reason]
 
     def tables() -> list[Table]:
-        said = Table((), [], above=[verdict_words(verdict)])
-        return [said, comparison_table(results, baseline, halls, range_rows(sure), range_lines(names, sure))]
+        if asked.why:
+            return why_tables(found)
+        if asked.evidence is not None:
+            return [evidence_table(asked.evidence)]
+        if not (asked.full or halls):
+            return first_tables(results, baseline, found, deployed_words(results))
+        table = comparison_table(results, baseline, halls, range_rows(sure), range_lines(asked.names, sure))
+        return [Table((), [], above=verdict_words(found, results)), table]
 
-    return COMPARE.answer(catalogue, found, tables, (comparison_row(), results), notes)
+    rows: tuple[Record, Sequence[Any]] = (comparison_row(), results)
+    if asked.curve:
+        context = {result.scenario: asked_for(result) for result in results}
+        rows = tidy(context.__getitem__, [name for name in ASKED if name != "plan"]), found.curve
+    return COMPARE.answer(catalogue, said, tables, rows, notes)
 
 
 def comparison_table(
@@ -163,7 +184,7 @@ def comparison_table(
     rows = [row for title, some in ordered.items() if some for row in ((title.upper(), *("" for _ in results)), *some)]
     below = [f"{LEGEND} Shares: sourced/estimated/assumed. Baseline: {baseline}."]
     if "serving" in kinds:
-        below.append(f"Performance: {practice_words(results)}.")
+        below.append(f"Performance: {software_words(results)}.")
     below += [*dict.fromkeys(result.order for result in results if result.order), *drivers]
     return Table(("", *(result.scenario for result in results)), rows, title_of(results), [*workloads(results), *premises(results)], below)
 

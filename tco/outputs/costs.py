@@ -82,7 +82,9 @@ def price_answer(catalogue: Catalogue, result: Result, money: Money | None) -> A
     """Return the cost of a scenario by line, or by month."""
     notes = [*result.notes, *result.ages.notes, *(money.notes if money else ())]
     rows = (PAYMENT, money.payments) if money else (LINE, lines_of(result))
-    return PRICE.answer(catalogue, (result, money), lambda: [payment_table(result, money) if money else cost_table(result)], rows, notes)
+    return PRICE.answer(
+        catalogue, (result, money), lambda: [payment_table(result, money) if money else cost_table(result)], rows, notes, of=result.context
+    )
 
 
 def cost_table(result: Result) -> Table:

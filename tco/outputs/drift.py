@@ -8,10 +8,12 @@ from xml.sax.saxutils import escape, quoteattr
 
 from tco.catalog import Catalogue
 from tco.chain.metrics import METRICS
+from tco.outputs.counterfactual import STRIDE, way_table
 from tco.outputs.record import Answer, Document, Member, Plain, Record
 from tco.outputs.table import Table, significant
 from tco.studies.baseline import Drift
 from tco.studies.difference import PROGRAM, Cause, Move, Step
+from tco.studies.waterfall import Difference
 
 NAMED = 3  # causes of one step that a line names
 FIRST = ("usd_per_million_output_tokens", "train_usd_per_trillion_tokens", "tco_usd_per_chip_hour", "capex_usd_per_chip")  # whose steps are shown
@@ -119,22 +121,49 @@ def drift_answer(catalogue: Catalogue, name: str, checked: Mapping[str, Sequence
 
 
 # ---------------------------------------------------------------- tco diff
-DIFF = Document("diff", Member("a"), Member("b"), Member("metrics", [MOVE]), Member("why", [CAUSE]))
-DIFF_ROW = Record(  # of a metric that moved, or of a cause
-    Member("what", read=lambda one: "metric" if isinstance(one, Move) else "input"),
-    Member("kind", read=lambda one: "" if isinstance(one, Move) else one.kind),
-    Member("path", read=lambda one: one.metric if isinstance(one, Move) else one.path),
-    Member("old", EITHER),
-    Member("new", EITHER),
-    Member("change", float | None, lambda one: one.change if isinstance(one, Move) else None),
-    Member("unit", read=lambda one: METRICS[one.metric].unit if isinstance(one, Move) else one.unit),
+DIFF = Document(
+    "diff",
+    Member("a"),
+    Member("b"),
+    *Record(Member("metric", optional=True), Member("steps", [STRIDE], optional=True), Member("residual", float, optional=True)).within("way"),
+    Member("metrics", [MOVE]),
+    Member("why", [CAUSE]),
+)
+DIFF_ROW = Record(  # of a step from one system to the other, of a metric that moved, or of a cause
+    *(Member(name) for name in ("what", "kind", "path")),
+    *(Member(name, EITHER) for name in ("old", "new")),
+    Member("change", float | None),
+    Member("unit"),
 )
 
 
-def diff_answer(catalogue: Catalogue, a: str, b: str, moved: Sequence[Move], why: Sequence[Cause], metrics: Sequence[str]) -> Answer:
-    """Return what changed between two states, with the steps of some metrics."""
-    found = {"a": a, "b": b, "metrics": moved, "why": why}
-    return DIFF.answer(catalogue, found, lambda: [diff_table(a, b, moved, why, metrics)], (DIFF_ROW, [*moved, *why]))
+def diff_rows(found: Difference) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a CSV."""
+    if found.way is not None:
+        unit = METRICS[found.way.metric].unit
+        last, rest = found.way.ends[1], found.way.residual
+        steps = [*((step.of, step.cause, step.start, step.end, step.change) for step in found.way.steps), ("residual", "", last - rest, last, rest)]
+        for kind, path, old, new, change in steps:
+            yield {"what": "step", "kind": kind, "path": path, "old": old, "new": new, "change": change, "unit": unit}
+    for move in found.moves:
+        yield {"what": "metric", "kind": "", "path": move.metric, "unit": METRICS[move.metric].unit, **move._asdict()}
+    for cause in found.causes:
+        yield {"what": "input", "change": None, **cause._asdict()}
+
+
+def diff_answer(catalogue: Catalogue, a: str, b: str, found: Difference, metrics: Sequence[str], full: bool = False) -> Answer:
+    """Return what changed between two states, with the steps of some metrics; of two systems the way from one to the other, all else in full."""
+    said = {"a": a, "b": b, "way": found.way, "metrics": found.moves, "why": found.causes}
+
+    def tables() -> list[Table]:
+        listed = diff_table(a, b, found.moves, found.causes, metrics)
+        if found.way is None:
+            return [listed]
+        told = [] if metrics and found.way.metric not in metrics else [way_table(found.way)]
+        others = [line for move in found.moves if move.metric in metrics and move.metric != found.way.metric for line in step_lines(move)]
+        return [*told, listed] if full else [*told, *([Table((), [], above=others)] if others else [])]
+
+    return DIFF.answer(catalogue, said, tables, (DIFF_ROW, diff_rows(found)), of={"scenario": b, "compared_with": a})
 
 
 def diff_table(a: str, b: str, moved: Sequence[Move], why: Sequence[Cause], metrics: Sequence[str]) -> Table:

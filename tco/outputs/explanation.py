@@ -198,7 +198,7 @@ def explanation_answer(result: Result, metric: str, root: Node, view: View, shor
     def tables() -> list[Table]:
         return [Table((), [], title, list(explanation_lines(metric, root, short)), below)]
 
-    return EXPLAIN.answer(view.catalogue, (result, metric, root, view), tables, (NODE, explanation_rows(root, view)), result.notes)
+    return EXPLAIN.answer(view.catalogue, (result, metric, root, view), tables, (NODE, explanation_rows(root, view)), result.notes, of=result.context)
 
 
 # ---------------------------------------------------------------- what was decided before anything was computed

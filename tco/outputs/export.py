@@ -14,6 +14,7 @@ from tco.foundation.errors import library
 from tco.outputs.comparison import comparison_row
 from tco.outputs.costs import LINE, lines_of
 from tco.outputs.hardware import BILL
+from tco.outputs.premises import CONTEXT
 from tco.outputs.record import Member, Record, number, to_json
 from tco.outputs.table import to_csv
 
@@ -55,7 +56,8 @@ class ExportTable(NamedTuple):
 
 def of_scenario(record: Record) -> Record:
     """Return the record of something with the result it is of."""
-    return Record(Member("scenario", read="1.scenario"), *record.members)
+    context = Record(*map(Member, CONTEXT)).within(lambda one: one[1].context)
+    return Record(*context[:1], *record.members, *context[1:])
 
 
 def filled(record: Record, many: Iterable[Any]) -> ExportTable:
@@ -121,10 +123,17 @@ def export_document(tables: Mapping[str, ExportTable], baseline: str) -> dict[st
     rows = []
     for record in tables["scenarios"].objects():
         mine = {name: record.pop(name) for name in METRICS}
-        parts = {name: [one for one in tables[name].objects() if one.pop("scenario") == record["scenario"]] for name in ("inputs", "bill", "cost")}
+        parts = {
+            name: [within(one) for one in tables[name].objects() if one["scenario"] == record["scenario"]] for name in ("inputs", "bill", "cost")
+        }
         rows.append({**record, "metrics": mine, **parts})
     units = {field.key: field.unit for table in tables.values() for field in table.fields if field.unit}
     return {"baseline": baseline, "rows": rows, "sources": tables["sources"].objects(), "units": units}
+
+
+def within(one: dict[str, Any]) -> dict[str, Any]:
+    """Return an object as it stands within that of its scenario, which says what it is of."""
+    return {name: value for name, value in one.items() if name not in CONTEXT}
 
 
 def parquet_of(table: ExportTable) -> bytes:

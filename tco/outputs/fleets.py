@@ -51,7 +51,8 @@ ROW = Record(  # of a CSV: a wave, with all up to it
 def fleet_answer(catalogue: Catalogue, fleet: Fleet) -> Answer:
     """Return every wave, and what all come to."""
     notes = [*fleet.late, *(f"{one.name}: {note}" for one in fleet.asked for note in (*one.result.notes, *one.result.ages.notes))]
-    return FLEET.answer(catalogue, fleet, lambda: [fleet_table(fleet)], (ROW, fleet.stages), notes)
+    contexts = {(stage.scenario, stage.date): one.result.context for stage, one in zip(fleet.stages, fleet.asked, strict=True)}
+    return FLEET.answer(catalogue, fleet, lambda: [fleet_table(fleet)], (ROW, fleet.stages), notes, of=lambda one: contexts[one.scenario, one.date])
 
 
 def fleet_table(fleet: Fleet) -> Table:

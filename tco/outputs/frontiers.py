@@ -120,8 +120,22 @@ def frontier_answer(catalogue: Catalogue, frontiers: Sequence[Frontier], designs
     notes = [f"{one.decode.result.scenario}: {note}" for one in frontiers for note in (*filter(None, [unsure_words(one)]), *one.decode.result.notes)]
     drawn = any(frontier.bands for frontier in frontiers)
     if designs is not None:
-        return DOCUMENT.answer(catalogue, (frontiers, designs), lambda: design_tables(frontiers, designs), (design_row(drawn), designs), notes)
-    return DOCUMENT.answer(catalogue, (frontiers, None), lambda: frontier_tables(frontiers), (point_row(drawn), places_of(frontiers)), notes)
+        return DOCUMENT.answer(
+            catalogue,
+            (frontiers, designs),
+            lambda: design_tables(frontiers, designs),
+            (design_row(drawn), designs),
+            notes,
+            of=lambda one: one.design.frontier.decode.result.context,
+        )
+    return DOCUMENT.answer(
+        catalogue,
+        (frontiers, None),
+        lambda: frontier_tables(frontiers),
+        (point_row(drawn), places_of(frontiers)),
+        notes,
+        of=lambda one: one[0].decode.result.context,  # of two pools it is that which decodes
+    )
 
 
 def places_of(frontiers: Sequence[Frontier]) -> list[Place]:

@@ -12,10 +12,12 @@ from tco.fabric.scopes import Scope
 from tco.foundation.provenance import SOURCED
 from tco.hardware.bill import BillLine
 from tco.hardware.network import Network
+from tco.outputs.premises import context_of_system
 from tco.outputs.record import Answer, Document, Maybe, Member, Record
 from tco.outputs.table import Table, significant
 
 if TYPE_CHECKING:
+    from tco.chain.inputs import Inputs
     from tco.chain.scenario import SystemBill
     from tco.studies.collectives import Measured
     from tco.studies.kernels import KernelAnswer
@@ -87,7 +89,7 @@ BOM = Document(
 
 def bill_answer(catalogue: Catalogue, made: SystemBill) -> Answer:
     """Return the bill of one scale-up domain."""
-    return BOM.answer(catalogue, made, lambda: [bill_table(made)], (BILL, made.bill.lines), made.notes)
+    return BOM.answer(catalogue, made, lambda: [bill_table(made)], (BILL, made.bill.lines), made.notes, of=context_of_system(made.inputs))
 
 
 def bill_table(made: SystemBill) -> Table:
@@ -126,9 +128,10 @@ FABRIC = Document(
 )
 
 
-def fabric_answer(catalogue: Catalogue, system: System, scopes: Sequence[Scope], notes: Sequence[str]) -> Answer:
+def fabric_answer(inputs: Inputs, scopes: Sequence[Scope], notes: Sequence[str]) -> Answer:
     """Return what each scope of a scale-up fabric gives."""
-    return FABRIC.answer(catalogue, (system, scopes), lambda: [fabric_table(system, scopes)], (SCOPE, scopes), notes)
+    system, of = inputs.system, context_of_system(inputs)
+    return FABRIC.answer(inputs.catalogue, (system, scopes), lambda: [fabric_table(system, scopes)], (SCOPE, scopes), notes, of=of)
 
 
 def fabric_table(system: System, scopes: Sequence[Scope]) -> Table:
@@ -235,7 +238,7 @@ COLLECTIVE = Document(
 )
 
 
-def collective_answer(catalogue: Catalogue, found: dict[str, Any], title: str, facts: Sequence[str], notes: Sequence[str]) -> Answer:
+def collective_answer(inputs: Inputs, found: dict[str, Any], title: str, facts: Sequence[str], notes: Sequence[str]) -> Answer:
     """Return every algorithm at one size, or the chosen one at several."""
     rows, sweep = found["sizes"] or found["candidates"], bool(found["sizes"])
     parts = list(rows[0].parts)  # what a time consists of
@@ -256,7 +259,8 @@ def collective_answer(catalogue: Catalogue, found: dict[str, Any], title: str, f
         times = split.table(rows, "The time in parts, us", (), below)
         return [rates._replace(align=f"{left}rrrl"), times._replace(align=left + "r" * len(parts))]
 
-    return COLLECTIVE.answer(catalogue, found, tables, (row, rows), notes)
+    of = context_of_system(inputs) | {name: found[name] for name in ("op", "size_bytes", "ranks")}
+    return COLLECTIVE.answer(inputs.catalogue, found, tables, (row, rows), notes, of=of)
 
 
 # ---------------------------------------------------------------- tco kernel
@@ -291,7 +295,8 @@ def kernel_answer(catalogue: Catalogue, found: KernelAnswer, notes: Sequence[str
     """Return the time of a kernel, and the parts of it."""
     parts = [*found.made.parts.items(), ("time", found.made.time)]
     below = ["Parts that run beside each other overlap: the time is less than their sum."]
-    return KERNEL.answer(catalogue, found, lambda: [PART.table(parts, found.chip, kernel_facts(found), below)], (PART, parts), notes)
+    of = {"chip": found.chip, "op": found.operation, "precision": found.form.stored, **found.shape}
+    return KERNEL.answer(catalogue, found, lambda: [PART.table(parts, found.chip, kernel_facts(found), below)], (PART, parts), notes, of=of)
 
 
 def kernel_facts(found: KernelAnswer) -> list[str]:

@@ -103,7 +103,7 @@ ROW = Record(  # of a CSV, where each row says of which answer it is
 def performance_answer(catalogue: Catalogue, result: Result) -> Answer:
     """Return the best plan, what it reaches, and its time by operator."""
     rows = [(one, result) for one in operators_of(result)]
-    return PERF.answer(catalogue, result, lambda: performance_tables(result), (ROW, rows), result.notes)
+    return PERF.answer(catalogue, result, lambda: performance_tables(result), (ROW, rows), result.notes, of=result.context)
 
 
 def reached_words(share: float | None) -> str:

@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from tco.chain.inputs import Inputs
 from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS
-from tco.chain.result import Result, why_absent
+from tco.chain.result import Result, in_words, why_absent
+from tco.chain.software import DRAWN, LEVELS, PUBLIC, SOFTWARE, THE_BEST
 from tco.economics.waiting import Available
 from tco.outputs.record import Maybe, Member, Record
 from tco.outputs.table import significant
@@ -119,17 +121,17 @@ def kinds_in_words(result: Result, name: str) -> str:
     return "/".join(f"{share * 100:.0f}" for share in kinds.values()) + " %" if kinds else "-"
 
 
-def title_of(results: Sequence[Result]) -> str:
-    """Return the workload, and before it whose cost stands beside whose where that is not one owner's."""
+def title_of(results: Sequence[Result], target: bool = True) -> str:
+    """Return the workload, with the speed it asks for or without, and before it whose cost stands beside whose where that is not one owner's."""
     views = {result.scenario: result.perspective for result in results}
     if len(set(views.values())) == 1:
-        return workload_line(results)
-    return f"different perspectives: {', '.join(f'{name} {view}' for name, view in views.items())} | {workload_line(results)}"
+        return workload_line(results, target)
+    return f"different perspectives: {', '.join(f'{name} {view}' for name, view in views.items())} | {workload_line(results, target)}"
 
 
-def workload_line(results: Sequence[Result]) -> str:
+def workload_line(results: Sequence[Result], target: bool = True) -> str:
     """Return the workload in words, where all results share it; formats that differ have rows of their own."""
-    for words in (workload_words, partial(workload_words, formats=common_formats(results))):
+    for words in (partial(workload_words, target=target), partial(workload_words, formats=common_formats(results), target=target)):
         lines = {words(result) for result in results}
         if len(lines) == 1:
             return lines.pop()
@@ -174,18 +176,25 @@ def formats_rows(results: Sequence[Result]) -> list[Sequence[str]]:
     return [(f"format of {words}", *(one.get(words, one.get(PARTS["precision"], "-")).upper() for one in found)) for words in names]
 
 
-def practice_words(results: Sequence[Result]) -> str:
-    """Return whose practice and which software the results rest on."""
-    found = {(result.texts.get("workload.practice", "own"), result.texts.get("workload.software", "mature")) for result in results}
+SOFTWARE_WORDS = {
+    DRAWN: "between what is public and the best written by hand, as far as is believed of each family",
+    PUBLIC: "as it is public by the date",
+    THE_BEST: "the best written by hand for such chips",
+}
+
+
+def software_words(results: Sequence[Result]) -> str:
+    """Return how far the software reaches that the results rest on, in words."""
+    found = {result.texts.get(SOFTWARE, DRAWN) for result in results}
     if len(found) > 1:
-        return "practice and software differ"
-    practice, software = found.pop()
-    whose = "each family's own practice" if practice == "own" else f"all under the practice of {practice}"
-    return f"{whose}, software {software}"
+        return "software differs"
+    (software,) = found
+    others = f"of {software}" if software[:1].isdigit() else f"all in the practice of {software}"
+    return f"software {SOFTWARE_WORDS.get(software, others)}"
 
 
-def workload_words(result: Result, formats: Mapping[str, str] | None = None) -> str:
-    """Return the workload of one result in words, with all its formats or those given."""
+def workload_words(result: Result, formats: Mapping[str, str] | None = None, target: bool = True) -> str:
+    """Return the workload of one result in words, with all its formats or those given, and the speed it asks for."""
     texts = result.texts
     if texts["workload.kind"] == "stated":
         return "no model is run: rates, if any, are stated"
@@ -195,8 +204,8 @@ def workload_words(result: Result, formats: Mapping[str, str] | None = None) -> 
         return f"{texts['workload.model']} training, {step}, {texts['workload.precision'].upper()}, {values['chips']:,.0f} chips"
     tokens = f"{values['input_tokens']:,.0f} tokens in, {values['output_tokens']:,.0f} out"
     words = formats_words(formats_of(result) if formats is None else formats)
-    target = [f"at least {values['interactivity']:g} tokens/s a user"] if "interactivity" in values else []  # of a plan that is held there is none
-    return ", ".join([texts["workload.model"], tokens, *filter(None, [words]), *target])
+    asked = [f"at least {values['interactivity']:g} tokens/s a user"] if target and "interactivity" in values else []  # of a held plan there is none
+    return ", ".join([texts["workload.model"], tokens, *filter(None, [words]), *asked])
 
 
 def binding(result: Result, phase: str) -> str:
@@ -236,7 +245,7 @@ def available_words(result: Result) -> list[str]:
     return [f"Available: generally {found.general or '-'}, in volume ~{found.words}{waits}; first token ~{found.first_token or '-'}."]
 
 
-NAMED = ("terms.date", "workload.model", "workload.practice", "workload.software", "workload.engine")
+NAMED = ("terms.date", "workload.model", "workload.software", "workload.engine")
 
 
 def asked_of(result: Result) -> dict[str, Any]:
@@ -244,19 +253,39 @@ def asked_of(result: Result) -> dict[str, Any]:
     documents = result.origin.documents if result.origin else {}
     asked: dict[str, Any] = {name: documents.get(name) for name in ("site", "terms", "workload", "cluster")}
     asked |= {path.partition(".")[2]: result.texts.get(path) for path in NAMED}
+    asked["practice"] = "own" if (asked["software"] or DRAWN) in LEVELS or asked["software"][:1].isdigit() else asked["software"]
     formats = (path for path in result.texts if path == "workload.precision" or path.endswith("_format"))
     return asked | {"formats": {path.partition(".")[2]: result.texts[path] for path in sorted(formats)}}
 
 
-def set_of(result: Result) -> dict[str, str]:
-    """Return the inputs that were set and that the result rests on, as `--set` takes them."""
-    found = {}
-    for path in result.origin.settings if result.origin else ():
-        if path in result.texts:
-            found[path] = result.texts[path]
-        elif path in result.inputs and (shown := result.inputs[path].shown):
-            found[path] = f"{shown[0]!r} {shown[1]}".rstrip()
-    return found
+CONTEXT = ("scenario", "system", "date", "site", "set")  # what a row of a CSV is of
+
+
+def context_of_system(inputs: Inputs) -> dict[str, Any]:
+    """Return what a row of a CSV is of that asks for no workload."""
+    scenario, given = inputs.scenario, {path: text for path, text in inputs.settings.items() if isinstance(text, str)}
+    return {"scenario": scenario.name, "system": inputs.system.id, "date": inputs.date, "site": scenario.documents["site"], "set": in_words(given)}
+
+
+def deployed_of(results: Sequence[Result]) -> dict[str, Any]:
+    """Return what is on as production runs it, by name; a table by scenario where they differ."""
+    found: dict[str, dict[str, Any]] = {}
+    for result in results:
+        drafts = result.inputs.get("workload.draft_tokens")
+        here = {"draft_tokens": None if drafts is None else drafts.value, "formats": asked_of(result)["formats"]}
+        for name, value in (here | {name: result.texts.get(f"workload.{name}") for name in ("practice", "software", "engine")}).items():
+            found.setdefault(name, {})[result.scenario] = value
+    return common(found)
+
+
+def deployed_words(results: Sequence[Result]) -> str:
+    """Return what is on beyond the model, its lengths and its formats, and whose software where that is not drawn."""
+    drafts = {None if (one := result.inputs.get("workload.draft_tokens")) is None else one.value for result in results}
+    software = [software_words(results)] if any(result.texts.get(SOFTWARE, DRAWN) != DRAWN for result in results) else []
+    if len(drafts) > 1:
+        return ", ".join(["drafts differ", *software])
+    count = drafts.pop() if drafts else None
+    return ", ".join([*([] if count is None else [f"{count:g} draft{'' if count == 1 else 's'}" if count else "no drafts"]), *software])
 
 
 def inputs_of(results: Sequence[Result]) -> dict[str, Any]:
@@ -265,12 +294,12 @@ def inputs_of(results: Sequence[Result]) -> dict[str, Any]:
     for result in results:
         for name, value in asked_of(result).items():
             found.setdefault(name, {})[result.scenario] = value
+    return common(found)
+
+
+def common(found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return values by name: one where all scenarios have the same, else that of each."""
     return {name: next(iter(each.values())) if len({str(one) for one in each.values()}) == 1 else each for name, each in found.items()}
-
-
-def in_words(found: Mapping[str, Any]) -> str:
-    """Return names and values as a text of one cell."""
-    return ";".join(f"{name}={value}" for name, value in found.items())
 
 
 def plan_words(plan: Mapping[str, Any] | None) -> str:

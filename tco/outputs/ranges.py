@@ -1,4 +1,4 @@
-"""How sure an answer is: the verdict in a sentence, ranges as rows and lines of a comparison, and both as records."""
+"""How sure an answer is at the speed of its workload: rows and lines of a comparison, and records."""
 
 from __future__ import annotations
 
@@ -10,15 +10,11 @@ from tco.outputs.record import LEFT_OUT, Maybe, Member, Record
 from tco.outputs.table import significant
 
 if TYPE_CHECKING:
-    from tco.studies.comparison import Driver, Sureness, Verdict
+    from tco.studies.comparison import Driver, Sureness
 
 RATIO, TRAINING_COST = "perf_per_tco_vs_baseline", "train_usd_per_trillion_tokens"
 MILLION = 1e6
 DIGITS = 2  # of a range
-WORK = {
-    "usd_per_million_output_tokens": ("output tokens", "a million output tokens"),
-    "train_usd_per_trillion_tokens": ("training tokens", "a trillion training tokens"),
-}
 
 
 def percentiles(*names: str) -> Maybe:
@@ -45,31 +41,6 @@ def percent(share: float | None) -> str:
     return "<1 %" if share < 0.005 else ">99 %" if share > 0.995 else f"{share * 100:.0f} %"
 
 
-def verdict_words(found: Verdict) -> str:
-    """Return the verdict as a sentence, and after it who is in no order with the rest, and why."""
-    return " ".join([sentence(found), *(f"{name} is not rated: {why}." for name, why in found.unrated.items() if found.best is not None)])
-
-
-def sentence(found: Verdict) -> str:
-    """Return who is best per cost, by how much and how surely; or what there is to say in its place."""
-    if found.metric is None or found.best is None:
-        return "No verdict: " + "; ".join(f"{name} {why}" for name, why in found.unrated.items()) + "."
-    work, amount = WORK[found.metric]
-    if found.against is None or found.ratio is None:
-        return f"{found.best} does this work at ~{significant(found.cost, DIGITS + 1)} USD {amount}."
-    if found.ratio == 1:
-        return f"Level at this workload: {found.best} and {found.against} give the same {work} per dollar."
-    ratio = f"~{significant(found.ratio, DIGITS)} times the {work} per dollar of {found.against}"
-    formats = ", in different formats" if found.formats else ""
-    if found.lead is None:
-        return f"Best per cost at this workload: {found.best}, {ratio}{formats}; no range was drawn."
-    range_ = " to ".join(end_words(RATIO, one) for one in (found.lead.p10, found.lead.p90))
-    ahead = f"ahead in {percent(found.lead.probability)} of draws"
-    if found.close:
-        return f"Too close to call at this workload: {found.best} gives {ratio}{formats}, but P10 to P90 is {range_}; it is {ahead}."
-    return f"Best per cost at this workload: {found.best}, {ratio}{formats}; P10 to P90 {range_}, {ahead}."
-
-
 RANGE = percentiles("p10", "p50", "p90")
 DRIVER = Record(Member("path"), Member("swing", float | None), Member("flips_at", float | None), Member("unit"))
 SURE = Record(  # what a row of a comparison says of its ranges
@@ -79,17 +50,6 @@ SURE = Record(  # what a row of a comparison says of its ranges
     Member("ties", float | None, drawn(lambda sure: sure.ties), optional=True),
     Member("share_of_draws_that_meet_the_target", float | None, drawn(lambda sure: sure.meets), optional=True),
     Member("drivers", [DRIVER], drawn(lambda sure: sure.drivers), optional=True),
-)
-VERDICT = Record(
-    Member("text", read=verdict_words),
-    Member("metric", str | None),
-    Member("best", str | None),
-    Member("against", str | None),
-    Member("ratio", float | None),
-    Member("range", Maybe(Record(*(Member(end, float | None) for end in ("p10", "p50", "p90")))), "lead"),
-    Member("probability", float | None, lambda found: None if found.lead is None else found.lead.probability),
-    Member("too_close_to_call", bool | None, "close"),
-    Member("unrated", {str: str}),
 )
 
 
@@ -137,7 +97,7 @@ def drawn_words(found: Sequence[Sureness]) -> list[str]:
     if not drawn:
         return []
     plan = "the plan of the point held" if drawn[0].hold else "the plan re-optimised in each"
-    lost = "a missed target counts as zero, as a win where only the baseline misses; where both do it is a tie and not counted"
+    lost = "a missed target counts as zero, as a win where only the baseline misses; where both do it is a tie, and no win"
     return [f"Ranges: {drawn[0].draws} draws of every input within its low and high, {plan}; {lost}. ±: of sampling."]
 
 

@@ -138,11 +138,18 @@ class Document(Record):
         rows: tuple[Record, Iterable[Any]],
         notes: Sequence[str] = (),
         texts: Mapping[str, Callable[[], str]] | None = None,
+        of: Callable[[Any], Mapping[str, Any]] | Mapping[str, Any] | None = None,
     ) -> Answer:
-        """Return what there is to say of something found; the `rows` of a CSV are of one record each."""
-        row, many = rows
-        cells = [row.cells(one) for one in many]
-        return Answer(lambda: document(self.command, catalogue, self.json(found)), tables, row.header, cells, notes, texts or {})
+        """Return what there is to say of something found.
+
+        The `rows` of a CSV are of one record each. `of` is what all of them, or each of them, are of: what of it a row does not say itself
+        stands in columns after its own, so that rows of many answers may lie in one file.
+        """
+        row, many = rows[0], list(rows[1])
+        said = [of(one) if callable(of) else of or {} for one in many]
+        more = [key for key in (said[0] if said else {}) if key not in row.header]
+        cells = [[*row.cells(one), *(flat(its[key]) for key in more)] for one, its in zip(many, said, strict=True)]
+        return Answer(lambda: document(self.command, catalogue, self.json(found)), tables, (*row.header, *more), cells, notes, texts or {})
 
 
 class Answer(NamedTuple):

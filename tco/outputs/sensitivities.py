@@ -141,7 +141,8 @@ SENSITIVITY = Document(
 def sensitivity_answer(found: Sensitivity) -> Answer:
     """Return what drives the metric."""
     own, notes = found.sides[0], sensitivity_notes(found)
-    return SENSITIVITY.answer(own.catalogue, found, lambda: [sensitivity_table(found)], (ROW, drawn_inputs(found)), [*own.result.notes, *notes])
+    rows, said = (ROW, drawn_inputs(found)), [*own.result.notes, *notes]
+    return SENSITIVITY.answer(own.catalogue, found, lambda: [sensitivity_table(found)], rows, said, of=own.result.context | {"metric": found.metric})
 
 
 def partners(found: Sensitivity, path: str) -> list[str]:

@@ -483,14 +483,14 @@ def number_stated(given: Input, as_written: bool) -> Stated:
 def inputs_answer(catalogue: Catalogue, result: Result, rows: Sequence[Stated]) -> Answer:
     """Return some inputs of a scenario."""
     content = {"scenario": result.scenario, "inputs": rows}
-    return INPUTS.answer(catalogue, content, lambda: [inputs_table(result, rows)], (INPUT, rows), result.notes)
+    return INPUTS.answer(catalogue, content, lambda: [inputs_table(result, rows)], (INPUT, rows), result.notes, of=result.context)
 
 
 def scenario_answer(catalogue: Catalogue, result: Result) -> Answer:
     """Return every input a scenario depends on."""
     rows = stated(result, as_written=False)
     content = {"scenario": result.scenario, "title": result.title, "inputs": rows}
-    return SCENARIO.answer(catalogue, content, lambda: [inputs_table(result, stated(result))], (OF_SCENARIO, rows))
+    return SCENARIO.answer(catalogue, content, lambda: [inputs_table(result, stated(result))], (OF_SCENARIO, rows), of=result.context)
 
 
 def inputs_table(result: Result, rows: Sequence[Stated]) -> Table:

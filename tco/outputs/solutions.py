@@ -67,7 +67,14 @@ def solution_answer(catalogue: Catalogue, found: Solution) -> Answer:
     """Return the values at which the target is reached."""
     rows = [(value, metric, False) for value, metric in found.points] + [(one.value, one.metric, True) for one in found.breaks]
     ordered = [(found, *row) for row in sorted(rows, key=lambda row: row[0])]
-    return SOLVE.answer(catalogue, found, lambda: [solution_table(found)], (ROW, ordered), found.notes)
+    return SOLVE.answer(
+        catalogue,
+        found,
+        lambda: [solution_table(found)],
+        (ROW, ordered),
+        found.notes,
+        of=found.own.context | {"input": found.path, "metric_name": found.metric},
+    )
 
 
 def shown(found: Solution, value: float | None, digits: int = 6) -> str:
@@ -152,7 +159,8 @@ def map_answer(catalogue: Catalogue, found: Map) -> Answer:
         for down, y in enumerate(found.y.values)
         for right, x in enumerate(found.x.values)
     ]
-    return MAP.answer(catalogue, found, lambda: [map_table(found)], (row, points))
+    of = found.results[0].context | {"scenario": ";".join(found.scenarios), "system": ";".join(one.system for one in found.results)}
+    return MAP.answer(catalogue, found, lambda: [map_table(found)], (row, points), of=of)
 
 
 def map_table(found: Map) -> Table:

@@ -88,7 +88,9 @@ ROW = Record(  # of a CSV: a metric with its unit, then its figures
 def uncertainty_answer(found: Uncertainty) -> Answer:
     """Return the ranges of every metric."""
     said = [*notes(found), *(f"{found.asked.name}: {note}" for note in found.asked.result.notes)]
-    return UNCERTAINTY.answer(found.asked.catalogue, found, lambda: uncertainty_tables(found), (ROW, figures(found).items()), said)
+    return UNCERTAINTY.answer(
+        found.asked.catalogue, found, lambda: uncertainty_tables(found), (ROW, figures(found).items()), said, of=found.asked.result.context
+    )
 
 
 def follows(path: str, leader: str) -> str | None:

@@ -14,9 +14,9 @@ import numpy as np
 
 from tco.chain.draws import CELLS, Draws, Many
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan
+from tco.studies.curve import DRAWS, SEED, range_of
 from tco.studies.ranges import Array, Dice, settings_of
 from tco.studies.response import Response, response_of, valued
-from tco.studies.side_by_side import DRAWS, SEED, range_of
 
 if TYPE_CHECKING:
     from tco.studies.frontier import Frontier

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.catalog.catalogue import is_name
-from tco.chain.metrics import AGAINST_BASELINE, METRICS, is_worse, perf_per_tco
+from tco.chain.metrics import AGAINST_BASELINE, METRICS, PRICED, is_worse, perf_per_tco, priced_by
 from tco.chain.scenario import usual_baseline
 from tco.foundation.errors import DataError, UsageError, unknown
 from tco.foundation.files import is_there, read_json, write_atomically
@@ -162,8 +162,8 @@ def load(path: Path) -> States:
 
 def withheld(metric: str, state: Mapping[str, Any], base: Mapping[str, Any]) -> bool:
     """Say whether a state keeps a metric back, as it tells of a person's own values; one against the baseline also tells of the baseline's."""
-    cost = AGAINST_BASELINE.get(metric)
-    return metric in state.get("withheld", ()) or (cost is not None and cost in (*state.get("withheld", ()), *base.get("withheld", ())))
+    kept_back = {*state.get("withheld", ())}
+    return metric in kept_back or (metric in AGAINST_BASELINE and not kept_back.union(base.get("withheld", ())).isdisjoint(PRICED))
 
 
 def drifts(old: States, results: Mapping[str, Result], catalogue_of: Callable[[str], Catalogue], rule: Rule) -> list[Drift]:
@@ -185,7 +185,8 @@ def drifts(old: States, results: Mapping[str, Result], catalogue_of: Callable[[s
                 continue
             move = moved
             if move.old is not None and move.new is not None:
-                cost, start = AGAINST_BASELINE.get(move.metric), before[name]["metrics"]
+                start = before[name]["metrics"]
+                cost = priced_by(start) if move.metric in AGAINST_BASELINE else None
                 walked = way(name) if cost is None else against(way(name), way(base), (start, before[base]["metrics"]), cost, move.metric)
                 move = move._replace(steps=tuple(rested(step, cost or move.metric, results[name]) for step in steps(walked, start, move.metric)))
             found.append(Drift(name, move, is_worse(move.metric, change_of(move))))
@@ -209,7 +210,8 @@ def side_by_side(states: States) -> States:
     found = {}
     for name, state in states.items():
         own = state["metrics"]
-        ratios = {metric: float(perf_per_tco(base[cost], own[cost])) for metric, cost in AGAINST_BASELINE.items() if cost in base and cost in own}
+        cost = priced_by(own)
+        ratios = {metric: float(perf_per_tco(base[cost], own[cost])) for metric in AGAINST_BASELINE if cost is not None and cost in base}
         found[name] = {**state, "metrics": {**own, **ratios}}
     return found
 

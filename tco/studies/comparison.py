@@ -7,20 +7,32 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tco.chain.metrics import PRICED, perf_per_tco
+from tco.chain.metrics import PRICED
 from tco.chain.result import apart
 from tco.foundation.errors import DataError
+from tco.foundation.shown import Shown
 from tco.studies.evaluation import HEADLINE, evaluate_all
 
 if TYPE_CHECKING:
     from tco.chain.result import Result
 
 
-class Comparison(NamedTuple):
-    """Scenarios side by side, each held against the baseline."""
+class SideBySide(NamedTuple):
+    """Results, each held against the baseline."""
 
     baseline: str
     results: list[Result]
+
+
+class Comparison(Shown, SideBySide):
+    """Scenarios side by side, each held against the baseline."""
+
+    @property
+    def line(self) -> str:
+        """What the work costs on each."""
+        cost = rated_by(self.results) or "tco_usd_per_chip_hour"
+        costs = (f"{one.scenario} {one.metrics[cost]:.3g}" if one.metrics[cost] is not None else f"{one.scenario} none" for one in self.results)
+        return f"{cost}: {', '.join(costs)}; baseline {self.baseline}"
 
     def to_frame(self) -> Any:
         """Return the metrics as a pandas data frame, a column for each scenario."""
@@ -60,25 +72,15 @@ class Driver(NamedTuple):
     shown: tuple[float, str] | None  # value and unit as the catalogue writes them
 
 
-class Lead(NamedTuple):
-    """How the performance per cost of a scenario stands to another's, in the draws in which either meets the target; None is without end."""
-
-    p10: float | None
-    p50: float | None
-    p90: float | None
-    probability: float  # that it is the greater
-
-
 class Sureness(NamedTuple):
-    """How sure the figures of one scenario are."""
+    """How sure the figures of one scenario are at the speed its workload asks for."""
 
     ranges: dict[str, dict[str, Any] | None]  # P10, P50 and P90 of each metric that has some, with the reason where one is none
-    probability: float | None  # the chance to beat the baseline, in the draws that are no tie
+    probability: float | None  # the chance to beat the baseline
     meets: float | None  # the share of draws that meet the target
     drivers: list[Driver]
     reason: str | None = None  # why nothing is known
     draws: int = 0
-    leads: Mapping[str, Lead] = {}  # against each of the others, by name
     error: float | None = None  # standard error of the chance
     ties: float | None = None  # the share of draws in which neither it nor the baseline meets the target
     hold: bool = False  # whether the plan was that of the point in every draw
@@ -88,48 +90,91 @@ class Sureness(NamedTuple):
         return self.ranges.get(metric)
 
 
-class Verdict(NamedTuple):
-    """Who does most of the work for a dollar, and how much more than the next."""
+class AtSpeed(NamedTuple):
+    """What a scenario costs at one speed, and how it stands to the baseline there; None is what has no value, and the note says why."""
 
-    metric: str | None = None  # the cost that decides; none where no scenario has one
-    best: str | None = None
-    cost: float | None = None  # of the best
-    against: str | None = None  # the next best; none where no other can be held against it
-    ratio: float | None = None  # of the work a dollar buys, the best's over that of the next
-    lead: Lead | None = None  # the range of the ratio, and the chance that it is above one; none where nothing was drawn
-    formats: bool = False  # whether the two compute in different formats
-    unrated: Mapping[str, str] = {}  # scenario -> why it is in no order with the others
+    tokens_per_s_per_user: float
+    scenario: str
+    usd_per_million_output_tokens: float | None = None
+    perf_per_tco_vs_baseline: float | None = None
+    range: dict[str, Any] | None = None  # percentiles of the performance per cost, with the reason where one is none
+    probability_better_than_baseline: float | None = None  # of all draws: one in which it misses the speed is none
+    probability_error: float | None = None
+    meets: float | None = None  # the share of draws that reach the speed
+    ties: float | None = None  # the share of draws in which neither it nor the baseline does
+    by_software: dict[str, dict[str, float | None]] | None = None  # the same with the software of all at either end of its reach
+    software_share_of_range: float | None = None  # of the variance of its rank among the draws, what is known once every reach of software is
+    note: str | None = None
 
-    @property
-    def close(self) -> bool | None:
-        """Whether the range reaches down to one, so that either may be the better; None where there is no range."""
-        return None if self.lead is None else self.lead.p10 is not None and self.lead.p10 <= 1
+
+class Measurement(NamedTuple):
+    """Something to measure, and by which share it would narrow a range."""
+
+    kind: str  # of rows
+    owner: str  # family of chips, engine, or what else is measured
+    narrows: float
 
 
-def verdict_of(results: Sequence[Result], baseline: str, found: Sequence[Sureness] = ()) -> Verdict:
-    """Return the verdict on some results; `baseline` names the one that says what the work is, `found` is how sure each of them is."""
+class Notice(NamedTuple):
+    """How an input shows in the measured rows of one kind; of no kind where it shows in none."""
+
+    path: str
+    kind: str | None
+    rows: int  # whose prediction it moves
+    errors: Sequence[float | None]  # of these at its P5, its value and its P95: the root mean square of log(predicted / measured)
+
+
+class Regime(NamedTuple):
+    """Speeds of which the same may be said: who does the work at the least cost, and how sure that is."""
+
+    kind: str  # one of KINDS
+    leader: str | None = None  # who beats each other in most draws; none where nobody does
+    rival: str | None = None  # whom it beats least often
+    probability: float | None = None  # that it beats that one, at the speed where that is least; none where nothing was drawn
+    by_software: Mapping[str, str] = {}  # who leads with the software of all at either end of its reach
+    speeds: tuple[float, ...] = ()  # that were looked at; none: at the one the workload asks for
+    start: float | None = None  # tokens/s a user; half way in ratio to the next speed that was looked at, none: without end
+    end: float | None = None
+    drivers: Sequence[Driver] = ()  # what moves the leader's performance per cost over the rival's; empty where nobody asked
+    measurements: Sequence[Measurement] = ()  # that would narrow its range most
+
+
+KINDS = ("alone", "clear", "likely", "close", "software", "nobody")
+
+
+class Confidence(NamedTuple):
+    """How sure a comparison is: each scenario at its own speed, all at every speed, and what may be said by regime."""
+
+    sure: list[Sureness]
+    curve: list[AtSpeed]
+    regimes: list[Regime]
+
+
+SPEEDS = (20.0, 30.0, 50.0, 75.0, 100.0)  # tokens/s a user, where nobody names others
+SPEED = "workload.interactivity"
+
+
+def speed_of(result: Result) -> float | None:
+    """Return the tokens/s a user that a scenario is asked for; none where no speed is: of training, of stated rates, of what runs offline."""
+    given = result.inputs.get(SPEED) if result.texts["workload.kind"] == "serving" else None
+    return None if given is None else given.value
+
+
+def speeds_of(result: Result, chosen: Sequence[float] = ()) -> tuple[float, ...]:
+    """Return the speeds of a curve: those that were chosen, else the usual ones and the workload's own."""
+    own = speed_of(result)
+    return () if own is None else tuple(sorted({*(chosen or (*SPEEDS, own))}))
+
+
+def rated_by(results: Sequence[Result]) -> str | None:
+    """Return the cost of work by which some results are rated; none where no one has any."""
+    return next((name for name in PRICED if any(result.metrics[name] is not None for result in results)), None)
+
+
+def unrated(results: Sequence[Result], baseline: str) -> dict[str, str]:
+    """Return the scenarios that are in no order with the others, and why; `baseline` names the one that says what the work is."""
     reference = next(result for result in results if result.scenario == baseline)
-    metric = next((name for name in PRICED if any(result.metrics[name] is not None for result in (reference, *results))), None)
-    if metric is None:
-        return Verdict(unrated={result.scenario: why_unrated(result) for result in results})
-    unrated = {result.scenario: why for result in results if (why := result.costless or apart(result, reference) or unpriced(result, metric))}
-    rated = sorted((result for result in results if result.scenario not in unrated), key=lambda result: float(result.metrics[metric]))
-    if not rated:
-        return Verdict(metric, unrated=unrated)
-    best, *others = rated
-    cost = float(best.metrics[metric])
-    if not others:
-        return Verdict(metric, best.scenario, cost, unrated=unrated)
-    other = others[0]
-    sure = dict(zip((result.scenario for result in results), found, strict=bool(found)))
-    lead = sure[best.scenario].leads.get(other.scenario) if sure else None
-    ratio = float(perf_per_tco(other.metrics[metric], cost))
-    return Verdict(metric, best.scenario, cost, other.scenario, ratio, lead, formats_of(best) != formats_of(other), unrated)
-
-
-def unpriced(result: Result, metric: str) -> str | None:
-    """Say why a result has no cost of its work, if so."""
-    return why_unrated(result) if result.metrics[metric] is None else None
+    return {result.scenario: why for result in results if (why := result.costless or apart(result, reference))}
 
 
 def why_unrated(result: Result) -> str:
@@ -139,8 +184,3 @@ def why_unrated(result: Result) -> str:
     if result.serving is not None and result.plan is None and result.serving.reason:
         return f"no plan: {result.serving.reason}"
     return "states no rate of this work"
-
-
-def formats_of(result: Result) -> dict[str, str]:
-    """Return the formats a result computes in, by path."""
-    return {path: text for path, text in result.texts.items() if path == "workload.precision" or path.endswith("_format")}

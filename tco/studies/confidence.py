@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tco.foundation.arithmetic import arithmetic
 from tco.foundation.errors import TcoError
 from tco.foundation.files import data_directory, scenario_directory, write_atomically
-from tco.studies.comparison import Driver, Lead, Sureness
+from tco.studies.comparison import AtSpeed, Confidence, Driver, Measurement, Regime, Sureness, speeds_of
 
 if TYPE_CHECKING:
     from tco.studies.evaluation import Evaluation
@@ -23,28 +23,41 @@ if TYPE_CHECKING:
 UNREAD = ("__pycache__", "measured")  # folders that no answer rests on
 
 
-def sureness_of(asked: Sequence[Evaluation], baseline: str, hold: bool = False) -> list[Sureness]:
+def confidence_of(
+    asked: Sequence[Evaluation],
+    baseline: str,
+    speeds: Sequence[float] = (),
+    hold: bool = False,
+    ranges: bool = True,
+    why: bool = False,
+) -> Confidence:
     """Return how sure each of some scenarios is against the one that is named as the baseline; with `hold` each on the plan of its point.
 
     Of shipped scenarios on shipped data it is kept until the program or its data change.
     """
+    reference = next(one.result for one in asked if one.result.scenario == baseline)
+    how = speeds_of(reference, speeds), hold, ranges, why
     if any(one.settings or one.saved or one.name not in one.catalogue.scenarios or len(one.catalogue.folders) > 1 for one in asked):
-        return drawn_anew(asked, baseline, hold)
-    name = "-".join(["sureness", *(["held"] if hold else []), *(one.name for one in asked), baseline])
-    plain = kept(name, lambda: [one._asdict() for one in drawn_anew(asked, baseline, hold)])
-    return [
-        Sureness(
-            **{**one, "drivers": [Driver(*each) for each in one["drivers"]], "leads": {other: Lead(*lead) for other, lead in one["leads"].items()}}
-        )
-        for one in plain
-    ]
+        return drawn_anew(asked, baseline, *how)
+    plain = kept("-".join(map(str, ("confidence", *how, *(one.name for one in asked), baseline))), lambda: drawn_anew(asked, baseline, *how))
+    sure, curve, regimes = plain
+    return Confidence(
+        [Sureness(*one)._replace(drivers=[Driver(*each) for each in one[3]]) for one in sure],
+        [AtSpeed(*one) for one in curve],
+        [
+            Regime(*one)._replace(
+                speeds=tuple(one[5]), drivers=[Driver(*each) for each in one[8]], measurements=[Measurement(*each) for each in one[9]]
+            )
+            for one in regimes
+        ],
+    )
 
 
-def drawn_anew(asked: Sequence[Evaluation], baseline: str, hold: bool) -> list[Sureness]:
+def drawn_anew(asked: Sequence[Evaluation], baseline: str, *how: Any) -> Confidence:
     """Draw the inputs of some scenarios."""
-    from tco.studies.side_by_side import drawn  # what is kept is read without it
+    from tco.studies.curve import confidence_in  # what is kept is read without it
 
-    return drawn(asked, baseline, hold)
+    return confidence_in(asked, baseline, *how)
 
 
 # ---------------------------------------------------------------- what is kept

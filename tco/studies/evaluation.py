@@ -176,7 +176,7 @@ def own_and_baseline(
 ) -> tuple[str, list[Evaluation]]:
     """Return what a metric is read off, and of whom: the scenario, and for a ratio the baseline it is to. An unknown metric raises `DataError`."""
     from tco.chain.inputs import HEADLINE_SYSTEM
-    from tco.chain.metrics import AGAINST_BASELINE, METRICS
+    from tco.chain.metrics import AGAINST_BASELINE, METRICS, PRICED, priced_by
     from tco.chain.result import apart
 
     if metric not in METRICS:
@@ -189,4 +189,4 @@ def own_and_baseline(
     (other,) = evaluate_each([baseline or HEADLINE_SYSTEM], data, settings, priced=False)
     if (why := apart(own.result, other.result)) is not None:
         raise DataError(f"{metric} of {name} says nothing: {why}; --baseline names another")
-    return AGAINST_BASELINE[metric], [own, other]
+    return priced_by(own.result.metrics) or priced_by(other.result.metrics) or PRICED[0], [own, other]

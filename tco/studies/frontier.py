@@ -23,6 +23,7 @@ from tco.chain.workloads import server_of
 from tco.foundation.errors import DataError, UsageError, unknown
 from tco.foundation.formula import finite
 from tco.foundation.provenance import period
+from tco.foundation.shown import Shown
 from tco.foundation.values import Values
 from tco.models.architecture import Architecture
 from tco.performance.chip.roofline import cache_bytes
@@ -168,8 +169,11 @@ class Grid:
     reason: str = ""  # why no pair is feasible
 
 
-@dataclass(slots=True)
-class Frontier:
+TOLD = ("scenario", "tokens_per_s_per_user", "output_tokens_per_s_per_chip", "usd_per_million_output_tokens", "tp", "batch", "bound")
+
+
+@dataclass(slots=True, repr=False)
+class Frontier(Shown):
     """The points no other plan beats in both interactivity and cost, the quickest first."""
 
     decode: Pool
@@ -188,6 +192,41 @@ class Frontier:
     def chosen(self) -> Point | None:
         """The point of the workload's interactivity."""
         return next((point for point in self.points if point.chosen), None)
+
+    @property
+    def line(self) -> str:
+        """How many points it has."""
+        return f"{self.decode.result.scenario}: {len(self.points)} points"
+
+    def to_frame(self) -> Any:
+        """Return every point as a row of a pandas data frame, with what it is of."""
+        import pandas as pd
+
+        own = {**self.decode.result.context, "prefill_scenario": self.prefill.result.scenario}
+        return pd.DataFrame([own | point._asdict() for point in self.points], columns=[*own, *Point._fields])
+
+    def table(self) -> Any:
+        """Return the figures of the points that are shown."""
+        return self.to_frame()[list(TOLD)]
+
+
+class Frontiers(Shown, list[Frontier]):
+    """Those of several systems, or pairs of pools."""
+
+    @property
+    def line(self) -> str:
+        """How many points each has."""
+        return ", ".join(one.line for one in self)
+
+    def to_frame(self) -> Any:
+        """Return every point as a row of a pandas data frame, with what it is of."""
+        import pandas as pd
+
+        return pd.concat([one.to_frame() for one in self], ignore_index=True)
+
+    def table(self) -> Any:
+        """Return the figures of the points that are shown."""
+        return self.to_frame()[list(TOLD)]
 
 
 def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
@@ -354,7 +393,7 @@ def frontier(
     data: Path | None = None,
     ranges: bool = False,
     hold: bool = False,
-) -> list[Frontier]:
+) -> Frontiers:
     """Return what interactivity costs on every system, or on every pair of pools with systems that `prefill`.
 
     With `ranges` every input is drawn within its range at each point of a system's frontier, on the best plan of each draw, or with `hold` on
@@ -368,7 +407,7 @@ def frontier(
         raise UsageError("a range goes without systems that prefill: what is drawn are scenarios, and no pairs of them")
     shared = catalogue_for(None, data)
     decoding, prefilling = ([(name, catalogue_for(name, data) if isfile(name) else shared) for name in part] for part in (scenarios, prefill))
-    found = frontiers_of(decoding, prefilling, dict(set or {}))
+    found = Frontiers(frontiers_of(decoding, prefilling, dict(set or {})))
     if ranges:
         from tco.studies.bands import add_bands  # draws are not what most ask for
 

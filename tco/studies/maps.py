@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tco.chain.metrics import METRICS, MORE_IS_BETTER, NEITHER, RATIOS
 from tco.foundation.errors import DataError, UsageError, unknown
+from tco.foundation.shown import Shown
 from tco.studies.evaluation import Evaluation, evaluate_each
 from tco.studies.ranges import Array
 from tco.studies.response import response_of, valued
@@ -100,7 +101,7 @@ def in_rows(found: Array, wide: int) -> list[list[float | None]]:
 
 
 # ---------------------------------------------------------------- who wins where
-class Map(NamedTuple):
+class Mapped(NamedTuple):
     """A metric of some scenarios over two inputs: the second one's values are the rows, the first one's the columns."""
 
     scenarios: list[str]
@@ -109,6 +110,23 @@ class Map(NamedTuple):
     y: MapAxis
     values: Array  # scenarios by rows by columns; nan where a scenario has none: no plan meets the target
     best: Array  # place of the scenario with the best value; NOBODY where none has one
+    results: Sequence[Result]  # of today
+
+
+class Map(Shown, Mapped):
+    """Who wins where."""
+
+    @property
+    def line(self) -> str:
+        """In how much of the map each is the best."""
+        return f"best by {self.metric}: " + ", ".join(f"{name} {share:.0%}" for name, share in self.leaders.items())
+
+    def to_frame(self) -> Any:
+        """Return a row for each value of the second input, a column for each of the first, in each cell who is best there."""
+        import pandas as pd
+
+        names = [[self.scenarios[place] if place != NOBODY else None for place in row] for row in self.best]
+        return pd.DataFrame(names, index=pd.Index(self.y.values, name=self.y.words), columns=pd.Index(self.x.values, name=self.x.words))
 
     @property
     def leaders(self) -> dict[str, float]:
@@ -138,7 +156,7 @@ def map_of(
     values = np.array(field.values, dtype=float)
     if all(len(np.unique(one[np.isfinite(one)])) < 2 for one in values):
         raise DataError(f"{' and '.join(vary)} do not move {metric} of {', '.join(scenarios)}")
-    return Map(list(scenarios), metric, field.x, field.y, values, leading(values, metric))
+    return Map(list(scenarios), metric, field.x, field.y, values, leading(values, metric), field.results)
 
 
 def leading(values: Array, metric: str) -> Array:

@@ -13,8 +13,8 @@ from tco.catalog.systems import System
 from tco.chain.inputs import system_inputs
 from tco.fabric.scopes import Scope, fabric_scopes
 from tco.foundation.errors import DataError
-from tco.studies.comparison import Sureness, compared
-from tco.studies.confidence import sureness_of
+from tco.studies.comparison import Confidence, Sureness, compared
+from tco.studies.confidence import confidence_of
 from tco.studies.evaluation import Evaluation, catalogue_of, evaluate_each
 from tco.studies.frontier import Frontier, frontier_of, mark_cheapest, pool_of
 from tco.studies.maps import Field, field_of
@@ -43,12 +43,17 @@ class Material(NamedTuple):
     catalogue: Catalogue
     asked: Sequence[Evaluation]  # each held against the baseline
     baseline: str
-    sure: Sequence[Sureness]
+    confidence: Confidence
     tornados: Sequence[Sensitivity]
     frontiers: Sequence[Frontier]
     fabrics: Sequence[Fabric]
     field: Field | None  # who is best wherever the two inputs may lie that decide the closest contest
     notes: Sequence[str]  # what could not be made, and why
+
+    @property
+    def sure(self) -> Sequence[Sureness]:
+        """How sure each is."""
+        return self.confidence.sure
 
 
 def material_of(names: Sequence[str], baseline: str | None, data: Path | None, settings: Mapping[str, str]) -> Material:
@@ -65,7 +70,7 @@ def material_of(names: Sequence[str], baseline: str | None, data: Path | None, s
     fabrics = {(one.result.system, str(variant_of(one))): one for one in asked}
     scopes = [found for one in fabrics.values() if (found := attempted(partial(fabric_of, one), one, "fabric", notes))]
     field = field_between(asked, tornados, data, settings, notes)
-    return Material(catalogue_of(asked, data), asked, base, sureness_of(asked, base), tornados, frontiers, scopes, field, notes)
+    return Material(catalogue_of(asked, data), asked, base, confidence_of(asked, base), tornados, frontiers, scopes, field, notes)
 
 
 def attempted(make: Callable[[], T], asked: Evaluation, what: str, notes: list[str]) -> T | None:

@@ -6,10 +6,10 @@ to both ends of its range, or wherever some inputs are moved together. What miss
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,14 @@ if TYPE_CHECKING:
     from tco.chain.structure import Structure
 
 CENTRE = 1  # of the places at which an input is looked at, P5, its value and P95: that of its value
+
+
+class Sampled(NamedTuple):
+    """A scenario in many draws."""
+
+    drawn: Draws
+    alone: Draws  # all inputs at their values first, then each at its low and its high, all others at theirs
+    fixed: Sequence[Draws] = ()  # of each way to fix some inputs: all others at their values first, then the first few draws
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +55,30 @@ class Response:
         data = folders_of(self.catalogue), self.catalogue.anchors
         return arrived, (self.scenario, data, dict(self.settings), self.structure, self.ranges, dict(self.variant))
 
-    def at(self, values: Many, solve: bool = True) -> Draws:
-        """Evaluate it for many values of some inputs, all others as they are; without `solve` the batch is held as well."""
+    def at(self, values: Many, solve: bool = True, speeds: Sequence[float] = ()) -> Draws:
+        """Evaluate it for many values of some inputs, all others as they are, and at other speeds; without `solve` the batch is held as well."""
         every = {**self.settings, **values}
-        return evaluate_draws(self.scenario, every, structure=self.structure, catalogue=self.catalogue, variant=self.variant, solve=solve)
+        return evaluate_draws(
+            self.scenario, every, structure=self.structure, catalogue=self.catalogue, variant=self.variant, solve=solve, speeds=speeds
+        )
 
     def drawn(self, dice: Dice) -> Draws:
         """Evaluate it in the draws that some dice give."""
         return self.at(settings_of(self.ranges, {path: dice.places(one) for path, one in self.ranges.items()}))
 
-    def alone(self) -> Draws:
-        """Evaluate it with every input moved alone: all at their values first, then each at its low and its high."""
-        return self.at({path: (many, self.ranges[path].unit) for path, many in one_at_a_time(self.ranges).items()})
+    def sampled(self, dice: Dice, speeds: Sequence[float] = (), fixed: Sequence[Mapping[str, float]] = (), few: int = 0) -> Sampled:
+        """Evaluate it in the draws that some dice give, with every input moved alone, and with some inputs fixed in the first few draws."""
+        alone, sizes = one_at_a_time(self.ranges), [dice.count, 1 + 2 * len(self.ranges), *([1 + few] * len(fixed))]
+        many = {}
+        for path, one in self.ranges.items():
+            drawn = one.at(dice.places(one))
+            own = np.concatenate([[one.value], drawn[:few]])
+            parts = [np.full(1 + few, values[path]) if path in values else own for values in fixed]
+            many[path] = np.concatenate([drawn, alone[path], *parts]), one.unit
+        ends = np.cumsum(sizes).tolist()
+        every = self.at(many, speeds=speeds)
+        drawn_, alone_, *fixed_ = (every.part(slice(end - size, end)) for end, size in zip(ends, sizes, strict=True))
+        return Sampled(drawn_, alone_, fixed_)
 
 
 def arrived(scenario: Scenario, data: tuple[tuple[str, ...], tuple[Any, ...]], *rest: Any) -> Response:
@@ -125,7 +145,7 @@ def one_at_a_time(ranges: Mapping[str, Range]) -> dict[str, Array]:
 
 @dataclass(frozen=True)
 class Quantity:
-    """A metric as inputs move: that of a scenario, or the ratio of a baseline's to it, in which both are moved.
+    """A metric as inputs move: that of a scenario, or the ratio of a baseline's to it, in which both are moved; at one speed.
 
     Of a ratio a point at which only one misses the target is zero or without end, and none where both do.
     """
@@ -134,23 +154,23 @@ class Quantity:
     own: Response
     baseline: Response | None
     dice: Dice
-    samples: dict[int, tuple[Draws, Draws]] = field(default_factory=dict)  # of responses, which several quantities may share: drawn, and alone
+    samples: dict[int, Sampled] = field(default_factory=dict)  # of responses, which several quantities may share
+    speed: float | None = None  # one of those that the responses are sampled at; none: the workload's own
 
     @cached_property
     def ranges(self) -> dict[str, Range]:
         """The inputs that move it."""
         return {**(self.baseline.ranges if self.baseline is not None else {}), **self.own.ranges}
 
-    def sampled(self, one: Response) -> tuple[Draws, Draws]:
+    def sampled(self, one: Response) -> Sampled:
         """Return a response in all draws, and with every input moved alone."""
         if id(one) not in self.samples:
-            self.samples[id(one)] = one.drawn(self.dice), one.alone()
+            self.samples[id(one)] = one.sampled(self.dice)
         return self.samples[id(one)]
 
-    @property
-    def draws(self) -> Draws:
-        """The scenario itself in all draws."""
-        return self.sampled(self.own)[0]
+    def seen(self, draws: Draws) -> Array:
+        """Return the metric of some draws at the speed."""
+        return valued(draws if self.speed is None else draws.at[self.speed], self.metric)
 
     def over(self, values: list[Array]) -> Array:
         """Return the metric, or the ratio, of values of the scenario and of the baseline if there is one."""
@@ -163,13 +183,13 @@ class Quantity:
 
     def drawn(self) -> Array:
         """Return it in all draws."""
-        return self.over([valued(self.sampled(one)[0], self.metric) for one in self.sides])
+        return self.over([self.seen(self.sampled(one).drawn) for one in self.sides])
 
     def ways(self) -> dict[str, Array]:
         """Return it at the low, the value and the high of each input; what one side does not rest on leaves that where it is."""
         found: dict[str, list[Array]] = {path: [] for path in self.ranges}
         for one in self.sides:
-            many = valued(self.sampled(one)[1], self.metric)
+            many = self.seen(self.sampled(one).alone)
             low, high = dict(zip(one.ranges, many[1::2], strict=True)), dict(zip(one.ranges, many[2::2], strict=True))
             for path, values in found.items():
                 values.append(np.array([low.get(path, many[0]), many[0], high.get(path, many[0])]))
@@ -177,11 +197,15 @@ class Quantity:
 
     def together(self, places: Mapping[str, Array]) -> Array:
         """Return it where some inputs are moved to some places together."""
-        found = []
+        found, count = [], len(next(iter(places.values())))
         for one in self.sides:
-            own = settings_of(one.ranges, {path: many for path, many in places.items() if path in one.ranges})
-            still = np.full(len(next(iter(places.values()))), valued(self.sampled(one)[1], self.metric)[0])
-            found.append(valued(one.at(own), self.metric) if own else still)
+            alone = self.sampled(one).alone
+            if places.keys().isdisjoint(one.ranges):
+                found.append(np.full(count, self.seen(alone)[0]))
+                continue
+            # every input is given, those that stay too: what was found of all of them in the draws holds here
+            every = {path: (of.at(places[path]) if path in places else np.full(count, of.value), of.unit) for path, of in one.ranges.items()}
+            found.append(self.seen(one.at(every, speeds=tuple(alone.at))))
         return self.over(found)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from tco.chain.metrics import AGAINST_BASELINE
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.formula import finite
 from tco.foundation.provenance import SOURCED, Input
+from tco.foundation.shown import Shown
 from tco.studies.evaluation import Evaluation, own_and_baseline
 from tco.studies.flips import Pair, flips_of, pairs_that_flip
 from tco.studies.ranges import Array, Dice, range_of
@@ -50,8 +51,8 @@ class InputIndices(NamedTuple):
     total_error: float
 
 
-class Sensitivity(NamedTuple):
-    """What drives a metric of a scenario, the strongest first."""
+class Swings(NamedTuple):
+    """What every input does to a metric, the strongest first."""
 
     metric: str
     sides: Sequence[Evaluation]
@@ -61,6 +62,29 @@ class Sensitivity(NamedTuple):
     drivers: dict[str, InputIndices]  # by path; empty where indices were not asked for
     known: dict[str, float]  # by path, the share of the variance over draws that knowing an input takes away; empty where nothing is drawn
     pairs: list[Pair] | None  # that flip the order though neither does alone; none where there is no order
+
+
+class Sensitivity(Shown, Swings):
+    """What drives a metric of a scenario, the strongest first."""
+
+    @property
+    def line(self) -> str:
+        """The metric, and what moves it most."""
+        return f"{self.metric} of {self.sides[0].name}: {', '.join(one.given.path for one in self.swings[:3])} move it most"
+
+    def to_frame(self) -> Any:
+        """Return a row for each input, with the metric at both ends of its range."""
+        import pandas as pd
+
+        rows = [
+            (one.given.path, one.given.low, one.given.high, one.given.unit, one.at_low, one.at_high, one.swing, one.flips_at) for one in self.swings
+        ]
+        frame = pd.DataFrame(rows, columns=["path", "low", "high", "unit", "metric_low", "metric_high", "swing", "flips_at"])
+        return frame.assign(**self.sides[0].result.context, metric=self.metric)
+
+    def table(self) -> Any:
+        """Return the inputs without what all of them are of."""
+        return self.to_frame().iloc[:, :8]
 
     @property
     def variance(self) -> float:

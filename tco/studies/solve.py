@@ -12,16 +12,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.chain.ages import newest_price
-from tco.chain.metrics import AGAINST_BASELINE, METRICS, perf_per_tco
+from tco.chain.metrics import METRICS, perf_per_tco
 from tco.chain.workloads import WORKLOADS
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.provenance import period
+from tco.foundation.shown import Shown
 from tco.foundation.units import parse_quantity
 from tco.studies.evaluation import Evaluation, evaluate_each, own_and_baseline
 from tco.studies.variable import DATE, Amount, Ends, Moment, amount_of, grid_of, inputs_of, moment_of, months_of, told_in
+
+if TYPE_CHECKING:
+    from tco.chain.result import Result
 
 POINTS = 33  # of the grid where plans are held
 SEARCHED = 17  # where each is searched
@@ -36,7 +40,7 @@ class Break(NamedTuple):
     short: float
 
 
-class Solution(NamedTuple):
+class Breaks(NamedTuple):
     """Where a metric reaches its target, the nearest to today's first; nowhere is an empty list, with the reason."""
 
     scenario: str
@@ -51,6 +55,24 @@ class Solution(NamedTuple):
     plan: str  # how it was found at every value
     reason: str
     notes: list[str]
+    own: Result  # today's
+
+
+class Solution(Shown, Breaks):
+    """A break-even."""
+
+    @property
+    def line(self) -> str:
+        """The input, and the value at which the metric reaches its target."""
+        found = self.today.text(self.breaks[0].value) if self.breaks else f"none, {self.reason}"
+        return f"{self.scenario}: {self.metric} {self.words} at {self.path} {found}"
+
+    def to_frame(self) -> Any:
+        """Return the metric over the range of the input, crossings among it."""
+        import pandas as pd
+
+        rows = [(value, metric, False) for value, metric in self.points] + [(one.value, one.metric, True) for one in self.breaks]
+        return pd.DataFrame(sorted(rows, key=lambda row: row[0]), columns=[self.path, self.metric, "crossing"]).assign(**self.own.context)
 
 
 @dataclass(slots=True)
@@ -103,7 +125,7 @@ def solve(
     if is_number(words):
         target = level(words, centre, metric)
     else:  # equal to another scenario: a ratio is so where the costs behind it are
-        metric, sides = AGAINST_BASELINE.get(metric, metric), [sides[0], *evaluate_each([words], data, set or {}, priced=False)]
+        metric, sides = read, [sides[0], *evaluate_each([words], data, set or {}, priced=False)]
         centre = sides[0].metric(metric)
     today, resting = (moment_of(sides[0]), sides) if vary == DATE else amount_of(sides, vary)
     today = told_in(today, ends)
@@ -176,6 +198,7 @@ def found(asked: BreakEven, grid: list[float]) -> Solution:
         plan="re-optimised" if searched else "held",
         reason="" if breaks else no_crossing(asked, known),
         notes=notes_of(asked, grid, known, breaks),
+        own=asked.movers[0].side.result,
     )
 
 

@@ -19,6 +19,7 @@ from tco.chain.metrics import METRICS, MORE_IS_BETTER, PERFORMANCE, RATIOS
 from tco.chain.result import apart
 from tco.foundation.errors import DataError
 from tco.foundation.formula import finite
+from tco.foundation.shown import Shown
 from tco.studies.comparison import compared
 from tco.studies.evaluation import Evaluation, evaluate_each
 from tco.studies.ranges import Array, Dice, Range, ranges_of
@@ -44,12 +45,12 @@ class Sample(NamedTuple):
 
     @property
     def better(self) -> Array | None:
-        """Whether it costs less a token than the baseline, in the draws that are no tie."""
-        return None if self.ties is None or self.ties.all() else self.metrics["perf_per_tco_vs_baseline"][~self.ties] > 1
+        """Whether it costs less a token than the baseline; where neither meets the target it does not."""
+        return None if self.ties is None else self.metrics["perf_per_tco_vs_baseline"] > 1
 
 
-class Uncertainty(NamedTuple):
-    """What the ranges of a scenario's inputs make of its metrics."""
+class Drawn(NamedTuple):
+    """What was drawn, and what became of it."""
 
     asked: Evaluation
     baseline: Evaluation | None
@@ -60,11 +61,28 @@ class Uncertainty(NamedTuple):
     hold: bool
     held: list[str]  # inputs with a range that stay as they are, since the structure they decide is held
 
-    def to_frame(self) -> Any:
-        """Return every draw of every metric as a pandas data frame."""
+
+class Uncertainty(Shown, Drawn):
+    """What the ranges of a scenario's inputs make of its metrics."""
+
+    @property
+    def line(self) -> str:
+        """The scenario, how many draws there are, and the chance to beat the baseline."""
+        better, against = self.sample.better, self.baseline
+        chance = "" if better is None or against is None else f", {better.mean():.0%} beat {against.name}"
+        return f"{self.asked.name}: {len(self.sample.meets):,} draws of {len(self.drawn)} inputs{chance}"
+
+    def table(self) -> Any:
+        """Return the percentiles of each metric."""
         import pandas as pd
 
-        return pd.DataFrame(self.sample.metrics | {"meets_the_target": self.sample.meets})
+        return pd.DataFrame(self.sample.metrics).quantile([0.05, 0.1, 0.5, 0.9, 0.95]).T.rename(columns=lambda share: f"p{share * 100:g}")
+
+    def to_frame(self) -> Any:
+        """Return every draw of every metric as a pandas data frame, and in each row what it is of."""
+        import pandas as pd
+
+        return pd.DataFrame(self.sample.metrics | {"meets_the_target": self.sample.meets}).assign(**self.asked.result.context)
 
 
 @finite
@@ -174,8 +192,9 @@ def sample_of(own: Draws, baseline: Draws | None) -> Sample:
 
 
 def costs(draws: Draws) -> tuple[Array, Array] | None:
-    """Return what a million output tokens cost in every draw, net of rebates and before them, nan where the target is missed; none without tokens."""
-    net, gross, hour = (draws.metrics[name] for name in (COST, "tco_gross_usd_per_chip_hour", "tco_usd_per_chip_hour"))
+    """Return what tokens cost in every draw, net of rebates and before them, nan where the target is missed; none without tokens."""
+    cost = joined.priced_by(draws.metrics)
+    net, gross, hour = (None if name is None else draws.metrics[name] for name in (cost, "tco_gross_usd_per_chip_hour", "tco_usd_per_chip_hour"))
     if net is None or gross is None or hour is None:
         return None
     net = np.where(draws.meets, net, np.nan)

@@ -12,7 +12,7 @@ cause tell of each other, as they do in the draws.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,3 +84,23 @@ def first_order(values: Array, places: Mapping[str, Array]) -> dict[str, float]:
 def narrowing(share: float) -> float:
     """Return by which share the standard deviation narrows once an input of some share of the variance is known."""
     return float(1 - (1 - share) ** 0.5)
+
+
+def rank_share(values: Array, places: Sequence[Array]) -> float | None:
+    """Return the share of the variance of some values' ranks that goes away once all of some inputs are known; values of no end have a rank too.
+
+    Ranks, equal ones in the middle of their places, are fitted by polynomials in the places of the inputs, as above; none where too few have one.
+    """
+    kept = ~np.isnan(values)
+    count, terms = int(kept.sum()), DEGREE * len(places)
+    if count < FEW:
+        return None
+    _, which, many = np.unique(values[kept], return_inverse=True, return_counts=True)
+    y = (np.cumsum(many) - many / 2)[which.ravel()]
+    y -= y.mean()
+    if not (whole := float(y @ y)):
+        return None
+    x = np.stack([place[kept] ** power for place in places for power in range(1, DEGREE + 1)], axis=1)
+    x -= x.mean(axis=0)
+    left = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
+    return float(np.clip(1 - float(left @ left) / whole * (count - 1) / (count - 1 - terms), 0.0, 1.0))

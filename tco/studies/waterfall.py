@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tco.chain.metrics import perf_per_tco
 from tco.foundation.errors import DataError, TcoError
 from tco.foundation.files import read_json
+from tco.foundation.shown import Shown
+from tco.studies.counterfactual import METRICS, Counterfactual, between_systems
 from tco.studies.difference import Cause, Move, Step, causes, differs, formula_causes, in_unit, input_causes, moves, quantity_causes
-from tco.studies.evaluation import SAVED, catalogue_for, evaluate_all
+from tco.studies.evaluation import SAVED, Evaluation, catalogue_for, evaluate_each
 from tco.studies.state import Again, again, refuse_broken, state_of
 
 if TYPE_CHECKING:
@@ -147,11 +149,46 @@ def against(own: Sequence[Waypoint], other: Sequence[Waypoint], start: tuple[Met
 
 
 # ---------------------------------------------------------------- what differs between two results
-class Difference(NamedTuple):
-    """What differs between two results: the metrics that moved, step by step, and all that differs beside them."""
+class Differing(NamedTuple):
+    """The metrics that moved, step by step, and all that differs beside them."""
 
     moves: list[Move]
     causes: list[Cause]
+
+
+class Difference(Shown, Differing):
+    """What differs between two results."""
+
+    way: Counterfactual | None = None  # from one system to another
+
+    @property
+    def line(self) -> str:
+        """How much differs, and of two systems what that does to the cost."""
+        way = "" if self.way is None else f"{self.way.metric} {self.way.ends[0]:.3g} -> {self.way.ends[1]:.3g}, "
+        return f"{way}{counted(len(self.moves), 'metric')} and {counted(len(self.causes), 'input')} differ"
+
+    def to_frame(self) -> Any:
+        """Return the steps from one system to the other as a pandas data frame, or else the metrics that moved."""
+        import pandas as pd
+
+        if self.way is None:
+            return pd.DataFrame([(m.metric, m.old, m.new, m.change) for m in self.moves], columns=["metric", "old", "new", "change"])
+        names = ["cause", "of", self.way.own.scenario, self.way.other.scenario, "from", "to", "change"]
+        rows = [(*step[:6], step.change) for step in self.way.steps]
+        last = self.way.ends[1]
+        return pd.DataFrame([*rows, ("residual", "", None, None, last - self.way.residual, last, self.way.residual)], columns=names)
+
+
+def counted(number: int, what: str) -> str:
+    """Return how many there are of something."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+class Side(NamedTuple):
+    """What is held against another: its state, and if it can be asked anew what it was asked as."""
+
+    state: dict[str, Any]
+    asked: Evaluation | None = None
 
 
 def diff(
@@ -159,21 +196,26 @@ def diff(
     b: str | Path | Result,
     set: Mapping[str, str] | None = None,  # noqa: A002
     data: Path | None = None,
+    metric: str | None = None,
 ) -> Difference:
-    """Return what changed from `a` to `b`, and why; `set` replaces inputs of `b` only."""
-    return between(state_at(a, data), state_at(b, data, dict(set or {})), catalogue_for(None if not isinstance(a, str) else a, data))
+    """Return what changed from `a` to `b`, and why; `set` replaces inputs of `b` only. Between systems the way of a cost, or of `metric`, is told."""
+    one, other = side_of(a, data), side_of(b, data, dict(set or {}))
+    return between(one, other, catalogue_for(None if not isinstance(a, str) else a, data), metric)
 
 
-def between(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> Difference:
-    """Return what changed between two states, and the steps of every metric that moved."""
-    moved = moves(old, new)
-    way = points(old, new, catalogue) if moved else []
-    walked = [m if m.old is None or m.new is None else m._replace(steps=steps(way, old["metrics"], m.metric)) for m in moved]
-    return Difference(walked, causes(old, new))
+def between(old: Side, new: Side, catalogue: Catalogue, metric: str | None = None) -> Difference:
+    """Return what changed between two sides, the steps of every metric that moved, and of two systems the way from one to the other."""
+    moved = moves(old.state, new.state)
+    way = points(old.state, new.state, catalogue) if moved else []
+    walked = [m if m.old is None or m.new is None else m._replace(steps=steps(way, old.state["metrics"], m.metric)) for m in moved]
+    found = Difference(walked, causes(old.state, new.state))
+    if old.asked and new.asked and old.state["system"] != new.state["system"]:
+        found.way = between_systems(old.asked, new.asked, metric if metric in METRICS else None)
+    return found
 
 
-def state_at(name: str | Path | Result, data: Path | None, settings: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return the state of a scenario, of a saved result, or the one that the JSON of `tco price` carries."""
+def side_of(name: str | Path | Result, data: Path | None, settings: Mapping[str, str] | None = None) -> Side:
+    """Return a scenario or a saved result, or the state that the JSON of `tco price` carries."""
     from tco.chain.result import SCHEMA, Result
 
     if not isinstance(name, Result) and str(name).endswith(SAVED):
@@ -187,8 +229,8 @@ def state_at(name: str | Path | Result, data: Path | None, settings: Mapping[str
                 refuse_broken(document["state"], "state")
             except DataError as error:
                 raise DataError(f"{wrong}: {error}") from None
-            return dict(document["state"])
+            return Side(dict(document["state"]))
         if isinstance(document, dict) and document.get("schema", SCHEMA) != SCHEMA:  # that of another command, such as `compare`
             raise DataError(f"{wrong}: its schema is {document['schema']!r}")
-    _, (result,) = evaluate_all([name], data, settings or {})
-    return state_of(result)
+    (asked,) = evaluate_each([name], data, settings or {})
+    return Side(state_of(asked.result), None if asked.saved else asked)

@@ -34,7 +34,7 @@ def test_a_clos(file_regression):
 
 def test_compare_has_its_verdict_and_its_premises_first_and_every_row_labelled():
     verdict, blank, *lines = kept(tco("compare")).splitlines()
-    assert verdict.startswith("Too close to call at this workload: mi450x-ualoe72 gives ~1.1 times the output tokens per dollar of gb200-nvl72")
+    assert verdict.startswith("Too close to call at this workload: trn3-nl32x2 gives ~1 times the output tokens per dollar of mi450x-ualoe72")
     assert blank == ""
     assert lines[0].startswith("deepseek-v3, 8,192 tokens in, 1,024 out, FP8")
     assert all(word in lines[1] for word in ("hyperscaler", "prices of 2025-12", "life", "rate", "utilisation", "us-hyperscale at 0.0861 USD/kWh"))
@@ -53,7 +53,7 @@ def test_compare_has_its_verdict_and_its_premises_first_and_every_row_labelled()
     (anchored,) = (line for line in lines if line.startswith("performance validated on"))
     assert "33 rows of trn2" in anchored
     assert "159 rows, 8 %" in anchored
-    assert "Performance: each family's own practice, software mature." in lines
+    assert any(line.startswith("Performance: software between what is public and the best") for line in lines)
 
 
 @pytest.mark.parametrize("name", HEADLINE)

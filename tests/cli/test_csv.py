@@ -15,6 +15,7 @@ CONTEXT = (  # what a row rests on, after its metrics
     *("date", "site", "terms", "perspective", "workload", "cluster", "model", "engine", "practice", "software", "formats", "plan", "set"),
     *("hardware_sourced_share", "validated_rows", "anchored_rows"),
 )
+NAMES = ("scenario", "system", "date", "site", "set")  # what every row is of
 
 
 def table(*arguments):
@@ -76,7 +77,7 @@ def test_a_list_of_parts_prices_them():
 @pytest.mark.parametrize("name", ["trn3-nl72x2", "gb200-nvl72"])
 def test_bom_is_its_json(name):
     lines, rows = table("bom", name), document("bom", name)["lines"]
-    assert [*lines[0], "own"] == list(rows[0])  # whose a value is says its kind in words
+    assert [*(name for name in lines[0] if name not in NAMES), "own"] == list(rows[0])  # whose a value is says its kind in words
     for line, row in zip(lines, rows, strict=True):
         assert line["path"] == row["path"]
         for key in ("quantity", "unit_price_usd", "extended_usd", "power_w"):
@@ -135,3 +136,40 @@ def test_a_row_says_how_it_came_about():
     assert 0.5 < float(row["hardware_sourced_share"]) <= 1
     assert "tp=" in row["plan"]
     assert document("compare", "gb200-nvl72", "--set", "site.pue=1.2")["set"] == {"site.pue": "1.2"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "compare gb200-nvl72 --no-range",
+        "compare --all --vendor AMD",
+        "price gb200-nvl72",
+        "price gb200-nvl72 --cash-flow",
+        "perf gb200-nvl72",
+        "frontier gb200-nvl72",
+        "uncertainty gb200-nvl72 --samples 100",
+        "sensitivity gb200-nvl72",
+        "solve gb200-nvl72 --vary terms.life --until tco_usd_per_chip_hour=+10%",
+        "explain gb200-nvl72 tco_usd_per_chip_hour",
+        "fleet gb200-nvl72:20MW",
+        "bom gb200-nvl72",
+        "fabric gb200-nvl72",
+        "collective gb200-nvl72 --op all-reduce --size 1MiB --ranks 8",
+    ],
+)
+def test_a_row_says_of_which_answer_it_is(arguments):
+    lines = table(*arguments.split(), "--set", "terms.date=2026-03")
+    assert lines
+    for line in lines:
+        assert [line["date"], line["site"]] == ["2026-03", "us-hyperscale"]
+        assert line["scenario"]
+        assert line["system"]
+        assert "terms.date=2026-03" in line["set"]
+    assert len(lines[0]) == len({*lines[0]})  # no column stands twice
+
+
+def test_a_frame_says_of_which_answer_it_is():
+    import tco as api
+
+    frame = api.evaluate("gb200-nvl72", {"site.pue": "1.2"}).to_frame()
+    assert [set(frame[name]) for name in NAMES] == [{"gb200-nvl72"}, {"gb200-nvl72"}, {"2025-12"}, {"us-hyperscale"}, {"site.pue=1.2"}]

@@ -10,7 +10,7 @@ from tests.cli import document, tco
 from tests.shipped import CATALOGUE
 
 PAIR = ("trn3-nl72x2", "gb200-nvl72")
-MOVED = {"terms.life": "4 year", "performance.trainium.launch_time": "9 us"}
+MOVED = {"terms.life": "4 year", "performance.trainium.launch_time": "40 us"}
 WORDS = [word for path, value in MOVED.items() for word in ("--what-if", f"{path}={value}")]
 
 

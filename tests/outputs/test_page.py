@@ -14,12 +14,13 @@ import pytest
 from tco.foundation.formula import total
 from tco.foundation.trace import recording, scope
 from tco.outputs.cells import with_ratios
+from tco.outputs.figures.style import vendor_colours
 from tco.outputs.page.program import program_of
 from tco.outputs.page.whatif import ends
 from tco.outputs.page.write import embedded
 from tco.studies.comparison import compared
 from tests.chain import HEADLINE, result
-from tests.cli import tco
+from tests.cli import document, tco
 
 PAIR = ("trn3-nl72x2", "gb200-nvl72")
 PRICE, RATE, NOTE = 12345.67, 0.0876543, "SECRETNOTE of our own"
@@ -41,7 +42,7 @@ def program(text):
 
 # ---------------------------------------------------------------- the file
 def test_it_stands_alone(text):
-    assert len(text.encode()) < 2_000_000
+    assert len(text.encode()) < 1_500_000
     assert not re.search(r"<(script|img|iframe|link|object|embed)[^>]+(src|href|data)=[\"']?(https?:|//)", text)
     assert not re.search(r"@import|url\(", text)
     assert "default-src 'none'" in unescape(text)
@@ -61,12 +62,65 @@ def test_without_names_it_is_of_the_headline(tmp_path):
 
 def test_it_says_all_that_a_report_says(text):
     sections = re.findall(r'<section id="([\w-]+)"', text)
-    assert sections[:2] == ["summary", "what-if"]
+    assert sections[:3] == ["frontier", "what-if", "summary"]
     assert {"order", "cost", "roofline", "frontier", "tornado", "map", "fabric", "bom", "sources", "validation"} <= set(sections)
     figures = re.findall(r"<svg [^>]*>\s*<title>(.*?)</title>", text)
     assert len(figures) == 2 * (2 * 3 + 5)  # rooflines, tornados and bills of two, and one each of cost, frontier, map, fabric and errors
     verdict = re.search(r"<h1>(.*?)</h1>", text).group(1)
-    assert unescape(verdict) == tco("compare", *PAIR).stdout.splitlines()[0]
+    assert unescape(verdict) in [one["words"] for one in document("compare", *PAIR)["verdict"]]
+
+
+def test_it_has_every_point_of_the_curve(text):
+    costs = [one["usd_per_million_output_tokens"] for one in document("compare", *PAIR)["curve"]]
+    table = re.search(r'<section id="frontier".*?</section>', text, re.S).group(0)
+    assert len(costs) >= 10
+    for cost in filter(None, costs):
+        assert re.search(rf">\*?{re.escape(f'{cost:.3g}')}0*<", table), cost
+
+
+def test_a_vendor_keeps_its_colour():
+    colours = {}
+    for names in (PAIR, PAIR[::-1], ("gb200-nvl72", "mi450x-ualoe72"), ("h100-hgx8", "trn3-nl32x2")):
+        for name, colour in zip(names, vendor_colours([result(name) for name in names]), strict=True):
+            colours.setdefault(name[:2], set()).add(colour)
+    assert {len(some) for vendor, some in colours.items() if vendor != "h1"} == {1}
+    assert colours["h1"] == colours["gb"]
+    two = vendor_colours([result("trn3-nl32x2"), result("trn3-nl72x2")])
+    assert two[0] != two[1]
+
+
+# ---------------------------------------------------------------- the folder
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The pages of one system."""
+    path = tmp_path_factory.mktemp("pages") / "public"
+    done = tco("report", "gb200-nvl72", "-o", f"{path}/")
+    assert (done.exit_code, done.stdout) == (0, ""), done.stderr
+    return path
+
+
+def test_pages_lead_to_each_other(folder):
+    pages = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.html")}
+    assert {"index.html", "report.html", "regimes.html", "accuracy.html", "studies.html", "method.html", "gb200-nvl72.html"} == set(pages)
+    for text in pages.values():
+        links = set(re.findall(r'<a href="([^"#:]+)"', text))
+        assert links == set(pages)
+        assert "default-src 'none'" in unescape(text)
+    ranked = re.search(r'<section id="ranking".*?</section>', pages["index.html"], re.S).group(0)
+    assert all(one["id"] in ranked for one in document("systems", "list")["items"])
+    assert "usd_per_million" in pages["method.html"]
+
+
+def test_a_folder_keeps_what_it_holds(folder, tmp_path):
+    (tmp_path / "mine.txt").write_text("keep")
+    done = tco("report", "gb200-nvl72", "-o", f"{tmp_path}/")
+    assert (done.exit_code, "holds other files" in done.stderr) == (2, True), done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    (folder / "mine.txt").write_text("keep")
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert tco("report", "gb200-nvl72", "-o", f"{folder}/").exit_code == 0
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    (folder / "mine.txt").unlink()
 
 
 @pytest.mark.thorough
@@ -94,7 +148,7 @@ def test_what_is_embedded_cannot_end_its_element():
 def test_an_unknown_ending_is_refused(tmp_path, name):
     done = tco("report", "-o", tmp_path / name)
     assert done.exit_code == 2
-    assert "expected .html or .htm" in done.stderr
+    assert "expected .html, .htm or a folder/" in done.stderr
     assert not (tmp_path / name).exists()
 
 
@@ -214,4 +268,4 @@ def test_what_rests_on_no_own_value_is_shown_whole(tmp_path):
     assert tco("report", PAIR[1], "--redact", "-o", path).exit_code == 0
     text = path.read_text(encoding="utf-8")
     assert program(text)["scenarios"] == [PAIR[1]]
-    assert re.search(r"<h1>gb200-nvl72 does this work at ~[\d.]+ USD a million output tokens", text)
+    assert re.search(r"<h1>[^<]*\bgb200-nvl72\b", text)

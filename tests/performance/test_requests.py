@@ -25,7 +25,7 @@ def fixed(**settings):
     return evaluate(NAME, {f"workload.{key}": text for key, text in settings.items()}, result(NAME).plan, catalogue=CATALOGUE, trace=True)
 
 
-@pytest.mark.parametrize("key", ["cache_hit", "draft_tokens", "kv_offload"])
+@pytest.mark.parametrize("key", ["cache_hit", "kv_offload"])
 def test_zero_changes_nothing(key):
     assert fixed(**{key: "0"}).metrics == result(NAME).metrics
 
@@ -54,7 +54,7 @@ def test_a_prefix_found_is_not_computed():
 
 
 def test_drafts_yield_tokens_and_cost_time():
-    plain, drafted = fixed(), fixed(draft_tokens="1", spec_acceptance="0.7", draft_cost="0.1")
+    plain, drafted = fixed(draft_tokens="0"), fixed(draft_tokens="1", spec_acceptance="0.7", draft_cost="0.1")
     assert drafted.serving.decode.time > 1.1 * plain.serving.decode.time
     assert drafted.metrics["tpot_s"] == pytest.approx(drafted.serving.decode.time / 1.7, rel=1e-12)
 
@@ -62,11 +62,17 @@ def test_drafts_yield_tokens_and_cost_time():
 def test_drafts_help_where_latency_binds():
     """One sequence a group leaves the engines idle: verifying three drafts costs little."""
     slow = "110 token/s"
-    assert served(interactivity=slow, draft_tokens="3").metrics[RATE] > served(interactivity=slow).metrics[RATE]
+    assert served(interactivity=slow, draft_tokens="3").metrics[RATE] > served(interactivity=slow, draft_tokens="0").metrics[RATE]
 
 
 def test_drafts_that_are_never_accepted_only_cost():
-    assert fixed(draft_tokens="2", spec_acceptance="0").metrics[SPEED] < fixed().metrics[SPEED]
+    assert fixed(draft_tokens="2", spec_acceptance="0").metrics[SPEED] < fixed(draft_tokens="0").metrics[SPEED]
+
+
+@pytest.mark.parametrize(("model", "count"), [("deepseek-v3", 1), ("gpt-oss-120b", 0)])
+def test_a_model_drafts_with_the_head_it_has(model, count):
+    """DeepSeek-V3 was trained with one layer that predicts a further token; gpt-oss has none."""
+    assert served(model=model).inputs["workload.draft_tokens"].value == count
 
 
 def test_offloading_frees_memory_and_takes_the_host_link():

@@ -21,12 +21,13 @@ RATE = "output_tokens_per_s_per_chip"
 @pytest.mark.parametrize("system", ["gb200-nvl72", "trn3-nl32x2", "trn3-nl72x2", "mi450x-ualoe72"])
 @pytest.mark.parametrize("speed", [30, 47.3])
 def test_users_get_the_speed_asked_for(system, speed):
-    """But where a step of tiles lies between: then one sequence in a hundred more is too slow."""
+    """Or a little more where the next batch is a step of tiles: a larger one then misses the speed, or makes less."""
     found = evaluate(system, {"workload.interactivity": f"{speed} token/s"})
     assert speed <= found.metrics["tokens_per_s_per_user"]
     if found.metrics["tokens_per_s_per_user"] > speed * 1.001:
-        more = found.plan._replace(decode=found.plan.decode._replace(sequences=found.plan.decode.sequences * 1.01))
-        assert evaluate(system, {"workload.interactivity": "1 token/s"}, more).metrics["tokens_per_s_per_user"] < speed
+        decode = found.plan.decode
+        larger = evaluate(system, plan=found.plan._replace(decode=decode._replace(sequences=decode.sequences * 1.003))).metrics
+        assert larger["tokens_per_s_per_user"] < speed or larger[RATE] < found.metrics[RATE]
 
 
 @pytest.mark.parametrize("system", ["gb200-nvl72", "trn3-nl32x2", "trn3-nl72x2", "mi450x-ualoe72", "h200-hgx8"])
@@ -42,10 +43,7 @@ def test_the_target_is_met_exactly_and_the_plan_asked_for_alone_is_the_same(syst
 @pytest.mark.parametrize("system", ["gb200-nvl72", "trn3-nl72x2", "mi450x-ualoe72"])
 @pytest.mark.parametrize("speed", [25, 60])
 def test_no_batch_of_a_group_makes_more_at_the_speed_asked_for(system, speed):
-    """Every plan of the search at every batch of a fine grid: none that is just as quick makes more than the solved one.
-
-    Before a step of tiles a smaller batch may be a good deal quicker and make more: that is another speed.
-    """
+    """Every plan of the search at every batch of a fine grid: none that is as quick makes more than the solved one."""
     wanted = {"workload.interactivity": f"{speed} token/s"}
     found = evaluate(system, wanted)
     inputs = inputs_of(system, wanted)
@@ -55,7 +53,7 @@ def test_no_batch_of_a_group_makes_more_at_the_speed_asked_for(system, speed):
     plan = decoding(decode_axes(machine, model, request), np.geomspace(1, SEQUENCES[-1], 700)[None])
     made = decode(machine, model, plan, request)
     rate = FORMULA.decode_rate(plan.sequences, attention_chips(plan), made.per_token)
-    best = rate[(0.95 / speed <= made.per_token) & (made.per_token <= 1 / speed) & (made.memory <= machine.memory)].max()
+    best = rate[(made.per_token <= 1 / speed) & (made.memory <= machine.memory)].max()
     chosen = found.plan.decode
     assert FORMULA.decode_rate(chosen.sequences, attention_chips(chosen), found.serving.decode.per_token) >= best * (1 - 1e-4)
 

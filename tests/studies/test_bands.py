@@ -11,10 +11,10 @@ import pytest
 import tco
 from tco import UsageError, frontier
 from tco.studies.bands import ASKED, BANDED, DRAWS, add_bands, plan_at
+from tco.studies.curve import SEED
 from tco.studies.designs import AXES, designs_of
 from tco.studies.frontier import Frontier, frontier_of, pool_of
 from tco.studies.ranges import Dice, ranges_of, settings_of
-from tco.studies.side_by_side import SEED
 from tests.cli import document
 from tests.shipped import CATALOGUE
 

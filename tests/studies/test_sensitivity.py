@@ -18,13 +18,13 @@ from tco.chain.structure import plain_plan
 from tco.foundation.provenance import Input
 from tco.outputs.sensitivities import GROUPS
 from tco.studies.beliefs import P95
-from tco.studies.confidence import sureness_of
+from tco.studies.confidence import confidence_of
+from tco.studies.curve import DRAWS
 from tco.studies.evaluation import evaluate_each
 from tco.studies.flips import pairs_that_flip
 from tco.studies.ranges import Dice, Range, settings_of
 from tco.studies.response import CENTRE, drawable, valued
 from tco.studies.sensitivity import spread
-from tco.studies.side_by_side import DRAWS
 from tco.studies.variance import first_order, narrowing
 from tests.chain import HEADLINE
 from tests.cli import document
@@ -79,7 +79,7 @@ def test_the_batch_of_an_end_is_the_best_that_a_search_of_batches_finds():
 @pytest.mark.parametrize("name", [TRN3, MI450X])
 def test_compare_names_the_same_drivers_with_the_same_figures(name):
     """One ranking: what stands below the table of `compare` is the head of this one, flips and all."""
-    sure = dict(zip(HEADLINE, sureness_of(evaluate_each(HEADLINE, None, {}), GB200), strict=True))[name]
+    sure = dict(zip(HEADLINE, confidence_of(evaluate_each(HEADLINE, None, {}), GB200).sure, strict=True))[name]
     swings = {one.given.path: one for one in asked(name, RATIO).swings}
     for one in sure.drivers:
         assert swings[one.path].swing == pytest.approx(one.swing, rel=1e-9)

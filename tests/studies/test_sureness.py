@@ -13,12 +13,12 @@ import pytest
 import tco
 from tco.chain.draws import Draws
 from tco.studies.beliefs import P95, PERT
-from tco.studies.confidence import kept, sureness_of
+from tco.studies.confidence import confidence_of, kept
+from tco.studies.curve import DRAWS, SEED
 from tco.studies.evaluation import evaluate_each
 from tco.studies.flips import drivers_of, flips_of
 from tco.studies.ranges import Range, ranges_of
-from tco.studies.response import Quantity, one_at_a_time, places_of
-from tco.studies.side_by_side import DRAWS, SEED
+from tco.studies.response import Quantity, Sampled, one_at_a_time, places_of
 from tco.studies.uncertainty import COST, share, spread
 from tests.chain import HEADLINE
 from tests.cli import document
@@ -38,7 +38,7 @@ def cases():
 @cache
 def found():
     """Return how sure each of the headline is."""
-    return dict(zip(HEADLINE, sureness_of(cases(), GB200), strict=True))
+    return dict(zip(HEADLINE, confidence_of(cases(), GB200).sure, strict=True))
 
 
 @pytest.mark.thorough
@@ -101,7 +101,7 @@ def test_an_order_that_turns_where_one_misses_its_target_turns_there():
 def response(ranges, alone):
     """A scenario whose cost with each input moved alone is known."""
     draws = Draws({COST: alone}, np.ones(len(alone), dtype=bool), None, [], None)
-    return SimpleNamespace(ranges=ranges, alone=lambda: draws, drawn=lambda dice: draws)
+    return SimpleNamespace(ranges=ranges, sampled=lambda dice: Sampled(draws, draws))
 
 
 def test_each_input_moves_alone():
@@ -130,16 +130,16 @@ def test_an_input_is_looked_at_about_its_value_wherever_that_lies():
 
 
 def test_the_table_says_how_sure_it_is_and_what_would_flip_it():
-    text = command("compare").stdout
+    text = command("compare", "--full").stdout
     lines = {line.split("   ")[0]: line for line in text.splitlines()}
     assert lines["P10 to P90"].count(" to ") == 4  # the name has one
     assert "%" in lines["P(better than baseline)"]
     assert "flips" in text
-    assert "P10" not in command("compare", "--no-range").stdout
+    assert "P10" not in command("compare", "--full", "--no-range").stdout
 
 
 def test_the_document_has_the_keys_of_the_contract():
-    rows = {row["scenario"]: row for row in document("compare")["rows"]}
+    rows = {row["scenario"]: row for row in document("compare", "trn3-nl72x2", GB200, "--set", "workload.interactivity=100 token/s")["rows"]}
     own = rows["trn3-nl72x2"]
     assert own["range"][RATIO].keys() == {"p10", "p50", "p90"}
     assert own["range"][COST]["p90"] is None
@@ -164,12 +164,12 @@ def test_a_kept_result_of_todays_data_is_drawn_as_its_scenario_and_one_of_other_
     kept = tco.evaluate(GB200, settings, catalogue=cases()[0].catalogue)
     kept.save(tmp_path / "kept.json")
     (live,), (saved,) = evaluate_each([GB200], None, settings), evaluate_each([tmp_path / "kept.json"], None, {})
-    one, other = (sureness_of([case], GB200)[0].range(COST) for case in (live, saved))
+    one, other = (confidence_of([case], GB200).sure[0].range(COST) for case in (live, saved))
     assert one == other
     text = (tmp_path / "kept.json").read_text().replace(kept.origin.data_hash(), "0" * len(kept.origin.data_hash()))
     (tmp_path / "older.json").write_text(text)
     (older,) = evaluate_each([tmp_path / "older.json"], None, {})
-    assert sureness_of([older], GB200)[0].reason == "it was saved on other data, and has no draws; name its scenario"
+    assert confidence_of([older], GB200).sure[0].reason == "it was saved on other data, and has no draws; name its scenario"
 
 
 @pytest.fixture
@@ -195,13 +195,13 @@ def test_what_is_kept_is_what_was_drawn(tmp_path, monkeypatch):
     """From a cache of its own: made, kept, read again; a folder that is none keeps nothing."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     asked = evaluate_each(["gb200-nvl72", "trn3-nl72x2"], None, {})
-    made = sureness_of(asked, "gb200-nvl72")
+    made = confidence_of(asked, "gb200-nvl72")
     with monkeypatch.context() as patched:
         patched.setattr("tco.studies.confidence.drawn_anew", None)
-        assert sureness_of(asked, "gb200-nvl72") == made
+        assert confidence_of(asked, "gb200-nvl72") == made
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert sureness_of(asked, "gb200-nvl72") == made
+    assert confidence_of(asked, "gb200-nvl72") == made
 
 
 @pytest.mark.parametrize(
@@ -254,5 +254,5 @@ def test_another_numpy_or_other_instructions_are_seen(keeping, monkeypatch):
 @pytest.mark.thorough
 def test_own_settings_are_never_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    sureness_of(evaluate_each(["gb200-nvl72", "trn3-nl72x2"], None, {"site.pue": "1.3"}), "gb200-nvl72")
+    confidence_of(evaluate_each(["gb200-nvl72", "trn3-nl72x2"], None, {"site.pue": "1.3"}), "gb200-nvl72")
     assert not (tmp_path / "tco").exists()

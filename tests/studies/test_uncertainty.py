@@ -339,6 +339,7 @@ def test_every_cause_moves_rows_of_the_catalogue_and_is_a_correlation():
     paths = [f"parts.{part}.{name}" for part, name in CATALOGUE.part_rows]
     paths += [f"{group}.{name}" for group, name in attributes() if group not in ("parts", "shares")]
     paths += [f"shares.{company}.price" for company in ("astera", "credo", "amd")]
+    paths += [f"performance.{owner}.{name}" for owner, name in CATALOGUE.calibration_rows]
     for _, row in read_csv(DATA / "causes.csv", COLUMNS):
         assert any(fnmatch(path, row["pattern"]) for path in paths), row["pattern"]
         assert 0 < float(row["low"]) <= float(row["loading"]) <= float(row["high"]) <= 1

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tco.chain.metrics import METRICS
 from tco.outputs.figures import WIDE
 from tco.outputs.figures.scales import Log, Plot
-from tco.outputs.figures.style import BODY, SMALL, series
+from tco.outputs.figures.style import BODY, SMALL, vendor_colours
 from tco.outputs.figures.svg import SHAPES, Drawing, Labels, distinct, width_of
 from tco.outputs.frontiers import names, title_of
 from tco.outputs.premises import premises, workload_line
@@ -47,8 +47,9 @@ def curves_of(frontiers: Sequence[Frontier], ranges: Sequence[Mapping[str, float
     """Return frontiers with their names, colours and shapes."""
     scenarios = [" with ".join(dict.fromkeys(names(frontier)[::2])) for frontier in frontiers]
     called = distinct([title_of(frontier) for frontier in frontiers], scenarios)
-    every = zip(called, frontiers, ranges or [None] * len(frontiers), strict=True)
-    return [CostCurve(name, series(at), SHAPES[at % len(SHAPES)], frontier, one) for at, (name, frontier, one) in enumerate(every)]
+    colours = vendor_colours([frontier.decode.result for frontier in frontiers])
+    every = zip(called, colours, frontiers, ranges or [None] * len(frontiers), strict=True)
+    return [CostCurve(name, colour, SHAPES[at % len(SHAPES)], frontier, one) for at, (name, colour, frontier, one) in enumerate(every)]
 
 
 def frontier_figure(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tco.chain.metrics import METRICS, MORE_IS_BETTER
 from tco.outputs.figures import WIDE
 from tco.outputs.figures.scales import Linear, Log, Plot, Scale
-from tco.outputs.figures.style import BODY, series
+from tco.outputs.figures.style import BODY, vendor_colours
 from tco.outputs.figures.svg import Drawing, Labels, Point, box_of, distinct, width_of
 from tco.outputs.premises import premises, workload_line
 from tco.outputs.table import significant
@@ -51,6 +51,7 @@ def map_figure(field: Field, width: float = WIDE) -> str:
 def drawn(field: Field, width: float, named: bool) -> str:
     """Return the map with names in its areas, or nothing where one finds no room; or with a legend."""
     rows, names = cells_of(field), distinct([one.title for one in field.results], [one.scenario for one in field.results])
+    colours = vendor_colours(field.results)
     winners = sorted({cell.winner for row in rows for cell in row if cell.winner is not None})
     count = sum(len(row) for row in rows)
     said = "; ".join(f"{names[at]} {sum(cell.winner == at for row in rows for cell in row) / count * 100:.0f} %" for at in winners)
@@ -60,7 +61,7 @@ def drawn(field: Field, width: float, named: bool) -> str:
         f"Best by {label}, the plan re-optimised in every cell; pale where the next is within {CLOSE * 100:.0f} %, empty where none has an answer"
     )
     if not named:
-        drawing.legend([(f"fill-{series(at)}", names[at]) for at in winners])
+        drawing.legend([(f"fill-{colours[at]}", names[at]) for at in winners])
     top = drawing.bottom + 26
     x, y = scale_of(field.x.values, drawing.left + 52, drawing.right - 10), scale_of(field.y.values, top + min(width * 0.62, 360), top)
     plot = Plot(drawing, x, y)
@@ -68,7 +69,7 @@ def drawn(field: Field, width: float, named: bool) -> str:
     for row, y_value, (below, above) in zip(rows, field.y.values, up, strict=True):
         for cell, x_value, (left, right) in zip(row, field.x.values, across, strict=True):
             if cell.winner is not None:
-                look = f"{'pale' if cell.lead is not None and cell.lead < CLOSE else 'fill'}-{series(cell.winner)}"
+                look = f"{'pale' if cell.lead is not None and cell.lead < CLOSE else 'fill'}-{colours[cell.winner]}"
                 tip = f"{significant(x_value)}, {significant(y_value)}: {cell_words(names, cell)}"
                 drawing.rectangle(left, above, right - left, below - above, look, tip)
     plot.axes(field.x.words, field.y.words, grid=False)

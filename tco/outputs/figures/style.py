@@ -6,7 +6,11 @@ not see all colours, and each stands out from its paper by 3 : 1 or more.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from tco.chain.result import Result
 
 FONT = "system-ui, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 SMALL, BODY, TITLE = 11, 12, 15  # pixels
@@ -14,6 +18,8 @@ CLASS = "tco-figure"
 LIGHT = ("#137EEA", "#E66117", "#082D1D", "#B983A0", "#2B1AA5", "#663A09", "#6C5B54", "#8E8ACE")
 DARK = ("#37ACEF", "#F19851", "#2C7345", "#EABDC3", "#5C53E9", "#A55918", "#888888", "#D9CCF8")
 SERIES = len(LIGHT)
+HUES = {"trainium": (2, 6), "nvidia": (3, 7), "amd": (4, 8), "tpu": (1, 5)}  # family of chips -> numbers of its colours
+OTHERS = (5, 1)
 BLACK, WHITE = "#000000", "#FFFFFF"
 GROUNDS = {  # custom property -> its colour in a light page and on paper, and in a dark page
     "ink": ("#1B1D21", "#ECEEF1"),
@@ -80,6 +86,18 @@ LOOKS = looks()
 def series(at: int) -> int:
     """Return the number of the colour of a series, counted from nought; beyond the last they begin anew."""
     return at % SERIES + 1
+
+
+def vendor_colours(results: Sequence[Result]) -> list[int]:
+    """Return the number of the colour of each system: of a family of chips always the same, its second system in its other hue."""
+    met: dict[str, int] = {}
+    found = []
+    for result in results:
+        family = next((path.split(".")[1] for path in result.inputs if path.startswith("performance.") and path.endswith(".launch_time")), "")
+        hues = HUES.get(family, OTHERS)
+        found.append(hues[met.get(family, 0) % len(hues)])
+        met[family] = met.get(family, 0) + 1
+    return found
 
 
 def attributes(look: str) -> str:

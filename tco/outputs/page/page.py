@@ -25,6 +25,7 @@ class Section(NamedTuple):
     tables: Sequence[Table] = ()
     folded: Sequence[Table] = ()
     below: Sequence[str] = ()
+    paper: bool = True  # whether print has it
 
 
 class WhatIf(NamedTuple):
@@ -38,9 +39,10 @@ class Page(NamedTuple):
     """All that is said."""
 
     title: str
-    verdict: str
+    verdict: Sequence[str]  # the first is the headline
     premises: Sequence[str]
     sections: Sequence[Section]
     what_if: WhatIf | None
     made: Sequence[tuple[str, str]]  # by what, of which data, with which command
     notes: Sequence[str]
+    links: Mapping[str, str] = {}  # what leads to another page -> that page

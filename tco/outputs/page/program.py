@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -78,9 +78,9 @@ class PageProgram:
         return {"leaves": [float(node.value) for node in self.leaves], "lines": self.lines, "metrics": self.metrics}
 
 
-def program_of(results: Sequence[Result], baseline: str) -> PageProgram:
-    """Return the program of some traced results, side by side and each held against the baseline."""
-    roots = with_ratios(results, baseline)
+def program_of(results: Sequence[Result], baseline: str, beside: Sequence[Mapping[str, Node]] = ()) -> PageProgram:
+    """Return the program of some traced results, side by side and each held against the baseline; `beside` is what else is asked of each."""
+    roots = [nodes | dict(beside[at] if beside else {}) for at, nodes in enumerate(with_ratios(results, baseline))]
     found = PageProgram()
     walked = [ordered(nodes.values()) for nodes in roots]
     numbers: dict[Any, int] = {}

@@ -6,13 +6,22 @@ from collections.abc import Sequence
 from shlex import join
 
 from tco import __version__
+from tco.chain.result import Result
+from tco.outputs.curve import verdict_words
 from tco.outputs.page.page import Page
 from tco.outputs.page.sections import results_of, sections_of
 from tco.outputs.page.whatif import what_if_of
 from tco.outputs.premises import formats_rows, premises, title_of
-from tco.outputs.ranges import verdict_words
-from tco.studies.comparison import verdict_of
+from tco.studies.comparison import speed_of
 from tco.studies.reporting import Material
+
+
+def headline_first(material: Material, results: Sequence[Result]) -> list[str]:
+    """Return the verdict, what is said of the speed the baseline is asked for first."""
+    lines, regimes = verdict_words(material.confidence, results), material.confidence.regimes
+    asked = speed_of(next(result for result in results if result.scenario == material.baseline))
+    first = next((at for at, one in enumerate(regimes) if asked in one.speeds), 0)
+    return [lines[first], *(line for at, line in enumerate(lines) if at != first)]
 
 
 def page_of(material: Material, made_by: Sequence[str], compared_by: Sequence[str]) -> Page:
@@ -26,7 +35,7 @@ def page_of(material: Material, made_by: Sequence[str], compared_by: Sequence[st
     unsure = [f"{result.scenario}: no range, {one.reason}" for result, one in zip(results, material.sure, strict=True) if one.reason]
     return Page(
         f"{' · '.join(result.scenario for result in results)} | total cost of ownership",
-        verdict_words(verdict_of(results, material.baseline, material.sure)),
+        headline_first(material, results),
         said,
         sections_of(material),
         what_if_of(material, compared_by),

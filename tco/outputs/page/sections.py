@@ -9,6 +9,7 @@ from tco.catalog.accuracy import table as accuracies
 from tco.chain.result import Result
 from tco.outputs.comparison import comparison_table
 from tco.outputs.costs import cost_table
+from tco.outputs.curve import cost_rows, sure_rows, verdict_words
 from tco.outputs.frontiers import frontier_table
 from tco.outputs.hardware import fabric_table
 from tco.outputs.page import drawings
@@ -20,6 +21,7 @@ from tco.outputs.table import Table, significant
 from tco.studies.reporting import Material
 
 LARGEST = 12  # lines of a bill that are shown
+COST_DIGITS = 3  # of a cost of the curve
 
 
 def results_of(material: Material) -> list[Result]:
@@ -29,7 +31,7 @@ def results_of(material: Material) -> list[Result]:
 
 def sections_of(material: Material) -> list[Section]:
     """Return every section that has something to say."""
-    made = (summary, order, cost, roofline, frontier, tornado, winners, fabric, bill, sources, validation)
+    made = (frontier, summary, order, cost, tornado, winners, roofline, fabric, bill, sources, validation)
     return [section for make in made for section in make(material)]
 
 
@@ -38,7 +40,22 @@ def summary(material: Material) -> Iterator[Section]:
     results = results_of(material)
     sure = material.sure if any(one.draws for one in material.sure) else ()
     table = comparison_table(results, material.baseline, (), range_rows(sure))
-    yield Section("summary", "Side by side", tables=[table._replace(title="", above=())])
+    yield Section("summary", "Side by side" if len(results) > 1 else "In figures", tables=[table._replace(title="", above=())])
+
+
+def curve_table(material: Material) -> Table:
+    """Return what the work costs at each speed, and how each system stands to the baseline there."""
+    results = results_of(material)
+    names = [result.scenario for result in results]
+    costs = cost_rows(results, material.confidence.curve, COST_DIGITS)
+    below = [*(["* the cheapest at this speed; none: no plan is as quick."] if len(names) > 1 else []), *drawn_words(material.sure)]
+    return Table(("USD a million output tokens", *names), [*costs, *sure_rows(names, material.baseline, material.confidence)], "", (), below)
+
+
+def regimes(material: Material) -> Iterator[Section]:
+    """Yield the verdict by regime, and the curve it rests on."""
+    words = verdict_words(material.confidence, results_of(material))
+    yield Section("regimes", "By speed", words, tables=[curve_table(material)] if material.confidence.curve else [])
 
 
 def order(material: Material) -> Iterator[Section]:
@@ -56,7 +73,6 @@ def order(material: Material) -> Iterator[Section]:
             f"The three inputs that move each ratio to {material.baseline} most, each alone from its P5 to its P95, "
             "and the value at which the order turns; "
             "a dash where it does not turn within that range.",
-            *drawn_words(material.sure),
         ]
         below = [result.order for result in results_of(material)[:1] if result.order]
         yield Section("order", "What would change the order", words, tables=[Table(columns, rows, align="llrrr")], below=below)
@@ -86,15 +102,14 @@ def roofline(material: Material) -> Iterator[Section]:
     tables = [shown.table(operators, f"{result.title}: time by operator") for result, operators in timed if operators]
     if tables:
         words = ["Every operator of the best plan: the time it takes and the bound that binds it."]
-        yield Section("roofline", "Where the time goes", words, drawings.rooflines(results_of(material)), folded=tables)
+        yield Section("roofline", "Where the time goes", words, drawings.rooflines(results_of(material)), folded=tables, paper=False)
 
 
 def frontier(material: Material) -> Iterator[Section]:
     """Yield what interactivity costs."""
     tables = [frontier_table(one) for one in material.frontiers if one.points]
     if tables:
-        words = ["What a million output tokens cost at each speed a user may ask for: the plans that no other beats."]
-        yield Section("frontier", "What speed costs", words, drawings.frontiers(material), folded=tables)
+        yield Section("frontier", "What speed costs", (), drawings.frontiers(material), [curve_table(material)], tables)
 
 
 def tornado(material: Material) -> Iterator[Section]:
@@ -102,7 +117,7 @@ def tornado(material: Material) -> Iterator[Section]:
     tables = [sensitivity_table(one) for one in material.tornados]
     if tables:
         words = ["Every input alone at its P5 and at its P95, the plan held: those that move the answer most."]
-        yield Section("tornado", "What drives the answer", words, drawings.tornados(material), folded=tables)
+        yield Section("tornado", "What drives the answer", words, drawings.tornados(material), folded=tables, paper=False)
 
 
 def winners(material: Material) -> Iterator[Section]:
@@ -117,7 +132,7 @@ def winners(material: Material) -> Iterator[Section]:
         heads = (field.y.path, *(f"{significant(x, 3)} {field.x.unit}".rstrip() for x in field.x.values))
         tables.append(Table(heads, cells, f"{name}: USD a million output tokens; across: {field.x.path}", align="r"))
     words = ["The two inputs that decide the closest contest, moved together within their ranges, the plan re-optimised in every cell."]
-    yield Section("map", "Who wins where", words, drawings.winners(material), folded=tables)
+    yield Section("map", "Who wins where", words, drawings.winners(material), folded=tables, paper=False)
 
 
 def costly(value: float | None) -> str:
@@ -130,7 +145,7 @@ def fabric(material: Material) -> Iterator[Section]:
     tables = [fabric_table(one.system, one.scopes) for one in material.fabrics]
     if tables:
         words = ["How far two chips of one scale-up domain lie apart, and what passes between them."]
-        yield Section("fabric", "Hops and bandwidth", words, drawings.fabrics(material), folded=tables)
+        yield Section("fabric", "Hops and bandwidth", words, drawings.fabrics(material), folded=tables, paper=False)
 
 
 def bill(material: Material) -> Iterator[Section]:
@@ -159,7 +174,7 @@ def bill(material: Material) -> Iterator[Section]:
         tables.append(Table(("part", "quantity", "unit USD", "USD", "share", "kind"), shown, f"{result.title}: bill of materials", align="lrrrrl"))
     if tables:
         words = ["Every part of one whole scale-up domain, as large as its price."]
-        yield Section("bom", "What it is made of", words, drawings.bills(material), folded=tables)
+        yield Section("bom", "What it is made of", words, drawings.bills(material), folded=tables, paper=False)
 
 
 def sources(material: Material) -> Iterator[Section]:
@@ -184,7 +199,7 @@ def sources(material: Material) -> Iterator[Section]:
     ]
     listed = Table(("source", "inputs", "as of", "address"), rows, "Every source", align="lrll")
     words = [f"Inputs by kind: {counted}."]
-    yield Section("sources", "Sources and their age", words, tables=[Table(columns, ages, align="lrrrrr")], folded=[listed])
+    yield Section("sources", "Sources and their age", words, tables=[Table(columns, ages, align="lrrrrr")], folded=[listed], paper=False)
 
 
 def shares_of(result: Result) -> tuple[str, str, str]:

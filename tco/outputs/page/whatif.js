@@ -35,10 +35,20 @@ function change(now, before) {
 }
 
 // ---------------------------------------------------------------- what inputs come to
-const metric = (values, scenario, name) => {
+const valueOf = (values, scenario, name) => {
   const cell = DATA.program.metrics[scenario][name];
   return cell === undefined ? undefined : values[cell];
 };
+const PERFORMANCE = new Set(DATA.performance);
+const fits = (values, scenario) => !(valueOf(values, scenario, DATA.memory.needed) > valueOf(values, scenario, DATA.memory.usable) * (1 + 1e-9));
+const metric = (values, scenario, name) => // a plan that memory does not hold gives nothing
+  PERFORMANCE.has(name) && !fits(values, scenario) ? undefined : valueOf(values, scenario, name);
+function impossible() {
+  const gb = (at, name) => significant(valueOf(ENGINE.values, at, name) / 1e9, 3);
+  const said = at => `${DATA.scenarios[at]} needs ${gb(at, DATA.memory.needed)} GB a chip and has ${gb(at, DATA.memory.usable)}`;
+  const none = DATA.scenarios.map((_, at) => at).filter(at => !fits(ENGINE.values, at));
+  return none.length ? ` Not possible with the plan that is held: ${none.map(said).join("; ")}.` : "";
+}
 const baseOf = control => control.values[0];
 
 function settle() {
@@ -100,6 +110,7 @@ function build() {
     bar.dataset.scenario = scenario;
     bar.append(element("span", name, "name"), element("span", "", "room"), element("span", "", "value"));
     bar.children[1].append(element("i", "", "before"), element("i", "", "now"));
+    bar.children[1].lastChild.style.background = `var(--series-${DATA.colours[scenario]})`;
     find("whatif-bars").append(bar);
   }
 }
@@ -108,7 +119,7 @@ function show() {
   for (const { value, beside, cell, row, scenario } of shown) {
     const now = metric(ENGINE.values, scenario, row.metric), before = metric(BASE, scenario, row.metric);
     cell.dataset.value = now ?? "";
-    if (now === undefined) { put(value, "–"); continue; }
+    if (now === undefined) { put(value, "–"); put(beside, before === undefined ? "" : "not possible"); beside.className = "change"; continue; }
     const target = row.metric === DATA.target.metric ? DATA.target.values[scenario] : null;
     const missed = target && now < target * (1 - 1e-9) ? `misses ${significant(target)}` : "";
     const side = Math.sign(now - before) * row.better;
@@ -121,10 +132,10 @@ function show() {
   for (const bar of find("whatif-bars").children) {
     const [now, before] = costs[bar.dataset.scenario], [, room, value] = bar.children;
     room.children[0].style.width = `${100 * before / most}%`;
-    room.children[1].style.width = `${100 * now / most}%`;
+    room.children[1].style.width = now === undefined ? "0" : `${100 * now / most}%`;
     put(value, now === undefined ? "–" : `~${significant(now / DATA.rank.size, 3)}`);
   }
-  put(find("whatif-verdict"), say());
+  put(find("whatif-verdict"), (say() + impossible()).trim());
   put(find("whatif-command"), command());
   find("what-if").classList.toggle("moved", moved.size > 0);
   for (const [path, row] of rows) row.box.classList.toggle("moved", moved.has(path));
@@ -185,7 +196,7 @@ function open(path) {
   box.querySelector(".unit").textContent = control.unit;
   const known = control.low !== null && control.high !== null;
   hint.textContent = [
-    known ? `P5 to P95 ${significant(control.low)} to ${significant(control.high)}` : "",
+    known && control.high > control.low ? `P5 to P95 ${significant(control.low)} to ${significant(control.high)}` : "",
     control.from,
     control.readers.length ? `read by ${control.readers.join(", ")}` : "",
     control.values.length > 1 ? "differs between scenarios: moving it makes them alike" : "",
@@ -218,7 +229,7 @@ function search() {
   const list = find("found");
   list.replaceChildren();
   if (!words.length) { find("found-count").textContent = ""; return; }
-  const hits = DATA.controls.filter(control => words.every(word => `${control.path} ${control.what}`.toLowerCase().includes(word)));
+  const hits = DATA.controls.filter(control => words.every(word => `${control.path} ${control.what} ${control.also}`.toLowerCase().includes(word)));
   for (const control of hits.slice(0, 8)) {
     const button = element("button");
     button.type = "button";

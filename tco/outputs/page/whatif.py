@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
 from tco.chain.inputs import bounds
-from tco.chain.metrics import METRICS, MORE_IS_BETTER, NEITHER
+from tco.chain.metrics import METRICS, MORE_IS_BETTER, NEITHER, PERFORMANCE
 from tco.chain.result import Result
 from tco.outputs.cells import decides, own_unit, place_of
+from tco.outputs.figures.style import vendor_colours
 from tco.outputs.page.page import WhatIf
 from tco.outputs.page.program import PageProgram, program_of
 from tco.outputs.page.sections import results_of
 from tco.outputs.premises import SHOWN, is_one_workload
 from tco.studies.reporting import Material
+from tco.studies.what_if import NEEDED, USABLE, traced_memory
 
 TOKENS, TRAINING, HOUR = "usd_per_million_output_tokens", "train_usd_per_trillion_tokens", "tco_usd_per_chip_hour"
 
@@ -43,20 +45,33 @@ def cost_of(results: Sequence[Result]) -> RankedBy:
 
 
 OPEN = 12  # sliders that stand open
-PREMISES = ("terms.life", "terms.rate", "terms.utilisation", "site.electricity_price")  # those of the first line, and what readers ask first
+# Those of the first line, and what readers ask first
+PREMISES = ("terms.life", "terms.rate", "terms.utilisation", "site.electricity_price", "workload.input_tokens")
+PRICES = ("price", "wafer_price")  # of a chip: what is paid for it, or else most of what it is made of
 FACTOR = 2.0  # a slider goes at least to this many times the value, and to one over it
 GEOMETRIC = 8.0  # a slider whose ends are so many times apart moves in steps of a factor
 
 
 def controls_of(program: PageProgram, results: Sequence[Result], catalogue: Catalogue, swings: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
     """Return every input of a program; those that stand open first, then by place. `swings` are paths, the strongest first, of each scenario."""
-    strongest = (path for path in chain.from_iterable(zip_longest(*swings)) if path in program.inputs)
-    first = list(dict.fromkeys(chain((path for path in PREMISES if path in program.inputs), strongest)))[:OPEN]
+    chips: dict[str, str] = {}  # each with the systems it stands in
+    for result in results:
+        chip = chip_of(catalogue, result)
+        chips[chip] = f"{chips.get(chip, 'chip')} {result.title}"
+    priced = (next((path for name in PRICES if (path := f"parts.{chip}.{name}") in program.inputs), "") for chip in chips)
+    families = (path for path in program.inputs if path.endswith(".software_reach"))
+    strongest = chain.from_iterable(zip_longest(*swings))
+    first = list(dict.fromkeys(path for path in chain(PREMISES, priced, families, strongest) if path in program.inputs))[:OPEN]
     rest = sorted((path for path in program.inputs if path not in first), key=place_of)
-    return [control(program, path, results, catalogue) | {"open": path in first} for path in (*first, *rest)]
+    return [control(program, path, results, catalogue, chips) | {"open": path in first} for path in (*first, *rest)]
 
 
-def control(program: PageProgram, path: str, results: Sequence[Result], catalogue: Catalogue) -> dict[str, Any]:
+def chip_of(catalogue: Catalogue, result: Result) -> str:
+    """Return the chip of a system; a chip alone is its own."""
+    return str(catalogue.document("systems", result.system, "system")[1]["chip"]) if result.bill else result.system
+
+
+def control(program: PageProgram, path: str, results: Sequence[Result], catalogue: Catalogue, chips: Mapping[str, str]) -> dict[str, Any]:
     """Return one input, its numbers in the unit its file writes; several cells are values of several scenarios, which a setting makes alike."""
     given, cells, readers = program.inputs[path].given, program.inputs[path].cells, program.inputs[path].readers
     value, unit, factor = own_unit(program.leaves[cells[0]])
@@ -79,6 +94,7 @@ def control(program: PageProgram, path: str, results: Sequence[Result], catalogu
         "end": end,
         "geometric": begin > 0 and end / begin > GEOMETRIC,
         "what": ": ".join(filter(None, (".".join(path.split(".")[1:-1]), known.description if known else ""))),
+        "also": f"{known.also if known else ''} {chips.get(path.split('.')[1], '')}".strip(),
         "from": ", ".join(filter(None, (given.kind, given.as_of, catalogue.source_title(given.source)))),
         "own": given.overlay,
         "held": any(decides(results[at], path) for at in readers),
@@ -107,7 +123,7 @@ WATCHED = (
 def what_if_of(material: Material, command: Sequence[str]) -> WhatIf | None:
     """Return the what-if of some scenarios; none where there is nothing to compute. `command` is what gives their figures unmoved."""
     results = results_of(material)
-    program = program_of(results, material.baseline)
+    program = program_of(results, material.baseline, list(map(traced_memory, material.asked)))
     if not program.inputs:
         return None
     cost = cost_of(results)
@@ -115,6 +131,7 @@ def what_if_of(material: Material, command: Sequence[str]) -> WhatIf | None:
     document = {
         "program": program.document(),
         "scenarios": [result.scenario for result in results],
+        "colours": vendor_colours(results),
         "controls": controls_of(program, results, material.catalogue, swings),
         "rows": rows_of(program),
         "rank": {"metric": cost.metric, "words": cost.words, "fair": is_one_workload(results), "unit": cost.unit, "size": cost.size},
@@ -122,6 +139,8 @@ def what_if_of(material: Material, command: Sequence[str]) -> WhatIf | None:
             "metric": TARGET,
             "values": [float(result.inputs[TARGET_INPUT].value) if TARGET_INPUT in result.inputs else None for result in results],
         },
+        "memory": {"needed": NEEDED, "usable": USABLE},
+        "performance": sorted(PERFORMANCE & {name for metrics in program.metrics for name in metrics}),
         "command": list(command),
     }
     return WhatIf(document, program.functions)

@@ -29,6 +29,7 @@ def environment() -> Any:
     made = Environment(loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     made.filters["plain"] = lambda text: plain(str(text))
     made.filters["breakable"] = lambda text: Markup("/<wbr>").join(map(escape, plain(str(text)).split("/")))
+    made.filters["hyphened"] = lambda text: Markup("-<wbr>").join(map(escape, plain(str(text)).split("-")))
     return made
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tco.chain.metrics import METRICS, gross_token_cost, perf_per_tco
 from tco.foundation.formula import REGISTRY
-from tco.outputs.cells import GROSS, GROSS_HOUR, HOUR, RATIOS, TOKENS
+from tco.outputs.cells import GROSS, GROSS_HOUR, HOUR, RATIOS, TOKENS, cost_behind
 from tco.outputs.premises import SHOWN, premises, title_of
 from tco.outputs.workbook import excel
 from tco.outputs.workbook.cells import SPLIT
@@ -145,8 +145,8 @@ def write_metrics(book: Workbook, table: SummaryTable) -> None:
         for scenario, (result, value) in enumerate(zip(book.results, values, strict=True)):
             if value is None:
                 continue
-            if name in RATIOS:
-                cost = RATIOS[name]
+            known = [one for one in table.rows if result.metrics.get(TOKENS if one == GROSS else one) is not None]
+            if name in RATIOS and (cost := cost_behind(name, known)):
                 formula = call(perf_per_tco, baseline=table.cell(cost, base), own=table.cell(cost, scenario))
             elif name == GROSS:
                 cells = {"net": TOKENS, "gross_hour": GROSS_HOUR, "net_hour": HOUR}

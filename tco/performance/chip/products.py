@@ -19,6 +19,7 @@ from tco.foundation.units import Pure
 from tco.performance.chip import kernels as cost
 from tco.performance.chip.formats import FORMATS, WIDE, Computed, element_size, unpacking_time
 from tco.performance.chip.roofline import achieved_bandwidth, achieved_rate, fed_bandwidth, padded_weights, smooth_maximum, stream_time
+from tco.performance.chip.software import MEASURED, Reach
 
 TILES = ((128.0, 256.0), (128.0, 128.0), (64.0, 128.0), (64.0, 64.0))  # rows and columns of the result that one core holds
 GROUPED = 2.0  # sharpness of the smooth maximum where tiles of other groups hide the loads of one
@@ -35,6 +36,7 @@ class Chip(NamedTuple):
     tiled: bool  # many small cores; else a few large arrays
     share: Any = None  # of rates and bandwidth that the logical devices its cores form leave
     fed: bool = False  # DMA engines of stated bandwidth bring whatever the cores read
+    reach: Reach = MEASURED
 
     def part(self, name: str) -> Any:
         """Return an attribute of the part."""
@@ -42,7 +44,7 @@ class Chip(NamedTuple):
 
     def practice(self, name: str) -> Any:
         """Return a parameter of practice."""
-        return self.values[f"{self.performance}.{name}"]
+        return self.reach.of(self.values, f"{self.performance}.{name}")
 
     def rate(self, peak: str, efficiency: str) -> Any:
         """Return the rate that large products reach."""
@@ -83,12 +85,12 @@ def device_efficiency(cores_per_device: Pure, cores: Pure, whole_chip: Pure) -> 
     return select(cores_per_device >= cores, whole_chip, 1)
 
 
-def kernels_on(values: Mapping[str, Any], chip: str, family: str, traits: Traits) -> Chip:
+def kernels_on(values: Mapping[str, Any], chip: str, family: str, traits: Traits, reach: Reach = MEASURED) -> Chip:
     """Return a chip of a family as its kernels see it; rows ask for the chip and the family `rows`."""
     part, practice, share = f"parts.{chip}", f"performance.{family}", None
     if traits.logical:
         share = device_efficiency(values[f"{part}.cores_per_device"], values[f"{part}.cores"], values[f"{practice}.whole_chip_efficiency"])
-    return Chip(values, part, practice, traits.tiled, share, traits.fed)
+    return Chip(values, part, practice, traits.tiled, share, traits.fed, reach)
 
 
 class Operands(NamedTuple):

@@ -21,6 +21,7 @@ from tco.foundation.values import Readable
 from tco.performance.chip.formats import FORMATS, NARROWEST_CACHE, WIDE, Computed, Structured, computed_on, element_size
 from tco.performance.chip.products import Chip, Operands, Traits, kernels_on, operands
 from tco.performance.chip.roofline import exponential_rate, sustained_clock, usable_memory
+from tco.performance.chip.software import MEASURED, Reach, reached_time
 
 LAYER, ENGINES = "layer", "serving"  # owners of what all passes through a layer, and all engines that serve, have in common
 
@@ -41,6 +42,12 @@ def aged(time: Second, age: Pure) -> Any:
 def maturity(overhead: Pure, decline: Pure, months: Pure) -> Any:
     """Gaps and waits of a port over those of one that has grown up, m months after the chip's release: 1 + y exp(-r m)."""
     return 1 + overhead * np.exp(-decline * np.maximum(months, 0))
+
+
+@formula(unit="", source="tco-model")
+def age_left(age: Pure, gap: Pure) -> Any:
+    """The same where software has a share of its way to the best left: a^g."""
+    return age**gap
 
 
 @formula(unit="", source="tco-calibration")
@@ -141,12 +148,19 @@ class Stored(NamedTuple):
 
 
 def machine(
-    chip: str, links: Links, values: Readable, family: str, stored: Stored, traits: Traits, engine: str, unexplained: Any, months: Any = None
+    chip: str,
+    links: Links,
+    values: Readable,
+    family: str,
+    stored: Stored,
+    traits: Traits,
+    engine: str,
+    unexplained: Any,
+    reach: Reach = MEASURED,
 ) -> Machine:
-    """Return what a chip on some links reaches with weights in some formats, under an engine.
+    """Return what a chip on some links reaches with weights in some formats, under an engine and the software of some date.
 
-    `unexplained` is the share of a pass beyond all that is known, None where none is asked for; `months` is how long after the chip's release
-    its software was written, None where it has grown up.
+    `unexplained` is the share of a pass beyond all that is known, None where none is asked for.
     """
     prior, part, own, shared = f"performance.{family}", f"parts.{chip}", f"performance.{engine}", f"performance.{LAYER}"
     dense = computed_on(values, chip, stored.dense, "workload.precision")  # first: the others follow it where nobody gives them
@@ -159,19 +173,23 @@ def machine(
         raise unknown("cache format", stored.cache, FORMATS, "workload.cache_format")
     core = computed_on(values, chip, stored.core, "workload.attention_core_format")
     wide = computed_on(values, chip, "bf16", "workload.precision")
-    kernels = kernels_on(values, chip, family, traits)
+    kernels = kernels_on(values, chip, family, traits, reach)
     permutes = permutes_of(values, chip, traits)
     wire = max(FORMATS[stored.dense].bits, NARROWEST_CACHE)
     expert = dependent_reads_time(values[f"{prior}.expert_reads"], values[f"{part}.dma_start"]) if traits.fed else None
     release: Any = None
-    waits = [values[path] for path in (f"{prior}.launch_time", f"{own}.host_time", *(f"{prior}.{name}" for name in WAITS))]
-    if months is not None:
-        age = maturity(values[f"{prior}.port_overhead"], values[f"{prior}.port_decline"], months)
+    waits = [reach.of(values, path) for path in (f"{prior}.launch_time", f"{own}.host_time", *(f"{prior}.{name}" for name in WAITS))]
+    if expert is not None and reach.gap is not None:
+        expert = reached_time(expert, values[f"{part}.dma_start"], reach.gap)  # the best exposes one transfer
+    if reach.months is not None:
+        age = maturity(values[f"{prior}.port_overhead"], values[f"{prior}.port_decline"], reach.months)
+        age = age if reach.gap is None else age_left(age, reach.gap)
         waits = [aged(wait, age) for wait in waits]
         expert = None if expert is None else aged(expert, age)
         links = links._replace(latencies=Latencies(*(None if one is None else aged(one, age) for one in links.latencies)))
         if (gain := values.unless_zero(f"{own}.release_gain")) is not None:
-            release = older_release(gain, months_before(values[f"performance.{ENGINES}.grown_up"], values[f"{part}.released"], months))
+            release = older_release(gain, months_before(values[f"performance.{ENGINES}.grown_up"], values[f"{part}.released"], reach.months))
+            release = release if reach.gap is None else age_left(release, reach.gap)
     return Machine(
         chip=chip,
         family=family,
@@ -283,9 +301,19 @@ class Programs(NamedTuple):
     separate_experts: bool = False
 
 
-def trainer(chip: str, family: str, values: Readable, found: Passes, links: Links, traits: Traits, programs: Programs, unexplained: Any) -> Machine:
+def trainer(
+    chip: str,
+    family: str,
+    values: Readable,
+    found: Passes,
+    links: Links,
+    traits: Traits,
+    programs: Programs,
+    unexplained: Any,
+    reach: Reach = MEASURED,
+) -> Machine:
     """Return what a chip on some links reaches in training with the formats of both passes."""
-    kernels = kernels_on(values, chip, family, traits)
+    kernels = kernels_on(values, chip, family, traits, reach)
     forms = (found.forward.form, found.forward.form, found.forward.form)
     reserve = "compiled_reserve" if programs.compiled else "memory_reserve"
     back = {form: operands(kernels, form, kernels.practice("gradient_efficiency")) for form in (found.backward.form, WIDE_FORM)}

@@ -7,7 +7,7 @@ one of a draw is found by asking every plan once at the batch it would need, and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,8 +30,11 @@ DECODE, PREFILL = 0, 1  # axes of plans
 STEP, LEAST = 1.2, 0.05  # by which a batch is enlarged to see how a step grows, and the least power of it
 CENTRES = 3  # pilot draws that lie at the centre of all ranges: what has none lies at its middle and at both ends
 NEAR = 0.1  # share by which a plan may lie below the best
+SHARE = 2  # times as few pilot draws as there are speeds, for each of these
 FIRST = 4  # plans, those that are the best most often, one of which a draw is given first
 EXACTLY = 1e-9  # share of a target that may be missed by rounding
+Speeds = Sequence[float | None]  # tokens/s a user that are asked for; none: those of the workload in every draw
+OWN: Speeds = (None,)
 
 
 class Chosen(NamedTuple):
@@ -97,7 +100,7 @@ class Curve:
 
 
 class Hints(NamedTuple):
-    """What is known of plans that decode at the centre: the batch in time, the power of it by which a step grows, and the rate."""
+    """What is known of plans that decode at the centre: the batch in time, the power of it by which a step grows, and the rate; speeds by plans."""
 
     batch: Array
     power: Array
@@ -109,13 +112,15 @@ def chips_of(plans: ServingPlan) -> Array:
     return np.ravel(attention_chips(plans.decode)) * 1.0
 
 
-def choose(block: Block, plans: ServingPlan, hints: Hints | None) -> Chosen:
-    """Return the best of some plans in every draw, with the batch that meets the target; of one plan, that one."""
+def choose(block: Block, plans: ServingPlan, hints: Hints | None, speeds: Speeds = OWN) -> list[Chosen]:
+    """Return the best of some plans in every draw at each speed, with the batch that meets it; of one plan, that one."""
     if hints is None:
-        return under_load(block)
-    rows, batch, quick = decoding(block, chips_of(plans), hints)
+        return [under_load(block, speed) for speed in speeds]
     ready, soon = reading(block)
-    return Chosen({DECODE: rows, PREFILL: ready}, batch, quick & soon)
+    return [
+        Chosen({DECODE: rows, PREFILL: ready}, batch, quick & soon)
+        for rows, batch, quick in zip(*decoding(block, chips_of(plans), hints, speeds), strict=True)
+    ]
 
 
 def held_with(batch: float, count: int) -> Chosen:
@@ -124,11 +129,11 @@ def held_with(batch: float, count: int) -> Chosen:
     return Chosen({DECODE: first, PREFILL: first}, np.full(count, batch), np.ones(count, dtype=bool))
 
 
-def under_load(block: Block) -> Chosen:
+def under_load(block: Block, speed: float | None) -> Chosen:
     """Return the choice of engines with some requests in flight, whose batch follows from them."""
     score, slow, user, first, needed = block["output_tokens_per_s_per_chip", "tpot_s", "tokens_per_s_per_user", "ttft_s", "needed"]
-    memory, interactivity, wait, offline = block["memory", "interactivity", "longest wait", "offline"]
-    meets = (offline > 0) | ((user * (1 + EXACTLY) >= interactivity) & (first <= or_ever(wait)))  # nobody waits for what runs offline
+    memory, wait, offline = block["memory", "longest wait", "offline"]
+    meets = (offline > 0) | ((user * (1 + EXACTLY) >= asked(block, speed)) & (first <= or_ever(wait)))  # nobody waits for what runs offline
     rows, meets = best_of(score, slow, meets, needed <= memory, block.count)
     return Chosen({DECODE: rows}, np.full(block.count, np.nan), meets)
 
@@ -144,10 +149,14 @@ def or_ever(wait: Any) -> Any:
     return np.where(wait > 0, wait, np.inf)
 
 
-def time_allowed(block: Block) -> Array:
+def asked(block: Block, speed: float | None) -> Any:
+    """Return the tokens/s a user is to get: a speed, or the workload's own in every draw."""
+    return block[("interactivity",)][0] if speed is None else speed
+
+
+def time_allowed(block: Block, speed: float | None) -> Array:
     """Return the time a token may take in every draw."""
-    (speed,) = block[("interactivity",)]
-    found: Array = np.broadcast_to(1 / np.maximum(speed, SLOWEST) * (1 + EXACTLY), block.count)
+    found: Array = np.broadcast_to(1 / np.maximum(asked(block, speed), SLOWEST) * (1 + EXACTLY), block.count)
     return found
 
 
@@ -167,25 +176,32 @@ def room(block: Block, plans: int) -> Array:
     return found
 
 
-def decoding(block: Block, chips: Array, hints: Hints) -> tuple[Array, Array, Array]:
-    """Return the plan that decodes in every draw, its batch, and whether it gives each user the speed asked for.
+def decoding(block: Block, chips: Array, hints: Hints, speeds: Speeds) -> tuple[Array, Array, Array]:
+    """Return the plan that decodes in every draw at each speed, its batch, and whether it gives each user that speed.
 
     A plan that is late with the batch that would make it as good as another is not solved. Where none meets the target the
-    quickest plan that fits decodes a single sequence.
+    quickest plan that fits decodes a single sequence. A case is a draw at a speed: those of all speeds are solved together.
     """
-    count, plans, every = block.count, len(chips), np.arange(block.count)
-    allowed = time_allowed(block)
+    count, plans, many = block.count, len(chips), len(speeds)
+    every, draw, speed = np.arange(many * count), np.tile(np.arange(count), many), np.repeat(np.arange(many), count)
+    allowed = np.concatenate([time_allowed(block, one) for one in speeds])
     held = room(block, plans)
-    fits, most = held >= 1, np.minimum(np.maximum(held, 1.0), float(SEQUENCES[-1]))
-    rows, batch, rate = np.zeros(count, dtype=int), np.ones(count), np.zeros(count)
+    fits, most = (one[:, draw] if many > 1 else one for one in (held >= 1, np.minimum(np.maximum(held, 1.0), float(SEQUENCES[-1]))))
+    rows, batch, rate = np.zeros(many * count, dtype=int), np.ones(many * count), np.zeros(many * count)
+
+    def times(some: slice, sizes: Array) -> Array:
+        """Return the time of a token of some plans, each with a batch in every case."""
+        token = Curve(block, "token", some)
+        return np.concatenate([token(sizes[:, at * count :][:, :count]) for at in range(many)], axis=1)
 
     def solve(some: Array, which: Array, first: Array) -> None:
-        """Give some plans to some draws, each with the largest batch in time, where that is better than what they have."""
-        token, limit, most_of = Curve(block, "token", some, None if which is every else which), allowed[which], most[some, which]
-        found, time = largest_within(token, limit, np.ones(len(which)), most_of, first, hints.power[some])
+        """Give some plans to some cases, each with the largest batch in time, where that is better than what they have."""
+        token = Curve(block, "token", some, None if which is every and many == 1 else draw[which])
+        limit, most_of, power = allowed[which], most[some, which], hints.power[speed[which], some]
+        found, time = largest_within(token, limit, np.ones(len(which)), most_of, first, power)
         gained = np.where(fits[some, which] & (time <= limit), found / chips[some] / time, 0.0)
         better = np.flatnonzero(gained > rate[which])
-        better = better[np.argsort(gained[better], kind="stable")]  # of several plans of a draw the best comes last, and stays
+        better = better[np.argsort(gained[better], kind="stable")]  # of several plans of a case the best comes last, and stays
         mine = which[better]
         rows[mine], batch[mine], rate[mine] = some[better], found[better], gained[better]
 
@@ -194,67 +210,84 @@ def decoding(block: Block, chips: Array, hints: Hints) -> tuple[Array, Array, Ar
         batch: Array = np.clip(tried * (1 + (limit / time - 1) / power), 1.0, largest)
         return batch
 
+    def by_speed(found: Array) -> Array:
+        return found.reshape(many, count)
+
     if plans == 1:
-        solve(rows, every, np.minimum(hints.batch[rows], most[0]))
-        return rows, batch, rate > 0
+        solve(rows, every, np.minimum(hints.batch[speed, rows], most[0]))
+        return by_speed(rows), by_speed(batch), by_speed(rate > 0)
     begin = slice(FIRST)
-    tried = np.minimum(hints.batch[begin, None], most[begin])
-    hoped = expected(hints.power[begin, None], tried, Curve(block, "token", begin)(tried), allowed, most[begin])
+    tried = np.minimum(hints.batch[:, begin].T[:, speed], most[begin])
+    hoped = expected(hints.power[:, begin].T[:, speed], tried, times(begin, tried), allowed, most[begin])
     first = np.where(fits[begin], hoped / chips[begin, None], 0.0).argmax(axis=0)
     solve(first, every, hoped[first, every])
     needed = np.clip(rate * chips[:, None] * allowed, 1.0, most)
-    time = Curve(block, "token", slice(None))(needed)
+    time = times(slice(None), needed)
     could = fits & (time <= allowed) & ((needed < most) | (needed / chips[:, None] / time > rate))
     could[first, every] = False
     if could.any():
         some, which = np.nonzero(could)
-        solve(some, which, expected(hints.power[some], needed[could], time[could], allowed[which], most[could]))
+        solve(some, which, expected(hints.power[speed[which], some], needed[could], time[could], allowed[which], most[could]))
     missed = np.flatnonzero(rate == 0)
     if len(missed):
-        some, which = (one.ravel() for one in np.broadcast_arrays(np.arange(plans)[:, None], missed[None]))
+        lost, place = np.unique(draw[missed], return_inverse=True)  # with a single sequence it is the same at every speed
+        some, which = (one.ravel() for one in np.broadcast_arrays(np.arange(plans)[:, None], lost[None]))
         time = Curve(block, "token", some, which)(np.ones(len(some))).reshape(plans, -1)
-        rows[missed] = np.where(fits[:, missed], time, np.inf).argmin(axis=0)
-    return rows, batch, rate > 0
+        rows[missed] = np.where(fits[:, lost], time, np.inf).argmin(axis=0)[place]
+    return by_speed(rows), by_speed(batch), by_speed(rate > 0)
 
 
-def hinted(kernel: Kernel, names: Names, centre: Mapping[str, Array], plans: ServingPlan) -> Hints | None:
+def hinted(kernel: Kernel, names: Names, centre: Mapping[str, Array], plans: ServingPlan, speeds: Speeds = OWN) -> Hints | None:
     """Return what is known of plans from the one draw of the centre; nothing where no batch is solved for."""
     if "needed" in names:
         return None
     chips = chips_of(plans)
-    block, count = Block(kernel, names, centre, 1), len(chips)
-    allowed = np.broadcast_to(time_allowed(block), count)
-    held = room(block, count)[:, 0]
-    token = Curve(block, "token", np.arange(count), np.zeros(count, dtype=int))
-    batch, time = largest_within(token, allowed, np.ones(count), np.clip(held, 1.0, float(SEQUENCES[-1])), np.full(count, 16.0), np.full(count, 0.5))
+    block, count, many = Block(kernel, names, centre, 1), len(chips), len(speeds)
+    held = np.tile(room(block, count)[:, 0], many)
+    allowed = np.repeat(np.concatenate([time_allowed(block, speed) for speed in speeds]), count)
+    token = Curve(block, "token", np.tile(np.arange(count), many), np.zeros(many * count, dtype=int))
+    most, first, power = np.clip(held, 1.0, float(SEQUENCES[-1])), np.full(many * count, 16.0), np.full(many * count, 0.5)
+    batch, time = largest_within(token, allowed, np.ones(many * count), most, first, power)
     power = np.clip(np.log(token(batch * STEP) / time) / np.log(STEP), LEAST, 1.0)
-    return Hints(batch, power, np.where((held >= 1) & (time <= allowed), batch / chips / time, 0.0))
+    rate = np.where((held >= 1) & (time <= allowed), batch / np.tile(chips, many) / time, 0.0)
+    return Hints(*(one.reshape(many, count) for one in (batch, power, rate)))
 
 
-def promising(kernel: Kernel, names: Names, pilots: Mapping[str, Array], plans: ServingPlan) -> dict[int, Array]:
-    """Return the rows of plans to choose among on each axis: the best of some pilot draws, and those near the best at a centre."""
+def promising(kernel: Kernel, names: Names, pilots: Mapping[str, Array], plans: ServingPlan, speeds: Sequence[float] = ()) -> dict[int, Array]:
+    """Return the rows of plans to choose among on each axis: the best of some pilot draws, and those near the best at a centre.
+
+    They are those for the workload's own speed, and for others those of some of the draws.
+    """
     kept: dict[int, Any] = {}
-    first: Hints | None = None
-    for at in range(CENTRES):
-        centre = {path: one[at : at + 1] for path, one in pilots.items()}
-        if at and all((one == pilots[path][0]).all() for path, one in centre.items()):
+    wins: dict[int, Any] = {}
+    for asked, share in ((OWN, 1), (speeds, SHARE * len(speeds))):
+        if not asked:
             continue
-        block, hints = Block(kernel, names, centre, 1), hinted(kernel, names, centre, plans)
-        if hints is None:
-            needed, memory, rate = block["needed", "memory", "output_tokens_per_s_per_chip"]
-            rates = {DECODE: np.ravel(np.where(needed <= memory, rate, 0.0))}
-        else:
-            rate, time, held, memory, wait = block["prompts", "prompt", "prompts held", "memory", "longest wait"]
-            rates = {DECODE: hints.rate, PREFILL: np.ravel(np.where((time <= or_ever(wait)) & (held <= memory), rate, 0.0))}
-        first = first or hints
-        for axis, many in rates.items():
-            kept[axis] = kept.get(axis, False) | (many >= (1 - NEAR) * many.max())
-    best = choose(Block(kernel, names, pilots, len(next(iter(pilots.values())))), plans, first).rows
+        first: Hints | None = None
+        for at in range(CENTRES):
+            centre = {path: one[at : at + 1] for path, one in pilots.items()}
+            if at and all((one == pilots[path][0]).all() for path, one in centre.items()):
+                continue
+            block, hints = Block(kernel, names, centre, 1), hinted(kernel, names, centre, plans, asked)
+            if hints is None:
+                needed, memory, rate = block["needed", "memory", "output_tokens_per_s_per_chip"]
+                rates = {DECODE: np.reshape(np.where(needed <= memory, rate, 0.0), (1, -1))}
+            else:
+                rate, time, held, memory, wait = block["prompts", "prompt", "prompts held", "memory", "longest wait"]
+                read = np.where((time <= or_ever(wait)) & (held <= memory), rate, 0.0)
+                rates = {DECODE: hints.rate, PREFILL: np.reshape(read, (1, -1))}
+            first = first or hints
+            for axis, many in rates.items():
+                near = (many >= (1 - NEAR) * many.max(axis=1, keepdims=True)) & ((many.max(axis=1, keepdims=True) > 0) | (asked is OWN))
+                kept[axis] = kept.get(axis, False) | near.any(axis=0)
+        own = {path: one[::share] for path, one in pilots.items()}
+        for chosen in choose(Block(kernel, names, own, len(next(iter(own.values())))), plans, first, asked):
+            for axis, near in kept.items():
+                wins[axis] = wins.get(axis, 0) + np.bincount(chosen.rows[axis], minlength=len(near))
     found = {}
     for axis, near in kept.items():
-        wins = np.bincount(best[axis], minlength=len(near))
-        some = np.flatnonzero(near | (wins > 0))
-        found[axis] = some[np.argsort(-wins[some], kind="stable")]
+        some = np.flatnonzero(near | (wins[axis] > 0))
+        found[axis] = some[np.argsort(-wins[axis][some], kind="stable")]
     return found
 
 

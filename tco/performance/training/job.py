@@ -41,7 +41,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 BEST, UNFUSED = "fused", "unfused"  # attention: today's kernel, or scores kept in memory
 NATIVE = "native"  # as the software has it by its date
 DATED = ("workload.software", "workload.engine")  # what the features follow from
-MATURE, OF_FAMILY = "mature", "family"  # software of today, and no engine in particular
+OF_FAMILY = "family"  # no engine in particular
 PLANS = ("plan.sequence_parallel", "plan.tp_overlap", "plan.micro_batches")  # what plans the software offers
 GATED = 3  # matrices of a feed-forward part
 
@@ -130,11 +130,9 @@ def engines(catalogue: Catalogue) -> list[str]:
 
 
 def month_of(texts: Mapping[str, str]) -> str:
-    """Return the month of the software; one that is none raises `DataError`."""
-    date = texts.get("workload.software", MATURE)
-    if date != MATURE and not re.fullmatch(r"\d{4}(-\d{2}){0,2}", date):
-        raise DataError(f"workload.software is {date!r}, expected the month of its release, such as 2024-06, or {MATURE}")
-    return TODAY if date == MATURE else date
+    """Return the month of the software, today's where none is named."""
+    date = texts.get("workload.software", TODAY)
+    return date if re.fullmatch(r"\d{4}(-\d{2}){0,2}", date) else TODAY
 
 
 def held(catalogue: Catalogue, path: str, texts: Mapping[str, str], family: str, facts: frozenset[str] = frozenset()) -> str:

@@ -20,6 +20,7 @@ from tco.performance.training.job import Job
 
 EMPTY = 20  # of so many places for layers in a pipeline one may stay empty, as where 61 layers stand on 16 stages of 4
 ENDS = 2  # embedding and output head may each take the place of a layer
+LEAST_LAYERS = 2  # of a stage: the deepest published pipeline has 128 layers on 64 stages (Narayanan et al. 2021), all others more a stage
 MAX_TENSOR = 64  # a wider split leaves products too small for any matrix unit
 SCHEDULES = ("1f1b", "interleaved", "zero-bubble", "dual-pipe")
 RECOMPUTE = ("none", "selective", "full", "partial")  # the last: as many layers in full as memory asks for, nothing of the others
@@ -163,6 +164,8 @@ def groups_of(job: Job, domain: int, fixed: Fixed) -> Iterator[tuple[int, ...]]:
             for stages in fixed.among("pipeline", divisors(chips // tensor // context)):
                 data = chips // tensor // context // stages
                 if job.batch % data or not parts_allowed(model.layers, stages) or not fixed.allows("data", data):
+                    continue
+                if stages > 1 and model.layers < LEAST_LAYERS * stages - ENDS and not fixed.has("pipeline"):
                     continue
                 ranks = tensor * context * data
                 inner = tensor * context

@@ -3,7 +3,7 @@
 Runs of one chip, model, set of formats and lengths form an envelope: at each speed a user gets, the most that any run at that speed
 or a higher one makes. A configuration that was run several times counts once, by its newest run. Two predictions are held against it:
 the envelope of the same runs as they are predicted (`sweeps`), and the search of `tco perf CHIP` among all plans: pools in balance,
-mature software, no tokens predicted ahead.
+public software that has grown up, no tokens predicted ahead.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.chain.scenario import evaluate
 from tco.foundation.values import Values
-from tco.studies.validation.inference import Asked
+from tco.studies.validation.inference import GROWN_UP, Asked
 from tco.studies.validation.measured import column, texts
 from tco.studies.validation.specifications import Specifications
 from tco.studies.validation.sweeps import CONFIGURATION, Curve, never_seen, predicted
@@ -125,6 +125,8 @@ def best_at(catalogue: Catalogue, named: dict[str, Any], speed: float) -> float 
         "workload.input_tokens": f"{named['prompt']:.12g}",
         "workload.output_tokens": f"{named['answer']:.12g}",
         "workload.interactivity": f"{speed:.12g} token/s",
+        "workload.software": GROWN_UP,
+        "workload.draft_tokens": "0",
     }
     found: float | None = evaluate(named["chip"], settings, catalogue=catalogue).metrics["output_tokens_per_s_per_chip"]
     return found

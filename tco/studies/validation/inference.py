@@ -13,6 +13,7 @@ import pandas as pd
 from tco.chain.inputs import Inputs, system_inputs
 from tco.chain.texts import month_of
 from tco.chain.workloads import machine_of
+from tco.performance.chip.software import MEASURED
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan, reading
 from tco.performance.serving.result import evaluated
 from tco.studies.validation.commands import axes_text, command_line
@@ -26,6 +27,7 @@ Array = np.ndarray[Any, Any]
 MILLI = 1e3
 ANY = "0.001 token/s"  # a row asks for no interactivity
 LONG_AGO = 1e4  # months: software whose age no row states has grown up
+GROWN_UP = f"{LONG_AGO:g} months"  # the same as a workload states it
 DRAFTS = {
     "draft_tokens": "draft_tokens",
     "spec_acceptance": "draft_acceptance",
@@ -85,7 +87,7 @@ class Asked:
             "workload.cache_format": cache,
             "workload.attention_core_format": "bf16",
             "workload.engine": kind["engine"],
-            "workload.practice": "own",
+            "workload.software": "public",
         }
 
     def numbers(self, kind: dict[str, Any], rows: Array, values: Any) -> dict[str, Any]:
@@ -97,9 +99,9 @@ class Asked:
             "workload.input_tokens": points.prompt[rows],
             "workload.output_tokens": points.answer[rows],
         }
-        for path, stands_in in DRAFTS.items():
-            found[f"workload.{path}"] = values[f"performance.serving.{stands_in}"] if kind["ahead"] else values[f"workload.{path}"]
-        return found
+        if not kind["ahead"]:
+            return found | {"workload.draft_tokens": 0.0}
+        return found | {f"workload.{path}": values[f"performance.serving.{stands_in}"] for path, stands_in in DRAFTS.items()}
 
     def plan(self, rows: Array, apart: bool) -> ServingPlan:
         """Return the plans that rows state."""
@@ -122,9 +124,9 @@ class Asked:
     def settings(self, kind: dict[str, Any], row: int) -> dict[str, Any]:
         """Return the inputs of a row as a command line sets them."""
         numbers = self.numbers(kind, np.array([row]), self.chips.values)
-        silent = {f"workload.{name}" for name in (*(() if kind["ahead"] else DRAFTS), "concurrency" if kind["offline"] else "offline")}
-        asked = {path: float(np.ravel(value)[0]) for path, value in numbers.items() if path not in silent}
-        software = {"workload.software": self.points.date[row]} if self.points.date[row] else {}
+        silent = "workload.concurrency" if kind["offline"] else "workload.offline"
+        asked = {path: float(np.ravel(value)[0]) for path, value in numbers.items() if path != silent}
+        software = {"workload.software": self.points.date[row] or GROWN_UP}
         return self.texts(kind) | software | asked | {"workload.interactivity": ANY}
 
     def commands(self) -> tuple[Array, Array, Array]:
@@ -146,7 +148,7 @@ def predict_group(asked: Asked, chips: Specifications, kind: dict[str, Any], row
     values = RowValues(chips, asked.numbers(kind, rows, chips.values))
     released = chips.values.structure(f"parts.{kind['chip']}.released")
     months = asked.months[rows] - released * 12
-    machine = machine_of(inputs, values, named.__getitem__, np.where(np.isnan(months), LONG_AGO, months))
+    machine = machine_of(inputs, values, named.__getitem__, MEASURED._replace(months=np.where(np.isnan(months), LONG_AGO, months)))
     made = evaluated(machine, asked.points.model(kind["model"]), values, asked.plan(rows, kind["apart"]))
     output, per_token = made.rates["output_tokens_per_s_per_chip"], made.rates["tpot_s"]
     prompt, answer = asked.points.prompt[rows], asked.points.answer[rows]

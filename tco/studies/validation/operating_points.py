@@ -1,7 +1,7 @@
 """Reading serving rows: what each states of its engine, its formats, its pools and its load. One rule for all rows.
 
 What is read depends on what a row's own columns say, never on who published it. What a row leaves unstated is the checkpoint's own
-format, the mature software, or skips the row with a reason.
+format, software that has grown up, or skips the row with a reason.
 """
 
 from __future__ import annotations

@@ -95,8 +95,8 @@ class Reader:
         found = {"workload.precision": forward}
         if backward != forward:
             found["workload.backward_precision"] = backward
-        if re.fullmatch(r"\d{4}(-\d{2}){0,2}", self.cells["date"][row]):
-            found["workload.software"] = self.cells["date"][row]
+        date = self.cells["date"][row]
+        found["workload.software"] = date if re.fullmatch(r"\d{4}(-\d{2}){0,2}", date) else "public"
         if engine := self.engine(row):
             found["workload.engine"] = engine
         kernel = self.cells["attention_kernel"][row] or self.cells["attention"][row]

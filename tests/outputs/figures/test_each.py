@@ -24,6 +24,7 @@ from tco.outputs.figures.maps import CLOSE, map_figure
 from tco.outputs.figures.money import money_figure
 from tco.outputs.figures.performance import operators_figure, roofline_figure
 from tco.outputs.figures.ranges import range_figure
+from tco.outputs.figures.style import vendor_colours
 from tco.outputs.figures.tornado import SHOWN, tornado_figure
 from tco.outputs.performance import operators_of
 from tco.studies import evaluation
@@ -261,7 +262,7 @@ def test_what_a_plan_may_come_to_stands_beside_the_frontiers():
     ranges = [{"p10": 5.0, "p50": 8.0, "p90": 20.0}, None, {"p10": 0.6, "p50": 1.0, "p90": 2.0}, None]
     svg = frontier_figure(frontiers(), ranges=ranges)
     spans = [one for one in tipped(svg) if one.tag == "polyline"]
-    assert [one.look for one in spans] == ["line-1", "line-3"]
+    assert [one.look for one in spans] == ["line-2", "line-3"]  # Trainium, NVIDIA
     _, to_y = axes_of(svg)
     assert [10 ** to_y(y) for one in spans for _, y in one.points] == pytest.approx([5, 20, 0.6, 2], rel=5e-3)
     plot = max(mark.at["x2"] for mark in marks(svg, "grid"))
@@ -405,14 +406,14 @@ def test_money_shows_every_year_and_the_sum_of_all_payments():
 
 def test_a_map_shows_in_every_cell_who_is_best_there():
     found, svg = field(), svg_of("map")
-    figures = np.array(found.values, dtype=float)
+    figures, colours = np.array(found.values, dtype=float), vendor_colours(found.results)
     cells = [one for one in tipped(svg) if one.tag == "rect"]
     places = [(y, x) for y in range(5) for x in range(9) if not np.isnan(figures[:, y, x]).all()]
     assert len(cells) == len(places) == 44
     for cell, (y, x) in zip(cells, places, strict=True):
         best, second, _ = np.sort(figures[:, y, x])
         winner = int(np.nanargmin(figures[:, y, x]))
-        assert cell.look == f"{'pale' if second / best - 1 < CLOSE else 'fill'}-{winner + 1}"
+        assert cell.look == f"{'pale' if second / best - 1 < CLOSE else 'fill'}-{colours[winner]}"
         assert cell.tip.partition(": ")[2].startswith(found.results[winner].title)
     middles = {x: cell.at["x"] + cell.at["width"] / 2 for cell, (y, x) in zip(cells, places, strict=True) if y == 2}
     assert affine(list(middles.values()), np.log([found.x.values[x] for x in middles]))
@@ -437,7 +438,7 @@ def test_a_map_whose_areas_are_too_small_for_their_names_has_a_legend():
     long = field()._replace(results=[replace(first, title="a name that is much longer than any area of the map is wide"), *others])
     svg = map_figure(long, NARROW)
     assert "MI450X" in texts(svg)
-    assert [one.look for one in marks(svg, tag="polygon")][:2] == ["fill-1", "fill-2"]
+    assert [one.look for one in marks(svg, tag="polygon")][:2] == ["fill-2", "fill-6"]  # both of Trainium
 
 
 def test_one_figure_to_the_byte(file_regression):

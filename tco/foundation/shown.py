@@ -1,0 +1,40 @@
+"""What a notebook shows of a result: a line where it is printed, a table where it stands last in a cell."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from html import escape
+from typing import Any
+
+ROWS = 60  # of a table; a longer one shows its first and its last
+
+
+class Shown:
+    """A result that has a line and a table of its own, however much it holds."""
+
+    @property
+    @abstractmethod
+    def line(self) -> str:
+        """What it says in one line."""
+
+    @abstractmethod
+    def to_frame(self) -> Any:
+        """Return it as a pandas data frame."""
+
+    def table(self) -> Any:
+        """Return the data frame that is shown: all of it, unless that is long."""
+        return self.to_frame()
+
+    def __repr__(self) -> str:
+        """Say what it is of, and how to get at the rest."""
+        return f"{type(self).__name__}({self.line}; to_frame() has all of it)"
+
+    def _repr_html_(self) -> str:
+        """Show a table, in a notebook."""
+        return html_of(self.table(), self.line)
+
+
+def html_of(frame: Any, title: str, below: str = "") -> str:
+    """Return a data frame as HTML under a title, with a line below."""
+    html: str = frame.to_html(float_format=lambda value: f"{value:,.6g}", border=0, max_rows=ROWS, na_rep="")
+    return f"<h4>{escape(title)}</h4>{html}" + (f"<p>{escape(below)}</p>" if below else "")

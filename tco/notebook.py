@@ -1,0 +1,82 @@
+"""What Python asks that the command line draws and writes: a comparison with its figures, its page and its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from tco.chain.result import Result
+from tco.foundation.errors import UsageError
+from tco.studies import comparison as study
+from tco.studies.evaluation import HEADLINE
+
+
+class Figure(str):
+    """An SVG document, which a notebook draws."""
+
+    def _repr_svg_(self) -> str:
+        """Return the drawing."""
+        return str(self)
+
+
+class Comparison(study.Comparison):
+    """Scenarios side by side: `results` with their metrics, and what the command line makes of the same question."""
+
+    asked: Sequence[str] = ()  # the scenarios as words of a command line, with what was set
+
+    def plot(self, kind: str = "frontier", width: int = 760) -> Figure:
+        """Return a figure of `tco plot`: `frontier`, cost against tokens/s a user, or `cost`, what a chip-hour costs by what is paid for."""
+        if kind not in ("frontier", "cost"):
+            raise UsageError(f"plot({kind!r}): expected 'frontier' or 'cost'; `tco plot --help` lists figures of one scenario")
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "figure.svg")
+            self.write("plot", kind, "--width", str(width), "-o", str(path))
+            return Figure(path.read_text(encoding="utf-8"))
+
+    def report(self, path: str | Path) -> None:
+        """Write the page of `tco report`, a file `.html` or a folder whose name ends in `/`."""
+        self.write("report", "--baseline", self.baseline, "-o", str(path))
+
+    def export(self, path: str | Path) -> None:
+        """Write the tables of `tco export`: `.xlsx` (live formulas), `.csv`, `.json`, `.parquet`, or a folder whose name ends in `/`."""
+        self.write("export", "--baseline", self.baseline, "-o", str(path))
+
+    def write(self, *words: str) -> None:
+        """Run a command on these scenarios."""
+        if not self.asked:
+            raise UsageError(f"tco {words[0]} makes its scenarios anew, and this comparison is of results: compare them by name")
+        commanded(*words, *self.asked)
+
+
+def compare(
+    scenarios: Sequence[str | Path | Result] = HEADLINE,
+    baseline: str | None = None,
+    set: Mapping[str, str] | None = None,  # noqa: A002 - the name users know from the command line
+    data: Path | None = None,
+) -> Comparison:
+    """Return scenarios side by side; `set` replaces inputs of all of them.
+
+    >>> round(compare(["gb200-nvl72"]).results[0].metrics["chips"])
+    72
+    """
+    found = Comparison(*study.compare(scenarios, baseline, set, data))
+    settings = [word for path, value in (set or {}).items() for word in ("--set", f"{path}={value}")]
+    names = [str(one) for one in scenarios if not isinstance(one, Result)]
+    found.asked = [*names, *settings, *(["--data", str(data)] if data else [])] if len(names) == len(scenarios) else ()
+    return found
+
+
+def commanded(*words: str) -> None:
+    """Run a command as the command line does, quietly; what is wrong is raised."""
+    from typer import Context
+    from typer.main import get_command
+
+    from tco.cli import app
+
+    command: Any = get_command(app)
+    rest = [*words, "--quiet"]
+    while hasattr(command, "commands"):
+        command = command.get_command(Context(command), rest.pop(0))
+    command.main(args=rest, prog_name="tco", standalone_mode=False)

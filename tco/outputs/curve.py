@@ -1,0 +1,209 @@
+"""The first table of a comparison: what the work costs at each speed, how each stands to the baseline there and how sure that is; and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tco.chain.result import Result
+from tco.outputs.premises import premises, title_of, workloads
+from tco.outputs.ranges import DRIVER, RATIO, TRAINING_COST, between, chance, percent, percentiles, turn_words
+from tco.outputs.record import Maybe, Member, Record
+from tco.outputs.table import Table, significant
+from tco.outputs.terminal import folded
+from tco.studies.comparison import AtSpeed, Confidence, Driver, Measurement, Regime, Sureness, speed_of, why_unrated
+
+WIDTH = 80  # of the first table, in a pipe too
+DIGITS = 2
+WORK = {"usd_per_million_output_tokens": "a million output tokens", TRAINING_COST: "a trillion training tokens"}
+NAMED = 3  # inputs that are said to turn the order
+ENDS = ("public", "best")
+AT_END = Record(Member(RATIO, float | None), Member("probability", float | None))
+CHANCES = ("probability_better_than_baseline", "probability_error", "meets", "ties", "software_share_of_range")
+POINT = Record(
+    Member("scenario"),
+    Member("tokens_per_s_per_user", float),
+    Member("usd_per_million_output_tokens", float | None),
+    Member(RATIO, float | None),
+    Member("range", percentiles("p5", "p10", "p50", "p90", "p95"), csv=False),
+    *(Member(name, float | None) for name in CHANCES),
+    Member("by_software", Maybe({str: AT_END}), csv=False),
+    Member("note", str | None),
+)
+REGIME = Record(
+    Member("from", float | None, "start"),
+    Member("to", float | None, "end"),
+    Member("leader", str | None),
+    Member("probability", float | None),
+    Member("words", read=lambda one: words(one)),  # noqa: PLW0108 - it stands below
+    Member("kind"),
+    Member("rival", str | None),
+    Member("speeds", [float]),
+    Member("by_software", {str: str}),
+    Member("drivers", [DRIVER]),
+    Member("measurements", [Measurement]),
+)
+
+
+def tidy(context: Callable[[str], Mapping[str, Any]], asked: Sequence[str]) -> Record:
+    """Return the record of a row of a CSV, one for each scenario and speed, with what it rests on by the name of its scenario."""
+
+    def rests(name: str) -> Callable[[AtSpeed], Any]:
+        return lambda one: context(one.scenario)[name]
+
+    range_ = [Member(f"{RATIO}_{at}", float | None, f"range.{at}") for at in ("p5", "p10", "p50", "p90", "p95")]
+    names = {RATIO: RATIO, "probability_better_than_baseline": "probability"}
+    ends = [Member(f"{name}_{end}_software", float | None, f"by_software.{end}.{key}") for end in ENDS for name, key in names.items()]
+    return Record(*POINT.members, *range_, *ends, *(Member(name, read=rests(name)) for name in asked))
+
+
+# ---------------------------------------------------------------- words
+def label(path: str) -> str:
+    """Return an input in words: its owner, if it has one, and its name."""
+    _, *owner, name = path.split(".")
+    return " ".join([*owner, name]).replace("_", " ")
+
+
+def span(one: Regime) -> str:
+    """Return the speeds of a regime."""
+    first, *rest = (f"{speed:g}" for speed in one.speeds)
+    return f"{first} to {rest[-1]}" if rest else first
+
+
+def words(one: Regime) -> str:
+    """Return a regime as a sentence."""
+    where = f"{span(one)} tokens/s" if one.speeds else "at this workload"
+    return f"{where}: {claim(one)}"
+
+
+def claim(one: Regime) -> str:
+    """Return what is said of a regime."""
+    chance = "" if one.rival is None or one.leader is None else f"P({one.leader} over {one.rival}) {percent(one.probability)}"
+    if one.kind == "nobody":
+        return "no system serves it in half of the draws" if one.probability is not None else "no system serves it"
+    if one.probability is None:
+        return f"{one.leader} is the cheapest, no range was drawn"
+    if one.kind == "software":
+        public, best = (one.by_software.get(end, "none") for end in ENDS)
+        return f"software decides (public: {public}, best: {best})"
+    if one.kind == "close":
+        return f"too close to call, {chance or 'none beats each other in half of the draws'}"
+    said = {"alone": "alone", "clear": "wins", "likely": "likely wins"}[one.kind]
+    return f"{one.leader} {said}" + (f", P(over {one.rival}) {percent(one.probability)}" if one.rival else "")
+
+
+def verdict_words(found: Confidence, results: Sequence[Result]) -> list[str]:
+    """Return the verdict, a sentence for each regime; or why there is none."""
+    costs = [(result.scenario, result.metrics[metric], amount) for result in results for metric, amount in WORK.items()]
+    if len(results) == 1 and (rated := [one for one in costs if one[1] is not None]):
+        ((name, cost, amount),) = rated
+        return [f"{name} does this work at ~{significant(cost, DIGITS + 1)} USD {amount}"]
+    if found.regimes:
+        return [words(one) for one in found.regimes]
+    return ["No verdict: " + "; ".join(f"{result.scenario} {why_unrated(result)}" for result in results) + "."]
+
+
+# ---------------------------------------------------------------- the first table
+def first_tables(results: Sequence[Result], baseline: str, found: Confidence, deployed: str) -> list[Table]:
+    """Return the table: who is best by regime, what each speed costs, how each stands to the baseline there, and what that rests on."""
+    names = [result.scenario for result in results]
+    rows = cost_rows(results, found.curve) if found.curve else work_rows(results)
+    rows += sure_rows(names, baseline, found)
+    rows.append(("chip-hour, USD", *(cell(result.metrics["tco_usd_per_chip_hour"]) for result in results)))
+    rows.append(("IT price, USD", *(cell(result.metrics["capex_usd_per_chip"], 3) for result in results)))
+    rows.append(("rests on", *(result.standing.short.partition(" +")[0].replace(" rows of ", " of ") for result in results)))
+    if any(result.available for result in results):
+        rows.append(("in volume from", *(result.available.volume if result.available else "-" for result in results)))
+    title = ", ".join(filter(None, (title_of(results, not found.curve), deployed)))
+    above = [line for text in (title, *workloads(results), *verdict_words(found, results)) for line in folded(text, WIDTH)]
+    more = "More: --full | --why | --evidence | --curve --format csv | tco frontier"
+    below = [line for text in (*flips(found.sure), *premises(results), more) for line in folded(text, WIDTH)]
+    head = "USD/M tokens" if found.curve else ""
+    return [Table((head, *names), rows, "", above, below)]
+
+
+def cell(value: float | None, digits: int = DIGITS) -> str:
+    """Return a number in a cell."""
+    return significant(value, digits) or "-"
+
+
+def cost_rows(results: Sequence[Result], curve: Sequence[AtSpeed], digits: int = DIGITS) -> list[tuple[str, ...]]:
+    """Return what a million output tokens cost at each speed, the cheapest marked."""
+    own = {speed_of(result) for result in results}
+    rows: list[tuple[str, ...]] = []
+    for speed in sorted({one.tokens_per_s_per_user for one in curve}):
+        here = {one.scenario: one.usd_per_million_output_tokens for one in curve if one.tokens_per_s_per_user == speed}
+        costs = [here.get(result.scenario) for result in results]
+        least = min((cost for cost in costs if cost is not None), default=None)
+        cells = ["none" if cost is None else f"{'*' if cost == least and len(costs) > 1 else ''}{cell(cost, digits)}" for cost in costs]
+        rows.append((f"at {speed:g}{' asked' if speed in own else ' tokens/s' if not rows else ''}", *cells))
+    return rows
+
+
+def work_rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
+    """Return what the work costs where no speed is asked for."""
+    rows: list[tuple[str, ...]] = []
+    for metric, name, size in (
+        ("usd_per_million_output_tokens", "USD/M tokens", 1.0),
+        (TRAINING_COST, "M USD/T tokens", 1e6),
+        (RATIO, "perf per cost", 1.0),
+    ):
+        values = [result.metrics[metric] for result in results]
+        if any(value is not None for value in values):
+            rows.append((name, *(cell(None if value is None else value / size, 3) for value in values)))
+    return rows
+
+
+def sure_rows(names: Sequence[str], baseline: str, found: Confidence) -> list[tuple[str, ...]]:
+    """Return how each stands to the baseline: range of its performance per cost, chance that it is better, and what software does to it."""
+    if not found.sure or len(names) == 1:
+        return []
+    rows = [(f"tokens per dollar over {baseline}'s: P10-P90 and P(better)", *("" for _ in names))]
+    speeds = sorted({one.tokens_per_s_per_user for one in found.curve})
+    at = {(one.scenario, one.tokens_per_s_per_user): one for one in found.curve}
+    rows += [(f"at {speed:g}", *(standing(at.get((name, speed))) for name in names)) for speed in speeds]
+    if not speeds:
+        rows.append(("P10 to P90", *(between(one, RATIO, 1.0) for one in found.sure)))
+        rows.append(("P(better)", *map(chance, found.sure)))
+    ended = [one for one in found.curve if one.by_software]
+    if ended:
+        middle = ended[len(ended) // 2].tokens_per_s_per_user
+        cells = ["-" if one is None or not one.by_software else ends(one) for one in (at.get((name, middle)) for name in names)]
+        rows.append((f"software at {middle:g}", *cells))
+    return rows
+
+
+def standing(one: AtSpeed | None) -> str:
+    """Return the range of a ratio, and the chance that it is above one."""
+    if one is None or one.range is None:
+        return "-"
+    low, high = (significant(one.range[at], DIGITS) or "∞" for at in ("p10", "p90"))
+    return f"{low}-{high} {tight(one.probability_better_than_baseline)}"
+
+
+def tight(share: float | None) -> str:
+    """Return a share in per cent without a blank."""
+    return percent(share).replace(" ", "")
+
+
+def ends(one: AtSpeed) -> str:
+    """Return the ratio with the software of all as it is public, and at its best."""
+    return "..".join(cell((one.by_software or {})[end][RATIO]) for end in ENDS)
+
+
+def flips(sure: Sequence[Sureness]) -> list[str]:
+    """Return what would turn the order at the workload's own speed, in words."""
+    turning = {one.path: one for of in sure for one in of.drivers if one.flips_at is not None}
+    most = sorted(turning.values(), key=lambda one: -abs(one.swing or float("inf")))[:NAMED]
+    said = "; ".join(turn(one) for one in most)
+    return [f"What flips it: {said or 'no input alone'}."] if any(of.drivers for of in sure) else []
+
+
+def turn(one: Driver) -> str:
+    """Return an input and where it turns the order."""
+    return f"{label(one.path)} {flips_at(one)}"
+
+
+def flips_at(one: Driver) -> str:
+    """Return where an input turns the order; nowhere within its range where it does not."""
+    return "nowhere" if one.flips_at is None else turn_words(one.flips_at, one.value, one.unit, one.shown).removesuffix(" ratio")

@@ -1,0 +1,57 @@
+"""Every system on a line of its own, the cheapest first: the answer of `tco compare --all`."""
+
+from __future__ import annotations
+
+from tco.chain.inputs import HEADLINE_SYSTEM
+from tco.chain.result import set_of
+from tco.outputs.comparison import OF_RESULT, comparison_row
+from tco.outputs.premises import inputs_of, marked, premises, title_of
+from tco.outputs.record import Answer, Document, Member, Plain, Record
+from tco.outputs.table import Table, significant
+from tco.studies.ranking import Ranked, Ranking
+
+PLACE = Record(Member("rank", int | None), Member("vendor"), Member("cooling"), Member("released", str | None), Member("reason", str | None))
+ROW = Record(*OF_RESULT.within("result")) + PLACE
+RANKING = Document(
+    "compare",
+    Member("ranked_by"),
+    Member("baseline"),
+    Member("inputs", Plain({"type": "object"})),
+    Member("set", {str: str}),
+    Member("rows", [ROW]),
+)
+# What a line shows beside the cost: metric -> heading
+BESIDE = {"tco_usd_per_chip_hour": "USD a chip-hour", "output_tokens_per_s_per_chip": "tokens/s a chip"}
+COST = {"usd_per_million_output_tokens": ("USD a million", 1.0), "train_usd_per_trillion_tokens": ("million USD a trillion", 1e6)}
+DIGITS = 3
+
+
+def ranking_answer(found: Ranking) -> Answer:
+    """Return systems in the order of their cost, each with its place, or with the reason why it has none."""
+    results = [row.result for row in found.rows]
+    said = {"ranked_by": found.metric, "baseline": HEADLINE_SYSTEM, "inputs": inputs_of(results), "rows": found.rows}
+    said["set"] = {path: text for result in results for path, text in set_of(result).items()}
+    row = Record(*comparison_row().within("result")) + PLACE
+    return RANKING.answer(found.catalogue, said, lambda: [ranking_table(found)], (row, found.rows))
+
+
+def ranking_table(found: Ranking) -> Table:
+    """Return the table: a line a system, below those with a cost those without."""
+    heading, size = COST[found.metric]
+    rows = [line_of(row, found.metric, size) for row in found.rows]
+    results = [row.result for row in found.rows]
+    title = f"{len(rows)} systems by cost: {title_of(results)}"
+    below = ["Measured: runs published on this chip, or in brackets on its relatives. How sure a rank is: tco compare SYSTEM SYSTEM."]
+    columns = ("", "system", heading, *BESIDE.values(), "cooling", "chip out", "measured")
+    return Table(columns, rows, title, premises(results), below, align="rlrrrllr")
+
+
+def line_of(row: Ranked, metric: str, size: float) -> tuple[str, ...]:
+    """Return the line of a system; one without a cost says in place of it why."""
+    result = row.result
+    if row.rank is None:
+        return (f"-  {result.system}: {(row.reason or '').partition(';')[0]}", *("" for _ in range(7)))
+    cost = marked(result, metric, significant(float(result.metrics[metric]) / size, DIGITS))
+    beside = (significant(result.metrics[name], DIGITS) or "-" for name in BESIDE)
+    own, relatives = result.standing.validated_rows, result.standing.anchored_rows
+    return (str(row.rank), result.system, cost, *beside, row.cooling, row.released or "", f"({relatives:,})" if relatives else f"{own:,}")

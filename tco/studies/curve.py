@@ -1,0 +1,216 @@
+"""What scenarios cost at each speed a user may be promised, how they stand to a baseline there, and how sure that is.
+
+All are evaluated in one set of draws and at all speeds in one pass: beside the draws every input is moved alone, and in the first of the
+draws the software of all chips lies at either end of its reach. A draw in which no plan reaches a speed is a loss there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.chain.draws import Draws
+from tco.chain.metrics import perf_per_tco
+from tco.chain.result import Result, apart
+from tco.studies.comparison import SPEED, AtSpeed, Confidence, Driver, Regime, Sureness, rated_by, speed_of, unrated
+from tco.studies.evaluation import Evaluation
+from tco.studies.flips import drivers_of
+from tco.studies.ranges import Array, Dice
+from tco.studies.regimes import Costs, regimes_of
+from tco.studies.response import Quantity, Response, Sampled, ratios, response_of, valued, why_undrawable
+from tco.studies.uncertainty import COST, error_of_share, sample_of, share, spread, why_endless
+from tco.studies.variance import rank_share
+
+DRAWS, SEED = 512, 0
+FEW = 128  # of them in which software lies at an end
+SHOWN = ("p10", "p50", "p90")
+ALONG = ("p5", "p10", "p50", "p90", "p95")
+REACH, ENDS = ".software_reach", {"public": 0.0, "best": 1.0}  # how far the software of a family reaches, and what its ends are called
+UNREACHED = "no plan that fits memory gives a user {:g} tokens/s"
+
+
+class Side(NamedTuple):
+    """A scenario of a comparison, and what became of it in the draws; or why it has none."""
+
+    result: Result
+    speeds: tuple[float, ...]
+    response: Response | None = None
+    made: Sampled | None = None
+    reason: str = ""
+
+    def seen(self, draws: Draws, speed: float | None, metric: str) -> Array:
+        """Return a metric of some draws at a speed; none is that of the workload."""
+        return valued(self.at(draws, speed), metric)
+
+    def at(self, draws: Draws, speed: float | None) -> Draws:
+        """Return some draws at a speed."""
+        return draws if speed is None or speed == speed_of(self.result) else draws.at[speed]
+
+    def point(self, speed: float | None, metric: str = COST) -> float | None:
+        """Return what the work costs at a speed, every input at its value."""
+        if speed in (None, speed_of(self.result)):
+            return as_float(self.result.metrics[metric])
+        if self.made is None:
+            return None
+        return as_float(self.seen(self.made.alone, speed, metric)[0])
+
+
+def as_float(value: Any) -> float | None:
+    """Return a number; none of what is none, or has no end."""
+    return float(value) if value is not None and np.isfinite(value) else None
+
+
+def confidence_in(asked: Sequence[Evaluation], baseline: str, speeds: tuple[float, ...], hold: bool, ranges: bool, why: bool) -> Confidence:
+    """Draw the inputs of some scenarios, and find what became of each against the baseline, at its own speed and at others.
+
+    Without `ranges` only the points are found, with `why` also what moves each regime.
+    """
+    dice = Dice(asked[0].catalogue, SEED, 0, DRAWS)
+    sides = [side_of(one, speeds, dice, hold, ranges) for one in asked]
+    base = next(side for side in sides if side.result.scenario == baseline)
+    curve = [point for side in sides for point in along(side, base, ranges)]
+    regimes = regimes_of(*contest(sides, base, ranges))
+    samples = {id(side.response): side.made for side in sides if side.response is not None and side.made is not None}
+    if why:
+        from tco.studies.measurements import explained  # few ask for it
+
+        regimes = [explained(one, rivals) if (rivals := quantity_of(one, sides, dice, samples)) else one for one in regimes]
+    return Confidence([sureness(side, base, dice, samples, hold) for side in sides] if ranges else [], curve, regimes)
+
+
+def side_of(asked: Evaluation, speeds: tuple[float, ...], dice: Dice, hold: bool, ranges: bool) -> Side:
+    """Evaluate a scenario in all draws, or with every input at its value."""
+    result = asked.result
+    own = speeds if speed_of(result) is not None else ()
+    others = [speed for speed in own if speed != speed_of(result)]
+    if (why := why_undrawable(asked, hold)) is not None:
+        return Side(result, own, reason=why)
+    response = response_of(asked, hold)
+    if not ranges:
+        speed = speed_of(result)
+        found = None if speed is None else response.at({SPEED: (np.array([speed]), result.inputs[SPEED].unit)}, speeds=others)
+        return Side(result, own, response, None if found is None else Sampled(found, found))
+    reach = [path for path in response.ranges if path.endswith(REACH)]
+    ends = [dict.fromkeys(reach, end) for end in ENDS.values()] if reach else []
+    return Side(result, own, response, response.sampled(dice, others, ends, FEW))
+
+
+# ---------------------------------------------------------------- at each speed
+def along(own: Side, base: Side, ranges: bool) -> Iterator[AtSpeed]:
+    """Yield what a scenario costs at each speed, and how it stands to the baseline there."""
+    alike = own is base or not apart(own.result, base.result)
+    costs, references = points_of(own), points_of(base) if alike else {}
+    for speed in own.speeds:
+        cost, reference = costs[speed], references.get(speed)
+        ratio = None if cost is None or reference is None else float(perf_per_tco(reference, cost))
+        why = None if cost is not None else own.reason or own.result.costless or UNREACHED.format(speed)
+        found = AtSpeed(speed, own.result.scenario, cost, ratio, note=why)
+        if not ranges or own.made is None:
+            yield found
+            continue
+        reached = own.at(own.made.drawn, speed).meets
+        found = found._replace(meets=share(reached))
+        if own is base or not alike or base.made is None or speed not in base.speeds:
+            yield found
+            continue
+        many = ratios(base.seen(base.made.drawn, speed, COST), own.seen(own.made.drawn, speed, COST))
+        better = many > 1
+        yield found._replace(
+            range=range_of("perf_per_tco_vs_baseline", many, ALONG),
+            probability_better_than_baseline=share(better),
+            probability_error=error_of_share(better),
+            ties=share(np.isnan(many)),
+            by_software=at_ends(own, base, speed),
+            software_share_of_range=software_share(own, base, many),
+            note=why or ("neither it nor the baseline reaches this speed in any draw" if np.isnan(many).all() else None),
+        )
+
+
+def points_of(side: Side) -> dict[float, float | None]:
+    """Return what a million output tokens cost at each speed; what a quicker plan costs is never too much for a slower promise."""
+    found: dict[float, float | None] = {}
+    least: float | None = None
+    for speed in reversed(side.speeds):
+        own = side.point(speed)
+        least = least if own is None else own if least is None else min(own, least)
+        found[speed] = least
+    return found
+
+
+def at_ends(own: Side, base: Side, speed: float) -> dict[str, dict[str, float | None]] | None:
+    """Return performance per cost and the chance to beat the baseline with the software of all at either end of its reach."""
+    if own.made is None or base.made is None or not own.made.fixed or not base.made.fixed:
+        return None
+    found = {}
+    for end, mine, theirs in zip(ENDS, own.made.fixed, base.made.fixed, strict=True):
+        many = ratios(base.seen(theirs, speed, COST), own.seen(mine, speed, COST))
+        found[end] = {"perf_per_tco_vs_baseline": as_float(many[0]), "probability": share(many[1:] > 1)}
+    return found
+
+
+def software_share(own: Side, base: Side, many: Array) -> float | None:
+    """Return the share of the ratio's variance that goes away once it is known how far software reaches."""
+    ranges = {**(base.response.ranges if base.response else {}), **(own.response.ranges if own.response else {})}
+    dice = Dice(own.response.catalogue, SEED, 0, DRAWS)  # type: ignore[union-attr]
+    places = [dice.places(one) for path, one in ranges.items() if path.endswith(REACH)]
+    return rank_share(many, places) if places else None
+
+
+def contest(sides: Sequence[Side], base: Side, ranges: bool) -> tuple[list[str], tuple[float, ...], list[Costs], bool]:
+    """Return who is held against whom, at which speeds, and what the work of each costs in every draw at each of them."""
+    metric = rated_by([side.result for side in sides])
+    left = unrated([side.result for side in sides], base.result.scenario)
+    rated = [side for side in sides if metric is not None and not side.reason and side.result.scenario not in left and side.speeds == base.speeds]
+    costs = []
+    for speed in base.speeds or (None,):
+        if not ranges:
+            costs.append(Costs(np.array([[side.point(speed, str(metric))] for side in rated], dtype=float)))
+            continue
+        drawn = np.array([side.seen(side.made.drawn, speed, str(metric)) for side in rated])  # type: ignore[union-attr]
+        fixed = zip(ENDS, zip(*(side.made.fixed for side in rated), strict=True), strict=False)  # type: ignore[union-attr]
+        ends = {end: np.array([side.seen(one, speed, str(metric)) for side, one in zip(rated, many, strict=True)]) for end, many in fixed}
+        costs.append(Costs(drawn, ends))
+    return [side.result.scenario for side in rated], base.speeds, costs, ranges
+
+
+def quantity_of(regime: Regime, sides: Sequence[Side], dice: Dice, samples: dict[int, Sampled]) -> Quantity | None:
+    """Return the performance per cost of a regime's leader over its rival's, at the middle of its speeds; none where nobody is held against another.
+
+    Where the ends of software have other leaders these are held against each other.
+    """
+    ends = list(dict.fromkeys(regime.by_software.values()))
+    pair = ends[::-1] if regime.kind == "software" else [regime.leader, regime.rival]
+    named = {side.result.scenario: side for side in sides}
+    own, base = (named.get(str(name)) for name in (pair if len(pair) == 2 else (None, None)))
+    metric = rated_by([side.result for side in sides])
+    if own is None or base is None or own.response is None or base.response is None or metric is None:
+        return None
+    middle = regime.speeds[len(regime.speeds) // 2] if regime.speeds else None
+    return Quantity(metric, own.response, base.response, dice, samples, None if middle == speed_of(own.result) else middle)
+
+
+# ---------------------------------------------------------------- at the workload's own speed
+def sureness(own: Side, base: Side, dice: Dice, samples: dict[int, Any], hold: bool) -> Sureness:
+    """Hold what became of a scenario against what became of its baseline."""
+    if own.response is None or own.made is None:
+        return Sureness({}, None, None, [], own.reason)
+    alike = base.response is not None and base.made is not None and not apart(own.result, base.result)
+    sample = sample_of(own.made.drawn, base.made.drawn if alike else None)  # type: ignore[union-attr]
+    ranges = {metric: range_of(metric, many) for metric, many in sample.metrics.items()}
+    drivers: list[Driver] = []
+    if alike and own is not base and (metric := rated_by([own.result, base.result])) is not None:
+        ratio = Quantity(metric, own.response, base.response, dice, samples)
+        drivers = drivers_of(ratio.ranges, ratio.ways(), ratio.together)
+    error = None if own is base else error_of_share(sample.better)
+    return Sureness(ranges, share(sample.better), share(sample.meets), drivers, draws=DRAWS, error=error, ties=share(sample.ties), hold=hold)
+
+
+def range_of(metric: str, many: Array, shown: Sequence[str] = SHOWN) -> dict[str, float | str | None] | None:
+    """Return percentiles of the draws of a metric, with the reason where one has no value; none where there are none."""
+    found = spread(metric, many)
+    if found is None:
+        return None
+    some: dict[str, float | str | None] = {at: found[at] for at in shown}
+    return some | {"reason": why_endless(metric, many)} if None in some.values() else some

@@ -1,0 +1,314 @@
+"""The curve of a comparison: its costs against a search at each speed, its chances against the study of draws, its verdict against known costs."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import tco
+from tco.studies.regimes import Costs, regimes_of
+from tco.studies.variance import rank_share
+from tests.cli import document
+from tests.cli import tco as command
+
+GB200, TRN3, MI450X = "gb200-nvl72", "trn3-nl72x2", "mi450x-ualoe72"
+HEADLINE = ("trn3-nl32x2", TRN3, GB200, MI450X)
+COST, RATIO, SPEED = "usd_per_million_output_tokens", "perf_per_tco_vs_baseline", "workload.interactivity"
+SPEEDS = (20, 30, 50, 75, 100)
+DRAWS = 512  # of a comparison
+TRAINED = ("llama-3.1-405b-training-gb200-nvl72", "llama-3.1-405b-training-trn3-nl72x2")
+EMPTY = {}  # standard errors of draws that are the same
+
+
+@cache
+def found(*arguments):
+    """Return the document of a comparison, and the points of its curve by scenario and speed."""
+    said = document("compare", *arguments)
+    return said, {(one["scenario"], one["tokens_per_s_per_user"]): one for one in said["curve"]}
+
+
+# ---------------------------------------------------------------- points
+def test_each_speed_costs_what_a_search_for_it_finds():
+    _, curve = found()
+    assert sorted(curve) == sorted((name, speed) for name in HEADLINE for speed in SPEEDS)
+    for (name, speed), one in curve.items():
+        alone = tco.evaluate(name, {SPEED: f"{speed} token/s"}).metrics[COST]
+        if alone is None:
+            assert one[COST] is None
+            assert one["note"] == f"no plan that fits memory gives a user {speed} tokens/s"
+        else:
+            assert one[COST] == pytest.approx(alone, rel=1e-3), (name, speed)
+
+
+def test_at_its_own_speed_the_curve_is_the_answer():
+    said, curve = found()
+    for row in said["rows"]:
+        own = curve[row["scenario"], 50]
+        assert (own[COST], own[RATIO]) == (row["metrics"][COST], row["metrics"][RATIO])
+        assert own["meets"] == row["share_of_draws_that_meet_the_target"]
+        if row["scenario"] != GB200:
+            assert own["probability_better_than_baseline"] == row["probability_better_than_baseline"]
+            assert {at: own["range"][at] for at in ("p10", "p50", "p90")} == {at: row["range"][RATIO][at] for at in ("p10", "p50", "p90")}
+
+
+def test_a_higher_speed_is_never_cheaper_and_met_no_more_often():
+    _, curve = found()
+    for name in HEADLINE:
+        points = [curve[name, speed] for speed in SPEEDS]
+        costs = [np.inf if one[COST] is None else one[COST] for one in points]
+        assert costs == sorted(costs)
+        shares = [one["meets"] for one in points]
+        assert shares == sorted(shares, reverse=True)
+
+
+def test_what_misses_the_speed_is_no_win():
+    for (name, _), one in found()[1].items():
+        if name == GB200:
+            assert one["probability_better_than_baseline"] is None
+            continue
+        assert one["probability_better_than_baseline"] <= one["meets"]
+        assert one["ties"] <= 1 - one["meets"]
+        assert {"public", "best"} == one["by_software"].keys()
+        assert 0 < one["software_share_of_range"] < 1
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("speed", [30, 100])
+def test_chances_at_a_speed_are_those_of_the_study_asked_for_it(speed):
+    """On the same draws; a plan among those that are looked at for one speed alone may be missing, or there be more."""
+    for name in (TRN3, MI450X):
+        one = found()[1][name, speed]
+        study = tco.uncertainty(name, GB200, samples=DRAWS, seed=0, set={SPEED: f"{speed} token/s"}).sample
+        many = study.metrics[RATIO]
+        assert one["meets"] == pytest.approx(study.meets.mean(), abs=2 / DRAWS)
+        assert one["probability_better_than_baseline"] == pytest.approx(np.mean(many > 1), abs=3 / DRAWS)
+        if one["range"]["p50"] is not None and one["range"]["p50"] > 0:
+            assert one["range"]["p50"] == pytest.approx(np.quantile(many[~np.isnan(many)], 0.5), rel=0.02)
+
+
+@pytest.mark.parametrize("end", ["public", "best"])
+def test_the_ends_of_software_are_what_setting_it_gives(end):
+    rows = {row["scenario"]: row["metrics"] for row in document("compare", TRN3, GB200, "--no-range", "--set", f"workload.software={end}")["rows"]}
+    assert found()[1][TRN3, 50]["by_software"][end][RATIO] == pytest.approx(rows[TRN3][RATIO], rel=1e-3)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", [TRN3, MI450X])
+def test_no_strong_input_leaves_the_printed_range(name):
+    """Each of the strongest at its P5 and P95, chosen anew, lies between the P5 and P95 that are printed, a tenth of them apart for sampling."""
+    range_ = found()[1][name, 50]["range"]
+    span = range_["p95"] - range_["p5"]
+    inputs = document("sensitivity", name, "--metric", RATIO)["inputs"][:6]
+    rows = [
+        document("compare", name, GB200, "--no-range", "--set", f"{one['path']}={one[end]!r} {one['unit']}".strip())["rows"]
+        for one in inputs
+        for end in ("low", "high")
+    ]
+    ratios = [{row["scenario"]: row["metrics"][RATIO] or 0.0 for row in some}[name] for some in rows]
+    outside = [ratio for ratio in ratios if not range_["p5"] - 0.1 * span <= ratio <= range_["p95"] + 0.1 * span]
+    assert len(outside) <= 1
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", [TRN3, MI450X])
+def test_a_comparison_and_other_draws_agree_within_their_errors(name):
+    one = found()[1][name, 50]
+    other = document("uncertainty", name, "--baseline", GB200, "--samples", "4000", "--seed", "5")
+    errors = np.hypot(one["probability_error"], other["monte_carlo_error"]["probability_better_than_baseline"])
+    assert one["probability_better_than_baseline"] == pytest.approx(other["probability_better_than_baseline"], abs=3 * errors)
+
+
+# ---------------------------------------------------------------- speeds that are asked for
+def test_speeds_can_be_chosen_and_one_beyond_all_plans_has_a_reason():
+    _, curve = found(GB200, TRN3, "--speeds", "60,25,100000", "--no-range")
+    assert sorted({speed for _, speed in curve}) == [25, 60, 100000]
+    assert curve[TRN3, 100000][COST] is None
+    assert "100000 tokens/s" in curve[TRN3, 100000]["note"]
+
+
+@pytest.mark.parametrize("text", ["banana", "0", "-5", "20,,x", "nan", "inf", ",".join(map(str, range(1, 101)))])
+def test_what_is_no_list_of_speeds_is_refused(text):
+    done = command("compare", "--speeds", text)
+    assert done.exit_code == 2
+    assert "--speeds" in done.stderr
+    assert len(done.stderr) < 200
+
+
+def test_training_has_no_speed_and_is_rated_by_what_its_tokens_cost():
+    done = command("compare", *TRAINED, "--speeds", "20,30")
+    assert done.exit_code == 2
+    assert "leave --speeds out" in done.stderr
+    said = document("compare", *TRAINED)
+    rows = {row["scenario"]: row for row in said["rows"]}
+    costs = {name: row["metrics"]["train_usd_per_trillion_tokens"] for name, row in rows.items()}
+    assert said["curve"] == []
+    assert rows[TRAINED[1]]["metrics"][RATIO] == pytest.approx(costs[TRAINED[0]] / costs[TRAINED[1]], rel=1e-12)
+    range_ = rows[TRAINED[1]]["range"][RATIO]
+    assert range_["p10"] < range_["p50"] < range_["p90"]
+    assert len(rows[TRAINED[1]]["drivers"]) == 3
+    (regime,) = said["verdict"]
+    assert (regime["from"], regime["to"], regime["leader"]) == (None, None, min(costs, key=costs.get))
+
+
+# ---------------------------------------------------------------- the verdict
+def costs_of(*rows, ends=EMPTY):
+    """Return what some scenarios cost in a hundred draws, each row a function of the draw's number."""
+    draws = np.arange(100)
+    return Costs(np.array([np.broadcast_to(row(draws), 100).astype(float) for row in rows]), ends)
+
+
+def wins(count):
+    """Return costs of which so many draws lie below one."""
+    return lambda draw: np.where(draw < count, 0.5, 2.0)
+
+
+ONE = np.ones_like
+
+
+def test_a_leader_beats_each_other_and_is_as_sure_as_where_it_does_least_often():
+    kinds = {50: "close", 74: "close", 75: "likely", 89: "likely", 90: "clear", 100: "clear"}
+    for count, kind in kinds.items():
+        (one,) = regimes_of(["a", "b", "c"], (20.0,), [costs_of(wins(count), ONE, lambda draw: 9 * ONE(draw))], True)
+        assert (one.kind, one.leader, one.rival, one.probability) == (kind, "a", "b", count / 100)
+        assert (one.start, one.end) == (None, None)
+    (one,) = regimes_of(["a", "b"], (20.0,), [costs_of(wins(49), wins(49))], True)
+    assert (one.kind, one.leader) == ("close", None)  # level in all draws
+
+
+def test_what_misses_a_speed_loses_to_all_that_reach_it():
+    def missed(draw):
+        return np.where(draw < 95, np.nan, 0.1)
+
+    (one,) = regimes_of(["a", "b"], (100.0,), [costs_of(missed, ONE)], True)
+    assert (one.kind, one.leader, one.probability) == ("alone", "b", 0.95)
+    (one,) = regimes_of(["a", "b"], (100.0,), [costs_of(missed, missed)], True)
+    assert (one.kind, one.leader) == ("nobody", None)
+
+
+def test_neighbours_of_one_kind_are_one_regime_and_no_speed_is_left_out():
+    some = [costs_of(wins(count), ONE) for count in (95, 92, 80, 95)]
+    found = regimes_of(["a", "b"], (20.0, 30.0, 50.0, 200.0), some, True)
+    assert [(one.kind, one.speeds, one.probability) for one in found] == [("clear", (20, 30), 0.92), ("likely", (50,), 0.8), ("clear", (200,), 0.95)]
+    assert [(one.start, one.end) for one in found] == [(None, 38.7), (38.7, 100), (100, None)]
+
+
+def test_where_the_ends_of_software_have_other_leaders_it_decides():
+    ends = {"public": costs_of(wins(10), ONE).drawn, "best": costs_of(wins(90), ONE).drawn}
+    found = regimes_of(["a", "b"], (20.0, 30.0), [costs_of(wins(count), ONE, ends=ends) for count in (60, 40)], True)
+    assert [(one.kind, one.by_software, one.leader) for one in found] == [("software", {"public": "b", "best": "a"}, None)]
+
+
+def test_the_document_covers_every_speed():
+    said, curve = found()
+    regimes = said["verdict"]
+    assert regimes[0]["from"] is None
+    assert regimes[-1]["to"] is None
+    assert all(one["to"] == other["from"] for one, other in pairwise(regimes))
+    assert [speed for one in regimes for speed in one["speeds"]] == list(SPEEDS)
+    for one in regimes:
+        if one["leader"] not in (None, GB200):
+            assert max(curve[one["leader"], speed]["probability_better_than_baseline"] for speed in one["speeds"]) >= 0.5
+    assert said["deployed"]["draft_tokens"] == 1
+
+
+@pytest.mark.parametrize(
+    ("names", "reason"),
+    [
+        ((GB200, "moe-3t-decode-gb200-nvl72"), "its workload.model is moe-3t, that of gb200-nvl72 deepseek-v3"),
+        ((GB200, "tpuv6e-256"), "its terms.owner is Google, that of gb200-nvl72 Amazon"),
+    ],
+)
+def test_other_work_and_other_owners_are_in_no_order(names, reason):
+    said, curve = found(*names, "--no-range")
+    own, other = (row["metrics"][RATIO] for row in said["rows"])
+    assert (own, other) == (1, None)
+    assert f"performance per cost says nothing here: {reason}" in said["rows"][1]["notes"]
+    assert all(one[RATIO] is None for (name, _), one in curve.items() if name == names[1])
+    assert {one["leader"] for one in said["verdict"]} == {GB200}
+
+
+@pytest.mark.thorough
+def test_another_date_is_in_no_order_and_two_ways_to_write_one_day_are(tmp_path):
+    for name, date in (("later", "2026-09"), ("same", "2025-Q4")):
+        tco.evaluate(GB200, {"terms.date": date}).save(tmp_path / f"{name}.json")
+    rows = document("compare", GB200, str(tmp_path / "later.json"))["rows"]
+    assert [row["metrics"][RATIO] for row in rows] == [1, None]
+    assert rows[1]["probability_better_than_baseline"] is None
+    assert rows[1]["drivers"] == []
+    rows = document("compare", GB200, str(tmp_path / "same.json"), "--no-range")["rows"]
+    assert rows[1]["metrics"][RATIO] == 1
+
+
+def test_where_nothing_has_a_cost_there_is_no_verdict():
+    said, _ = found(GB200, "gb300-nvl72", "--set", "site=us-air-hall", "--no-range")
+    assert said["verdict"] == []
+    done = command("compare", GB200, "gb300-nvl72", "--set", "site=us-air-hall", "--no-range")
+    assert "No verdict: gb200-nvl72 does not fit its site; gb300-nvl72 does not fit" in done.stdout
+
+
+# ---------------------------------------------------------------- the table
+def test_the_first_table_fits_a_screen_and_names_what_more_there_is():
+    text = command("compare").stdout
+    lines = text.splitlines()
+    assert len(lines) <= 28
+    assert max(map(len, lines)) <= 80
+    assert all(word in text for word in (*HEADLINE, "P(", "flips", "1 draft", *(f"at {speed}" for speed in SPEEDS)))
+    assert all(word in lines[-1] for word in ("--full", "--why", "--evidence"))
+
+
+def test_a_row_of_a_csv_is_one_scenario_or_one_of_its_speeds():
+    plain, tidy = (command("compare", *more, "--format", "csv").stdout.splitlines() for more in ((), ("--curve",)))
+    assert (len(plain), len(tidy)) == (1 + 4, 1 + 20)
+    assert {"scenario", "tokens_per_s_per_user", "date", "set", f"{RATIO}_p10"} <= {*tidy[0].split(",")}
+
+
+# ---------------------------------------------------------------- the share of some inputs
+def test_the_share_of_inputs_in_the_variance_of_ranks():
+    """Of a uniform sum of two equal normal places one holds half of the variance; infinities and equal losses have ranks."""
+    places = np.random.default_rng(1).standard_normal((2, 20_000))
+    both = places.sum(axis=0)
+    assert rank_share(both, list(places)) == pytest.approx(1, abs=0.05)
+    assert rank_share(np.exp(both), [places[0]]) == pytest.approx(0.48, abs=0.02)  # of ranks: Spearman's rho of 0.69, squared
+    assert rank_share(places[0], [places[1]]) == pytest.approx(0, abs=0.01)
+    ended = np.where(both > 1, np.inf, np.where(both < 0, 0.0, both))
+    assert 0.3 < rank_share(ended, [places[0]]) < 0.5
+    assert rank_share(np.full(50, 1.0), [places[0][:50]]) is None
+
+
+# ---------------------------------------------------------------- why, and what would notice
+@pytest.mark.thorough
+def test_why_says_what_moves_each_regime_and_what_to_measure():
+    said, _ = found("--why")
+    for one in said["verdict"]:
+        assert len(one["drivers"]) == 3
+        narrows = [each["narrows"] for each in one["measurements"]]
+        assert len(narrows) == 3
+        assert narrows == sorted(narrows, reverse=True)
+        assert all(0 < share < 1 for share in narrows)
+    text = command("compare", "--why").stdout
+    assert "performance." not in text
+    assert "tco measure" in text or "a serving run" in text
+
+
+@pytest.mark.thorough
+def test_evidence_is_the_error_that_validating_with_an_input_set_gives():
+    """Rows of the files that travel with the program; an input that none of them notices says so."""
+    rows = document("compare", TRN3, GB200, "--evidence")["evidence"]
+    assert any(row["kind"] is None and row["rows"] == 0 for row in rows)
+    row = next(row for row in rows if row["path"] == "performance.nvidia.unexplained_serving")
+    low = next(one.low for path, one in tco.evaluate(GB200).inputs.items() if path == row["path"])
+    scored = {}
+    for end, more in {"error": (), "error_low": ("--set", f"{row['path']}={low!r}")}.items():
+        some = document("validate", "data/measured/inference.csv.gz", "--rows", *more)["rows"]
+        scored[end] = [np.log1p(one["error"]) for one in some if not one["skipped"]]
+    moved = [(one, other) for one, other in zip(scored["error"], scored["error_low"], strict=True) if one != other]
+    assert row["rows"] == len(moved)
+    for at, end in enumerate(scored):
+        assert row[end] == pytest.approx(np.sqrt(np.mean(np.array([pair[at] for pair in moved]) ** 2)), rel=1e-6)
+
+
+def test_a_draw_is_needed_to_say_why():
+    assert command("compare", "--why", "--no-range").exit_code == 2

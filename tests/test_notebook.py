@@ -1,0 +1,53 @@
+"""Python results: short where they are printed, a table in a notebook, and the files of the command line."""
+
+from __future__ import annotations
+
+import pytest
+
+import tco
+from tests.cli import tco as command
+
+PAIR = ["gb200-nvl72", "trn3-nl72x2"]
+MAKE = {
+    "compare": lambda: tco.compare(PAIR),
+    "frontier": lambda: tco.frontier(PAIR),
+    "uncertainty": lambda: tco.uncertainty(*PAIR, samples=100),
+    "diff": lambda: tco.diff(*PAIR),
+    "sensitivity": lambda: tco.sensitivity(PAIR[0], "usd_per_million_output_tokens", hold=True),
+    "solve": lambda: tco.solve(PAIR[0], "terms.life", "tco_usd_per_chip_hour=+10%"),
+    "map": lambda: tco.map_of(PAIR, ["terms.life", "terms.rate"]),
+    "evaluate": lambda: tco.evaluate(PAIR[0]),
+}
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_a_result_is_short_and_has_a_table(name):
+    found = MAKE[name]()
+    assert len(repr(found)) < 1000
+    assert PAIR[0] in repr(found) or name == "diff"
+    html = found._repr_html_()
+    assert html.count("<tr") > 5
+    assert len(html) < 30_000
+    assert len(found.to_frame()) >= 5
+
+
+def test_the_way_between_systems_is_a_frame_whose_steps_add_up():
+    found = tco.diff(*PAIR)
+    frame = found.to_frame()
+    assert frame["change"].sum() == pytest.approx(found.way.ends[1] - found.way.ends[0], rel=1e-9)
+
+
+def test_a_comparison_writes_what_the_command_line_does(tmp_path):
+    found = tco.compare(PAIR, set={"site.pue": "1.2"})
+    found.export(tmp_path / "python.csv")
+    assert command("export", *PAIR, "--set", "site.pue=1.2", "-o", tmp_path / "command.csv").exit_code == 0
+    assert (tmp_path / "python.csv").read_bytes() == (tmp_path / "command.csv").read_bytes()
+    assert command("plot", "cost", *PAIR, "--set", "site.pue=1.2", "-o", tmp_path / "cost.svg").exit_code == 0
+    assert found.plot("cost")._repr_svg_() == (tmp_path / "cost.svg").read_text()
+
+
+def test_what_is_wrong_is_raised(tmp_path):
+    found = tco.compare(PAIR)
+    for wrong in (lambda: found.plot("pie"), lambda: found.export(tmp_path / "a.doc"), lambda: tco.compare(found.results).export(tmp_path / "a.csv")):
+        with pytest.raises(tco.UsageError):
+            wrong()
