@@ -65,7 +65,9 @@ def label(path: str) -> str:
     _, *owner, name = path.split(".")
     if name in (SERVING, TRAINING):
         level, _, system = owner[0].partition("-")
-        return {CONFIGURATION: f"unexplained time of {system}", RUN: f"unexplained time of one run of {system}"}.get(level, f"unexplained time of {owner[0]}")
+        return {CONFIGURATION: f"unexplained time of {system}", RUN: f"unexplained time of one run of {system}"}.get(
+            level, f"unexplained time of {owner[0]}"
+        )
     return " ".join([*owner, name]).replace("_", " ")
 
 
