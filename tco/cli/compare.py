@@ -94,7 +94,7 @@ def compare(
 ) -> None:
     """Price and rate scenarios side by side, at every speed a user may be promised."""
     if every or vendor or date or air:
-        if not every or scenarios or hall or practice or what_if or baseline:
+        if not every or scenarios or hall or practice or what_if or baseline or speeds or full or why or evidence or curve:
             refuse_beside_all(every)
         ranked(given, vendor, date, air)
         return

@@ -119,6 +119,12 @@ def comparison_row() -> Record:
     )
 
 
+RANGES = (  # what a row of a CSV says of how sure it is
+    *(Member(f"perf_per_tco_vs_baseline_{at}", float | None, f"sure.ranges.perf_per_tco_vs_baseline.{at}") for at in ("p10", "p50", "p90")),
+    Member("probability_better_than_baseline", float | None, "sure.probability"),
+)
+
+
 class Asked(NamedTuple):
     """What somebody wants to see of a comparison."""
 
@@ -154,7 +160,7 @@ def comparison_answer(
         table = comparison_table(results, baseline, halls, range_rows(sure), range_lines(asked.names, sure))
         return [Table((), [], above=verdict_words(found, results)), table]
 
-    rows: tuple[Record, Sequence[Any]] = (comparison_row(), results)
+    rows: tuple[Record, Sequence[Any]] = (Record(*comparison_row().within("result"), *RANGES), compared)
     if asked.curve:
         context = {result.scenario: asked_for(result) for result in results}
         rows = tidy(context.__getitem__, [name for name in ASKED if name != "plan"]), found.curve

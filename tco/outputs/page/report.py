@@ -19,6 +19,8 @@ from tco.studies.reporting import Material
 def headline_first(material: Material, results: Sequence[Result]) -> list[str]:
     """Return the verdict, what is said of the speed the baseline is asked for first."""
     lines, regimes = verdict_words(material.confidence, results), material.confidence.regimes
+    if len(lines) < len(regimes):  # of one scenario there is but one thing to say
+        return lines
     asked = speed_of(next(result for result in results if result.scenario == material.baseline))
     first = next((at for at, one in enumerate(regimes) if asked in one.speeds), 0)
     return [lines[first], *(line for at, line in enumerate(lines) if at != first)]
