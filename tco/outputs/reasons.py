@@ -13,7 +13,7 @@ from tco.studies.comparison import Confidence, Measurement, Notice, Regime
 MEASURED = {
     "kernels": "tco measure -o kernels.csv on a chip of {}",
     "collectives": "tco measure --kind collectives -o collectives.csv on chips of {}",
-    "inference": "a serving run of this model with {}, published or your own (tco validate, tco calibrate)",
+    "inference": "a serving run of this model with {}, published or your own (--anchor runs.csv)",
     "training": "a training run of this model with {}, published or your own (tco validate, tco calibrate)",
 }
 NOTICE = Record(
