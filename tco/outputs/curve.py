@@ -106,7 +106,7 @@ def verdict_words(found: Confidence, results: Sequence[Result]) -> list[str]:
         ((name, cost, amount),) = rated
         return [f"{name} does this work at ~{significant(cost, DIGITS + 1)} USD {amount}"]
     if found.regimes:
-        return [words(one) for one in found.regimes]
+        return [*(words(one) for one in found.regimes), *(f"{name} is not rated: {why}" for name, why in found.unrated.items())]
     return ["No verdict: " + "; ".join(f"{result.scenario} {why_unrated(result)}" for result in results) + "."]
 
 

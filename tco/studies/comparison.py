@@ -148,6 +148,7 @@ class Confidence(NamedTuple):
     sure: list[Sureness]
     curve: list[AtSpeed]
     regimes: list[Regime]
+    unrated: Mapping[str, str] = {}  # who is in no order with the others, and why
 
 
 SPEEDS = (20.0, 30.0, 50.0, 75.0, 100.0)  # tokens/s a user, where nobody names others

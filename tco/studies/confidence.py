@@ -40,7 +40,7 @@ def confidence_of(
     if any(one.settings or one.saved or one.name not in one.catalogue.scenarios or len(one.catalogue.folders) > 1 for one in asked):
         return drawn_anew(asked, baseline, *how)
     plain = kept("-".join(map(str, ("confidence", *how, *(one.name for one in asked), baseline))), lambda: drawn_anew(asked, baseline, *how))
-    sure, curve, regimes = plain
+    sure, curve, regimes, left = plain
     return Confidence(
         [Sureness(*one)._replace(drivers=[Driver(*each) for each in one[3]]) for one in sure],
         [AtSpeed(*one) for one in curve],
@@ -50,6 +50,7 @@ def confidence_of(
             )
             for one in regimes
         ],
+        left,
     )
 
 

@@ -45,7 +45,7 @@ def test_pairs():
 def test_csv_is_the_json(arguments):
     lines = list(csv.DictReader(io.StringIO(tco(*arguments, "--format", "csv").stdout)))
     points = [point for row in document(*arguments)["frontiers"] for point in row["points"]]
-    assert list(lines[0]) == [*NAMES, *points[0]]
+    assert list(lines[0]) == [*NAMES, *points[0], "date", "site", "set"]
     assert len(lines) == len(points)
     for line, point in zip(lines, points, strict=True):
         for key, value in point.items():

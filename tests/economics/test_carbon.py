@@ -66,7 +66,7 @@ def test_what_nobody_states_is_left_out(catalogue, own):
 
 
 def test_columns_of_their_own():
-    done = tco("compare", "trn3-nl72x2", "gb200-nvl72", "--no-range", "--set", "workload=stated")
+    done = tco("compare", "trn3-nl72x2", "gb200-nvl72", "--no-range", "--full", "--set", "workload=stated")
     assert done.exit_code == 0
     assert "grid CO2e a chip-hour" in done.stdout
     assert "embodied CO2e a chip-hour" in done.stdout

@@ -131,7 +131,7 @@ def test_the_command_shows_the_payments():
     assert sum(one["usd"] for one in paid if one["month"] <= 0) == pytest.approx(sum(line["usd"] or 0 for line in shown["lines"]), rel=1e-12)
     assert "cash_flow" not in document("price", "gb200-nvl72")
     rows = tco("price", "gb200-nvl72", "--cash-flow", "--format", "csv").stdout.splitlines()
-    assert rows[0] == "month,usd,line"
+    assert rows[0] == "month,usd,line,scenario,system,date,site,set"
     assert len(rows) == 1 + len(paid)
     table = tco("price", "gb200-nvl72", "--cash-flow").stdout
     assert "49-60" in table

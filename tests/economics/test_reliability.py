@@ -218,11 +218,11 @@ def test_who_states_no_share_of_repairs_has_them_in_his_upkeep(catalogue, own):
 
 
 # ---------------------------------------------------------------- a job that trains
-JOB = "llama-3.1-405b-training-gb200-nvl72"
+JOB, SMALL = "llama-3.1-405b-training-gb200-nvl72", {"cluster.chips": "4608"}
 
 
 def test_a_job_starts_again(catalogue):
-    job = evaluate(JOB, catalogue=catalogue)
+    job = evaluate(JOB, SMALL, catalogue=catalogue)
     chips = job.inputs["cluster.chips"].value
     failures = sum(
         given.value * sum(line.quantity for line in job.bill.lines if line.part == path.split(".")[1])
@@ -235,19 +235,19 @@ def test_a_job_starts_again(catalogue):
     assert job.metrics["goodput"] == pytest.approx(PLANNED * (1 - lost), rel=2e-3)
     cost = job.metrics["train_usd_per_trillion_tokens"]
     for path, value in (("failures.checkpoint_stall", "1 s"), ("failures.local_share", "0.95"), ("failures.silent_detected", "0.95")):
-        better = evaluate(JOB, {path: value}, job.plan, catalogue=catalogue).metrics
+        better = evaluate(JOB, SMALL | {path: value}, job.plan, catalogue=catalogue).metrics
         assert better["goodput"] > job.metrics["goodput"]
         assert better["train_usd_per_trillion_tokens"] == pytest.approx(cost * job.metrics["goodput"] / better["goodput"], rel=1e-12)
     for path, value in (("failures.flap_rate", "10 1/year"), ("failures.straggling", "0.1"), ("cluster.chips", "46080")):
-        assert evaluate(JOB, {path: value}, job.plan, catalogue=catalogue).metrics["goodput"] < job.metrics["goodput"]
-    stated = evaluate(JOB, {"terms.availability": "1"}, job.plan, catalogue=catalogue).metrics["goodput"]
+        assert evaluate(JOB, SMALL | {path: value}, job.plan, catalogue=catalogue).metrics["goodput"] < job.metrics["goodput"]
+    stated = evaluate(JOB, SMALL | {"terms.availability": "1"}, job.plan, catalogue=catalogue).metrics["goodput"]
     assert stated == pytest.approx(job.metrics["goodput"] / (PLANNED * 0.9993), rel=1e-3)  # a contract mends no job
 
 
 def test_a_training_cluster_of_others(catalogue):
     """With 25,000 hours between failures of a GPU, SemiAnalysis takes 6.1 % off on a good provider and 10.5 % on a hyperscaler."""
     theirs = {"parts.gb200-gpu.failure_rate": "0.3504 1/year"}
-    assert 1 - 0.1053 < evaluate(JOB, theirs, catalogue=catalogue).metrics["goodput"] < 1 - 0.0614
+    assert 1 - 0.1053 < evaluate(JOB, SMALL | theirs, catalogue=catalogue).metrics["goodput"] < 1 - 0.0614
 
 
 # ---------------------------------------------------------------- what is stated badly
