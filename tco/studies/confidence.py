@@ -37,7 +37,7 @@ def confidence_of(
     """
     reference = next(one.result for one in asked if one.result.scenario == baseline)
     how = speeds_of(reference, speeds), hold, ranges, why
-    if any(one.settings or one.saved or one.name not in one.catalogue.scenarios or len(one.catalogue.folders) > 1 for one in asked):
+    if not all(is_shipped(one) for one in asked):
         return drawn_anew(asked, baseline, *how)
     plain = kept("-".join(map(str, ("confidence", *how, *(one.name for one in asked), baseline))), lambda: drawn_anew(asked, baseline, *how))
     sure, curve, regimes, left = plain
@@ -52,6 +52,12 @@ def confidence_of(
         ],
         left,
     )
+
+
+def is_shipped(one: Evaluation) -> bool:
+    """Say whether a scenario is one that travels with the program, on the data that does, as it stands there."""
+    catalogue = one.catalogue
+    return one.name in catalogue.scenarios and not (one.settings or one.saved or catalogue.anchors or len(catalogue.folders) > 1)
 
 
 def drawn_anew(asked: Sequence[Evaluation], baseline: str, *how: Any) -> Confidence:

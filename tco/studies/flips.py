@@ -24,10 +24,10 @@ MOST = 256  # pairs that are looked at
 Together = Callable[[Mapping[str, Array]], Array]  # places of some inputs, moved together -> the ratio there
 
 
-def drivers_of(ranges: Mapping[str, Range], ratios: Mapping[str, Array], together: Together) -> list[Driver]:
+def drivers_of(ranges: Mapping[str, Range], ratios: Mapping[str, Array], together: Together, count: int = NAMED) -> list[Driver]:
     """Return the inputs that move the performance per cost most, those first at an end of which only one of the two meets the target."""
     swings = {path: swing_of(many) for path, many in ratios.items()}
-    most = sorted((path for path, swing in swings.items() if swing), key=lambda path: (-abs(swings[path]), path))[:NAMED]
+    most = sorted((path for path, swing in swings.items() if swing), key=lambda path: (-abs(swings[path]), path))[:count]
     flips = flips_of(ranges, {path: ratios[path] for path in most}, together)
     return [
         Driver(path, swings[path] if np.isfinite(swings[path]) else None, flips.get(path), ranges[path].unit, ranges[path].value, ranges[path].shown)

@@ -17,7 +17,7 @@ from tco.studies.response import Quantity
 from tco.studies.validation.free import COLUMNS
 from tco.studies.variance import narrowing, rank_share
 
-NAMED = 3  # measurements an answer names
+NAMED, DRIVERS = 3, 8  # measurements an answer names, and inputs that move a regime
 KINDS = ("kernels", "collectives", "inference", "training")
 FREE = {"software_reach": "inference", "unexplained_serving": "inference", "unexplained_training": "training"}  # what no fit moves
 
@@ -37,7 +37,7 @@ def explained(regime: Regime, ratio: Quantity) -> Regime:
     """Return a regime with the inputs that move the ratio of its leader to its rival, and the measurements that would narrow it."""
     places = {path: ratio.dice.places(one) for path, one in ratio.ranges.items()}
     return regime._replace(
-        drivers=drivers_of(ratio.ranges, ratio.ways(), ratio.together),
+        drivers=drivers_of(ratio.ranges, ratio.ways(), ratio.together, DRIVERS),
         measurements=measurements_of(ratio.drawn(), ratio.ranges, places),
     )
 

@@ -32,10 +32,13 @@ def cell(text):
 def test_compare_is_its_json():
     rows = document("compare")["rows"]
     lines = table("compare")
-    assert list(lines[0]) == ["scenario", "system", *METRICS, *CONTEXT]
+    ranges = {f"perf_per_tco_vs_baseline_{at}": at for at in ("p10", "p50", "p90")}
+    assert list(lines[0]) == ["scenario", "system", *METRICS, *CONTEXT, *ranges, "probability_better_than_baseline"]
     assert [line["scenario"] for line in lines] == [row["scenario"] for row in rows]
     for line, row in zip(lines, rows, strict=True):
         assert {name: cell(line[name]) for name in METRICS} == row["metrics"]
+        assert {at: cell(line[name]) for name, at in ranges.items()} == row["range"]["perf_per_tco_vs_baseline"]
+        assert cell(line["probability_better_than_baseline"]) == row["probability_better_than_baseline"]
 
 
 @pytest.mark.parametrize("name", ["trn3-nl72x2", "gb200-nvl72"])

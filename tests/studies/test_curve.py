@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 import tco
+from tco.studies.evidence import evidence_of
 from tco.studies.regimes import Costs, regimes_of
 from tco.studies.variance import rank_share
 from tests.cli import document
 from tests.cli import tco as command
+from tests.shipped import CATALOGUE
 
 GB200, TRN3, MI450X = "gb200-nvl72", "trn3-nl72x2", "mi450x-ualoe72"
 HEADLINE = ("trn3-nl32x2", TRN3, GB200, MI450X)
@@ -283,7 +285,7 @@ def test_the_share_of_inputs_in_the_variance_of_ranks():
 def test_why_says_what_moves_each_regime_and_what_to_measure():
     said, _ = found("--why")
     for one in said["verdict"]:
-        assert len(one["drivers"]) == 3
+        assert len(one["drivers"]) == 8
         narrows = [each["narrows"] for each in one["measurements"]]
         assert len(narrows) == 3
         assert narrows == sorted(narrows, reverse=True)
@@ -295,19 +297,22 @@ def test_why_says_what_moves_each_regime_and_what_to_measure():
 
 @pytest.mark.thorough
 def test_evidence_is_the_error_that_validating_with_an_input_set_gives():
-    """Rows of the files that travel with the program; an input that none of them notices says so."""
-    rows = document("compare", TRN3, GB200, "--evidence")["evidence"]
-    assert any(row["kind"] is None and row["rows"] == 0 for row in rows)
-    row = next(row for row in rows if row["path"] == "performance.nvidia.unexplained_serving")
-    low = next(one.low for path, one in tco.evaluate(GB200).inputs.items() if path == row["path"])
+    """Rows of the files that travel with the program; an input that none of them notices is left out, and the answer says so."""
+    inputs, path = tco.evaluate(GB200, catalogue=CATALOGUE).inputs, "performance.nvidia.exchange_wait"
+    asked = {one: inputs[one] for one in (path, "performance.nvidia.software_reach")}
+    row = next(one for one in evidence_of(CATALOGUE, asked) if one.kind == "inference")
+    assert {one.path for one in evidence_of(CATALOGUE, asked)} == {path}
+    low = inputs[path].low
     scored = {}
-    for end, more in {"error": (), "error_low": ("--set", f"{row['path']}={low!r}")}.items():
+    for end, more in {"error": (), "error_low": ("--set", f"{path}={low!r} s")}.items():
         some = document("validate", "data/measured/inference.csv.gz", "--rows", *more)["rows"]
         scored[end] = [np.log1p(one["error"]) for one in some if not one["skipped"]]
     moved = [(one, other) for one, other in zip(scored["error"], scored["error_low"], strict=True) if one != other]
-    assert row["rows"] == len(moved)
-    for at, end in enumerate(scored):
-        assert row[end] == pytest.approx(np.sqrt(np.mean(np.array([pair[at] for pair in moved]) ** 2)), rel=1e-6)
+    assert row.rows == len(moved)
+    at_value, at_low = (np.sqrt(np.mean(np.array(side) ** 2)) for side in zip(*moved, strict=True))
+    assert row.errors[:2] == pytest.approx((at_low, at_value), rel=1e-6)
+    rows = document("compare", TRN3, GB200, "--evidence")["evidence"]
+    assert any(one["kind"] is None and one["rows"] == 0 for one in rows)
 
 
 def test_a_draw_is_needed_to_say_why():
