@@ -18,7 +18,7 @@ from tco.chain.texts import DOCUMENTS, DRAFTS, TEXTS, Texts, drafts_of, given_of
 from tco.economics.flows import LOSS, from_the_age
 from tco.economics.perspective import FOLDER, Perspective, load_perspective, owner_of
 from tco.fabric.scopes import from_the_lanes
-from tco.foundation.errors import DataError, nearest, unknown
+from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import scenario_directory
 from tco.foundation.provenance import ANCHOR, KEPT, Given, Input, making, period
 from tco.foundation.values import Reader, Rule, Values, as_number
@@ -72,9 +72,9 @@ def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
     elif path.suffix != ".toml" and not exists(path):
         system, _, variants = str(name).partition("@")
         if system not in known_systems(catalogue):
-            racks = [*known, *catalogue.ids("systems")]  # are meant before a publication or a chip alone
+            racks = [*known, *catalogue.ids("systems")]  # are meant before a publication or a chip alone where a part of their name is given
             more = [*(f"published/{one}" for one in catalogue.published), *known_systems(catalogue)]
-            raise unknown("scenario", str(name), racks if nearest(str(name), racks) else [*racks, *more])
+            raise unknown("scenario", str(name), racks if any(str(name).lower() in rack for rack in racks) else [*racks, *more])
         return of_system(str(name), system, variants_of(variants, str(name)))
     document = catalogue.toml(path)
     for key in document:

@@ -77,7 +77,12 @@ def confidence_in(asked: Sequence[Evaluation], baseline: str, speeds: tuple[floa
         from tco.studies.measurements import explained  # few ask for it
 
         regimes = [explained(one, rivals) if (rivals := quantity_of(one, sides, dice, samples)) else one for one in regimes]
-    return Confidence([sureness(side, base, dice, samples, hold) for side in sides] if ranges else [], curve, regimes, unrated([side.result for side in sides], base.result.scenario))
+    return Confidence(
+        [sureness(side, base, dice, samples, hold) for side in sides] if ranges else [],
+        curve,
+        regimes,
+        unrated([side.result for side in sides], base.result.scenario),
+    )
 
 
 def side_of(asked: Evaluation, speeds: tuple[float, ...], dice: Dice, hold: bool, ranges: bool) -> Side:

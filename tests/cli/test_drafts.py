@@ -58,7 +58,9 @@ def test_own_values_are_marked_wherever_they_stand():
     Path("data/parts/price.csv").write_text(
         "part,attribute,value,unit,low,high,as_of,kind,source,note,use\nnvswitch-5,price,900,USD,800,1000,2025-12,assumed,my-own,,\n"
     )
-    (counted,) = (line for line in tco("compare", "gb200-nvl72", "trn3-nl72x2", "--no-range", "--full").stdout.splitlines() if line.startswith("own values"))
+    (counted,) = (
+        line for line in tco("compare", "gb200-nvl72", "trn3-nl72x2", "--no-range", "--full").stdout.splitlines() if line.startswith("own values")
+    )
     assert counted.split()[2:] == ["1", "0"]
     for command in (("price", "gb200-nvl72"), ("bom", "gb200-nvl72"), ("inputs", "gb200-nvl72", "nvswitch"), ("parts", "show", "nvswitch-5")):
         assert "(own)" in tco(*command).stdout, command
