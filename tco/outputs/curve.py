@@ -176,7 +176,7 @@ def sure_rows(names: Sequence[str], baseline: str, found: Confidence) -> list[tu
     if ended:
         middle = ended[len(ended) // 2].tokens_per_s_per_user
         cells = ["-" if one is None or not one.by_software else ends(one) for one in (at.get((name, middle)) for name in names)]
-        rows.append((f"{ENDS[0]}..{ENDS[1]} at {middle:g}", *cells))
+        rows.append((f"software at {middle:g}", *cells))
     return rows
 
 
