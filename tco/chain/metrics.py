@@ -25,6 +25,7 @@ from tco.foundation.units import (
     TokenPerTrillion,
     USDPerChipHour,
     USDPerMillionTokens,
+    USDPerTrillionTokens,
     WattPerChip,
     WattPerMegawatt,
 )
@@ -201,6 +202,12 @@ def gross_token_cost(net: USDPerMillionTokens, gross_hour: USDPerChipHour, net_h
 @formula(unit="", source="tco-contract")
 def perf_per_tco(baseline: USDPerMillionTokens, own: USDPerMillionTokens) -> Any:
     """Performance per cost against a baseline: c_baseline / c_own, each the cost per output token."""
+    return baseline / own
+
+
+@formula(unit="", source="tco-contract")
+def training_perf_per_tco(baseline: USDPerTrillionTokens, own: USDPerTrillionTokens) -> Any:
+    """Performance per cost of training against a baseline: c_baseline / c_own, each the cost per token that is trained on."""
     return baseline / own
 
 

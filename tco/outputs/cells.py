@@ -9,7 +9,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from tco.chain.metrics import AGAINST_BASELINE, PRICED, gross_token_cost, perf_per_tco
+from tco.chain.metrics import AGAINST_BASELINE, PRICED, gross_token_cost, perf_per_tco, training_perf_per_tco
 from tco.chain.result import Result
 from tco.foundation.trace import Node, Traced, recording
 from tco.foundation.units import unit
@@ -65,7 +65,8 @@ def with_ratios(results: Sequence[Result], baseline: str) -> list[dict[str, Node
             for ratio in RATIOS:
                 cost = cost_behind(ratio, nodes)
                 if cost is not None and cost in base:
-                    nodes[ratio] = perf_per_tco(traced(base[cost]), traced(nodes[cost])).node
+                    against = perf_per_tco if cost != PRICED[1] else training_perf_per_tco
+                    nodes[ratio] = against(traced(base[cost]), traced(nodes[cost])).node
     return found
 
 

@@ -117,28 +117,29 @@ def test_a_ratio_moves_both_sides_together():
 
 @pytest.mark.thorough
 def test_an_end_at_which_the_plan_misses_the_target_is_marked():
-    held = sensitivity(TRN3, TOKEN, hold=True)
+    quick = {"workload.interactivity": "100 token/s"}
+    held = sensitivity(TRN3, TOKEN, hold=True, set=quick)
     missed = {one.given.path: one for one in held.swings if not one.meets_high}
     assert missed
-    base = evaluate(TRN3)
+    base = tco.evaluate(TRN3, quick, catalogue=CATALOGUE)
     for path, one in missed.items():
-        high = {path: (np.array([one.given.high]), one.given.unit)}
+        high = {**quick, path: (np.array([one.given.high]), one.given.unit)}
         assert not tco.evaluate_draws(TRN3, high, structure=base.structure, catalogue=CATALOGUE).meets[0]
     assert all(one.meets_low and one.meets_high for one in asked(TRN3, HOUR).swings)  # a price per hour has no target to miss
-    lines = tco_lines("sensitivity", TRN3, "--hold")
+    lines = tco_lines("sensitivity", TRN3, "--hold", "--set", "workload.interactivity=100 token/s")
     assert any("!" in line for line in lines if line.startswith(next(iter(missed))))
     assert lines[-1].startswith("! ")
 
 
 @pytest.mark.thorough
 def test_plans_chosen_anew_are_those_of_a_search_and_an_end_without_one_has_no_price():
-    free = sensitivity(TRN3, TOKEN, set={"workload.interactivity": "60 token/s"})
+    free = sensitivity(TRN3, TOKEN, set={"workload.interactivity": "130 token/s"})
     without = [one for one in free.swings if one.swing is None]
     assert free.swings[: len(without)] == without  # first, as nothing weighs more
     far = [one for one in free.swings if one.swing is not None][:3]
     for one in [*without, *far]:
         for end, value, met in ((one.given.low, one.at_low, one.meets_low), (one.given.high, one.at_high, one.meets_high)):
-            alone = tco.evaluate(TRN3, {"workload.interactivity": "60 token/s", one.given.path: (end, one.given.unit)}, catalogue=CATALOGUE)
+            alone = tco.evaluate(TRN3, {"workload.interactivity": "130 token/s", one.given.path: (end, one.given.unit)}, catalogue=CATALOGUE)
             assert met == (value is not None) == (alone.plan is not None)
             if value is not None:
                 assert value == pytest.approx(alone.metrics[TOKEN], rel=1e-7)

@@ -241,13 +241,13 @@ def test_chance_and_ties_are_those_of_the_draws_counted_one_by_one(target):
     own, other = (np.where(one.meets, one.metrics[COST], np.inf) for one in alone)
     tie = np.isinf(own) & np.isinf(other)
     assert share(found.ties) == tie.mean()
-    assert share(found.better) == pytest.approx((own < other)[~tie].mean())
+    assert share(found.better) == (own < other).mean()  # where both miss nobody wins
     assert (tie.any() and not tie.all()) == (target != "50 token/s")
 
 
 @pytest.mark.thorough
 def test_draws_that_miss_the_target_are_counted_and_have_no_price():
-    found = tco.uncertainty(TRN3, samples=800, seed=4)
+    found = tco.uncertainty(TRN3, samples=800, seed=4, set={"workload.interactivity": "100 token/s"})
     meets = found.sample.meets
     assert 0 < share(meets) < 1
     assert np.array_equal(np.isfinite(found.sample.metrics[COST]), meets)
