@@ -54,6 +54,7 @@ def test_the_bounds_tell_what_can_be_from_what_cannot():
     assert not is_possible("tco_usd_per_chip_hour", 0)
 
 
+@pytest.mark.thorough
 def test_a_job_that_never_makes_progress_has_no_price_and_says_so():
     never = {"workload": "training", "parts.gb200-gpu.failure_rate": "100 1/year", "failures.restart_time": "1e6 s"}
     found = tco.evaluate("gb200-nvl72", never)

@@ -31,7 +31,8 @@ LONG = (
     "tco solve",
     "tco uncertainty gb200-nvl72 --samples 1000000",
 )
-QUICK = [line for line in LINES if not line.startswith(LONG)]
+DRAWN = ("tco uncertainty", "tco compare h200-hgx8", "tco plot range", "tco report gb200")  # some seconds of draws each
+QUICK = [pytest.param(line, marks=pytest.mark.thorough) if line.startswith(DRAWN) else line for line in LINES if not line.startswith(LONG)]
 
 
 @pytest.mark.parametrize("words", ALL, ids=["-".join(words) or "tco" for words in ALL])

@@ -111,6 +111,7 @@ def test_two_own_prices_are_written_in_the_same_bytes(own, monkeypatch, tmp_path
     assert any(b"withheld" in content for content in found.values() if isinstance(content, bytes))
 
 
+@pytest.mark.thorough
 def test_a_value_beyond_a_limit_is_told_as_one_below(own, monkeypatch, tmp_path):
     """HBM of 4.7 TB/s feeds as much as one of 4.4 where other parts are the limit: that both show alike is nothing to show."""
     same(("compare", *PAIR, "--no-range", "--format", "json"), own, "bandwidth", monkeypatch, tmp_path)

@@ -112,7 +112,8 @@ def one_memory(result):
     return result.metrics["hbm_bytes"]
 
 
-@pytest.mark.parametrize("name", ["trn3-nl32x2", pytest.param("gb200-nvl72", marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["trn3-nl32x2", "gb200-nvl72"])
 def test_no_other_plan_is_better_than_the_one_chosen(name):
     """All plans, each held, against the choice among all of them."""
     base, drawn = draws_of(name, 4)

@@ -99,6 +99,7 @@ def folder(tmp_path_factory):
     return path
 
 
+@pytest.mark.thorough
 def test_pages_lead_to_each_other(folder):
     pages = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.html")}
     assert {"index.html", "report.html", "regimes.html", "accuracy.html", "studies.html", "method.html", "gb200-nvl72.html"} == set(pages)
@@ -111,6 +112,7 @@ def test_pages_lead_to_each_other(folder):
     assert "usd_per_million" in pages["method.html"]
 
 
+@pytest.mark.thorough
 def test_a_folder_keeps_what_it_holds(folder, tmp_path):
     (tmp_path / "mine.txt").write_text("keep")
     done = tco("report", "gb200-nvl72", "-o", f"{tmp_path}/")

@@ -84,12 +84,14 @@ def test_points_together_are_what_each_is_alone(place):
         assert np.mean(np.abs(band.draws[metric][both] / alone.metrics[metric][both] - 1) > 2e-3) < 0.02, metric
 
 
+@pytest.mark.thorough
 def test_a_workload_that_no_plan_meets_has_bands_too():
     found = banded(GB200, (ASKED, "400 token/s"))
     assert found.chosen is None
     assert len(found.bands) == len(found.points) > 10
 
 
+@pytest.mark.thorough
 def test_the_share_of_draws_in_which_a_design_is_beaten():
     some = [one for one in designs_of([banded(TRN3), banded(GB200)]) if one.by is not None]
     assert len(some) > 20

@@ -139,6 +139,7 @@ def test_what_is_no_list_of_speeds_is_refused(text):
     assert len(done.stderr) < 200
 
 
+@pytest.mark.thorough
 def test_training_has_no_speed_and_is_rated_by_what_its_tokens_cost():
     done = command("compare", *TRAINED, "--speeds", "20,30")
     assert done.exit_code == 2

@@ -122,6 +122,7 @@ def test_serving_runs_say_nothing_of_training(own):
     assert "moves serving alone" in found.stderr
 
 
+@pytest.mark.thorough
 def test_what_is_kept_back_tells_nothing_of_own_runs(own):
     one, other = (tco(*ASKED, "--anchor", own(quicker), "--redact", "--format", "json").stdout for quicker in (1.1, 1.5))
     assert one == other != ""
