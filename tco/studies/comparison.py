@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.chain.metrics import PRICED
 from tco.chain.result import apart
 from tco.foundation.errors import DataError
 from tco.foundation.shown import Shown
-from tco.studies.evaluation import HEADLINE, evaluate_all
 
 if TYPE_CHECKING:
     from tco.chain.result import Result
@@ -39,16 +37,6 @@ class Comparison(Shown, SideBySide):
         import pandas as pd
 
         return pd.DataFrame({result.scenario: result.metrics for result in self.results})
-
-
-def compare(
-    scenarios: Sequence[str | Path | Result] = HEADLINE,
-    baseline: str | None = None,
-    set: Mapping[str, str] | None = None,  # noqa: A002 - the name users know from the command line
-    data: Path | None = None,
-) -> Comparison:
-    """Return scenarios side by side; `set` replaces inputs of all of them."""
-    return compared(evaluate_all(scenarios, data, dict(set or {}), refuse=False)[1], baseline)
 
 
 def compared(results: Sequence[Result], baseline: str | None = None) -> Comparison:
