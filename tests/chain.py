@@ -47,7 +47,7 @@ def by_path(settings: Mapping[str, str]) -> dict[str, str]:
 
 def nodes_below(*roots: Node) -> list[Node]:
     """Return the cells that some traced metrics rest on, each once."""
-    return list({id(node): node for root in roots for node in walk(root)}.values())
+    return list(walk(*roots))
 
 
 def inputs_of(name: str, set: Mapping[str, Any] | None = None, catalogue=CATALOGUE) -> Inputs:  # noqa: A002 - as in `evaluate`

@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from tco import evaluate, load_catalogue
+from tco import evaluate
 from tco.chain.inputs import load_scenario
 from tco.foundation.trace import Node
 from tco.performance.layer.layers import forward_pass
@@ -15,9 +15,8 @@ from tco.performance.layer.operators import HEAD
 from tco.performance.serving import phases
 from tco.studies.state import state_of
 from tests.chain import by_path, inputs_of, nodes_below
-from tests.shipped import DATA
+from tests.shipped import CATALOGUE, DATA
 
-CATALOGUE = load_catalogue()
 NAMES = list(CATALOGUE.scenarios)
 
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import tco
-from tco import DataError, load_catalogue
+from tco import DataError
 from tco.chain.inputs import load_scenario
 from tco.chain.metrics import METRICS, SHARES, is_possible
 from tco.models.architecture import load_model
 from tco.studies.uncertainty import counted, spread
 from tests.chain import HEADLINE
+from tests.shipped import CATALOGUE
 
-CATALOGUE = load_catalogue()
 TRAINING = sorted(
     name for name in CATALOGUE.scenarios if load_scenario(CATALOGUE, name).settings.get("workload.kind") == "training" or "training" in name
 )

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import norm
 
 import tco
-from tco import DataError, load_catalogue
+from tco import DataError
 from tco.catalog.rows import attributes
 from tco.chain.inputs import bounds
 from tco.foundation.arithmetic import agree
@@ -26,9 +26,8 @@ from tco.studies.uncertainty import COST, error_of_share, error_of_spread, ratio
 from tests.chain import HEADLINE
 from tests.cli import document
 from tests.cli import tco as command
-from tests.shipped import DATA
+from tests.shipped import CATALOGUE, DATA
 
-CATALOGUE = load_catalogue()
 TRN3, GB200 = "trn3-nl72x2", "gb200-nvl72"
 RATIO = "perf_per_tco_vs_baseline"
 CASES = {one.name: one for one in evaluate_each(HEADLINE, None, {})}
