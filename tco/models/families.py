@@ -85,7 +85,7 @@ def read_gemma3(c: Config) -> Layout:
 
 
 def read_gemma4(c: Config) -> Layout:
-    """Layers that see a window and, every sixth, wider heads that see all and make a value of its key; in a mixture a dense part beside the experts."""
+    """Windows, and every sixth layer wider heads that see all and whose values are keys; in a mixture a dense part beside the experts."""
     c.without("hidden_size_per_layer_input", "num_kv_shared_layers", "use_double_wide_mlp")
     layers, near, width = c.layers(), grouped_query(c, head_norm=True), c.whole("global_head_dim", 512)
     groups = c.whole("num_global_key_value_heads", near.kv_heads, most=near.heads)

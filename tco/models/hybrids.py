@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tco.models.config import Config, Layout
-from tco.models.layers import Block, FeedForward, StateMixer, gathered
 from tco.models.latent import latent_attention
+from tco.models.layers import Block, FeedForward, StateMixer, gathered
 from tco.models.parts import dense, grouped_query, routed, two_norms
 
 UNBOUNDED = 10**9  # tokens of a context that no state or position bounds
