@@ -23,12 +23,11 @@ from tco.chain.metrics import METRICS
 from tco.chain.programs import ALL, RATE, Lot, Made, Part, Programs, spread, structure_in
 from tco.chain.result import Result
 from tco.chain.structure import Structure
-from tco.chain.texts import given_of
 from tco.chain.workloads import job_on, server_of
 from tco.foundation.errors import DataError
 from tco.foundation.formula import finite
 from tco.foundation.provenance import making
-from tco.foundation.values import Readings, Values
+from tco.foundation.values import Readings, Values, given_of
 from tco.hardware.bill import offers
 
 Array = np.ndarray[Any, Any]

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from tco.catalog.accuracy import Standing
-from tco.chain.ages import Ages
 from tco.chain.metrics import METRICS
 from tco.chain.result import FOUND, KEPT, SCHEMA, Result, origin_of
 from tco.chain.structure import Structure, plan_from
 from tco.economics.cost import CostLine
+from tco.economics.dates import Ages
 from tco.economics.flows import Flow
 from tco.economics.perspective import Rebate
 from tco.foundation.errors import DataError, unknown
