@@ -13,13 +13,12 @@ import numpy as np
 from tco import __version__
 from tco.catalog import Catalogue
 from tco.catalog.accuracy import Standing
-from tco.chain.ages import Ages
 from tco.chain.inputs import Inputs
 from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS, kinds_of
 from tco.chain.structure import Structure, plain_plan
 from tco.economics.cost import CIRCULAR, CostLine
+from tco.economics.dates import Ages, Available, available_of
 from tco.economics.perspective import Rebate
-from tco.economics.waiting import Available, available_of
 from tco.foundation.errors import DataError
 from tco.foundation.files import data_directory, write_atomically
 from tco.foundation.provenance import Input, period

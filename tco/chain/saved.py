@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from tco.catalog.accuracy import Standing
-from tco.chain.ages import Ages
 from tco.chain.metrics import METRICS
 from tco.chain.result import FOUND, KEPT, SCHEMA, Result, origin_of
 from tco.chain.structure import Structure, plan_from
 from tco.economics.cost import CostLine
+from tco.economics.dates import Ages
 from tco.economics.flows import Flow
 from tco.economics.perspective import Rebate
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import read_json
 from tco.foundation.provenance import DIRECTNESS, KINDS, Input, making
+from tco.foundation.values import Readings
 from tco.hardware.bill import Bill, BillLine
 from tco.performance.profile import Report
 
@@ -131,7 +132,8 @@ def structure_from(document: dict[str, Any], where: str) -> Structure | None:
         raise DataError(f"{where}: structure is {str(found)[:60]!r}, expected a table")
     hold(found, {"alternatives": "a table of texts", "readings": READINGS, "compared": LIST, "choices": "a table"}, f"{where}: structure")
     system, variant, plan = document["system"], document["overrides"]["variant"], plan_from(document["plan"], f"{where}: plan")
-    return Structure(system, variant, document["texts"], found["alternatives"], plan, found["readings"], tuple(found["compared"]), found["choices"])
+    readings, compared = Readings(found["readings"]), tuple(found["compared"])
+    return Structure(system, variant, document["texts"], found["alternatives"], plan, readings, compared, found["choices"])
 
 
 def saved(path: Path) -> dict[str, Any]:

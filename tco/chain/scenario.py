@@ -20,7 +20,6 @@ from tco.catalog import Catalogue, load_catalogue
 from tco.catalog.accuracy import STATED, order_of, standing
 from tco.catalog.systems import System, load_system
 from tco.chain import metrics as joined
-from tco.chain.ages import Ages, ages_of
 from tco.chain.connections import design_network, refuse_less_than_a_world, switch_of
 from tco.chain.inputs import HEADLINE_SYSTEM, Inputs, Scenario, load_scenario, system_inputs
 from tco.chain.metrics import METRICS, collect, is_possible
@@ -39,19 +38,19 @@ from tco.chain.ownership import (
 from tco.chain.result import Origin, Result, apart
 from tco.chain.stages import stage
 from tco.chain.structure import Structure, plan_for, structure_of
-from tco.chain.texts import relatives_of
 from tco.chain.workloads import WORKLOADS, unasked, without_plan
 from tco.economics.cost import Cost, shares_by_directness, shares_by_kind
+from tco.economics.dates import Ages, ages_of, not_there, waiting_cost
 from tco.economics.flows import LIVES, OPERATION
 from tco.economics.perspective import Rebate, refuse_misfit
 from tco.economics.site import carbon_of_chip, carbon_of_tokens, carbon_per_power, embodied_carbon, grid_carbon, logic_area
-from tco.economics.waiting import not_there, waiting_cost
 from tco.foundation.errors import DataError, UnavailableError
 from tco.foundation.formula import finite, total
 from tco.foundation.trace import Node, Trace, recording, scope, walk
 from tco.foundation.values import Values, as_traced
 from tco.hardware.bill import Bill, bill_of_materials
 from tco.hardware.network import Network
+from tco.performance.chip.formats import chips_of, family_of
 from tco.performance.serving.answer import ServingResult
 
 if TYPE_CHECKING:
@@ -150,7 +149,7 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
     notes += [f"{', '.join(impossible)}: outside what can be, so one of these inputs is wrong"] if impossible else []
     if single.get("goodput") == 0:
         notes.append("tco_usd_per_used_chip_hour and what rests on it: goodput is 0, failures leave no hour in which anything makes progress")
-    perspective = inputs.text("terms.perspective")
+    perspective, chip = inputs.text("terms.perspective"), chain.system.chip
     structure = structure_of(inputs, values, walked)
     report = chain.serving.report(seconds, many)
     result = Result(
@@ -173,8 +172,8 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
         standing=STATED
         if inputs.kind == "stated"
         else catalogue.once(
-            ("standing", measured, chain.system.chip, chain.serving.path),
-            lambda: standing(catalogue, measured, chain.system.chip, relatives_of(catalogue, chain.system.chip), chain.serving.path),
+            ("standing", measured, chip, chain.serving.path),
+            lambda: standing(catalogue, measured, chip, chips_of(catalogue, family_of(catalogue, chip)), chain.serving.path),
         ),
         order="" if inputs.kind == "stated" else catalogue.once(("order", measured), lambda: order_of(catalogue, measured)),
         report=report,
@@ -270,7 +269,7 @@ def owned(inputs: Inputs, values: Values) -> tuple[Bill | None, Network | None, 
     """Return what the racks are made of, what joins them, what their owner gets back, and what all of it costs; or why it has no price."""
     bill, network = None, None
     try:
-        bill = bill_of_materials(inputs.system, values, inputs.catalogue, inputs.dies)
+        bill = bill_of_materials(inputs.system, values, inputs.catalogue, inputs.text("terms.yield"))
         refuse_less_than_a_world(inputs, values)
         network = design_network(inputs, values)
         refuse_misfit(inputs.catalogue, inputs.perspective, inputs.system, inputs.owner)
@@ -395,7 +394,7 @@ def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], vari
         raise without_bill(catalogue, name)
     refuse_misfit(catalogue, inputs.perspective, inputs.system, inputs.owner)
     values = inputs.values()
-    bill = bill_of_materials(inputs.system, values, catalogue, inputs.dies)
+    bill = bill_of_materials(inputs.system, values, catalogue, inputs.text("terms.yield"))
     rebates = rebates_of(inputs, values, bill)
     notes = [*inputs.notes, *(f"{path} is set, but this bill does not rest on it" for path in inputs.unused(values))]
     return SystemBill(inputs.system, bill, rebates, inputs.date, notes, inputs)

@@ -10,17 +10,26 @@ import numpy as np
 
 from tco.chain.connections import links_of_system
 from tco.chain.inputs import Inputs
-from tco.chain.software import SOFTWARE, practice_family, reach_of
-from tco.chain.texts import engine_of, library_of_engines
 from tco.foundation.errors import DataError
 from tco.foundation.formula import somewhere
 from tco.foundation.provenance import KEPT
 from tco.foundation.values import Readable, Values
 from tco.models.architecture import Architecture, load_model
 from tco.performance.serving.answer import ServingResult
+from tco.performance.software import (
+    SERVING,
+    SOFTWARE,
+    TRAINING,
+    Reach,
+    engine_of,
+    library_of_engines,
+    paths_of,
+    practice_family,
+    reach_of,
+    unexplained,
+)
 
 if TYPE_CHECKING:
-    from tco.performance.chip.software import Reach
     from tco.performance.layer.machine import Machine, Passes
     from tco.performance.training.job import Job
     from tco.performance.training.result import TrainingResult
@@ -42,7 +51,12 @@ def server_of(inputs: Inputs, values: Values) -> tuple[Machine, Architecture]:
     model = model_of(inputs, values)
     refuse_beyond_context(model, values, ("workload.input_tokens", "workload.output_tokens"))
     refuse_no_requests(values)
-    return machine_of(inputs, values, inputs.text, reach_of(inputs, values)), model
+    return machine_of(inputs, values, inputs.text, software_of_scenario(inputs, values)), model
+
+
+def software_of_scenario(inputs: Inputs, values: Values) -> Reach:
+    """Return how far the software of a scenario's chip reaches."""
+    return reach_of(inputs.catalogue, inputs.system.chip, inputs.text(SOFTWARE), inputs.date, values)
 
 
 def model_of(inputs: Inputs, values: Values) -> Architecture:
@@ -55,7 +69,6 @@ def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], rea
     from tco.performance.chip.formats import family_of
     from tco.performance.chip.products import traits_of
     from tco.performance.layer.machine import Stored, machine
-    from tco.performance.unexplained import SERVING, paths_of, unexplained
 
     system, catalogue = inputs.system, inputs.catalogue
     family = family_of(catalogue, system.chip)
@@ -111,7 +124,6 @@ def job_on(inputs: Inputs, values: Values) -> tuple[Job, Machine, Passes]:
     from tco.performance.chip.products import traits_of
     from tco.performance.layer.machine import passes_of, trainer
     from tco.performance.training.job import CHOICES, DATED, facts_of, job_of, software_of  # a serving scenario starts without the training room
-    from tco.performance.unexplained import TRAINING, paths_of, unexplained
 
     if inputs.catalogue.anchors:
         raise DataError(f"{inputs.catalogue.anchors[0].where}: a serving run, and the scenario trains a model: --anchor moves serving alone")
@@ -121,7 +133,7 @@ def job_on(inputs: Inputs, values: Values) -> tuple[Job, Machine, Passes]:
     software = software_of(catalogue, {path: inputs.text(path) for path in (*CHOICES, *DATED)}, family, facts_of(model, precision))
     formats = passes_of(values, chip, precision, inputs.text("workload.backward_precision"))
     beyond = unexplained(values, paths_of(catalogue, TRAINING, family, chip, "", inputs.text("workload.model"), inputs.system.id))
-    links, reach = links_of_system(inputs, values), reach_of(inputs, values)
+    links, reach = links_of_system(inputs, values), software_of_scenario(inputs, values)
     reached = trainer(chip, family, values, formats, links, traits_of(catalogue, chip), software.programs, beyond, reach)
     return job_of(model, software, values), reached, formats
 

@@ -14,9 +14,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tco.chain.ages import newest_price
 from tco.chain.metrics import METRICS, perf_per_tco
 from tco.chain.workloads import WORKLOADS
+from tco.economics.dates import newest_price
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.provenance import period
 from tco.foundation.shown import Shown
