@@ -12,8 +12,32 @@ from typing import Any
 
 from tco import Catalogue, load_catalogue
 from tco.catalog import catalogue as reading
+from tco.catalog import checks
+from tco.catalog.rows import attribute, attributes
+from tco.catalog.systems import load_system
 from tco.chain import draws, scenario
+from tco.foundation.files import data_directory, read_csv, read_toml, scenario_directory
+from tco.hardware.network import tiers_needed
+from tco.models.architecture import Architecture, load_model
+from tco.models.families import READERS
+from tco.models.layers import FeedForward
 from tco.studies import evaluation
+
+__all__ = [
+    "READERS",
+    "Architecture",
+    "FeedForward",
+    "attribute",
+    "attributes",
+    "checks",
+    "data_directory",
+    "load_model",
+    "load_system",
+    "read_csv",
+    "read_toml",
+    "scenario_directory",
+    "tiers_needed",
+]  # what tests of several files ask for
 
 CATALOGUE: Catalogue = load_catalogue()
 DATA = CATALOGUE.folders[0]

@@ -6,11 +6,8 @@ import pytest
 
 from tco import DataError, evaluate
 from tco.catalog.catalogue import limit_of, limits
-from tco.chain.inputs import Inputs, load_scenario
 from tco.economics.dates import is_old
-from tco.foundation.provenance import period
-from tco.foundation.values import Values
-from tests.chain import system_of
+from tests.chain import Inputs, Values, load_scenario, period, system_of
 from tests.cli import document, tco
 
 BILL = ("servers", "network", "storage")

@@ -7,8 +7,7 @@ import pytest
 
 import tco
 from tco import DataError
-from tco.chain import draws
-from tco.chain.draws import CELLS
+from tests.chain import CELLS, draws
 from tests.shipped import CATALOGUE
 
 ROOM = {"site.rack_kw_max": "900 kW", "workload.draft_tokens": "0"}

@@ -7,12 +7,10 @@ import pytest
 
 import tco
 from tco import DataError
-from tco.chain.inputs import load_scenario
-from tco.chain.metrics import METRICS, SHARES, is_possible
-from tco.models.architecture import load_model
+from tco.chain.metrics import SHARES, is_possible
 from tco.studies.uncertainty import counted, spread
-from tests.chain import HEADLINE
-from tests.shipped import CATALOGUE
+from tests.chain import HEADLINE, METRICS, load_scenario
+from tests.shipped import CATALOGUE, load_model
 
 TRAINING = sorted(
     name for name in CATALOGUE.scenarios if load_scenario(CATALOGUE, name).settings.get("workload.kind") == "training" or "training" in name

@@ -10,9 +10,8 @@ import pytest
 
 import tco
 from tco import DataError
-from tco.chain.inputs import Inputs, bounds, load_scenario
 from tco.chain.scenario import chain_of
-from tests.chain import nodes_below
+from tests.chain import Inputs, bounds, load_scenario, nodes_below
 from tests.recomputed import recomputed
 from tests.shipped import CATALOGUE
 

@@ -46,7 +46,7 @@ def test_an_ending_without_a_form_is_refused(arguments, message, tmp_path, monke
 def test_the_shell_completes(words, expected, monkeypatch):
     from typer.testing import CliRunner
 
-    from tco.cli import app
+    from tests.cli import app
 
     shell = {**ENVIRONMENT, "_TCO_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
     assert CliRunner().invoke(app, [], env=shell, prog_name="tco").stdout.split() == expected

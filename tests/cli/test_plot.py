@@ -9,9 +9,9 @@ from xml.etree import ElementTree as ET
 import pytest
 import typer
 
-from tco.cli import app, plot
+from tco.cli import plot
 from tco.outputs.figures import WIDE
-from tests.cli import tco
+from tests.cli import app, tco
 
 KINDS = {
     "bom": ("gb200-nvl72",),

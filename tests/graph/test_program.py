@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 import tco
-from tco.foundation.formula import greatest, least, total
-from tco.foundation.provenance import Input
 from tco.foundation.trace import recorded_by
 from tco.graph.kernel import Kernel
 from tco.graph.program import Program
 from tco.graph.run import CELLS, evaluated
-from tests.chain import HEADLINE
-from tests.registry import ROWS, over
+from tests.chain import HEADLINE, Input
+from tests.registry import ROWS, greatest, least, over, total
 from tests.shipped import CATALOGUE
 
 ROOM = {"site.rack_kw_max": "900 kW"}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tco import DataError
-from tco.catalog.systems import load_system
-from tco.hardware.network import MOST_TIERS, optic_for, reach_of, tiers_needed
+from tco.hardware.network import MOST_TIERS, optic_for, reach_of
 from tco.hardware.wires import NOT_SCALE_UP, unstated, used_lanes
 from tests.chain import bill_of, fabric_of, plain_values, system_of
 from tests.cli import tco
+from tests.shipped import load_system, tiers_needed
 
 
 def changed(own, name: str, *pairs: tuple[str, str]):

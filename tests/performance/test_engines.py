@@ -8,10 +8,7 @@ import numpy as np
 import pytest
 
 from tco import evaluate
-from tco.fabric.algorithms import choose, expert_exchange, reach
-from tco.fabric.links import Group
 from tco.performance.serving.axes import axes_of
-from tco.performance.serving.phases import cached_numbers
 from tco.performance.serving.plans import (
     CONTEXT_PARALLEL,
     CUTS,
@@ -19,24 +16,32 @@ from tco.performance.serving.plans import (
     LEAST_CONTEXT,
     STAGES,
     TENSOR_PARALLEL,
-    DecodePlan,
     Layout,
-    PrefillPlan,
-    attention_chips,
-    decoding,
     describe,
     divisors,
     engines_of_world,
     filling,
     layout_of,
-    plan_axes,
     plans_of,
     stages_of,
 )
 from tco.performance.serving.search import choose_decode
 from tco.studies.frontier import scenario_named
 from tests.cli import document
-from tests.performance.servers import CATALOGUE, bare, named, over_layers, server
+from tests.fabric import Group, choose, expert_exchange, reach
+from tests.performance.servers import (
+    CATALOGUE,
+    DecodePlan,
+    PrefillPlan,
+    attention_chips,
+    bare,
+    cached_numbers,
+    decoding,
+    named,
+    over_layers,
+    plan_axes,
+    server,
+)
 
 TWO_RACKS, TRAY = "trn3-nl72x2", 4
 EXPERTS, TENSOR, CONTEXT = range(len(CUTS))

@@ -13,14 +13,15 @@ import pytest
 
 from tco import DataError
 from tco.catalog.schema import expect_library
-from tco.fabric.algorithms import OPERATIONS, Tokens, choose, offered, places, reach, timings, ways
+from tco.fabric.algorithms import offered, places, ways
 from tco.fabric.library import EXCHANGES, family_library, read_library
-from tco.fabric.links import Group, Links, group_of, placed
+from tco.fabric.links import placed
 from tco.studies.validation import collectives
 from tco.studies.validation.measured import read_measured, texts
 from tco.studies.validation.specifications import Specifications
 from tests.chain import links_of, plain_values
 from tests.cli import tco
+from tests.fabric import OPERATIONS, Group, Links, Tokens, choose, group_of, reach, timings
 from tests.shipped import CATALOGUE, DATA
 
 LIBRARIES = CATALOGUE.ids("libraries")

@@ -12,17 +12,16 @@ import zlib
 import pytest
 
 from tco import DataError, evaluate
-from tco.chain.connections import links_of_system
-from tco.chain.inputs import plain_inputs, system_inputs
-from tco.fabric.algorithms import cheapest
-from tco.foundation.files import data_directory
 from tco.foundation.values import as_number
 from tco.studies.claims import check_claims
 from tco.studies.claims.check import finding, verdict
 from tco.studies.claims.ledger import read_ledger, to_claim
 from tco.studies.claims.questions import Context
+from tests.chain import links_of_system, plain_inputs, system_inputs
 from tests.cli import document, tco
+from tests.fabric import cheapest
 from tests.registry import read_rows
+from tests.shipped import data_directory
 
 GOLDEN = {row["id"]: float(row["computed"]) for row in read_rows("claims.csv")}
 BY_BILL = {"C035", "C130", "C150"}  # rest on hundreds of parts: held against published rack powers instead

@@ -15,7 +15,6 @@ import tco
 from tco import DataError, UsageError, sensitivity
 from tco.chain.metrics import PERFORMANCE
 from tco.chain.structure import plain_plan
-from tco.foundation.provenance import Input
 from tco.outputs.sensitivities import GROUPS
 from tco.studies.beliefs import P95
 from tco.studies.confidence import confidence_of
@@ -26,7 +25,7 @@ from tco.studies.ranges import Dice, Range, settings_of
 from tco.studies.response import CENTRE, drawable, valued
 from tco.studies.sensitivity import spread
 from tco.studies.variance import first_order, narrowing
-from tests.chain import HEADLINE
+from tests.chain import HEADLINE, Input
 from tests.cli import document
 from tests.cli import tco as command
 from tests.shipped import CATALOGUE

@@ -11,11 +11,7 @@ from scipy.stats import norm
 
 import tco
 from tco import DataError
-from tco.catalog.rows import attributes
-from tco.chain.inputs import bounds
 from tco.foundation.arithmetic import agree
-from tco.foundation.files import read_csv
-from tco.foundation.provenance import KINDS
 from tco.outputs.uncertainties import notes
 from tco.studies.beliefs import LOGNORMAL, NORMAL, P95, PERT, TRIANGULAR
 from tco.studies.evaluation import evaluate_each
@@ -23,10 +19,10 @@ from tco.studies.ranges import COLUMNS, Dice, Range, loadings, ranges_of
 from tco.studies.response import drawable
 from tco.studies.sweep.work import Piece
 from tco.studies.uncertainty import COST, error_of_share, error_of_spread, ratios, share, spread, why_endless
-from tests.chain import HEADLINE
+from tests.chain import HEADLINE, KINDS, bounds
 from tests.cli import document
 from tests.cli import tco as command
-from tests.shipped import CATALOGUE, DATA
+from tests.shipped import CATALOGUE, DATA, attributes, read_csv
 
 TRN3, GB200 = "trn3-nl72x2", "gb200-nvl72"
 RATIO = "perf_per_tco_vs_baseline"

@@ -8,11 +8,11 @@ import math
 import pytest
 
 from tco import evaluate
-from tco.chain.metrics import METRICS, usd_per_million
+from tco.chain.metrics import usd_per_million
 from tco.studies.difference import differs
 from tco.studies.state import again, state_of
 from tco.studies.waterfall import points, steps, text_of
-from tests.chain import result
+from tests.chain import METRICS, result
 from tests.shipped import CATALOGUE
 
 NAME = "trn3-nl72x2"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tco.performance.training.plans import divisors, parts_allowed, schedules, space
-from tests.performance.training.jobs import every_plan, job, small
+from tco.performance.training.plans import divisors, parts_allowed, schedules
+from tests.performance.training.jobs import every_plan, job, small, space
 
 SPACES = [
     pytest.param(lambda: small("megatron-gpt-1.7b", 12, 24), id="gpt, 12 chips"),

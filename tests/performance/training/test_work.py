@@ -6,11 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from tco.performance.chip.roofline import flops_per_token
-from tco.performance.training.plans import Plan
 from tco.performance.training.result import describe
-from tco.performance.training.step import evaluate_plan
-from tests.performance.training.jobs import job
+from tests.performance.servers import flops_per_token
+from tests.performance.training.jobs import Plan, evaluate_plan, job
 
 DEEPSEEK = {"workload__model": "deepseek-v3", "cluster__chips": "8", "workload__global_batch": "8"}
 

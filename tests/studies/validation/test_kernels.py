@@ -9,13 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tco.foundation.trace import recording
-from tco.foundation.values import as_traced
-from tco.performance.chip.formats import FORMATS, computed_on
-from tco.performance.chip.kernel_times import BARE, chip_on, kernel
-from tco.performance.chip.products import operands, product
-from tests.chain import plain_values, system_of
+from tco.performance.chip.kernel_times import BARE, kernel
+from tests.chain import as_traced, plain_values, recording, system_of
 from tests.cli import document
+from tests.performance.servers import FORMATS, chip_on, computed_on, operands, product
 from tests.shipped import CATALOGUE
 from tests.studies.validation import today
 

@@ -8,12 +8,12 @@ import shlex
 import numpy as np
 import pytest
 
-from tco.catalog.rows import attribute
 from tco.studies.validation.calibrate import Task
 from tco.studies.validation.free import read_free
 from tco.studies.validation.score import scores
 from tests.chain import plain_values
 from tests.cli import tco
+from tests.shipped import attribute
 from tests.studies.validation.test_left_out import recomputed, stated
 from tests.studies.validation.today import ROOT, scored, table_of
 
