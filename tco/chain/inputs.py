@@ -22,7 +22,7 @@ from tco.fabric.scopes import from_the_lanes
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import scenario_directory
 from tco.foundation.provenance import ANCHOR, KEPT, Given, Input, making, period
-from tco.foundation.values import Reader, Values, as_number, given_of, shape_of
+from tco.foundation.values import Reader, Readings, Values, as_number, given_of, shape_of
 from tco.hardware.network import from_the_tree
 from tco.hardware.wires import refuse_bad_wires, refuse_unjoined
 from tco.models.architecture import load_model
@@ -139,7 +139,7 @@ class Inputs:
     found: dict[str, Input] = field(init=False, default_factory=dict)
     given: dict[str, Given] = field(init=False, default_factory=dict)
     shape: tuple[int, ...] = field(init=False, default=())  # of what is asked together
-    readings: dict[str, float] = field(init=False, default_factory=dict)  # inputs that decide structure, as they decide it
+    readings: Readings = field(init=False, default_factory=Readings)  # inputs that decide structure, as they decide it
     alternatives: dict[str, str] = field(init=False, default_factory=dict)  # place of the tree -> the part that stands there
     compared: list[str] = field(init=False, default_factory=list)  # inputs by which it was the cheapest
     notes: list[str] = field(init=False, default_factory=list)
@@ -183,7 +183,7 @@ class Inputs:
             self.texts[SOFTWARE] = named(self.catalogue, self.texts[SOFTWARE])
             self.found |= stated_by(self.catalogue, self.system.chip, self.texts[SOFTWARE])
         if self.structure is not None:
-            self.readings = dict(self.structure.readings)
+            self.readings.take(self.structure.readings)
         values = self.values()
         if self.system.bare:
             chip = f"parts.{scenario.system}"
@@ -314,7 +314,7 @@ class Inputs:
         period(date)
         other = copy(self)
         other.texts = self.texts | {"terms.date": date}
-        other.texts_used, other.notes, other.readings = {}, [], {}
+        other.texts_used, other.notes, other.readings = {}, [], Readings()
         other.shared = self.catalogue.once(("dated", date), dict)
         return other
 

@@ -19,6 +19,7 @@ from tco.economics.perspective import Rebate
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import read_json
 from tco.foundation.provenance import DIRECTNESS, RANK, Input, making
+from tco.foundation.values import Readings
 from tco.hardware.bill import Bill, BillLine
 from tco.performance.profile import Report
 
@@ -129,7 +130,8 @@ def structure_from(document: dict[str, Any], where: str) -> Structure | None:
         raise DataError(f"{where}: structure is {str(found)[:60]!r}, expected a table")
     hold(found, {"alternatives": "a table of texts", "readings": READINGS, "compared": LIST, "choices": "a table"}, f"{where}: structure")
     system, variant, plan = document["system"], document["overrides"]["variant"], plan_from(document["plan"], f"{where}: plan")
-    return Structure(system, variant, document["texts"], found["alternatives"], plan, found["readings"], tuple(found["compared"]), found["choices"])
+    readings, compared = Readings(found["readings"]), tuple(found["compared"])
+    return Structure(system, variant, document["texts"], found["alternatives"], plan, readings, compared, found["choices"])
 
 
 def saved(path: Path) -> dict[str, Any]:

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tco.chain.connections import CHEAPEST, network_design
 from tco.chain.workloads import formats_of, kind_of_plan
 from tco.foundation.errors import DataError
+from tco.foundation.values import Readable, Readings
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan
 
 if TYPE_CHECKING:
     from tco.catalog.systems import System
     from tco.chain.inputs import Inputs
     from tco.chain.scenario import Chain
-    from tco.foundation.values import Readable
 
 
 class Structure(NamedTuple):
@@ -31,7 +31,7 @@ class Structure(NamedTuple):
     texts: Mapping[str, str]  # inputs that are no numbers: model, formats, tenure, ...
     alternatives: Mapping[str, str]  # place of the tree -> the part that stands there
     plan: Any  # of the workload, as an evaluation found it; none where there is none
-    readings: Mapping[str, float]  # inputs that were read to decide, as plain numbers, or true where only whether they are above zero counts
+    readings: Readings  # inputs that were read to decide, as plain numbers, or true where only whether they are above zero counts
     compared: tuple[str, ...] = ()  # inputs by which the alternatives were the cheapest
     choices: Mapping[str, Any] = {}  # what they came to, for people
 
@@ -58,7 +58,7 @@ def named(system: str, variant: Mapping[str, str]) -> str:
 
 def structure_of(inputs: Inputs, values: Readable, chain: Chain) -> Structure:
     """Return the structure that a chain was walked on: the one that was given, or what was decided on the way."""
-    plan, readings = chain.serving.plan, dict(inputs.readings)
+    plan, readings = chain.serving.plan, Readings(inputs.readings, inputs.readings.decisions)
     if inputs.structure is not None:
         return inputs.structure._replace(plan=plan, readings=readings)
     return Structure(

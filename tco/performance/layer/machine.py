@@ -7,6 +7,7 @@ through a layer shares stands under `layer`.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -217,7 +218,7 @@ def machine(
         overhead=waits[1],
         waits=dict(zip(WAITS, waits[2:], strict=True)),
         expert_factor=values[f"{own}.expert_factor_{WEIGHTS[int(FORMATS[stored.experts].element)]}"],
-        bucket=values[f"{own}.prompt_bucket"] if values.structure(f"{own}.prompt_bucket") > 1 else None,
+        bucket=values[f"{own}.prompt_bucket"] if values.decided(operator.gt, f"{own}.prompt_bucket", rest=(1,)) else None,
         expert_start=expert,
         release=release,
         exchange_overlap=values.unless_zero(f"{prior}.exchange_overlap"),
