@@ -9,6 +9,7 @@ from tco.catalog.catalogue import limit_of, limits
 from tco.economics.dates import is_old
 from tests.chain import Inputs, Values, load_scenario, period, system_of
 from tests.cli import document, tco
+from tests.shipped import attributes
 
 BILL = ("servers", "network", "storage")
 
@@ -59,8 +60,9 @@ def test_every_kind_has_its_limit(catalogue):
     for part, days in kinds.items():
         assert limit_of(catalogue.part_input(part, "price", "2025-12")) == days
     assert limit_of(catalogue.share_price("astera", "2025-12")) == 31
-    tables = {(path.parent.name, path.stem) for folder in ("parts", "shares") for path in (catalogue.folders[0] / folder).glob("*.csv")}
-    assert {key for key in limits() if key[1] != "*"} <= tables
+    assert limit_of(catalogue.part_input("h100-sxm", "rent", "2025-12")) == 183
+    tables = {(path.parent.name, path.stem) for folder in ("parts", "shares") for path in (catalogue.folders[0] / folder).iterdir()}
+    assert {key for key in limits() if key[1] != "*"} <= tables | attributes().keys()
 
 
 def test_a_date_beyond_the_data_and_one_before_it(catalogue):

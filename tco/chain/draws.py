@@ -23,7 +23,7 @@ from tco.chain.metrics import METRICS
 from tco.chain.programs import ALL, RATE, Lot, Made, Part, Programs, spread, structure_in
 from tco.chain.result import Result
 from tco.chain.structure import Structure
-from tco.chain.workloads import job_on, server_of
+from tco.chain.workloads import job_on
 from tco.foundation.errors import DataError
 from tco.foundation.formula import finite
 from tco.foundation.provenance import making
@@ -123,10 +123,7 @@ class Case:
         """Refuse values that are out of bounds, or that no workload can be asked with."""
         for path in self.drawn:
             values.override(path, inputs.unit_of(path), values.given[path])
-        if inputs.kind == "serving":
-            server_of(inputs, values)
-        elif inputs.kind == "training":
-            job_on(inputs, values)
+        inputs.workload.judge(inputs, values)
 
 
 def is_many(setting: Any) -> bool:

@@ -15,6 +15,7 @@ from tco.catalog.rows import attributes
 from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known_systems, load_system
 from tco.chain.stages import stage
 from tco.chain.texts import CHOICES, DOCUMENTS, DRAFTS, FOLLOWS, IMPLIED, TEXTS, USUAL, implied, texts_of
+from tco.chain.workloads import KINDS, Kind
 from tco.economics.flows import FROM_THE_AGE, LOSS
 from tco.economics.perspective import FOLDER, Perspective, load_perspective, owner_of
 from tco.fabric.scopes import from_the_lanes
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from tco.chain.structure import Structure
 
 GROUPS = ("parts", "site", "terms", "money", "failures", "carbon", "workload", "cluster", "rebates", "shares", "performance", "metrics", "system")
-DEFAULTS = {"serving": "workload", "training": "training"}  # what a kind of workload asks for unless its own file says otherwise
 HEADLINE_SYSTEM = "gb200-nvl72"
 HEADLINE_DOCUMENTS = {
     "site": "us-hyperscale",
@@ -156,8 +156,8 @@ class Inputs:
         wanted |= {path: Given(text, by, "assumed", scenario.where, own=own) for path, text in scenario.settings.items()}
         for group, name in scenario.documents.items():
             self.read(group, name)
-        if defaults := DEFAULTS.get(self.texts.get("workload.kind", "")):
-            self.found = {**self.catalogue.document_inputs("defaults", defaults, "file", "workload"), **self.found}
+        if (kind := KINDS.get(self.texts.get("workload.kind", ""))) is not None and kind.defaults:
+            self.found = {**self.catalogue.document_inputs("defaults", kind.defaults, "file", "workload"), **self.found}
         wanted |= {path: given_of(path, setting, self.unit_of) for path, setting in self.settings.items()}
         self.settings = {path: wanted[path].text for path in self.settings}
         wanted |= {path: Given(text, KEPT, "assumed", KEPT, own=False) for path, text in self.kept.items()}
@@ -290,8 +290,13 @@ class Inputs:
 
     @property
     def kind(self) -> str:
-        """What the workload does."""
+        """The name of what the workload does."""
         return self.text("workload.kind")
+
+    @property
+    def workload(self) -> Kind:
+        """What the workload does."""
+        return KINDS[self.kind]
 
     @property
     def rebates(self) -> tuple[str, ...]:

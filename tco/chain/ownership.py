@@ -149,7 +149,7 @@ def notes_of_rent(inputs: Inputs, values: Values, bill: Bill) -> list[str]:
 
 def notes_of_network(inputs: Inputs, cost: Cost, plan: Any) -> list[str]:
     """Return a note where serving keeps inside one world, and a fifth or more of what is bought is the network between worlds."""
-    if inputs.shape or inputs.kind != "serving" or plan is None or not float(cost.capex_per_chip):
+    if inputs.shape or not hasattr(plan, "decode") or not float(cost.capex_per_chip):
         return []
     inside = max(float(plan.decode.chips), float(plan.prefill.chips)) <= inputs.system.chips
     share = float(cost.network_per_chip) / float(cost.capex_per_chip)
@@ -173,14 +173,14 @@ def parts_that_fail(inputs: Inputs, values: Values) -> list[Failing]:
 def failures_of(inputs: Inputs, values: Values) -> tuple[list[Failing], Any]:
     """Return the parts that fail, and what failures leave of the hours; what they leave of availability may be stated instead."""
     found = parts_that_fail(inputs, values)
-    trains, stated = inputs.kind == "training", inputs.states(AVAILABILITY, values)
+    trains, stated = inputs.workload.restarts, inputs.states(AVAILABILITY, values)
     with scope("failures"):
         return found, values.derived("metrics.goodput", "", lambda: goodput(values, inputs.system, found, trains, stated))
 
 
 def notes_of_checkpoints(inputs: Inputs, values: Values) -> list[str]:
     """Return a note where a training job saves for longer than it works."""
-    if inputs.kind != "training":
+    if not inputs.workload.restarts:
         return []
     with paused():
         return long_checkpoints(values, inputs.system, parts_that_fail(inputs, values))

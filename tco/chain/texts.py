@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
+from tco.chain.workloads import KINDS
 from tco.economics.cost import COMMITMENTS, COMMITTED
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import read_csv
@@ -50,7 +51,7 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "cluster.network": "network",
 }
 CHOICES = {  # texts that are one of a few: what each is called, and those it may be
-    "workload.kind": ("kind of workload", ("serving", "training", "stated")),  # the last runs no model, its rates are inputs
+    "workload.kind": ("kind of workload", tuple(KINDS)),
     "site.tenure": ("tenure", ("own", "colocation")),
     "site.cooling": ("cooling", ("air", "liquid")),
     "terms.yield": ("model of yield", tuple(YIELDS)),  # of dies that are built up from their wafer

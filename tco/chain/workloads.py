@@ -1,25 +1,27 @@
-"""What the chips of a scenario do: serve or train a model, on what their system and its connections give them."""
+"""What the chips of a scenario do: serve or train a model, on what their system and its connections give them.
+
+All that tells one kind of workload from another is its row of `KINDS`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from os.path import basename, dirname  # a path's own are slower than all else that is asked here
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tco.chain.connections import links_of_system
-from tco.chain.inputs import Inputs
+from tco.chain.metrics import PERFORMANCE, RATIOS, SERVED, TOKENS, TRAINING
 from tco.foundation.errors import DataError
 from tco.foundation.formula import somewhere
 from tco.foundation.provenance import KEPT
 from tco.foundation.values import Readable, Values
 from tco.models.architecture import Architecture, load_model
+from tco.performance import software
 from tco.performance.serving.answer import ServingResult
 from tco.performance.software import (
-    SERVING,
     SOFTWARE,
-    TRAINING,
     Reach,
     engine_of,
     library_of_engines,
@@ -30,13 +32,13 @@ from tco.performance.software import (
 )
 
 if TYPE_CHECKING:
+    from tco.chain.inputs import Inputs
     from tco.performance.layer.machine import Machine, Passes
     from tco.performance.training.job import Job
     from tco.performance.training.result import TrainingResult
 
 
 STORED = ("attention_format", "precision", "expert_format", "cache_format", "attention_core_format")
-FORMATS_OF = {"serving": ("attention_format", "precision", "expert_format", "attention_core_format"), "training": ("precision", "backward_precision")}
 
 
 def serving_of(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
@@ -75,7 +77,7 @@ def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], rea
     stored = Stored(*(text(f"workload.{name}") for name in STORED))
     engine = engine_of(catalogue, practice_family(catalogue, system.chip, text(SOFTWARE)), text("workload.engine"))
     links = links_of_system(inputs, values, library_of_engines(catalogue, family))
-    paths = paths_of(catalogue, SERVING, family, system.chip, engine, text("workload.model"), system.id)
+    paths = paths_of(catalogue, software.SERVING, family, system.chip, engine, text("workload.model"), system.id)
     if catalogue.anchors:
         from tco.chain.anchors import anchored, owners_of
 
@@ -91,7 +93,7 @@ def formats_of(inputs: Inputs, values: Readable) -> dict[str, str]:
     """Return how the chip computes what the workload stores: the format a part is kept in, and the one its products run in."""
     from tco.performance.chip.formats import computed_on
 
-    chip, texts = inputs.system.chip, FORMATS_OF[inputs.kind]
+    chip, texts = inputs.system.chip, inputs.workload.formats
     made = {name: computed_on(values, chip, inputs.text(f"workload.{name}"), f"workload.{name}") for name in texts}
     return {name: one.stored if one.own else f"{one.stored} computed as {one.computed_as}" for name, one in made.items()}
 
@@ -130,12 +132,12 @@ def job_on(inputs: Inputs, values: Values) -> tuple[Job, Machine, Passes]:
     catalogue, chip = inputs.catalogue, inputs.system.chip
     family, precision = family_of(catalogue, chip), inputs.text("workload.precision")
     model = model_of(inputs, values)
-    software = software_of(catalogue, {path: inputs.text(path) for path in (*CHOICES, *DATED)}, family, facts_of(model, precision))
+    does = software_of(catalogue, {path: inputs.text(path) for path in (*CHOICES, *DATED)}, family, facts_of(model, precision))
     formats = passes_of(values, chip, precision, inputs.text("workload.backward_precision"))
-    beyond = unexplained(values, paths_of(catalogue, TRAINING, family, chip, "", inputs.text("workload.model"), inputs.system.id))
+    beyond = unexplained(values, paths_of(catalogue, software.TRAINING, family, chip, "", inputs.text("workload.model"), inputs.system.id))
     links, reach = links_of_system(inputs, values), software_of_scenario(inputs, values)
-    reached = trainer(chip, family, values, formats, links, traits_of(catalogue, chip), software.programs, beyond, reach)
-    return job_of(model, software, values), reached, formats
+    reached = trainer(chip, family, values, formats, links, traits_of(catalogue, chip), does.programs, beyond, reach)
+    return job_of(model, does, values), reached, formats
 
 
 def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
@@ -149,7 +151,7 @@ def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
     return result
 
 
-STATED = {"workload.output_rate": "output_tokens_per_s_per_chip"}  # rates somebody else measured or promised, by the metric each is
+STATED = {"workload.output_rate": TOKENS}  # rates somebody else measured or promised, by the metric each is
 
 
 def stated_of(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
@@ -159,20 +161,82 @@ def stated_of(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
     return ServingResult(None, {metric: values[path] for path, metric in STATED.items() if values.has(path)})
 
 
-def without_plan(kind: str, reason: str) -> ServingResult | TrainingResult:
-    """Return a workload that no plan serves, and why."""
-    if kind == "serving":
-        return ServingResult(None, reason=reason)
+def not_served(reason: str) -> ServingResult:
+    """Return the result of a workload that no plan serves, and why."""
+    return ServingResult(None, reason=reason)
+
+
+def not_trained(reason: str) -> TrainingResult:
+    """Return the result of a job that no plan trains, and why."""
     from tco.performance.training.result import TrainingResult
 
     return TrainingResult(None, reason=reason)
 
 
+class Kind(NamedTuple):
+    """A kind of workload: how it is walked, what it comes to without a plan, and what is asked and said of it."""
+
+    walk: Callable[[Inputs, Values, Any], Any]  # on a plan, or on the best of a search
+    judge: Callable[[Inputs, Values], Any]  # raises `DataError` for values that none of the kind can be asked with
+    without_plan: Callable[[str], Any]  # by the reason
+    does: str  # in words
+    metrics: frozenset[str]  # that only it, or one like it, has
+    rate: str  # the metric that it has none of without a plan
+    measured: str = ""  # the measured rows that its answers are held against; none where no model is run
+    axis: str = ""  # by which its plans are told from others
+    formats: tuple[str, ...] = ()  # texts of the formats that its products run in
+    defaults: str = ""  # the document of what it asks for unless its own says otherwise
+    inputs: tuple[str, ...] = ()  # that no saved answer is without
+    restarts: bool = False  # a failure takes all of it back to a checkpoint
+
+
+KINDS = {
+    "serving": Kind(
+        walk=serving_of,
+        judge=server_of,
+        without_plan=not_served,
+        does="serves",
+        metrics=SERVED,
+        rate=TOKENS,
+        measured="inference",
+        axis="decode",
+        formats=("attention_format", "precision", "expert_format", "attention_core_format"),
+        defaults="workload",
+        inputs=("workload.input_tokens", "workload.output_tokens", "workload.interactivity"),
+    ),
+    "training": Kind(
+        walk=training_of,
+        judge=job_on,
+        without_plan=not_trained,
+        does="trains",
+        metrics=TRAINING,
+        rate="step_s",
+        measured="training",
+        axis="tensor",
+        formats=("precision", "backward_precision"),
+        defaults="training",
+        inputs=("workload.global_batch", "workload.sequence_length", "cluster.chips"),
+        restarts=True,
+    ),
+    "stated": Kind(stated_of, lambda *_: None, not_served, "states its rates", SERVED, TOKENS),  # runs no model: its rates are inputs
+}
+
+
+def kinds_of(metric: str) -> frozenset[str]:
+    """Return the kinds of workload a metric may have a value for."""
+    every = metric not in PERFORMANCE or metric in RATIOS
+    return frozenset(name for name, kind in KINDS.items() if every or metric in kind.metrics)
+
+
+def kind_of_plan(plan: Any) -> str:
+    """Return the kind of workload that a plan, or the table of one, is of; empty of anything else."""
+    axes = plan if isinstance(plan, Mapping) else getattr(plan, "_fields", ())
+    return next((name for name, kind in KINDS.items() if kind.axis and kind.axis in axes), "")
+
+
 def unasked(inputs: Inputs) -> ServingResult | TrainingResult:
     """Return the workload of a scenario of which only the cost is asked for; a model nobody knows is refused all the same."""
-    if inputs.kind != "stated":
+    if inputs.workload.measured:
         load_model(inputs.catalogue, inputs.text("workload.model"))
-    return without_plan(inputs.kind, "")
-
-
-WORKLOADS: dict[str, Callable[[Inputs, Values, Any], Any]] = {"serving": serving_of, "training": training_of, "stated": stated_of}
+    found: ServingResult | TrainingResult = inputs.workload.without_plan("")
+    return found
