@@ -10,10 +10,10 @@ import pytest
 from tco import evaluate
 from tco.performance.layer.layers import forward_pass
 from tco.performance.layer.operators import HEAD
-from tco.studies.state import state_of
 from tests.chain import Node, by_path, inputs_of, load_scenario, nodes_below
 from tests.performance.servers import serving as phases
 from tests.shipped import CATALOGUE, DATA
+from tests.studies.room import state_of
 
 NAMES = list(CATALOGUE.scenarios)
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import tco
-from tco.studies.ranges import Dice, ranges_of, settings_of
 from tests.chain import CELLS, HEADLINE
+from tests.studies.room import Dice, ranges_of, settings_of
 
 DRAWS = CELLS
 FEW = 512

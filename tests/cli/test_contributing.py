@@ -17,10 +17,10 @@ from tco.catalog.rows import Attribute
 from tco.chain.metrics import Metric
 from tco.cli import options
 from tco.economics import cost
-from tco.outputs.record import DOCUMENTS, published_schema
 from tests.catalog.test_contributing import blocks
 from tests.chain import METRICS, metrics
 from tests.cli import app, document, emit, tco, testing
+from tests.outputs.room import DOCUMENTS, published_schema
 from tests.registry import REGISTRY, equation
 from tests.shipped import DATA, attributes
 

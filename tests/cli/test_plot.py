@@ -10,8 +10,8 @@ import pytest
 import typer
 
 from tco.cli import plot
-from tco.outputs.figures import WIDE
 from tests.cli import app, tco
+from tests.outputs.room import WIDE
 
 KINDS = {
     "bom": ("gb200-nvl72",),

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from tco import DataError, evaluate
 from tco.catalog.rows import COLUMNS
 from tco.economics.perspective import in_force_for
-from tco.studies.beliefs import P95
-from tco.studies.ranges import ranges_of
 from tests.chain import HEADLINE, bill_of, load_agreement, result
 from tests.registry import FORMULA
 from tests.shipped import DATA, read_csv
+from tests.studies.room import P95, ranges_of
 
 PRICES = st.floats(1, 1000)
 

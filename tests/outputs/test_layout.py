@@ -10,12 +10,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tco.outputs.workbook.book import workbook_of
 from tco.outputs.workbook.summary import SHOWN
-from tco.studies.comparison import compared
 from tests.chain import result
+from tests.outputs.room import workbook_of
 from tests.outputs.spreadsheet import MAIN, at, by_rows, cells, looks, sheet_files, table
 from tests.shipped import CATALOGUE
+from tests.studies.room import compared
 
 NAMES = ["trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72"]
 SUMMARY, BILL = "Summary", "BOM"

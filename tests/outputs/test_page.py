@@ -12,14 +12,14 @@ from html import unescape
 import pytest
 
 from tco.outputs.cells import with_ratios
-from tco.outputs.figures.style import vendor_colours
 from tco.outputs.page.program import program_of
 from tco.outputs.page.whatif import ends
 from tco.outputs.page.write import embedded
-from tco.studies.comparison import compared
 from tests.chain import HEADLINE, recording, result, scope
 from tests.cli import document, tco
+from tests.outputs.room import vendor_colours
 from tests.registry import total
+from tests.studies.room import compared
 
 PAIR = ("trn3-nl72x2", "gb200-nvl72")
 PRICE, RATE, NOTE = 12345.67, 0.0876543, "SECRETNOTE of our own"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tco.foundation.stand_ins import WITHHELD
 from tco.outputs.redaction import alike, alike_rows, alike_table
-from tco.outputs.table import Table
+from tests.outputs.room import Table
 
 NUMBER = st.floats(allow_nan=False) | st.integers()
 DOCUMENT = st.recursive(

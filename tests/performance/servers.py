@@ -15,9 +15,9 @@ from tco.performance.serving import phases as serving
 from tco.performance.serving.phases import PassResult, cached_numbers, decode
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, Request, attention_chips, decoding, plan_axes, request_of
 from tco.performance.serving.search import decode_axes
-from tco.studies.frontier import scenario_named
 from tests.chain import Inputs, by_path, server_of
 from tests.shipped import CATALOGUE, Architecture
+from tests.studies.room import scenario_named
 
 __all__ = [
     "FORMATS",

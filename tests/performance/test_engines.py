@@ -26,7 +26,6 @@ from tco.performance.serving.plans import (
     stages_of,
 )
 from tco.performance.serving.search import choose_decode
-from tco.studies.frontier import scenario_named
 from tests.cli import document
 from tests.fabric import Group, choose, expert_exchange, reach
 from tests.performance.servers import (
@@ -42,6 +41,7 @@ from tests.performance.servers import (
     plan_axes,
     server,
 )
+from tests.studies.room import scenario_named
 
 TWO_RACKS, TRAY = "trn3-nl72x2", 4
 EXPERTS, TENSOR, CONTEXT = range(len(CUTS))

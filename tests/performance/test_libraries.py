@@ -17,12 +17,11 @@ from tco.fabric.algorithms import offered, places, ways
 from tco.fabric.library import EXCHANGES, family_library, read_library
 from tco.fabric.links import placed
 from tco.studies.validation import collectives
-from tco.studies.validation.measured import read_measured, texts
-from tco.studies.validation.specifications import Specifications
 from tests.chain import links_of, plain_values
 from tests.cli import tco
 from tests.fabric import OPERATIONS, Group, Links, Tokens, choose, group_of, reach, timings
 from tests.shipped import CATALOGUE, DATA
+from tests.studies.validation.today import Specifications, read_measured, texts
 
 LIBRARIES = CATALOGUE.ids("libraries")
 SYSTEMS = ("h100-hgx8", "gb200-nvl72", "gb200-nvl36x2", "trn3-nl72x2", "trn2-nl32x2-3d", "tpuv7-cube64", "mi355x-8")

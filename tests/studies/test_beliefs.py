@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from tco.studies.beliefs import BELIEFS, LOGNORMAL, NORMAL, P95, PERT, STEPS, TRIANGULAR, place_of_value, values_at
-from tco.studies.evaluation import evaluate_each
-from tco.studies.ranges import range_of, ranges_of
+from tco.studies.beliefs import BELIEFS, STEPS, place_of_value, values_at
 from tests.chain import HEADLINE
 from tests.shipped import attributes
+from tests.studies.room import LOGNORMAL, NORMAL, P95, PERT, TRIANGULAR, evaluate_each, range_of, ranges_of
 
 PLACES = np.linspace(-4.5, 4.5, 1001)
 ENDS = np.array([-P95, P95])

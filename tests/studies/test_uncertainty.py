@@ -13,16 +13,14 @@ import tco
 from tco import DataError
 from tco.foundation.arithmetic import agree
 from tco.outputs.uncertainties import notes
-from tco.studies.beliefs import LOGNORMAL, NORMAL, P95, PERT, TRIANGULAR
-from tco.studies.evaluation import evaluate_each
-from tco.studies.ranges import COLUMNS, Dice, Range, loadings, ranges_of
-from tco.studies.response import drawable
+from tco.studies.ranges import COLUMNS, loadings
 from tco.studies.sweep.work import Piece
-from tco.studies.uncertainty import COST, error_of_share, error_of_spread, ratios, share, spread, why_endless
+from tco.studies.uncertainty import error_of_share, error_of_spread, ratios, why_endless
 from tests.chain import HEADLINE, KINDS, bounds
 from tests.cli import document
 from tests.cli import tco as command
 from tests.shipped import CATALOGUE, DATA, attributes, read_csv
+from tests.studies.room import COST, LOGNORMAL, NORMAL, P95, PERT, TRIANGULAR, Dice, Range, drawable, evaluate_each, ranges_of, share, spread
 
 TRN3, GB200 = "trn3-nl72x2", "gb200-nvl72"
 RATIO = "perf_per_tco_vs_baseline"

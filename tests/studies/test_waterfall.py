@@ -10,10 +10,11 @@ import pytest
 from tco import evaluate
 from tco.chain.metrics import usd_per_million
 from tco.studies.difference import differs
-from tco.studies.state import again, state_of
+from tco.studies.state import again
 from tco.studies.waterfall import points, steps, text_of
 from tests.chain import METRICS, result
 from tests.shipped import CATALOGUE
+from tests.studies.room import state_of
 
 NAME = "trn3-nl72x2"
 COST = "usd_per_million_output_tokens"

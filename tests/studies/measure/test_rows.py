@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tco.studies.measure.rows import COLLECTIVE_COLUMNS, KERNEL_COLUMNS, Origin, collective_row, kernel_row, rounded
-from tco.studies.measure.run import Outcome, Timing
-from tco.studies.measure.sweeps import Collective, Kernel
+from tco.studies.measure.sweeps import Kernel
 from tco.studies.validation.measured import MARKS, NEEDED, TARGETS
+from tests.studies.room import Collective, Outcome, Timing
 
 DIGIT = 5e-6  # published times and rates have six digits
 ORIGIN = Origin("H100 SXM", "PyTorch 2.9", "2026-11-02")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tco.studies.measure.sweeps import FORMATS, NUMBER_SIZES, OPERATIONS, SIZES, Collective, collectives, kernels, powers, rank_counts
+from tco.studies.measure.sweeps import FORMATS, NUMBER_SIZES, OPERATIONS, SIZES, collectives, kernels, powers, rank_counts
+from tests.studies.room import Collective
 
 CASES = sorted(SIZES)
 

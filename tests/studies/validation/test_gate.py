@@ -5,9 +5,8 @@ import csv
 import numpy as np
 import pytest
 
-from tco.studies.validation.calibrate import KINDS
 from tests.chain import plain_values
-from tests.studies.validation.today import ROOT, chips_of, file_of, predicted, scored, table_of, validated
+from tests.studies.validation.today import KINDS, ROOT, chips_of, file_of, predicted, scored, table_of, validated
 
 MAY_RISE = {"median_ape": 0.01, "p90_ape": 0.03}
 

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from tco.studies.validation import fit as fitting
-from tco.studies.validation.calibrate import KINDS, Refit, Task, unseen
+from tco.studies.validation.calibrate import Refit, unseen
 from tco.studies.validation.order import order
-from tco.studies.validation.score import scores
 from tests.chain import plain_values
 from tests.shipped import CATALOGUE
-from tests.studies.validation.today import ROOT, table_of
+from tests.studies.validation.today import KINDS, ROOT, Task, scores, table_of
 
 pytestmark = pytest.mark.thorough
 

@@ -10,10 +10,9 @@ import pytest
 
 from tco import DataError
 from tco.studies.validation.training_rows import Reader, targets, usable_domain
-from tco.studies.validation.wording import meaning, precisions, recomputation, sharding
 from tests.cli import document
 from tests.shipped import CATALOGUE
-from tests.studies.validation.today import predicted, table_of
+from tests.studies.validation.today import meaning, precisions, predicted, recomputation, sharding, table_of
 
 PUBLISHED = """\
 source_id,date,accelerator,n_accelerators,model,precision,seq_len,global_batch_seqs,micro_batch_seqs,tp,pp,vp,cp,ep,activation_recompute,sharding,step_time_s,value_kind

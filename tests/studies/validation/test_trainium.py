@@ -8,14 +8,12 @@ import shlex
 import numpy as np
 import pytest
 
-from tco.studies.validation.calibrate import Task
 from tco.studies.validation.free import read_free
-from tco.studies.validation.score import scores
 from tests.chain import plain_values
 from tests.cli import tco
 from tests.shipped import attribute
 from tests.studies.validation.test_left_out import recomputed, stated
-from tests.studies.validation.today import ROOT, scored, table_of
+from tests.studies.validation.today import ROOT, Task, scored, scores, table_of
 
 BARS = {"inference": 0.15, "kernels": 0.15, "collectives": 0.30}  # median error on rows near the hardware
 LEFT_OUT_BAR = 0.25

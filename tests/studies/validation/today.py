@@ -6,17 +6,28 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tco.studies.validation.calibrate import Task
 from tco.studies.validation.measured import read_measured, texts
 from tco.studies.validation.run import PREDICTORS, Validation, validate
+from tco.studies.validation.score import scores
 from tco.studies.validation.specifications import Specifications
+from tco.studies.validation.wording import meaning, precisions, recomputation, sharding
 from tests.chain import plain_values
 from tests.shipped import CATALOGUE
+
+__all__ = [  # what tests of several files ask for
+    "Task",
+    "meaning",
+    "precisions",
+    "recomputation",
+    "scores",
+    "sharding",
+]
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ROOT = Path(__file__).parents[3]
-KINDS = tuple(PREDICTORS)
 VALUES = plain_values()
 
 
