@@ -17,7 +17,7 @@ from tco.chain.scenario import SystemBill, bill_of_system, compare
 from tco.chain.workloads import server_of
 from tco.economics.perspective import load_agreement
 from tco.fabric.library import library_of
-from tco.foundation.provenance import KINDS, Input, period
+from tco.foundation.provenance import Input, period
 from tco.foundation.trace import Node, recording, scope, walk
 from tco.foundation.values import Values, as_traced
 from tests.fabric import Links, Scope, fabric_scopes
@@ -41,6 +41,8 @@ __all__ = [
     "scope",
     "server_of",
 ]  # what tests of several files ask for
+
+KINDS = ("measured", "vendor", "filing", "analyst", "press", "derived", "estimate", "assumed")
 
 HEADLINE = ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tco.fabric.algorithms import OPERATIONS, Tokens, cheapest, choose, expert_exchange, reach, timings, timings_on
+from tco.fabric.algorithms import Tokens, cheapest, choose, expert_exchange, reach, timings, timings_on
 from tco.fabric.links import Group, Links, group_of
 from tco.fabric.scopes import Scope, fabric_scopes
 from tco.fabric.slices import Slice, slice_of
@@ -27,3 +27,5 @@ __all__ = [
     "timings",
     "timings_on",
 ]  # what tests of several files ask for
+
+OPERATIONS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-recv")

@@ -7,11 +7,13 @@ import pytest
 
 import tco
 from tco import DataError
-from tco.chain.metrics import SHARES, is_possible
+from tco.chain.metrics import is_possible
 from tco.studies.uncertainty import counted
 from tests.chain import HEADLINE, METRICS, load_scenario
 from tests.shipped import CATALOGUE, load_model
 from tests.studies.room import spread
+
+SHARES = {"exposed_communication", "goodput", "host_floor", "mfu", "pipeline_bubble"}
 
 TRAINING = sorted(
     name for name in CATALOGUE.scenarios if load_scenario(CATALOGUE, name).settings.get("workload.kind") == "training" or "training" in name

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tco.foundation.trace import STRUCTURE, Traced, paused, plain
+from tco.foundation.trace import Traced, paused, plain
 from tests.chain import recording, scope, walk
 from tests.registry import FORMULA, RECORDER, greatest, least, total
+
+STRUCTURE = "structure"
 
 
 @pytest.fixture

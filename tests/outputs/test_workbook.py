@@ -13,13 +13,14 @@ import pytest
 
 from tco import evaluate
 from tco.outputs.workbook.cells import SPLIT, excel_name, split
-from tco.outputs.workbook.excel import MOST
 from tests.chain import HEADLINE, nodes_below, recording, result, scope
 from tests.outputs.room import DEEPEST, LONGEST, workbook_of
 from tests.outputs.spreadsheet import by_formulas, by_python, calculated, cells, changed, defined_names, libreoffice, table
 from tests.registry import total
 from tests.shipped import CATALOGUE
 from tests.studies.room import compared
+
+MOST = 255
 
 SERVING = ("trn3-nl72x2", "gb200-nvl72")
 TRAINING = "train-gpt3-175b-a100x64"

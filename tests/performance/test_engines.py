@@ -9,22 +9,7 @@ import pytest
 
 from tco import evaluate
 from tco.performance.serving.axes import axes_of
-from tco.performance.serving.plans import (
-    CONTEXT_PARALLEL,
-    CUTS,
-    LARGEST,
-    LEAST_CONTEXT,
-    STAGES,
-    TENSOR_PARALLEL,
-    Layout,
-    describe,
-    divisors,
-    engines_of_world,
-    filling,
-    layout_of,
-    plans_of,
-    stages_of,
-)
+from tco.performance.serving.plans import Layout, describe, divisors, engines_of_world, filling, layout_of, plans_of, stages_of
 from tco.performance.serving.search import choose_decode
 from tests.cli import document
 from tests.fabric import Group, choose, expert_exchange, reach
@@ -42,6 +27,13 @@ from tests.performance.servers import (
     server,
 )
 from tests.studies.room import scenario_named
+
+CONTEXT_PARALLEL = (2, 4, 8)
+CUTS = ("experts", "tensor", "context")
+LARGEST = 144
+LEAST_CONTEXT = 16384
+STAGES = (2, 4, 8)
+TENSOR_PARALLEL = (1, 2, 4, 8, 16)
 
 TWO_RACKS, TRAY = "trn3-nl72x2", 4
 EXPERTS, TENSOR, CONTEXT = range(len(CUTS))

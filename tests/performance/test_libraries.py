@@ -14,7 +14,7 @@ import pytest
 from tco import DataError
 from tco.catalog.schema import expect_library
 from tco.fabric.algorithms import offered, places, ways
-from tco.fabric.library import EXCHANGES, family_library, read_library
+from tco.fabric.library import family_library, read_library
 from tco.fabric.links import placed
 from tco.studies.validation import collectives
 from tests.chain import links_of, plain_values
@@ -22,6 +22,8 @@ from tests.cli import tco
 from tests.fabric import OPERATIONS, Group, Links, Tokens, choose, group_of, reach, timings
 from tests.shipped import CATALOGUE, DATA
 from tests.studies.validation.today import Specifications, read_measured, texts
+
+EXCHANGES = ("dispatch", "combine")
 
 LIBRARIES = CATALOGUE.ids("libraries")
 SYSTEMS = ("h100-hgx8", "gb200-nvl72", "gb200-nvl36x2", "trn3-nl72x2", "trn2-nl32x2-3d", "tpuv7-cube64", "mi355x-8")

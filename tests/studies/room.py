@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from statistics import NormalDist
+
 from tco.studies import evaluation
-from tco.studies.beliefs import LOGNORMAL, NORMAL, P95, PERT, TRIANGULAR
 from tco.studies.comparison import compared
 from tco.studies.confidence import confidence_of
 from tco.studies.curve import DRAWS, SEED
@@ -18,7 +19,7 @@ from tco.studies.ranges import Dice, Range, range_of, ranges_of, settings_of
 from tco.studies.response import drawable
 from tco.studies.state import state_of
 from tco.studies.sweep import layout
-from tco.studies.uncertainty import COST, share, spread
+from tco.studies.uncertainty import share, spread
 
 __all__ = [  # what tests of several files ask for
     "AXES",
@@ -58,3 +59,10 @@ __all__ = [  # what tests of several files ask for
     "spread",
     "state_of",
 ]
+
+LOGNORMAL = "lognormal"
+NORMAL = "normal"
+P95 = NormalDist().inv_cdf(0.95)
+PERT = "pert"
+TRIANGULAR = "triangular"
+COST = "usd_per_million_output_tokens"

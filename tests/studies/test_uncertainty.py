@@ -13,7 +13,7 @@ import tco
 from tco import DataError
 from tco.foundation.arithmetic import agree
 from tco.outputs.uncertainties import notes
-from tco.studies.ranges import COLUMNS, loadings
+from tco.studies.ranges import loadings
 from tco.studies.sweep.work import Piece
 from tco.studies.uncertainty import error_of_share, error_of_spread, ratios, why_endless
 from tests.chain import HEADLINE, KINDS, bounds
@@ -21,6 +21,8 @@ from tests.cli import document
 from tests.cli import tco as command
 from tests.shipped import CATALOGUE, DATA, attributes, read_csv
 from tests.studies.room import COST, LOGNORMAL, NORMAL, P95, PERT, TRIANGULAR, Dice, Range, drawable, evaluate_each, ranges_of, share, spread
+
+COLUMNS = ("cause", "pattern", "loading", "low", "high", "kind", "note")
 
 TRN3, GB200 = "trn3-nl72x2", "gb200-nvl72"
 RATIO = "perf_per_tco_vs_baseline"

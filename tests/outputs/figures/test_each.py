@@ -14,7 +14,6 @@ import pytest
 
 from tco import frontier, sensitivity, uncertainty
 from tco.catalog.accuracy import table
-from tco.outputs.figures import NARROW
 from tco.outputs.figures.bom import bom_figure
 from tco.outputs.figures.cost import cost_figure
 from tco.outputs.figures.errors import errors_figure
@@ -33,6 +32,8 @@ from tests.outputs.figures import SVG, boxes, marks, texts, tipped
 from tests.outputs.room import WIDE, vendor_colours
 from tests.shipped import CATALOGUE
 from tests.studies.room import money_of
+
+NARROW = 360
 
 SYSTEMS = ("trn3-nl32x2", "gb200-nvl72", "trn2-nl32x2-3d", "tpuv7-cube64")
 HUNDREDTH = 0.011  # of a pixel, as places are written

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tco.performance.training import step
-from tco.performance.training.step import PARTIAL, chosen_share
+from tco.performance.training.step import chosen_share
 from tests.performance.training.jobs import evaluate_plan, every_plan, job, schedule, search, small, space
+
+PARTIAL = "partial"
 
 SMALL = [
     pytest.param(lambda: small("megatron-gpt-7.5b", 4, 4), id="gpt"),

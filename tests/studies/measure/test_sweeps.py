@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tco.studies.measure.sweeps import FORMATS, NUMBER_SIZES, OPERATIONS, SIZES, collectives, kernels, powers, rank_counts
+from tco.studies.measure.sweeps import FORMATS, NUMBER_SIZES, SIZES, collectives, kernels, powers, rank_counts
 from tests.studies.room import Collective
+
+OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "alltoall")
 
 CASES = sorted(SIZES)
 

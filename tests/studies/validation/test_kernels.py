@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tco.performance.chip.kernel_times import BARE, kernel
+from tco.performance.chip.kernel_times import kernel
 from tests.chain import as_traced, plain_values, recording, system_of
 from tests.cli import document
 from tests.performance.servers import FORMATS, chip_on, computed_on, operands, product
 from tests.shipped import CATALOGUE
 from tests.studies.validation import today
+
+BARE = "bare-kernel"
 
 HEADER = "source_id,accelerator,op,kernel_source,dtype,m,n,k,groups,batch,seq_q,seq_kv,heads_q,heads_kv,head_dim,causal,tp,time_us,tflops,gb_s,notes"
 LAYERS = "hidden 8192, ffn 28672, 64/8 heads"

@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tco.studies.validation.littles_law import TOLERANCE, breaks_littles_law, requests_in_flight
+from tco.studies.validation.littles_law import breaks_littles_law, requests_in_flight
 from tests.studies.validation.today import table_of
+
+TOLERANCE = 1.4
 
 # 8 chips, 100 requests: a request takes 0.5 + 100 x 0.02 = 2.5 s, so that 40 requests a second are in flight
 ROW = {"concurrency": 100, "n_gpus": 8, "isl_tokens": 900, "osl_tokens": 101, "ttft_ms_mean": 500, "tpot_ms_mean": 20}
