@@ -100,6 +100,15 @@ def test_a_draw_rests_on_seed_path_and_its_own_number_alone():
             assert np.array_equal(whole.places(one(1, 2, 3, path=path))[start:stop], part.places(one(1, 2, 3, path=path)))
 
 
+def test_a_scenario_never_beats_itself_and_more_draws_go_on_where_fewer_end(monkeypatch):
+    monkeypatch.setattr("tco.studies.uncertainty.BLOCK", 40)
+    few, more = (tco.uncertainty(GB200, GB200, samples=samples, seed=3) for samples in (40, 100))
+    assert len(more.to_frame()) == 100
+    assert more.to_frame()[:40].equals(few.to_frame())
+    assert share(more.sample.better) == 0
+    assert np.all(more.sample.metrics[RATIO][more.sample.meets] == 1)
+
+
 @pytest.mark.thorough
 def test_a_block_is_the_same_whoever_makes_it_and_in_whatever_order(monkeypatch):
     """Blocks come back out of order and from copies that have travelled; the answer is that of one after the other."""
