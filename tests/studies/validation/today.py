@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tco.studies.validation.calibrate import Task
+from tco.studies.validation.calibrate import KINDS, Task
 from tco.studies.validation.measured import read_measured, texts
 from tco.studies.validation.run import PREDICTORS, Validation, validate
 from tco.studies.validation.score import scores
@@ -16,6 +16,7 @@ from tests.chain import plain_values
 from tests.shipped import CATALOGUE
 
 __all__ = [  # what tests of several files ask for
+    "KINDS",
     "Task",
     "meaning",
     "precisions",
