@@ -9,8 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from tco import evaluate
-from tco.foundation.errors import DataError
+from tco import DataError, evaluate
 from tco.outputs.page.program import script
 from tests.chain import HEADLINE, nodes_below, result
 from tests.cli import document, tco

@@ -16,12 +16,11 @@ from tco.catalog.schema import expect_library
 from tco.fabric.algorithms import offered, places, ways
 from tco.fabric.library import family_library, read_library
 from tco.fabric.links import placed
-from tco.studies.validation import collectives
-from tests.chain import links_of, plain_values
+from tests.chain import links_of
 from tests.cli import tco
 from tests.fabric import OPERATIONS, Group, Links, Tokens, choose, group_of, reach, timings
 from tests.shipped import CATALOGUE, DATA
-from tests.studies.validation.today import Specifications, read_measured, texts
+from tests.studies.validation.today import predicted, table_of
 
 EXCHANGES = ("dispatch", "combine")
 
@@ -217,9 +216,8 @@ def test_a_library_of_ones_own(tmp_path):
 
 @pytest.fixture(scope="module")
 def measured():
-    _, table = read_measured(DATA / "measured" / "collectives.csv.gz")
-    values = plain_values()
-    return table, collectives.predict(table, Specifications(CATALOGUE, values, texts(table, "accelerator")))
+    table = table_of("collectives")
+    return table, predicted("collectives", table)
 
 
 @pytest.mark.thorough
@@ -252,7 +250,11 @@ def test_the_family_chooses_what_nccl_measures(measured):
     errors = []
     for (chip, op, ranks), some in rows.groupby(["accelerator", "op", "n_gpus"]):
         met = links_of(on[chip])
-        made = choose(reach(met, group_of(met, np.full(len(some), ranks))), collectives.OPERATIONS[op], some.message_size_bytes.to_numpy(float))
+        made = choose(
+            reach(met, group_of(met, np.full(len(some), ranks))),
+            {"alltoall": "all-to-all"}.get(op, op.replace("_", "-")),
+            some.message_size_bytes.to_numpy(float),
+        )
         errors.append(np.abs(made * 1e6 / some.time_us.to_numpy(float) - 1))
     found = np.concatenate(errors)
     assert len(found) > 600
