@@ -9,7 +9,7 @@ import pytest
 
 from tco import evaluate
 from tco.performance.serving.axes import axes_of
-from tco.performance.serving.plans import Layout, describe, divisors, engines_of_world, filling, layout_of, plans_of, stages_of
+from tco.performance.serving.plans import Layout, describe, engines_of_world, filling, layout_of, plans_of, stages_of
 from tco.performance.serving.search import choose_decode
 from tests.cli import document
 from tests.fabric import Group, choose, expert_exchange, reach
@@ -26,7 +26,6 @@ from tests.performance.servers import (
     plan_axes,
     server,
 )
-from tests.studies.room import scenario_named
 
 CONTEXT_PARALLEL = (2, 4, 8)
 CUTS = ("experts", "tensor", "context")
@@ -47,6 +46,10 @@ FABRICS = {  # chips of a world, of a domain
     "server": (8, 8),
     "torus": (64, 64),
 }
+
+
+def divisors(number: int) -> list[int]:
+    return [part for part in range(1, number + 1) if number % part == 0]
 
 
 def rows(fabric: str, sparse: bool, parts: tuple[int, ...], heads: int = 128) -> list[PrefillPlan]:
@@ -283,7 +286,7 @@ def test_every_cut_computes_the_same_work(cut):
 # ---------------------------------------------------------------- the search
 def test_what_fits_no_server_is_served_on_several():
     """671 billion numbers of one byte against eight chips of 80 GB."""
-    found = evaluate(scenario_named(CATALOGUE, "h100-hgx8"), {"workload.interactivity": "20 token/s"}, catalogue=CATALOGUE)
+    found = evaluate("h100-hgx8", {"workload.interactivity": "20 token/s"}, catalogue=CATALOGUE)
     assert found.metrics["tokens_per_s_per_user"] >= 20
     assert {found.plan.decode.chips, found.plan.prefill.chips} <= {16, 32, 64, 128}
     made = server("h100-hgx8")

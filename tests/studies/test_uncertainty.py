@@ -105,6 +105,9 @@ def test_a_scenario_never_beats_itself_and_more_draws_go_on_where_fewer_end(monk
     few, more = (tco.uncertainty(GB200, GB200, samples=samples, seed=3) for samples in (40, 100))
     assert len(more.to_frame()) == 100
     assert more.to_frame()[:40].equals(few.to_frame())
+    table = more.table()
+    assert list(table) == ["p5", "p10", "p50", "p90", "p95"]
+    assert table.loc["capex_usd", "p90"] == pytest.approx(np.percentile(more.sample.metrics["capex_usd"], 90), rel=1e-12)
     assert share(more.sample.better) == 0
     assert np.all(more.sample.metrics[RATIO][more.sample.meets] == 1)
 

@@ -8,11 +8,11 @@ import math
 import pytest
 
 from tco import evaluate
-from tco.chain.metrics import usd_per_million
 from tco.studies.difference import differs
 from tco.studies.state import again
 from tco.studies.waterfall import points, steps, text_of
 from tests.chain import METRICS, result
+from tests.registry import FORMULA
 from tests.shipped import CATALOGUE
 from tests.studies.room import state_of
 
@@ -145,7 +145,7 @@ def test_a_formula_is_told_from_an_input_that_moved_with_it(base):
 
 def test_a_formula_that_really_changes_is_found(base, monkeypatch):
     """The formula is another one where it is called, as after an edit."""
-    monkeypatch.setattr("tco.chain.metrics.usd_per_million", lambda *given, **named: 1.03 * usd_per_million.__wrapped__(*given, **named))
+    monkeypatch.setattr("tco.chain.metrics.usd_per_million", lambda *given, **named: 1.03 * FORMULA.usd_per_million.__wrapped__(*given, **named))
     after = state_of(evaluate(NAME, {"site.pue": "1.3"}, catalogue=CATALOGUE), fingerprints=False)
     after["formulas"] = {**base["formulas"], "usd_per_million": "0123456789ab"}
     first, second = steps(points(base, after, CATALOGUE), base["metrics"], COST)

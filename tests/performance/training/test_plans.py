@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tco.performance.training.plans import divisors, parts_allowed, schedules
+from tco.performance.training.plans import parts_allowed, schedules
 from tests.performance.training.jobs import every_plan, job, small, space
 
 SPACES = [
@@ -52,8 +52,3 @@ def test_stages_that_would_stand_half_empty_are_no_plan(layers, parts):
 
 def test_schedules_of_a_single_stage():
     assert schedules(96, 1) == [("1f1b", 1)]
-
-
-@pytest.mark.parametrize("number", [1, 2, 36, 97, 4608])
-def test_divisors(number):
-    assert divisors(number) == [d for d in range(1, number + 1) if number % d == 0]
