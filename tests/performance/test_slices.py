@@ -15,9 +15,9 @@ from tco.chain.inputs import load_scenario
 from tco.fabric.algorithms import OPERATIONS, cheapest, expert_exchange
 from tco.fabric.links import Links, group_of, links_for
 from tco.fabric.slices import Slice, Torus, slice_of, slices_of
-from tco.fabric.topology import Graph
 from tests.chain import links_of, system_of
 from tests.hardware.flows import all_to_all, between
+from tests.hardware.graph import Graph
 from tests.shipped import CATALOGUE
 
 TORI = [name for name in CATALOGUE.ids("systems") if CATALOGUE.document("systems", name, "system")[1]["fabric"]["kind"] == "torus"]

@@ -18,10 +18,9 @@ from tco.chain.workloads import server_of
 from tco.economics.perspective import intrinsic_value, warrant_discount
 from tco.fabric.algorithms import OPERATIONS, doubling_size
 from tco.fabric.costs import lanes_rate
-from tco.fabric.scopes import fabric_scopes, ring_neighbours
+from tco.fabric.scopes import fabric_scopes, hops_apart, ring_neighbours
 from tco.fabric.scopes import lanes as lanes_of
 from tco.fabric.scopes import number as number_of
-from tco.fabric.topology import build
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.expression import Amount, amount, evaluate, offered
 from tco.foundation.files import place_in
@@ -219,10 +218,7 @@ class Context:
 
     def hops(self, system: str, rack: float, tray: float, position: float) -> Amount:
         """Return the devices between the first chip of a world and another, on the shortest path."""
-        places, end = build(self._system(system)).distances(("chip", 0, 0, 0)), ("chip", int(rack), int(tray), int(position))
-        if end not in places:
-            raise DataError(f"{system} has no chip at rack {rack:g}, tray {tray:g}, position {position:g}")
-        return Amount(float(places[end] - 1))
+        return Amount(hops_apart(self._system(system), int(rack), int(tray), int(position)))
 
     def doubling_size(self, system: str, collective: str) -> Amount:
         """Return the buffer of a rank with which a collective over one world takes twice its latency."""
