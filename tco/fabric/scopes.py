@@ -93,12 +93,6 @@ def served_rate(bandwidth: BytePerSecond, destinations: Pure, chips: Pure) -> An
     return bandwidth * (chips - 1) / destinations
 
 
-@formula(unit="byte/s", source="tco-model")
-def joint_bandwidth(one: BytePerSecond, other: BytePerSecond) -> Any:
-    """Bandwidth of two groups of lanes that may share a load: B = B_1 + B_2."""
-    return one + other
-
-
 @formula(unit="byte/s", source="dally2004")
 def cut_all_to_all(chips: Pure, crossing_bandwidth: BytePerSecond, groups: Pure) -> Any:
     """All-to-all rate that the cut between equal groups allows: R = B_c (N-1)/(N (g-1)/g)."""
@@ -342,7 +336,7 @@ def two_level_rates(inside: int, tray_chips: int, planes: int, plane: Any, tray:
     if beside:
         shared = tray if tray_switched else lanes_rate(beside / (tray_chips - 1), tray)
         served = other_trays + beside + (other_planes if tray_switched else 0)
-        rates.append(served_rate(joint_bandwidth(plane, shared), racks * served, chips))
+        rates.append(served_rate(total("plane_and_tray", [plane, shared]), racks * served, chips))
     return rates
 
 

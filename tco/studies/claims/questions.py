@@ -28,7 +28,7 @@ from tco.foundation.formula import REGISTRY
 from tco.foundation.trace import recording, walk
 from tco.foundation.units import unit
 from tco.foundation.values import Values, as_number, as_traced
-from tco.hardware.bill import bill_of_materials, device_capacity, pin_bandwidth, stack_capacity, systolic_peak
+from tco.hardware.bill import bill_of_materials, device_capacity, joint_capacity, pin_bandwidth, systolic_peak
 from tco.hardware.network import (
     DESIGNS,
     clos_endpoints,
@@ -51,7 +51,7 @@ from tco.studies.claims.ledger import Claim
 
 Found = TypeVar("Found")
 CALLED = (  # formulas of the program that a row may call, in their units
-    *(systolic_peak, stack_capacity, pin_bandwidth, device_capacity, block_scaled_size, machine_balance, lanes_rate),
+    *(systolic_peak, joint_capacity, pin_bandwidth, device_capacity, block_scaled_size, machine_balance, lanes_rate),
     *(switch_radix, clos_endpoints, edge_bandwidth, network_planes, intrinsic_value, warrant_discount),
 )
 FORMULAS = {one.__name__: offered(REGISTRY[one.__name__]) for one in CALLED}
