@@ -14,12 +14,13 @@ from tco.foundation.errors import DataError, UsageError
 from tco.foundation.files import write_atomically
 from tco.outputs.record import Answer, Document, Member, Plain, Record
 from tco.outputs.table import Table, to_csv, to_markdown
+from tco.studies.validation import back_test, ratios
+from tco.studies.validation.envelopes import Envelope, against_runs
+from tco.studies.validation.measured import read_measured
 from tco.studies.validation.run import Validation
 
 if TYPE_CHECKING:
-    from tco.studies.validation.back_test import BackTest
-    from tco.studies.validation.envelopes import Envelope
-    from tco.studies.validation.ratios import Compared
+    from tco.foundation.values import Values
 
 FILE = Member("file")
 MOST_GROUPS = 12
@@ -156,8 +157,12 @@ RUN_ROW = Record(*NAMED.within("0"), *RUN.within("1"))
 ENVELOPES = Document("validate", FILE, Member("summary", Plain({"type": "object"})), Member("envelopes", [Plain({"type": "object"})]))
 
 
-def envelopes_answer(catalogue: Catalogue, path: Path, envelopes: Sequence[tuple[Envelope, dict[str, Any]]], whole: dict[str, Any]) -> Answer:
+def envelopes_answer(catalogue: Catalogue, path: Path, values: Values) -> Answer:
     """Return how the best plans stand to the published runs of each chip, model, formats and lengths."""
+    kind, table = read_measured(path)
+    if kind != "inference":
+        raise UsageError(f"--envelopes: {path} holds {kind}, expected serving runs")
+    envelopes, whole = against_runs(table, catalogue, values)
     made = [NAMED.json(one) | found | {"runs": list(map(MEMBERS.json, one.runs))} for one, found in envelopes]
     asked = {"file": str(path), "summary": whole, "envelopes": made}
     rows = [(one, run) for one, _ in envelopes for run in one.runs]
@@ -218,8 +223,9 @@ BACK_TEST = Document(
 )
 
 
-def back_test_answer(catalogue: Catalogue, path: Path, found: BackTest, draws: int) -> Answer:
+def back_test_answer(catalogue: Catalogue, path: Path, settings: dict[str, str]) -> Answer:
     """Return for each chip, and for all, how many of its rows lie inside the ranges it would have been given had nobody measured it."""
+    found, draws = back_test.back_test(path, catalogue, settings), back_test.DRAWS
     chips, summary = list(found.chips.items()), ("all", found.every)
     asked = {"file": str(path), "kind": found.kind, "draws": draws, "expected_inside": EXPECTED, "chips": chips, "summary": summary}
     below = [
@@ -242,8 +248,9 @@ RATIOS = Document(
 )
 
 
-def ratios_answer(catalogue: Catalogue, path: Path, found: Compared, draws: int) -> Answer:
+def ratios_answer(catalogue: Catalogue, path: Path, settings: dict[str, str]) -> Answer:
     """Return how the predicted ratios of two chips, and their ranges, lie to the measured ones: over all pairs, and by chip."""
+    found, draws = ratios.compared(path, catalogue, settings), ratios.DRAWS
     by = {chip: PAIRS.json(one) for chip, one in found.chips.items()}
     whole = PAIRS.json(found.every) | {"median_off": found.median_off, "order": found.order, "by": {"accelerator": by}}
     asked = {"file": str(path), "kind": "inference", "draws": draws, "expected_inside": EXPECTED, "ratios": whole}
