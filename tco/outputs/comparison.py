@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
+from tco.chain.ages import BY_ROWS
 from tco.chain.metrics import METRICS, kinds_of
 from tco.chain.result import Result, in_words, set_of
 from tco.outputs.curve import POINT, REGIME, first_tables, tidy, verdict_words
@@ -147,7 +148,7 @@ def comparison_answer(
     said["set"] = {path: text for result in results for path, text in set_of(result).items()}
     notes = [f"plans and choices are those without {', '.join(held)}"] if held else []
     notes += [note for result, hall in zip(results, halls, strict=bool(halls)) if hall for note in late_notes(result.scenario, result)]
-    notes += [f"{result.scenario}: {note}" for result in results for note in (*result.notes, *result.ages.notes)]
+    notes += [f"{one.scenario}: {note}" for one in results for note in (*one.notes, *one.ages.notes)] if asked.full else first_notes(results)
     notes += [f"{name}: no range, {one.reason}" for name, one in zip(asked.names, sure, strict=bool(sure)) if one.reason]
 
     def tables() -> list[Table]:
@@ -165,6 +166,17 @@ def comparison_answer(
         context = {result.scenario: asked_for(result) for result in results}
         rows = tidy(context.__getitem__, [name for name in ASKED if name != "plan"]), found.curve
     return COMPARE.answer(catalogue, said, tables, rows, notes)
+
+
+def first_notes(results: Sequence[Result]) -> list[str]:
+    """Return the notes that change what is to be believed: without what was chosen, and bills by rows of other dates in a line each."""
+    some = [(one, note) for one in results for note in (*one.notes, *one.ages.notes) if note not in one.chosen and BY_ROWS not in note]
+    dates = " or ".join(dict.fromkeys(one.texts["terms.date"] for one in results))
+    lines = []
+    for share, words in (("later", f"later than {dates}"), ("older", "older than their kind may be")):
+        found = [f"{one.scenario}: {amiss * 100:.1f} %" for one in results if (amiss := getattr(one.ages, share))]
+        lines += [f"{', '.join(found)}{BY_ROWS}{words}; --full names them"] if found else []
+    return [*(f"{one.scenario}: {note}" for one, note in some), *lines]
 
 
 def comparison_table(

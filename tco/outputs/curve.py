@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -65,10 +66,19 @@ def label(path: str) -> str:
     _, *owner, name = path.split(".")
     if name in (SERVING, TRAINING):
         level, _, system = owner[0].partition("-")
-        return {CONFIGURATION: f"unexplained time of {system}", RUN: f"unexplained time of one run of {system}"}.get(
-            level, f"unexplained time of {owner[0]}"
-        )
+        return f"unexplained time of {system if level in (CONFIGURATION, RUN) else owner[0]}"
     return " ".join([*owner, name]).replace("_", " ")
+
+
+def together(drivers: Sequence[Driver]) -> list[Driver]:
+    """Return drivers, those that are levels of one thing as one: what a configuration and what a run of it leave unexplained move it apart."""
+    found: dict[str, Driver] = {}
+    for one in drivers:
+        first = found.setdefault(label(one.path), one)
+        if first is not one and first.swing is not None:
+            both = None if one.swing is None else math.copysign(math.hypot(first.swing, one.swing), first.swing)
+            found[label(one.path)] = first._replace(swing=both)
+    return list(found.values())
 
 
 def span(one: Regime) -> str:
@@ -200,7 +210,7 @@ def ends(one: AtSpeed) -> str:
 
 def flips(sure: Sequence[Sureness]) -> list[str]:
     """Return what would turn the order at the workload's own speed, in words."""
-    turning = {one.path: one for of in sure for one in of.drivers if one.flips_at is not None}
+    turning = {label(one.path): one for of in sure for one in together(of.drivers) if one.flips_at is not None}
     most = sorted(turning.values(), key=lambda one: -abs(one.swing or float("inf")))[:NAMED]
     said = "; ".join(turn(one) for one in most)
     return [f"What flips it: {said or 'no input alone'}."] if any(of.drivers for of in sure) else []

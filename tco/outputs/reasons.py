@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tco.outputs.curve import claim, flips_at, label, span
+from tco.outputs.curve import claim, flips_at, label, span, together
 from tco.outputs.ranges import percent
 from tco.outputs.record import Member, Record
 from tco.outputs.table import Table
@@ -40,7 +40,8 @@ def heading(one: Regime) -> str:
 def driver_rows(one: Regime) -> list[tuple[str, str, str]]:
     """Return the inputs that move a regime."""
     return [
-        (label(driver.path), "decides who meets it" if driver.swing is None else f"{driver.swing:+.2f}", flips_at(driver)) for driver in one.drivers
+        (label(driver.path), "decides who meets it" if driver.swing is None else f"{driver.swing:+.2f}", flips_at(driver))
+        for driver in together(one.drivers)
     ]
 
 
@@ -52,18 +53,6 @@ def to_do(one: Regime) -> list[str]:
 def measured(one: Measurement) -> str:
     """Return a measurement in words."""
     return MEASURED[one.kind].format(one.owner)
-
-
-def drivers_in(found: Confidence) -> list[str]:
-    """Return the inputs that move any part of an answer."""
-    some = [driver for drivers in [one.drivers for one in found.regimes] + [one.drivers for one in found.sure] for driver in drivers]
-    return list(dict.fromkeys(driver.path for driver in some))
-
-
-def notices(paths: Sequence[str], seen: Sequence[Notice]) -> list[Notice]:
-    """Return how some inputs show in measured rows, those among them that show in none."""
-    nothing = (None, None, None)
-    return [one for path in paths for one in ([one for one in seen if one.path == path] or [Notice(path, None, 0, nothing)])]
 
 
 def evidence_table(some: Sequence[Notice]) -> Table:
