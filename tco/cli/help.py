@@ -22,6 +22,8 @@ UNDER = {name: heading for heading, names in HEADINGS.items() for name in names}
 class Page:
     """A page of help: options under their headings, and examples at its end, each on a line of its own."""
 
+    epilog: str | None
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help; what is drawn in frames takes the examples from the epilogue."""
         self.epilog = "\n\n".join(["Examples:", *examples(ctx.command_path)])
