@@ -106,8 +106,8 @@ def calibrate(
     from tco.chain.inputs import plain_inputs
     from tco.foundation.files import write_atomically
     from tco.foundation.values import as_number
-    from tco.outputs.accuracy import write_accuracy
     from tco.outputs.table import to_csv
+    from tco.outputs.validations import write_accuracy
     from tco.studies.validation.calibrate import COLUMNS, KINDS
     from tco.studies.validation.calibrate import calibrate as fit
     from tco.studies.validation.measured import read_measured

@@ -88,12 +88,12 @@ def write_tables(given: Request, output: str, ending: str, catalogue: Catalogue,
     """Write what the scenarios come to as tables, in the form an ending asks for."""
     from tco.foundation.files import write_atomically
     from tco.outputs.export import DESCRIPTION, export_document, package_files, parquet_of, tables_of
-    from tco.outputs.premises import inputs_of
+    from tco.outputs.premises import shared
     from tco.outputs.record import document, to_json
     from tco.outputs.table import to_csv
 
     tables = tables_of(results, catalogue)
-    asked = document("export", catalogue, {"inputs": inputs_of(results), "set": given.settings, "variant": given.variant})
+    asked = document("export", catalogue, {"inputs": shared(results), "set": given.settings, "variant": given.variant})
     if given.redact:
         tables, asked = redacted(tables, asked | {"set": dict.fromkeys(given.settings)})
     if ending == FOLDER:

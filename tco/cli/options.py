@@ -29,9 +29,9 @@ def completed(kind: str) -> Callable[[str], list[str]]:
     """Return what completes a word: the names of some kind that begin as it does."""
 
     def complete(incomplete: str) -> list[str]:
-        from tco.cli import completion
+        from tco.cli.completion import names
 
-        return [name for name in getattr(completion, kind)() if name.startswith(incomplete)]
+        return [name for name in names(kind) if name.startswith(incomplete)]
 
     return complete
 

@@ -9,7 +9,7 @@ from tco.catalog import Catalogue
 from tco.chain.ages import BY_ROWS
 from tco.chain.metrics import METRICS, kinds_of
 from tco.chain.result import Result, in_words, set_of
-from tco.outputs.curve import POINT, REGIME, first_tables, tidy, verdict_words
+from tco.outputs.curve import NOTICE, POINT, REGIME, evidence_table, first_tables, tidy, verdict_words, why_table
 from tco.outputs.premises import (
     GROUPS,
     PHASES,
@@ -19,21 +19,20 @@ from tco.outputs.premises import (
     asked_of,
     bill_dates,
     binding,
-    deployed_of,
+    deployed,
     deployed_words,
     formats_rows,
-    inputs_of,
     is_estimated,
     kinds_in_words,
     missing_notes,
     plan_words,
     premises,
+    shared,
     software_words,
     title_of,
     workloads,
 )
 from tco.outputs.ranges import SURE, range_lines, range_rows
-from tco.outputs.reasons import NOTICE, evidence_table, why_tables
 from tco.outputs.record import LEFT_OUT, Answer, Document, Maybe, Member, Plain, Record
 from tco.outputs.table import Table, significant
 from tco.studies.comparison import Confidence, Notice, Sureness
@@ -143,8 +142,8 @@ def comparison_answer(
     """Return scenarios side by side."""
     sure, held = found.sure, asked.held
     compared = [Compared(one, sure[at] if sure else None, halls[at] if halls else LEFT_OUT) for at, one in enumerate(results)]
-    said = {"verdict": found.regimes, "curve": found.curve, "baseline": baseline, "inputs": inputs_of(results), "rows": compared}
-    said |= {"deployed": deployed_of(results), "what_if": list(held), "evidence": asked.evidence}
+    said = {"verdict": found.regimes, "curve": found.curve, "baseline": baseline, "inputs": shared(results), "rows": compared}
+    said |= {"deployed": shared(results, deployed), "what_if": list(held), "evidence": asked.evidence}
     said["set"] = {path: text for result in results for path, text in set_of(result).items()}
     notes = [f"plans and choices are those without {', '.join(held)}"] if held else []
     notes += [note for result, hall in zip(results, halls, strict=bool(halls)) if hall for note in late_notes(result.scenario, result)]
@@ -153,7 +152,7 @@ def comparison_answer(
 
     def tables() -> list[Table]:
         if asked.why:
-            return why_tables(found)
+            return list(map(why_table, found.regimes))
         if asked.evidence is not None:
             return [evidence_table(asked.evidence)]
         if not (asked.full or halls):
