@@ -19,7 +19,7 @@ Name = Annotated[str, typer.Argument(help="Name of the baseline, a file in repor
 @command(group, "set")
 def save(given: Request, name: Name, scenarios: Scenarios = None) -> None:
     """Keep the results of scenarios under a name; those it already keeps of others stay."""
-    from tco.chain.ages import newest_price
+    from tco.economics.dates import newest_price
     from tco.foundation.files import is_there
     from tco.outputs.drift import saved_answer
     from tco.studies.baseline import baseline_path, load

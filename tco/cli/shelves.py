@@ -167,8 +167,8 @@ def judge_perspective(catalogue: Catalogue, name: str) -> None:
 
 
 JUDGES: dict[str, Callable[[Catalogue, str], Any]] = {
-    "sites": lambda catalogue, name: [getattr(inputs_with(catalogue, "sites", name), text) for text in ("tenure", "cooling")],
-    "terms": lambda catalogue, name: [getattr(inputs_with(catalogue, "terms", name), text) for text in ("dies", "commitment")],
+    "sites": lambda catalogue, name: list(map(inputs_with(catalogue, "sites", name).text, ("site.tenure", "site.cooling"))),
+    "terms": lambda catalogue, name: list(map(inputs_with(catalogue, "terms", name).text, ("terms.yield", "terms.commitment"))),
     "workloads": judge_workload,
     "clusters": judge_cluster,
     "perspectives": judge_perspective,

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
-from tco.chain.ages import BY_ROWS
-from tco.chain.metrics import METRICS, kinds_of
+from tco.chain.metrics import METRICS
 from tco.chain.result import Result, in_words, set_of
+from tco.chain.workloads import kinds_of
+from tco.economics.dates import BY_ROWS
 from tco.outputs.curve import NOTICE, POINT, REGIME, evidence_table, first_tables, tidy, verdict_words, why_table
 from tco.outputs.premises import (
     GROUPS,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.catalog import Catalogue
+from tco.catalog.catalogue import table_of
 from tco.catalog.rows import ALTERNATIVE, Row, attribute, to_input
 from tco.foundation.errors import TcoError
 from tco.foundation.files import read_csv
@@ -53,7 +53,7 @@ def parts_listed(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
     """Yield every part with its latest price; one that is built up from silicon, or comes inside another, has none of its own."""
     names, files, own = names_of(catalogue), dict[str, str](), set[str]()
     for (part, _), rows in catalogue.part_rows.items():
-        files.setdefault(part, Path(rows[0].where.rpartition(":")[0]).stem)
+        files.setdefault(part, table_of(rows[0].where))
         if any(row.overlay for row in rows):
             own.add(part)
     for part, known in sorted(catalogue.parts.items()):
