@@ -20,7 +20,7 @@ from tco.fabric.library import library_of
 from tco.foundation.provenance import Input, period
 from tco.foundation.trace import Node, recording, scope, walk
 from tco.foundation.values import Values, as_traced
-from tests.fabric import Links, Scope, fabric_scopes
+from tests.fabric import Links, Scope, Tokens, cheapest, fabric_scopes
 from tests.shipped import CATALOGUE
 
 __all__ = [
@@ -111,3 +111,8 @@ def links_of(name: str, library: str | None = None, variant: Mapping[str, str] |
 def fabric_of(inputs: Inputs) -> list[Scope]:
     """Return the scopes of a system's fabric."""
     return fabric_scopes(inputs.system, inputs.values())
+
+
+def dispatched(links: Links, ranks: Any, tokens: Any, active: Any, token: Any) -> Any:
+    """Return the time of an expert dispatch of consecutive ranks."""
+    return cheapest(links, "dispatch", ranks, Tokens(tokens, token, active))

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from tco.fabric.algorithms import Tokens, cheapest, choose, expert_exchange, reach, timings, timings_on
+from tco.fabric.algorithms import Tokens, cheapest, choose, reach, timings, timings_on
 from tco.fabric.links import Group, Links, group_of
 from tco.fabric.scopes import Scope, fabric_scopes
 from tco.fabric.slices import Slice, slice_of
-from tco.fabric.topology import Graph, Node
 
 __all__ = [
     "OPERATIONS",
-    "Graph",
     "Group",
     "Links",
-    "Node",
     "Scope",
     "Slice",
     "Tokens",
     "cheapest",
     "choose",
-    "expert_exchange",
     "fabric_scopes",
     "group_of",
     "reach",
