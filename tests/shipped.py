@@ -67,5 +67,7 @@ def read_once(read: Callable[..., Any], keep: Callable[[Any], Any]) -> Callable[
     return lambda path, *columns, **optional: (kept if path.is_relative_to(DATA) else read)(path, *columns, **optional)
 
 
-reading.read_csv, reading.read_toml = read_once(reading.read_csv, list), read_once(reading.read_toml, lambda found: found)
-evaluation.Catalogue = scenario.load_catalogue = draws.load_catalogue = opened
+def keep() -> None:
+    """Let all that is asked in this process share what is read of the shipped catalogue."""
+    reading.read_csv, reading.read_toml = read_once(reading.read_csv, list), read_once(reading.read_toml, lambda found: found)
+    evaluation.Catalogue = scenario.load_catalogue = draws.load_catalogue = opened
