@@ -146,6 +146,8 @@ def test_what_is_printed_of_a_sheet_is_all_of_it_but_long_notes():
             sheet, column, row = re.fullmatch(r"'?([^'!]+)'?!\$A\$1:\$([A-Z]+)\$(\d+)", one.text).groups()
             areas[sheet] = column, int(row)
     assert areas.keys() == sheet_files(archive).keys()
+    pane = ElementTree.fromstring(archive.read(sheet_files(archive)[SUMMARY])).find(f".//{MAIN}pane")
+    assert [by_rows(book(), SUMMARY)[int(pane.get("ySplit"))].get(column) for column in "CDE"] == NAMES  # the heads stay where figures are rolled
     beyond = {"Inputs": "M", "Summary": "F"}  # without the notes of inputs; as far as the chart reaches
     for sheet, area in areas.items():
         rows = by_rows(book(), sheet)
