@@ -223,7 +223,13 @@ def test_values_without_an_answer_are_counted_with_the_reason():
         ("parts.b200-sxm.price", "capex_usd=+10%", (), UsageError, "has no value today"),
         ("terms.rate", f"{HOUR}={TRN3}", (), DataError, "at every value of terms.rate"),
         ("workload.model", f"{TOKEN}=1", (), DataError, "is a text"),
-        ("workload.interactivity", f"{TOKEN}=1", ("2000 token/s", "4000 token/s"), DataError, "no value from 2000.0 token/s to 4000.0 .*no decode plan"),
+        (
+            "workload.interactivity",
+            f"{TOKEN}=1",
+            ("2000 token/s", "4000 token/s"),
+            DataError,
+            "no value from 2000.0 token/s to 4000.0 .*no decode plan",
+        ),
         ("workload", f"{TOKEN}=1", (), DataError, "is a text"),
     ],
 )
