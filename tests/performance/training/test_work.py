@@ -84,6 +84,7 @@ def test_a_stage_holds_its_share_of_the_layers():
         assert layers <= held * pipeline < layers + pipeline * interleave
         seen.add(held)
     assert len(seen) > 3
+    assert describe(Plan(1, 1, 1, 4, 1, 0, 2, 1, "1f1b"), found.model, 64)["micro_batches"] == 64 / 4 / 2
 
 
 def test_experts_keep_what_their_tokens_pass():

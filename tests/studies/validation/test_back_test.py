@@ -75,7 +75,8 @@ def left_by_the_fit(kind):
     """What today's fit leaves of the rows it was made on."""
     table = table_of(kind)
     table = table[~np.isin(tiers(table), HELD_BACK)].reset_index(drop=True)
-    return residuals(kind, table, chips_of(table), predicted(kind, table))
+    chips = chips_of(table)
+    return residuals(kind, table, chips, predicted(kind, table, chips))
 
 
 @pytest.mark.parametrize("kind", PARAMETERS)

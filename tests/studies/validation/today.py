@@ -47,9 +47,9 @@ def chips_of(table: pd.DataFrame, values=VALUES) -> Specifications:
     return Specifications(CATALOGUE, values, texts(table, "accelerator"))
 
 
-def predicted(kind: str, table: pd.DataFrame):
+def predicted(kind: str, table: pd.DataFrame, chips: Specifications | None = None):
     """Return what the model predicts of some rows."""
-    return PREDICTORS[kind](table, chips_of(table))
+    return PREDICTORS[kind](table, chips or chips_of(table))
 
 
 def scored(file: Path, values=VALUES) -> Validation:
