@@ -35,6 +35,13 @@ def test_every_plan_is_whole_and_there_is_none_twice(make):
         assert plan.zero == 0 or plan.data * plan.context > 1 or plan.data * plan.context * plan.tensor > plan.expert
 
 
+@pytest.mark.parametrize(("length", "contexts"), [(2048, {1, 2, 4}), (2050, {1}), (2052, {1, 2, 3, 6})])
+def test_ranks_of_a_context_take_two_whole_parts_of_a_sequence(length, contexts):
+    """An early and a late one, to balance the causal mask."""
+    found, machine = small("megatron-gpt-1.7b", 12, 24, workload__sequence_length=str(length))
+    assert {plan.context for plan in every_plan(space(found, machine.links.domain))} == contexts
+
+
 def test_the_large_space_is_large():
     found, machine = job()
     assert sum(block.plans for block in space(found, machine.links.domain)) >= 600_000
