@@ -89,6 +89,7 @@ class Result:
     ages: Ages  # of the prices of the bill
     plan: Any = None
     structure: Structure | None = None  # all that was decided, which `evaluate` accepts back
+    chosen: list[str] = field(default_factory=list)  # of the notes those of what was chosen or left out, which a short answer goes without
     nodes: dict[str, Node] = field(default_factory=dict)  # traced metrics, when a trace was asked for
     origin: Origin | None = field(default=None, compare=False, repr=False)  # what was asked
 
