@@ -101,7 +101,8 @@ def features(catalogue: Catalogue) -> dict[str, list[Feature]]:
         for folder in catalogue.folders:
             if (path := folder / FILE).is_file():
                 for _, row in read_csv(path, COLUMNS):
-                    found.setdefault(row["input"], []).append(Feature(*(row[name] for name in Feature._fields[:4]), frozenset(row["needs"].split())))
+                    one = Feature(row["value"], row["since"], row["engine"], row["family"], frozenset(row["needs"].split()))
+                    found.setdefault(row["input"], []).append(one)
         return found
 
     made: dict[str, list[Feature]] = catalogue.once(FILE, read)
