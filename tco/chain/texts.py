@@ -51,7 +51,7 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "cluster.network": "network",
 }
 CHOICES = {  # texts that are one of a few: what each is called, and those it may be
-    "workload.kind": ("kind of workload", tuple(KINDS)),
+    "workload.kind": ("kind of workload", KINDS),
     "site.tenure": ("tenure", ("own", "colocation")),
     "site.cooling": ("cooling", ("air", "liquid")),
     "terms.yield": ("model of yield", tuple(YIELDS)),  # of dies that are built up from their wafer
