@@ -24,7 +24,7 @@ from tco.foundation.provenance import Input
 from tco.foundation.trace import recorded_by, scope
 from tco.graph.kernel import BATCH_PATH, Kernel
 from tco.graph.program import Program
-from tco.graph.run import apart, evaluated, taken
+from tco.graph.run import apart, evaluated, keep_memory, taken
 from tco.performance.serving.plans import ServingPlan
 
 Array = np.ndarray[Any, Any]
@@ -131,6 +131,7 @@ class Lot:
         self, drawn: Mapping[str, Array], parts: list[Part], count: int, pilots: Mapping[str, Array] | None, solve: bool, speeds: Sequence[float]
     ) -> list[Made]:
         """Return what all draws come to, and after it what they come to at other speeds."""
+        keep_memory()
         paths, first = frozenset(drawn), parts[0].names[0]
         if self.plans is not None:
             return self.serve(paths, drawn, parts, count, pilots, solve, speeds)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,24 @@ import numpy as np
 from tco.graph.kernel import Kernel, Schedule
 
 Array = np.ndarray[Any, Any]
-CELLS = 2**12  # numbers of one array: more do not stay in the cache, with fewer the calls cost more than the numbers
+CELLS = 2**13  # numbers of one array: more do not stay in the cache, with fewer the calls cost more than the numbers
 MOST = 0.7  # share of the draws beyond which all are computed: to pick what they rest on takes as long
+TRIM, MMAP = (-1, 2**28), (-3, 2**25)  # options of mallopt with bytes: what may lie free, and what is asked of the system by itself
 NONE: Mapping[int, Array] = {}
+
+
+@cache
+def keep_memory() -> None:
+    """Let the C library of Linux keep what arrays leave free.
+
+    It gives it back and fetches it anew, which takes several times as long as what is computed in the memory.
+    """
+    import ctypes
+
+    with contextlib.suppress(OSError, AttributeError):
+        library = ctypes.CDLL(None)
+        for option, size in (TRIM, MMAP):
+            library.mallopt(option, size)
 
 
 class Run:
