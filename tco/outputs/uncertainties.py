@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -87,9 +87,9 @@ ROW = Record(  # of a CSV: a metric with its unit, then its figures
 
 def uncertainty_answer(found: Uncertainty) -> Answer:
     """Return the ranges of every metric."""
-    said = [*notes(found), *(f"{found.asked.name}: {note}" for note in found.asked.result.notes)]
+    every, said = figures(found), [*notes(found), *(f"{found.asked.name}: {note}" for note in found.asked.result.notes)]
     return UNCERTAINTY.answer(
-        found.asked.catalogue, found, lambda: uncertainty_tables(found), (ROW, figures(found).items()), said, of=found.asked.result.context
+        found.asked.catalogue, found, lambda: uncertainty_tables(found, every), (ROW, every.items()), said, of=found.asked.result.context
     )
 
 
@@ -98,10 +98,9 @@ def follows(path: str, leader: str) -> str | None:
     return None if leader == path else leader
 
 
-def uncertainty_tables(found: Uncertainty) -> list[Table]:
+def uncertainty_tables(found: Uncertainty, every: Mapping[str, dict[str, Any] | None]) -> list[Table]:
     """Return the percentiles of each metric beside its point, and a histogram of what matters most."""
-    every, result = figures(found), found.asked.result
-    rows = []
+    result, rows = found.asked.result, []
     for metric, label, unit, size in SHOWN:
         one = every[metric]
         if one is None or one["sd"] == 0:
