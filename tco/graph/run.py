@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tco.graph.kernel import Kernel, Schedule
 
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
 Array = np.ndarray[Any, Any]
 CELLS = 2**13  # numbers of one array: more do not stay in the cache, with fewer the calls cost more than the numbers
+ALONE = 2**12  # numbers of an array below which a thread of its own costs more than it brings
 MOST = 0.7  # share of the draws beyond which all are computed: to pick what they rest on takes as long
 TRIM, MMAP = (-1, 2**28), (-3, 2**25)  # options of mallopt with bytes: what may lie free, and what is asked of the system by itself
 NONE: Mapping[int, Array] = {}
@@ -32,43 +37,72 @@ def keep_memory() -> None:
             library.mallopt(option, size)
 
 
+def side_by_side(make: Callable[[Any], Any], many: Sequence[Any], numbers: int) -> Iterable[Any]:
+    """Return what is made of each of some, in their order, on as many cores as there are if it is of enough numbers.
+
+    Numpy computes on one of them while another is in the interpreter; what is made is the same on however many.
+    """
+    if len(many) < 2 or numbers < ALONE or (os.cpu_count() or 1) == 1:
+        return map(make, many)
+    held = np.geterr()
+
+    def made(one: Any) -> Any:
+        with np.errstate(**held):
+            return make(one)
+
+    return threads().map(made, many)
+
+
+@cache
+def threads() -> ThreadPoolExecutor:
+    """Return the threads that share work; a process that is forked has its own."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=threads.cache_clear)
+    return ThreadPoolExecutor(os.cpu_count())
+
+
 class Run:
     """A schedule for some values: its results for `count` draws on the last axis, or some of them, with values that come with each call."""
 
     def __init__(self, schedule: Schedule, values: Mapping[int, Any], count: int) -> None:
         self.schedule, self.count = schedule, count
         self.values = {place: values[place] for place in schedule.leaves if place in values}
-        self.many = [(place, value) for place, value in self.values.items() if value.ndim and value.shape[-1] == count]
+        self.many = {place: value for place, value in self.values.items() if value.ndim and value.shape[-1] == count}
         self.rows = rows_of(self.values.values())
+        self.few: tuple[Array, Run] | None = None  # the draws that were asked for last, and their own run
 
     def __call__(self, draws: Array | None = None, own: Mapping[int, Array] = NONE) -> list[Any]:
-        """Return the results in all draws, or in some; one number each, or as many as there are draws. The values `own` are already of those."""
-        if draws is not None and len(draws) > MOST * self.count:
+        """Return the results in all draws, or in some, in their order: one number each, or as many. The values `own` are already of those.
+
+        Whoever asks for fewer and fewer draws has them picked from those asked for before.
+        """
+        if draws is None or len(draws) == self.count:
+            return self.whole(own)
+        if len(draws) > MOST * self.count:
             every = {place: np.ones((*value.shape[:-1], self.count)) for place, value in own.items()}
             for place, value in own.items():
                 every[place][..., draws] = value
-            return [one[..., draws] if one.ndim and one.shape[-1] == self.count else one for one in self(None, every)]
-        whole = self.count if draws is None else len(draws)
+            return [one[..., draws] if one.ndim and one.shape[-1] == self.count else one for one in self.whole(every)]
+        if self.few is None or not np.isin(draws, self.few[0], assume_unique=True).all():
+            picked = {place: value.take(draws, axis=-1) for place, value in self.many.items()}
+            self.few = draws, Run(self.schedule, self.values | picked, len(draws))
+        those, run = self.few
+        return run(np.searchsorted(those, draws), own)
+
+    def whole(self, own: Mapping[int, Array]) -> list[Any]:
+        """Return the results in all draws, computed piece by piece."""
         size = max(CELLS // max(self.rows, rows_of(own.values())), 1)
-        if whole <= size * 1.5:
-            size = whole
-        piece, found = dict(self.values), list[Any]()
-        for start in range(0, whole, size) if whole else (0,):
-            part = slice(start, start + size)
-            if draws is not None:
-                piece.update([(place, value.take(draws[part], axis=-1)) for place, value in self.many])
-            elif size < whole:
-                piece.update([(place, value[..., part]) for place, value in self.many])
-            piece.update([(place, value[..., part]) for place, value in own.items()])
-            made, width = self.schedule.run(piece), min(size, whole - start)
-            if width == whole:
-                return made
-            if not found:
-                found = [np.empty((*one.shape[:-1], whole)) if one.ndim and one.shape[-1] == width else one for one in made]
-            for every, one in zip(found, made, strict=True):
-                if every is not one:
-                    every[..., part] = one
-        return found
+        if self.count <= size * 1.5:
+            return self.schedule.run({**self.values, **own})
+
+        def made(start: int) -> list[Any]:
+            piece = {place: value[..., start : start + size] for place, value in (*self.many.items(), *own.items())}
+            return self.schedule.run(self.values | piece)
+
+        pieces = list(side_by_side(made, range(0, self.count, size), CELLS))
+        return [np.concatenate(same, axis=-1) if same[0].ndim and same[0].shape[-1] == size else same[0] for same in zip(*pieces, strict=True)]
 
 
 def rows_of(values: Iterable[Any]) -> int:

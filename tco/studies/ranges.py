@@ -17,6 +17,7 @@ from tco.catalog.rows import attributes
 from tco.chain.inputs import bounds
 from tco.foundation.files import data_directory, read_csv
 from tco.foundation.provenance import LEADER, Input
+from tco.graph.run import side_by_side
 from tco.studies.beliefs import LOGNORMAL, STEPS, place_of_value, values_at
 
 if TYPE_CHECKING:
@@ -130,6 +131,11 @@ class Dice:
         for cause, loading in shared.items():
             own += loading * self.throw(f"cause {cause}")
         return own
+
+    def settings(self, ranges: Mapping[str, Range]) -> dict[str, tuple[Array, str]]:
+        """Return inputs where they are drawn, as an evaluation takes them."""
+        drawn = side_by_side(lambda one: one.at(self.places(one)), [*ranges.values()], self.count)
+        return {path: (many, ranges[path].unit) for path, many in zip(ranges, drawn, strict=True)}
 
 
 def mixed(many: Array) -> Array:
