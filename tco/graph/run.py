@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 CELLS = 2**13  # numbers of one array: more do not stay in the cache, with fewer the calls cost more than the numbers
-ALONE = 2**12  # numbers of an array below which a thread of its own costs more than it brings
+CORES = os.cpu_count() or 1
+ALONE = 2**12  # draws for which a core of their own is worth it
 MOST = 0.7  # share of the draws beyond which all are computed: to pick what they rest on takes as long
 TRIM, MMAP = (-1, 2**28), (-3, 2**25)  # options of mallopt with bytes: what may lie free, and what is asked of the system by itself
 NONE: Mapping[int, Array] = {}
@@ -37,12 +38,12 @@ def keep_memory() -> None:
             library.mallopt(option, size)
 
 
-def side_by_side(make: Callable[[Any], Any], many: Sequence[Any], numbers: int) -> Iterable[Any]:
-    """Return what is made of each of some, in their order, on as many cores as there are if it is of enough numbers.
+def side_by_side(make: Callable[[Any], Any], many: Sequence[Any], draws: int) -> Iterable[Any]:
+    """Return what is made of each of some, in their order, on as many cores as so many draws are worth, and the same on however many.
 
-    Numpy computes on one of them while another is in the interpreter; what is made is the same on however many.
+    Numpy computes on one while another is in the interpreter. What is made so makes nothing so itself.
     """
-    if len(many) < 2 or numbers < ALONE or (os.cpu_count() or 1) == 1:
+    if len(many) < 2 or shares(draws) < 2:
         return map(make, many)
     held = np.geterr()
 
@@ -53,6 +54,11 @@ def side_by_side(make: Callable[[Any], Any], many: Sequence[Any], numbers: int) 
     return threads().map(made, many)
 
 
+def shares(count: int, most: int = 2**31) -> int:
+    """Return into how many shares some draws are cut: none of more than `most`, and one for each core where they are worth it."""
+    return max(-(-count // most), min(CORES, count // ALONE), 1)
+
+
 @cache
 def threads() -> ThreadPoolExecutor:
     """Return the threads that share work; a process that is forked has its own."""
@@ -60,7 +66,7 @@ def threads() -> ThreadPoolExecutor:
 
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=threads.cache_clear)
-    return ThreadPoolExecutor(os.cpu_count())
+    return ThreadPoolExecutor(CORES)
 
 
 class Run:
@@ -71,7 +77,7 @@ class Run:
         self.values = {place: values[place] for place in schedule.leaves if place in values}
         self.many = {place: value for place, value in self.values.items() if value.ndim and value.shape[-1] == count}
         self.rows = rows_of(self.values.values())
-        self.few: tuple[Array, Run] | None = None  # the draws that were asked for last, and their own run
+        self.few: tuple[Array, Run] | None = None  # where each draw stands among those asked for last, below zero elsewhere, and their own run
 
     def __call__(self, draws: Array | None = None, own: Mapping[int, Array] = NONE) -> list[Any]:
         """Return the results in all draws, or in some, in their order: one number each, or as many. The values `own` are already of those.
@@ -85,11 +91,13 @@ class Run:
             for place, value in own.items():
                 every[place][..., draws] = value
             return [one[..., draws] if one.ndim and one.shape[-1] == self.count else one for one in self.whole(every)]
-        if self.few is None or not np.isin(draws, self.few[0], assume_unique=True).all():
+        if self.few is None or self.few[0][draws].min(initial=0) < 0:
+            places = np.full(self.count, -1)
+            places[draws] = np.arange(len(draws))
             picked = {place: value.take(draws, axis=-1) for place, value in self.many.items()}
-            self.few = draws, Run(self.schedule, self.values | picked, len(draws))
-        those, run = self.few
-        return run(np.searchsorted(those, draws), own)
+            self.few = places, Run(self.schedule, self.values | picked, len(draws))
+        places, run = self.few
+        return run(places[draws], own)
 
     def whole(self, own: Mapping[int, Array]) -> list[Any]:
         """Return the results in all draws, computed piece by piece."""
@@ -97,11 +105,9 @@ class Run:
         if self.count <= size * 1.5:
             return self.schedule.run({**self.values, **own})
 
-        def made(start: int) -> list[Any]:
-            piece = {place: value[..., start : start + size] for place, value in (*self.many.items(), *own.items())}
-            return self.schedule.run(self.values | piece)
-
-        pieces = list(side_by_side(made, range(0, self.count, size), CELLS))
+        parts = [slice(start, start + size) for start in range(0, self.count, size)]
+        varying = {**self.many, **own}
+        pieces = [self.schedule.run(self.values | {place: value[..., part] for place, value in varying.items()}) for part in parts]
         return [np.concatenate(same, axis=-1) if same[0].ndim and same[0].shape[-1] == size else same[0] for same in zip(*pieces, strict=True)]
 
 
