@@ -24,7 +24,7 @@ from tco.chain.programs import ALL, RATE, Lot, Made, Part, Programs, spread, str
 from tco.chain.result import Result
 from tco.chain.structure import Structure
 from tco.chain.texts import given_of
-from tco.chain.workloads import job_on, server_of
+from tco.chain.workloads import job_on, served_model
 from tco.foundation.errors import DataError
 from tco.foundation.formula import finite
 from tco.foundation.provenance import making
@@ -125,7 +125,7 @@ class Case:
         for path in self.drawn:
             values.input(path)
         if inputs.kind == "serving":
-            server_of(inputs, values)
+            served_model(inputs, values)
         elif inputs.kind == "training":
             job_on(inputs, values)
 

@@ -229,7 +229,8 @@ class Lot:
             made = apart(kernel, [([*own.values()], draws) for own, (_, draws) in zip(wanted, asked, strict=True)], values, count)
         found: dict[str, Array] = {}
         for own, (_, draws), many in zip(wanted, asked, made, strict=True):
-            spread(found, {name: np.where(np.isinf(one), np.nan, one) for name, one in zip(own, many, strict=True)}, draws, count)
+            ended = [np.where(endless, np.nan, one) if (endless := np.isinf(one)).any() else one for one in many]
+            spread(found, dict(zip(own, ended, strict=True)), draws, count)
         return found
 
 

@@ -39,10 +39,16 @@ def serving_of(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
 
 def server_of(inputs: Inputs, values: Values) -> tuple[Machine, Architecture]:
     """Return what serves the scenario's workload: a chip on its links, and the model."""
+    model = served_model(inputs, values)
+    return machine_of(inputs, values, inputs.text, reach_of(inputs, values)), model
+
+
+def served_model(inputs: Inputs, values: Values) -> Architecture:
+    """Return the scenario's model, asked for no more than it can be."""
     model = model_of(inputs, values)
     refuse_beyond_context(model, values, ("workload.input_tokens", "workload.output_tokens"))
     refuse_no_requests(values)
-    return machine_of(inputs, values, inputs.text, reach_of(inputs, values)), model
+    return model
 
 
 def model_of(inputs: Inputs, values: Values) -> Architecture:

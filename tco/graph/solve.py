@@ -37,7 +37,9 @@ def largest_within(times: Times, allowed: Array, low: Array, high: Array, first:
     before, first_, quick, slow = (np.stack([number, np.full(len(aim), np.nan)]) for number in (low, low, low, high))
     for step in range(ROUNDS):
         late = newest[1] > OVER
-        third, quick, slow = np.where(late, slow, quick), np.where(late, quick, newest), np.where(late, newest, slow)
+        third = np.where(late, slow, quick) if step >= STEPS else newest
+        np.copyto(slow, newest, where=late)
+        np.copyto(quick, newest, where=~late)
         going = ((newest[1] < -3 * OVER) | late) & (slow[0] - quick[0] > CLOSE * slow[0])
         if not going.all():
             done, left = np.flatnonzero(~going), np.flatnonzero(going)
