@@ -311,8 +311,7 @@ def looked_at(case: Case, groups: list[Group], found: list[Made], centre: Result
         lots.setdefault(id(lot), (lot, []))[1].append(Part(group.draws, names, group.structure.plan))
     for lot, parts in lots.values():
         which = np.zeros(case.count, dtype=bool)
-        for part in parts:
-            which[part.draws] = True
+        which[np.concatenate([part.draws for part in parts])] = True
         places, place = np.flatnonzero(which), np.cumsum(which) - 1
         many = {path: one if len(places) == case.count else one[places] for path, (one, _) in case.drawn.items()}
         own = [part._replace(draws=place[part.draws]) for part in parts]

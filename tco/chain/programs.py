@@ -229,9 +229,8 @@ class Lot:
             made = apart(kernel, [([*own.values()], draws) for own, (_, draws) in zip(wanted, asked, strict=True)], values, count)
         found: dict[str, Array] = {}
         for own, (_, draws), many in zip(wanted, asked, made, strict=True):
-            ended = [np.where(endless, np.nan, one) if (endless := np.isinf(one)).any() else one for one in many]
-            spread(found, dict(zip(own, ended, strict=True)), draws, count)
-        return found
+            spread(found, dict(zip(own, many, strict=True)), draws, count)
+        return {name: np.where(endless, np.nan, many) if (endless := np.isinf(many)).any() else many for name, many in found.items()}
 
 
 def within(which: Array, draws: Array) -> Array:
@@ -247,7 +246,9 @@ def spread(whole: dict[str, Array], part: Mapping[str, Any], draws: Array, count
         if len(draws) == count:
             whole[name] = one if np.shape(one) == (count,) else np.full(count, one)
         else:
-            whole.setdefault(name, np.full(count, np.nan))[draws] = one
+            if name not in whole:
+                whole[name] = np.full(count, np.nan)
+            whole[name][draws] = one
 
 
 def structure_in(answer: Result) -> Structure:

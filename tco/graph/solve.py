@@ -67,7 +67,8 @@ def onward(points: tuple[Array, Array, Array], power: Array) -> Array:
         step = a * np.where((secant > 0) & (secant < usual / LEAST), secant, usual)
         bend = a * b * (secant - last) / (a - c)
         smooth = (secant > 0) & (last > 0) & (np.abs(bend - a * secant) < 2 * np.abs(step))
-        return np.where(smooth, near - a * secant + bend, near - step)
+        tried: Array = np.where(smooth, near - a * secant + bend, near - step)
+    return tried
 
 
 def across(newest: Array, other: Array, third: Array) -> Array:
@@ -82,4 +83,5 @@ def across(newest: Array, other: Array, third: Array) -> Array:
         root = a / (b - a) * c / (b - c) + (before - near) / (far - near) * a / (c - a) * b / (c - b)
         smooth = (rise**2 < way) & ((1 - rise) ** 2 < 1 - way) & np.isfinite(root)
         least = np.minimum(0.5, CLOSE / 2 * np.maximum(far, near) / np.abs(far - near))
-    return np.where(np.isnan(b), far, near + np.clip(np.where(smooth, root, 0.5), least, 1 - least) * (far - near))
+    tried: Array = np.where(np.isnan(b), far, near + np.clip(np.where(smooth, root, 0.5), least, 1 - least) * (far - near))
+    return tried

@@ -127,7 +127,7 @@ class Dice:
         shared = loadings(self.catalogue, one.leader)
         if not shared:
             return self.throw(one.leader)
-        own = np.sqrt(1 - sum(loading**2 for loading in shared.values())) * self.throw(one.leader)
+        own: Array = np.sqrt(1 - sum(loading**2 for loading in shared.values())) * self.throw(one.leader)
         for cause, loading in shared.items():
             own += loading * self.throw(f"cause {cause}")
         return own

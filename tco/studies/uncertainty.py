@@ -252,8 +252,9 @@ def quantiles(many: Array, at: Array) -> Array:
     ranked, place = np.sort(many), at * (len(many) - 1)
     low, high = (ranked[rank(place).astype(int)] for rank in (np.floor, np.ceil))
     with np.errstate(invalid="ignore"):
-        found = low + (high - low) * (place - np.floor(place))
-    return np.where(np.isfinite(low) & np.isfinite(high), found, np.where(np.isfinite(low), high, low))
+        between = low + (high - low) * (place - np.floor(place))
+    found: Array = np.where(np.isfinite(low) & np.isfinite(high), between, np.where(np.isfinite(low), high, low))
+    return found
 
 
 def share(which: Array | None) -> float | None:
