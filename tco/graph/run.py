@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 Array = np.ndarray[Any, Any]
-CELLS = 2**13  # numbers of one array: more do not stay in the cache, with fewer the calls cost more than the numbers
+CELLS = 2**14  # numbers of one array: more do not stay in the cache, with fewer the calls cost more than the numbers
 CORES = os.cpu_count() or 1
 ALONE = 2**12  # draws for which a core of their own is worth it
 MOST = 0.7  # share of the draws beyond which all are computed: to pick what they rest on takes as long
