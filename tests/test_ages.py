@@ -6,8 +6,9 @@ import pytest
 
 from tco import DataError, evaluate
 from tco.catalog.catalogue import limit_of, limits
-from tco.chain.ages import is_old
+from tco.catalog.rows import attributes
 from tco.chain.inputs import Inputs, load_scenario
+from tco.economics.dates import is_old
 from tco.foundation.provenance import period
 from tco.foundation.values import Values
 from tests.chain import system_of
@@ -62,8 +63,9 @@ def test_every_kind_has_its_limit(catalogue):
     for part, days in kinds.items():
         assert limit_of(catalogue.part_input(part, "price", "2025-12")) == days
     assert limit_of(catalogue.share_price("astera", "2025-12")) == 31
-    tables = {(path.parent.name, path.stem) for folder in ("parts", "shares") for path in (catalogue.folders[0] / folder).glob("*.csv")}
-    assert {key for key in limits() if key[1] != "*"} <= tables
+    assert limit_of(catalogue.part_input("h100-sxm", "rent", "2025-12")) == 183
+    tables = {(path.parent.name, path.stem) for folder in ("parts", "shares") for path in (catalogue.folders[0] / folder).iterdir()}
+    assert {key for key in limits() if key[1] != "*"} <= tables | attributes().keys()
 
 
 def test_a_date_beyond_the_data_and_one_before_it(catalogue):
@@ -97,6 +99,16 @@ def test_price_and_compare_say_it():
     assert "priced by rows later than 2025-12" in tco("price", "gb200-nvl72").stderr
     assert "gb200-nvl72: 68.1 % of the bill is priced by rows later than 2025-12" in tco("compare", "gb200-nvl72", "--no-range").stderr
     assert document("compare", "gb200-nvl72", "--no-range")["rows"][0]["bill_dates"] == shown["bill_dates"]
+
+
+def test_the_first_table_says_it_in_a_line_of_all_and_leaves_what_was_chosen_to_the_full_one():
+    asked = ("compare", "trn3-nl72x2", "gb200-nvl72", "--no-range")
+    first, full = tco(*asked).stderr, tco(*asked, "--full").stderr
+    shares = [f"{row['scenario']}: {row['bill_dates']['later'] * 100:.1f} %" for row in document(*asked)["rows"]]
+    assert f"note: {', '.join(shares)} of the bill is priced by rows later than 2025-12; --full names them\n" in first
+    assert "the cheapest at 2025-12" in full
+    assert "the cheapest at 2025-12" not in first
+    assert len(first.splitlines()) < len(full.splitlines())
 
 
 # ---------------------------------------------------------------- the same inputs at another date

@@ -19,7 +19,7 @@ from tco.chain.result import Result
 from tco.chain.scenario import evaluate, run
 from tco.chain.stages import exactly
 from tco.chain.structure import Structure
-from tco.chain.workloads import WORKLOADS, job_on, server_of, without_plan
+from tco.chain.workloads import job_on, server_of
 from tco.foundation.provenance import Input
 from tco.foundation.trace import recorded_by, scope
 from tco.graph.kernel import BATCH_PATH, Kernel
@@ -43,10 +43,10 @@ def recorded(program: Program, inputs: Inputs, plan: Any) -> tuple[dict[str, int
     with recorded_by(program):
         values = inputs.values(program.read)
         beside: dict[str, Any] = {}
-        if inputs.kind == "stated":
-            workload = WORKLOADS["stated"](inputs, values, plan)
+        if not inputs.workload.axis:  # runs no model
+            workload = inputs.workload.walk(inputs, values, plan)
         elif plan is None:
-            workload, beside = without_plan(inputs.kind, "the structure holds no plan"), {"no plan": 1.0}
+            workload, beside = inputs.workload.without_plan("the structure holds no plan"), {"no plan": 1.0}
         elif inputs.kind == "serving":
             from tco.performance.serving import draws
 
@@ -214,8 +214,7 @@ class Lot:
         wanted = [{name: place for name, place in own.items() if name == only} for own in every] if only else every
         if chosen is not None:
             batch = {kernel.inputs[BATCH_PATH]: chosen.batch} if BATCH_PATH in kernel.inputs else {}
-            given = frozenset([*values, *batch])
-            rests = {*kernel.schedule(sorted({place for own in wanted for place in own.values()}), given).leaves} - batch.keys()
+            rests = kernel.needed({place for own in wanted for place in own.values()}, values.keys() | batch) & values.keys() - batch.keys()
             values = taken(kernel, values, rests, chosen.rows) | batch
         with np.errstate(divide="ignore"):  # where failures leave no hour in which anything makes progress, nothing has a price
             made = apart(kernel, [([*own.values()], draws) for own, (_, draws) in zip(wanted, asked, strict=True)], values, count)

@@ -13,20 +13,20 @@ import numpy as np
 from tco import __version__
 from tco.catalog import Catalogue
 from tco.catalog.accuracy import Standing
-from tco.chain.ages import Ages
 from tco.chain.inputs import Inputs
-from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS, kinds_of
+from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS
 from tco.chain.structure import Structure, plain_plan
+from tco.chain.workloads import KINDS, kinds_of
 from tco.economics.cost import CIRCULAR, CostLine
+from tco.economics.dates import Ages, Available, available_of
 from tco.economics.perspective import Rebate
-from tco.economics.waiting import Available, available_of
 from tco.foundation.errors import DataError
 from tco.foundation.files import data_directory, write_atomically
 from tco.foundation.provenance import Input, period
 from tco.foundation.shown import html_of
 from tco.foundation.trace import Node
 from tco.foundation.values import Values
-from tco.hardware.bill import Bill, BillLine, device_capacity, domain_bandwidth, domain_capacity, domain_peak
+from tco.hardware.bill import Bill, BillLine, device_capacity, domain_bandwidth, domain_peak, joint_capacity
 from tco.performance.chip.roofline import machine_balance
 from tco.performance.profile import Report
 from tco.performance.serving.answer import ServingResult
@@ -89,6 +89,7 @@ class Result:
     ages: Ages  # of the prices of the bill
     plan: Any = None
     structure: Structure | None = None  # all that was decided, which `evaluate` accepts back
+    chosen: list[str] = field(default_factory=list)  # of the notes those of what was chosen or left out, which a short answer goes without
     nodes: dict[str, Node] = field(default_factory=dict)  # traced metrics, when a trace was asked for
     origin: Origin | None = field(default=None, compare=False, repr=False)  # what was asked
 
@@ -236,7 +237,6 @@ def words(result: Result, path: str) -> str:
     return f"{value:g} {unit}".rstrip()
 
 
-DOES = {"serving": "serves", "training": "trains", "stated": "states its rates"}
 UNSTATED = {  # metrics that rest on what not every chip and site has
     "usd_per_peak_fp8_pflop_hour": "its chip does not compute FP8 (peak_fp8 is 0)",
     "grid_co2e_g_per_chip_hour": "its site states no gas of its grid (site.grid_carbon)",
@@ -250,7 +250,7 @@ def why_absent(result: Result, metric: str) -> str:
     """Return why a metric has no value here: another kind of work, no plan, no cost, no baseline, or an input that nobody states."""
     kind, kinds = result.texts["workload.kind"], kinds_of(metric)
     if kind not in kinds:
-        return f"it is of a workload that {' or '.join(DOES[one] for one in sorted(kinds))}, this one {DOES[kind]}"
+        return f"it is of a workload that {' or '.join(KINDS[one].does for one in sorted(kinds))}, this one {KINDS[kind].does}"
     if metric in PERFORMANCE and result.serving is not None and result.serving.reason:
         return result.serving.reason
     if result.costless:
@@ -290,7 +290,7 @@ def figures_of(inputs: Inputs, values: Values) -> Figures:
     if capacity is not None and inputs.catalogue.has_part_value(system.chip, "cores_per_device"):
         part = f"parts.{system.chip}"
         found.chip["logical_device_bytes"] = device_capacity(capacity, values[f"{part}.cores_per_device"], values[f"{part}.cores"])
-    found.domain["hbm_bytes"] = None if capacity is None else domain_capacity(system.chips, capacity)
+    found.domain["hbm_bytes"] = None if capacity is None else joint_capacity(system.chips, capacity)
     found.domain["hbm_byte_per_s"] = None if bandwidth is None else domain_bandwidth(system.chips, bandwidth)
     return found
 

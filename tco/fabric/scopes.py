@@ -1,8 +1,7 @@
 """The scale-up fabric: injection, hops, bisection and the uniform all-to-all rate, in closed form.
 
 Bandwidths are per direction. A hop is one intermediate device, a switch or a forwarding chip; means are over distinct pairs. Only
-active lanes count. Racks, trays, planes, dimensions and chips are structure; lane rates are values. The same figures follow from
-the graph of `topology.py`, and the tests hold the two together.
+active lanes count. Racks, trays, planes, dimensions and chips are structure; lane rates are values. Tests hold the same figures to a graph.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import formula, least, total
 from tco.foundation.trace import scope
 from tco.foundation.units import BytePerSecond, Pure
-from tco.foundation.values import Readable
+from tco.foundation.values import Readable, Rule, following
 
 
 @formula(unit="", source="dally2004")
@@ -94,12 +93,6 @@ def served_rate(bandwidth: BytePerSecond, destinations: Pure, chips: Pure) -> An
     return bandwidth * (chips - 1) / destinations
 
 
-@formula(unit="byte/s", source="tco-model")
-def joint_bandwidth(one: BytePerSecond, other: BytePerSecond) -> Any:
-    """Bandwidth of two groups of lanes that may share a load: B = B_1 + B_2."""
-    return one + other
-
-
 @formula(unit="byte/s", source="dally2004")
 def cut_all_to_all(chips: Pure, crossing_bandwidth: BytePerSecond, groups: Pure) -> Any:
     """All-to-all rate that the cut between equal groups allows: R = B_c (N-1)/(N (g-1)/g)."""
@@ -163,11 +156,12 @@ def active_lanes(system: System) -> float:
     return sum(lanes(system, name) for name in ("tray", "plane", "cross_rack")[: 1 + whole_racks(system)])
 
 
-def from_the_lanes(system: System) -> dict[str, Callable[[Callable[[str], Any]], Any]]:
+def from_the_lanes(system: System) -> dict[str, Rule]:
     """Return what follows from the lanes of the tree: the bandwidth a chip sends at, which everything below rests on."""
+    if system.fabric.get("kind") not in LANED:
+        return {}
     part = f"parts.{system.chip}"
-    rule: Callable[[Callable[[str], Any]], Any] = lambda look_up: lanes_rate(active_lanes(system), look_up(f"{part}.lane_bandwidth"))  # noqa: E731
-    return {f"{part}.scale_up_bandwidth": rule} if system.fabric.get("kind") in LANED else {}
+    return {f"{part}.scale_up_bandwidth": following(lanes_rate, active_lanes(system), f"{part}.lane_bandwidth")}
 
 
 def lane_bandwidth(system: System, values: Readable) -> Any:
@@ -342,7 +336,7 @@ def two_level_rates(inside: int, tray_chips: int, planes: int, plane: Any, tray:
     if beside:
         shared = tray if tray_switched else lanes_rate(beside / (tray_chips - 1), tray)
         served = other_trays + beside + (other_planes if tray_switched else 0)
-        rates.append(served_rate(joint_bandwidth(plane, shared), racks * served, chips))
+        rates.append(served_rate(total("plane_and_tray", [plane, shared]), racks * served, chips))
     return rates
 
 
@@ -360,6 +354,19 @@ def mean_hops(racks: int, in_rack: int, tray_chips: int, planes: int, tray_hops:
     inside = same_tray + other_tray  # sum over the other chips of the own rack
     across = (racks - 1) * (inside + (in_rack - 1))  # every pair but the direct one passes the paired chip
     return (inside + across) / (racks * in_rack - 1)
+
+
+def hops_apart(system: System, rack: int, tray: int, position: int) -> float:
+    """Return the devices between the first chip of a two-level fabric and another, of the classes of pairs that `mean_hops` counts."""
+    if system.fabric.get("kind") != "two-level":
+        raise DataError(f"{system.where}: chips stand at no place of a tray, the fabric is no two-level one")
+    racks, tray_chips, planes = whole_racks(system), count(system, "chips_per_tray"), count(system, "planes")
+    if not (0 <= rack < racks and 0 <= tray < system.chips / racks / tray_chips and 0 <= position < tray_chips):
+        raise DataError(f"{system.id} has no chip at rack {rack:g}, tray {tray:g}, position {position:g}")
+    one_plane, tray_hops = position % planes == 0, number(system, "tray_hops")
+    beside = 0.0 if not position else min(tray_hops, 1.0) if one_plane else tray_hops
+    inside = beside if not tray else 1.0 if one_plane else 2.0 + tray_hops
+    return inside + (1.0 if rack and (tray or position) else 0.0)
 
 
 def worst_hops(racks: int, in_rack: int, tray_chips: int, planes: int, tray_hops: float) -> float:

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tco.chain.ownership import SIDECAR, SITE_POWER, worlds_in_a_rack
+from tco.economics.dates import MONTHS, year_of
 from tco.economics.flows import chips_cost
 from tco.economics.income import rent_income, token_income
 from tco.economics.site import building_price, sellable_power, worlds_in_power, yearly_margin
-from tco.economics.waiting import MONTHS, year_of
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.units import parse_quantity
 from tco.studies.evaluation import Evaluation, evaluate_each
@@ -114,7 +114,7 @@ def of_wave(one: Evaluation) -> dict[str, float | None]:
         raise DataError(f"{one.name}: {one.result.inputs[SITE_POWER].value / 1e6:g} MW carry no scale-up domain of {one.result.system}")
     cost, waiting = (one.result.metrics[name] for name in ("tco_usd_per_chip_hour", "waiting_usd_per_chip"))
     return {name: hall[name] for name in SUMMED} | {
-        "cost_usd_per_year": None if cost is None else float(chips_cost(cost, hall["chips"])),
+        "cost_usd_per_year": None if cost is None else float(chips_cost(hall["chips"], cost)),
         "waiting_usd": None if waiting is None else float(waiting * hall["chips"]),
     }
 

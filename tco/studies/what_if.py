@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tco.chain.metrics import PERFORMANCE
 from tco.chain.result import Result
 from tco.chain.texts import DOCUMENTS, TEXTS
-from tco.chain.workloads import job_on, server_of, without_plan
+from tco.chain.workloads import job_on, server_of
 from tco.foundation.errors import DataError
 from tco.foundation.trace import walk
 from tco.foundation.values import Values
@@ -99,7 +99,7 @@ def holding(result: Result, settings: Mapping[str, str], what_if: Mapping[str, s
         if need > have:
             reason = f"the plan that is held needs {need / GB:.1f} GB a chip, {have / GB:.1f} GB are usable: --set chooses another"
             metrics = {name: None if name in PERFORMANCE else value for name, value in held.metrics.items()}
-            none, nothing = held.structure._replace(plan=None), without_plan(inputs.kind, reason)
+            none, nothing = held.structure._replace(plan=None), inputs.workload.without_plan(reason)
             return replace(held, metrics=metrics, notes=[*held.notes, reason], serving=nothing, bounds={}, plan=None, structure=none)
     decided = [
         path
