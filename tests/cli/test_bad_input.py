@@ -21,7 +21,7 @@ USAGE = [  # the command line is wrong: 2
     (["bom", NAME, "--variant", "gen2"], "expected KEY=VALUE"),
     (["price", NAME, "--format", "xml"], "xml"),
     (["compare", "--no-range", "--output", "/proc/nope/x.csv", "--format", "csv"], "/proc/nope/x.csv"),
-    (["compare", "--output", "/", "--format", "csv"], "is a folder"),
+    (["compare", "--no-range", "--output", "/", "--format", "csv"], "is a folder"),
     (["explain", NAME, "capex_usd", "--depth", "0"], "--depth"),
     (["baseline", "check", "main", "--threshold", "-1"], "--threshold"),
     (["parts", "polish"], "polish"),
