@@ -106,7 +106,7 @@ class Lot:
         self.plans = plans  # of serving
         self.program = Program()
         self.kernels: dict[Any, Kernel] = {}
-        self.rows: dict[Any, dict[int, Array]] = {}  # of the plans that are chosen among, by what is drawn
+        self.rows: dict[Any, tuple[dict[int, Array], Any]] = {}  # of the plans that are chosen among, and what is known of them, by what is drawn
         self.begin: dict[Any, Any] = {}
 
     def kernel(self, drawn: frozenset[str], rows: Mapping[int, Array]) -> Kernel:
@@ -165,13 +165,13 @@ class Lot:
         from tco.performance.serving import draws
 
         plans: ServingPlan = self.plans  # type: ignore[assignment]
-        rows: dict[int, Array] = {}
+        rows, known = dict[int, Array](), None
         if pilots is not None:
             key = paths, hash(b"".join([one.tobytes() for one in pilots.values()])), tuple(speeds)
             if key not in self.rows:
                 every = self.kernel(paths, {})
                 self.rows[key] = draws.promising(every, placed(every, parts[0].names[0]), pilots, plans, speeds)
-            rows = self.rows[key]
+            rows, known = self.rows[key]
             plans = draws.of_rows(plans, rows)
         kernel = self.kernel(paths, rows)
         made = [Made({}, np.empty(count, dtype=bool), np.empty(count)) for _ in (None, *speeds)]
@@ -190,7 +190,7 @@ class Lot:
                 many = drawn if len(which) == count else {path: one[which] for path, one in drawn.items()}
                 block = draws.Block(kernel, names, many, len(which))
                 asked = [(part.names[0], its) for part in some if len(its := within(which, part.draws))]
-                begin = self.hints(kernel, names, plans, every_speed)
+                begin = known or self.hints(kernel, names, plans, every_speed)
                 found = draws.choose(block, plans, begin, every_speed) if solve else [draws.held_with(held, len(which))] * len(every_speed)
                 for at, (one, chosen) in enumerate(zip(made, found, strict=True)):
                     one.meets[which], one.batch[which] = chosen.meets, chosen.batch if begin is not None or pilots is not None else held
