@@ -129,7 +129,9 @@ def hours_of(inputs: Inputs, values: Values, prices: Any, powers: Any) -> Any:
     """Return what networks of some prices and powers add to a chip-hour: the cost of a world of which nothing else is bought."""
     sidecar = SIDECAR if needs_sidecar(inputs) else None
     network = Network(1, [NetworkLine("whole", "", 1, prices, powers, "derived", (), ())], prices, powers)
-    cost = cost_of_world(values, Bill([], 0.0, 0.0), network, [], inputs.system.chips, inputs.tenure, 1.0, sidecar, holding_of(inputs, values))
+    cost = cost_of_world(
+        values, Bill([], 0.0, 0.0), network, [], inputs.system.chips, inputs.text("site.tenure"), 1.0, sidecar, holding_of(inputs, values)
+    )
     return cost.per_chip_hour
 
 

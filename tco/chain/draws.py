@@ -23,12 +23,11 @@ from tco.chain.metrics import METRICS
 from tco.chain.programs import ALL, RATE, Lot, Made, Part, Programs, spread, structure_in
 from tco.chain.result import Result
 from tco.chain.structure import Structure
-from tco.chain.texts import given_of
-from tco.chain.workloads import job_on, server_of
+from tco.chain.workloads import job_on
 from tco.foundation.errors import DataError
 from tco.foundation.formula import finite
 from tco.foundation.provenance import making
-from tco.foundation.values import Readings, Values
+from tco.foundation.values import Readings, Values, given_of
 from tco.hardware.bill import offers
 
 Array = np.ndarray[Any, Any]
@@ -124,10 +123,7 @@ class Case:
         """Refuse values that are out of bounds, or that no workload can be asked with."""
         for path in self.drawn:
             values.override(path, inputs.unit_of(path), values.given[path])
-        if inputs.kind == "serving":
-            server_of(inputs, values)
-        elif inputs.kind == "training":
-            job_on(inputs, values)
+        inputs.workload.judge(inputs, values)
 
 
 def is_many(setting: Any) -> bool:

@@ -19,13 +19,18 @@ from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import everywhere, somewhere
 from tco.foundation.provenance import SETTING, Given, Input, bounded, making
 from tco.foundation.trace import Trace, Traced, paused, scope
-from tco.foundation.units import number_and_unit, parse_quantity
+from tco.foundation.units import convert, is_pure, number_and_unit, parse_quantity
 
 Decisions = Mapping[tuple[Callable[..., Any], tuple[str, ...], tuple[Any, ...]], Any]  # what came of paths and what goes with them
 T = TypeVar("T")
 Reader = Callable[[Input], Any]
 Rule = Callable[[Callable[[str], Any]], Any]  # computes a value from those it looks up by path
 DERIVED = "tco-model"  # the source of what follows from other inputs
+
+
+def following(formula: Callable[..., Any], *terms: float | str) -> Rule:
+    """Return the rule of a formula, whose terms are numbers, or paths of what it looks up."""
+    return lambda look_up: formula(*(look_up(one) if isinstance(one, str) else one for one in terms))
 
 
 def as_number(given: Input) -> Any:
@@ -272,3 +277,37 @@ class Values(Readable):
             if not known(path):
                 raise unknown("input path", path, [*self.inputs, *self.derived_units], "--set")
         return unused
+
+
+def given_of(path: str, setting: Any, unit_of: Callable[[str], str]) -> Given:
+    """Return a setting as the inputs take it: one number as its text, many as an array in the input's unit; anything else raises `DataError`."""
+    if isinstance(setting, str):
+        return Given(setting)
+    number, unit = setting if isinstance(setting, tuple) and len(setting) == 2 else (setting, "")
+    try:
+        found = np.asarray(number, dtype=float)
+    except (TypeError, ValueError):
+        found = None
+    if found is None or not found.size or not isinstance(unit, str):
+        raise DataError(f"{path}: {setting!r} is no setting; expected a text such as '5 GB', (numbers, unit), or a pure number")
+    wanted = unit_of(path)
+    if not unit and not is_pure(wanted):
+        one = "numbers" if found.ndim else repr(float(found))
+        raise DataError(f"{path}: {one} without a unit, expected {wanted!r} or another of its kind, such as ({one}, {wanted!r})")
+    if not found.ndim:
+        return Given(f"{float(found)!r} {unit}".strip())
+    try:
+        many = convert(found, unit, wanted)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
+    return Given(f"{found.size} values", many=many)
+
+
+def shape_of(given: Mapping[str, Given]) -> tuple[int, ...]:
+    """Return the shape of what is asked together: empty where every input is one number; shapes that do not fit raise `DataError`."""
+    shapes = {path: one.many.shape for path, one in given.items() if one.many is not None}
+    try:
+        return np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        said = ", ".join(f"{path} has {'x'.join(map(str, shape))}" for path, shape in shapes.items())
+        raise DataError(f"inputs that are asked together need one number of values each: {said}") from None

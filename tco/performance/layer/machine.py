@@ -22,7 +22,7 @@ from tco.foundation.values import Readable
 from tco.performance.chip.formats import FORMATS, NARROWEST_CACHE, WIDE, Computed, Structured, computed_on, element_size
 from tco.performance.chip.products import Chip, Operands, Traits, kernels_on, operands
 from tco.performance.chip.roofline import exponential_rate, sustained_clock, usable_memory
-from tco.performance.chip.software import MEASURED, Reach, reached_time
+from tco.performance.software import MEASURED, Reach, reached_time
 
 LAYER, ENGINES = "layer", "serving"  # owners of what all passes through a layer, and all engines that serve, have in common
 

@@ -23,11 +23,11 @@ from tco.models.architecture import load_model
 from tco.performance.chip.products import Traits, traits_of
 from tco.performance.chip.roofline import flops_per_token
 from tco.performance.layer.machine import Passes, passes_of, trainer
+from tco.performance.software import TRAINING, paths_of, unexplained
 from tco.performance.training.job import Job, Software, facts_of, held, software_of
 from tco.performance.training.jobs import FIELDS, Candidates, candidates, stacked, timed, token_rate
 from tco.performance.training.plans import Plan, fixed_axes, space
 from tco.performance.training.result import describe
-from tco.performance.unexplained import TRAINING, paths_of, unexplained
 from tco.studies.validation.commands import axes_text, command_line
 from tco.studies.validation.measured import base_skips, column, texts
 from tco.studies.validation.model_naming import read_models
