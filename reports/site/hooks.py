@@ -24,7 +24,7 @@ from mkdocs.structure.pages import Page
 import tco
 from tco.chain.metrics import METRICS, MORE_IS_BETTER, NEITHER
 from tco.cli import app
-from tco.cli.examples import examples
+from tco.cli.help import examples
 from tco.foundation.formula import REGISTRY, Formula
 from tco.outputs.mathematics import mathml
 from tco.studies.claims import check_claims
@@ -147,7 +147,7 @@ def commands() -> str:
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         reader_files()
         for name, text in helps(root, typer.Context(root, info_name="tco")):
-            parts += [f"## {name}", f"```text\n{text}\n```", *shown(examples(name.removeprefix("tco").strip()))]
+            parts += [f"## {name}", f"```text\n{text}\n```", *shown(examples(name))]
     return "\n\n".join(parts) + "\n"
 
 

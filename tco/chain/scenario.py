@@ -124,9 +124,9 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
     keep_for_studies(inputs, values)
     walked = chain
     standing_notes, chain, ages = placed(inputs, values, walked, refuse)
+    chosen = [*inputs.notes, *notes_of(inputs)]
     notes = [
-        *inputs.notes,
-        *notes_of(inputs),
+        *chosen,
         *([*notes_of_network(inputs, chain.cost, chain.serving.plan), *notes_of_checkpoints(inputs, values)] if chain.cost else []),
         *(notes_of_rent(inputs, values, chain.bill) if chain.bill and chain.cost and inputs.perspective.rents else []),
         *standing_notes,
@@ -157,6 +157,7 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
         perspective=perspective,
         metrics={name: plain_metric(chain.metrics.get(name)) for name in METRICS},
         notes=[*notes, *chain.serving.notes],
+        chosen=chosen,
         lines=chain.cost.lines if chain.cost else [],
         bill=chain.bill,
         rebates=chain.rebates,

@@ -17,11 +17,12 @@ import typer
 from tco.foundation.errors import TcoError, UsageError
 from tco.foundation.provenance import making
 from tco.foundation.stand_ins import WAYS, WITHHELD, Making, made_with
-from tco.outputs.redaction import NOTE, SENTENCE, alike, alike_rows, alike_table, alike_text, lines_alike
+from tco.outputs.record import Answer
+from tco.outputs.redaction import NOTE, alike, alike_text
+from tco.outputs.table import Table
 
 if TYPE_CHECKING:
-    from tco.outputs.page.page import Page, Section
-    from tco.outputs.record import Answer
+    from tco.outputs.page.page import Page
 
 UNSAID = "what is wrong rests on values of your own, and is withheld; it is told without --redact"
 SPANS = (1000.0, 30.0, 4.0, 1.5)  # how far stand-ins lie from what is shipped: as far as there are answers
@@ -135,28 +136,14 @@ def without_own_values(answer: Answer, form: str) -> Answer:
     made = {
         "document": answer.json() if form == "json" else {},
         "tables": list(answer.tables()) if form in ("table", "md") and not own_form else [],
-        "header": list(answer.header),
-        "rows": [list(row) for row in answer.rows],
+        "rows": Table(list(answer.header), [list(row) for row in answer.rows]),
         "notes": list(answer.notes),
         "lines": own_form().split("\n") if own_form else [],
     }
-    kept = shown(made, alike_answer)
+    kept = shown(made)
     notes = [note for note in kept["notes"] if note != WITHHELD] + ([NOTE] if withheld(kept) else [])
     texts = {form: lambda: "\n".join(kept["lines"])} if own_form else {}
-    return answer._replace(
-        json=lambda: kept["document"], tables=lambda: kept["tables"], header=kept["header"], rows=kept["rows"], notes=notes, texts=texts
-    )
-
-
-def alike_answer(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """Return an answer without what differs from its other making."""
-    whole = {name: alike(one[name], other[name]) for name in ("document", "header", "notes", "lines")}
-    return whole | {"rows": alike_rows(one["rows"], other["rows"]), "tables": alike_tables(one["tables"], other["tables"])}
-
-
-def alike_tables(one: Any, other: Any) -> list[Any]:
-    """Return tables without what differs from their other making."""
-    return [alike_table(*pair) for pair in zip(one, other, strict=False)]
+    return Answer(lambda: kept["document"], lambda: kept["tables"], kept["rows"].columns, kept["rows"].rows, notes, texts)
 
 
 def figure_without_own_values(figure: str, notes: list[str]) -> tuple[str, list[str]]:
@@ -183,30 +170,5 @@ def alike_states(one: dict[str, dict[str, Any]], other: dict[str, dict[str, Any]
 
 def pages_without_own_values(pages: dict[str, Page]) -> dict[str, Page]:
     """Return pages without what tells of own values: words and tables as all others, figures and the what-if whole or not at all."""
-    kept: dict[str, Page] = shown(pages, lambda one, other: {name: alike_page(page, other[name]) for name, page in one.items() if name in other})
-    return {name: page._replace(notes=[*page.notes, NOTE]) for name, page in kept.items()} if withheld(kept) else kept
-
-
-def alike_page(one: Page, other: Page) -> Page:
-    """Return a page without what differs from its other making."""
-    return one._replace(
-        title=alike(one.title, other.title),
-        verdict=lines_alike(one.verdict, other.verdict),
-        premises=lines_alike(one.premises, other.premises),
-        sections=[alike_section(section, next((its for its in other.sections if its.id == section.id), None)) for section in one.sections],
-        what_if=one.what_if if one.what_if == other.what_if else None,
-        notes=[note for note in alike(list(one.notes), list(other.notes)) if note != WITHHELD],
-    )
-
-
-def alike_section(one: Section, other: Section | None) -> Section:
-    """Return a section without what differs from its other making."""
-    if other is None:
-        return one._replace(words=[SENTENCE], figures=[], tables=[], folded=[], below=[])
-    return one._replace(
-        words=lines_alike(one.words, other.words),
-        figures=[figure for figure, its in zip(one.figures, other.figures, strict=False) if figure == its],
-        tables=alike_tables(one.tables, other.tables),
-        folded=alike_tables(one.folded, other.folded),
-        below=lines_alike(one.below, other.below),
-    )
+    kept: dict[str, Page] = shown(pages)
+    return {name: page._replace(notes=[*page.notes, NOTE]) for name, page in kept.items() if page} if withheld(kept) else kept

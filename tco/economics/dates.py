@@ -156,6 +156,7 @@ def not_there(system: str, inputs: Mapping[str, Input], date: str) -> list[str]:
 
 # ---------------------------------------------------------------- the ages of prices
 BILL = ("servers", "network", "storage")  # classes of assets that are bought at the prices of parts
+BY_ROWS = " of the bill is priced by rows "
 NAMED = 3  # parts a note names, those of the largest sums
 
 
@@ -185,7 +186,7 @@ def ages_of(catalogue: Catalogue, lines: Sequence[CostLine], inputs: Mapping[str
         rests = [(usd, amiss) for usd, rows in bill if (amiss := [one.given for one in rows if is_wrong(one)])] if any(map(is_wrong, dated)) else []
         shares.append(sum(usd for usd, _ in rests) / whole if rests else 0.0)
         if rests:
-            notes.append(f"{shares[-1] * 100:.1f} % of the bill is priced by rows {words}: {largest(rests)}")
+            notes.append(f"{shares[-1] * 100:.1f} %{BY_ROWS}{words}: {largest(rests)}")
     for flow in flows:
         if flow.asset in ("rebate", "rent"):
             notes += [aged(flow.path, one.given, day.last) for one in found[flow.path] if one.later or one.old]

@@ -57,7 +57,7 @@ DRAWN = Record(
     Member("high", float),
     Member("unit"),
     Member("distribution", read="shape"),
-    Member("follows", str | None, lambda one: follows(one.path, one.leader)),
+    Member("follows", str | None, lambda one: None if one.leader == one.path else one.leader),
 )
 UNCERTAINTY = Document(
     "uncertainty",
@@ -93,11 +93,6 @@ def uncertainty_answer(found: Uncertainty) -> Answer:
     )
 
 
-def follows(path: str, leader: str) -> str | None:
-    """Return the input whose draws another shares; None where it has its own."""
-    return None if leader == path else leader
-
-
 def uncertainty_tables(found: Uncertainty) -> list[Table]:
     """Return the percentiles of each metric beside its point, and a histogram of what matters most."""
     every, result = figures(found), found.asked.result
@@ -112,9 +107,10 @@ def uncertainty_tables(found: Uncertainty) -> list[Table]:
         rows.append((f"{label}, {unit}" if unit and unit != "x" else label, *cells))
     title = f"{result.title}: {len(found.sample.meets):,} draws of {len(found.drawn)} inputs, seed {found.seed}"
     above = [workload_line([result]), *premises([result]), *chances(found)]
+    plan = "that of the point, held" if found.hold else "re-optimised in each draw"
     below = [
         "P5 to P95: percentiles of the draws; one that misses the target lies beyond the worse end, and has a ratio of zero.",
-        f"A draw moves every input within its low and high (its own P5 and P95), the plan is {plan_words(found)}, its batch solved in each.",
+        f"A draw moves every input within its low and high (its own P5 and P95), the plan is {plan}, its batch solved in each.",
     ]
     percentiles = Table(("", "point", *(name.upper() for name in PERCENTILES)), rows, title, above, below)
     return [percentiles, *histograms(found)]
@@ -129,11 +125,6 @@ def chances(found: Uncertainty) -> list[str]:
         said.append((sample.ties, "meet it on neither: a tie, which counts for none of the two"))
         said.append((sample.better, "of the others cost less a token here: P(better than baseline), a miss counted as lost"))
     return [f"{percent(which)} {words}." for which, words in said]
-
-
-def plan_words(found: Uncertainty) -> str:
-    """Say how plans were found."""
-    return "that of the point, held" if found.hold else "re-optimised in each draw"
 
 
 def percent(which: Any) -> str:
