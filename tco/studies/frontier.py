@@ -256,7 +256,8 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
     else:
         first = phases.time_to_first_token(whole_prompt, step.time)
         soon = whole_prompt <= limit
-    rate, share = phases.output_rate(made, read, prompt, answer), phases.prefill_share(made, read, prompt, answer)
+    pools = made, read, prompt, answer, decode.machine.shared("pool_sharpness")
+    rate, share = phases.output_rate(*pools), phases.prefill_share(*pools)
     hour = joined.hour_of_both_pools(decode.metric("tco_usd_per_used_chip_hour"), prefill.metric("tco_usd_per_used_chip_hour"), share)
     cost = np.where(held & whole & soon, joined.usd_per_million(hour, rate, 1.0), np.inf)
     reason = ""

@@ -15,7 +15,7 @@ import numpy as np
 
 from tco.fabric.algorithms import Paces, Tokens, choose, evenly, paces_of, quickest, reach
 from tco.fabric.links import Group, Links, Reach
-from tco.foundation.formula import formula, in_use, somewhere, total
+from tco.foundation.formula import formula, in_use, select, somewhere, total
 from tco.foundation.trace import scope
 from tco.foundation.units import FLOP, Byte, Pure, Second
 from tco.models.layers import Architecture, Side
@@ -250,7 +250,8 @@ class Pass:
         found = experts_products(machine, several, reached, machine.operands[EXPERTS])
         one = total(name, found.time)
         if machine.expert_factor is not None:
-            one = engine_factor(one, machine.expert_factor)
+            factor, whole = machine.expert_factor, machine.whole_factor
+            one = engine_factor(one, factor if whole is None else select(self.shape.expert_parallel > 1, whole, factor))
         if machine.expert_start is not None and self.shape.decode:
             one = total("experts one after the other", [one, experts_start_time(reached, machine.expert_start)])
         taken = Products(EXPERTS, several, reached, found)

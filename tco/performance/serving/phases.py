@@ -74,10 +74,16 @@ def tokens_per_user(step_time: Second, one_token: Token = 1) -> Any:
     return one_token / step_time
 
 
-@formula(unit="token/s/chip", source="scaling-book")
-def output_rate(decode: TokenPerSecondPerChip, prefill: TokenPerSecondPerChip, input_tokens: Pure, output_tokens: Pure) -> Any:
-    """Output tokens per second and chip of both pools: R = 1 / (1/D + (I/O)/P)."""
-    return 1 / (1 / decode + input_tokens / output_tokens / prefill)
+@formula(unit="token/s/chip", source="little1961")
+def output_rate(
+    decode: TokenPerSecondPerChip, prefill: TokenPerSecondPerChip, input_tokens: Pure, output_tokens: Pure, sharpness: Pure = np.inf
+) -> Any:
+    """Output tokens per second and chip of both pools in the best proportion: R = (D^-q + (P O/I)^-q)^(-1/q), q = 1 / (1 + 1/p).
+
+    Chips x that decode and 1 - x that prefill make ((x D)^-p + ((1 - x) P O/I)^-p)^(-1/p): neither pool is busy all the time where the
+    other feeds it. That is most at this x, and 1 / (1/D + (I/O)/P) where neither ever waits.
+    """
+    return decode / (1 + (input_tokens / output_tokens * (decode / prefill)) ** (1 / (1 + 1 / sharpness))) ** (1 + 1 / sharpness)
 
 
 @formula(unit="token/s/chip", source="scaling-book")
@@ -86,10 +92,13 @@ def input_rate(output: TokenPerSecondPerChip, input_tokens: Pure, output_tokens:
     return output * input_tokens / output_tokens
 
 
-@formula(unit="", source="scaling-book")
-def prefill_share(decode: TokenPerSecondPerChip, prefill: TokenPerSecondPerChip, input_tokens: Pure, output_tokens: Pure) -> Any:
-    """Share of the chips that prefill: s = (I/O)/P / (1/D + (I/O)/P)."""
-    return input_tokens / output_tokens / prefill / (1 / decode + input_tokens / output_tokens / prefill)
+@formula(unit="", source="little1961")
+def prefill_share(
+    decode: TokenPerSecondPerChip, prefill: TokenPerSecondPerChip, input_tokens: Pure, output_tokens: Pure, sharpness: Pure = np.inf
+) -> Any:
+    """Share of the chips that prefill in that proportion: s = x / (1 + x), x = ((I/O) D/P)^q, q = 1 / (1 + 1/p)."""
+    each = (input_tokens / output_tokens * (decode / prefill)) ** (1 / (1 + 1 / sharpness))
+    return each / (1 + each)
 
 
 @formula(unit="s", source="tco-model")

@@ -84,11 +84,11 @@ def evaluated(machine: Machine, model: Architecture, values: Readable, plan: Ser
 def pooled(
     machine: Machine, plan: ServingPlan, request: Request, decode: PassResult, prefill: PassResult, choices: dict[str, Choice]
 ) -> ServingResult:
-    """Return what two pools give in the proportion the workload asks for: the limit of the closed loop in which none waits for the other."""
-    prompt, answer = request.prompt, request.answer
+    """Return what two pools give in the best proportion, which meet as sharply as those of a closed loop do."""
+    prompt, answer, sharpness = request.prompt, request.answer, machine.shared("pool_sharpness")
     made = phases.decode_rate(plan.decode.sequences, attention_chips(plan.decode), decode.per_token)
     read = phases.prefill_rate(prompt, attention_chips(plan.prefill), prefill.per_prompt)
-    output = phases.output_rate(made, read, prompt, answer)
+    output = phases.output_rate(made, read, prompt, answer, sharpness)
     rates = {
         "output_tokens_per_s_per_chip": output,
         "input_tokens_per_s_per_chip": phases.input_rate(output, prompt, answer),
@@ -96,4 +96,4 @@ def pooled(
         "ttft_s": phases.time_to_first_token(phases.reading_time(prefill.time, prefill.per_prompt), decode.time),
         "tpot_s": decode.per_token,
     }
-    return ServingResult(plan, rates, phases.prefill_share(made, read, prompt, answer), decode, prefill, choices, machine.links, machine.waits)
+    return ServingResult(plan, rates, phases.prefill_share(made, read, prompt, answer, sharpness), decode, prefill, choices, machine.links, machine.waits)
