@@ -244,7 +244,7 @@ def decode_step(machine: Machine, model: Architecture, plan: DecodePlan, request
     """Return a decode step, its cells named in the place that is open."""
     shape = decode_shape(machine, plan, request)
     tokens = shape.tokens
-    operators = staged(machine, model, plan, tokens, forward_pass(Pass(machine, model, shape), tokens))
+    operators = staged(machine, model, plan, tokens, beside_routed(forward_pass(Pass(machine, model, shape), tokens)))
     time = per_token = whole_pass(machine, "decode_step_time", operators)
     if request.drafts is not None:
         with scope("drafting"):
@@ -261,6 +261,31 @@ def decode_step(machine: Machine, model: Architecture, plan: DecodePlan, request
     context = full_context(request.prompt, request.answer)
     memory = held_in_memory(machine, model, shape, context, request.offload, plan.pipeline_parallel)
     return PassResult(time, memory, operators, per_token)
+
+
+ROUTED = ("router", "dispatch", "experts", "permute and gate", "combine")
+
+
+def beside_routed(operators: list[Operator]) -> list[Operator]:
+    """Return the operators of a decode step with that part of the shared expert that runs while routed tokens leave the memory idle."""
+    routed = [operator for operator in operators if operator.name in ROUTED]
+    if not any(operator.name == "shared expert" for operator in operators):
+        return operators
+    busy = [repeated(stream_time(o.bytes, o.bandwidth), o.layers) for o in routed if not o.link]
+    idle = idle_time(total("routed", [o.time for o in routed]), total("routed memory", busy))
+    return [o._replace(time=exposed_beside(o.time, idle)) if o.name == "shared expert" else o for o in operators]
+
+
+@formula(unit="s", source="tco-model")
+def idle_time(time: Second, busy: Second) -> Any:
+    """Time in which some operators leave the memory idle: max(t - Q / B, 0)."""
+    return maximum(time - busy, 0)
+
+
+@formula(unit="s", source="tco-model")
+def exposed_beside(time: Second, idle: Second) -> Any:
+    """Time of what runs beside others, beyond what they leave idle: max(t - t_idle, 0)."""
+    return maximum(time - idle, 0)
 
 
 def whole_pass(machine: Machine, name: str, operators: list[Operator]) -> Any:
