@@ -109,7 +109,7 @@ class Machine(NamedTuple):
     overhead: Any = None  # host time of a step that no kernel hides
     waits: Mapping[str, Any] = {}  # of ranks for each other, by the name of the parameter
     expert_factor: Any = None  # time of the engine's grouped kernels over the best
-    whole_factor: Any = None  # the same of experts that stand whole on their ranks; None where it is one with the other
+    whole_factor: Any = None  # the same of experts that stand whole on their ranks
     bucket: Any = None  # tokens that prompts are padded to a multiple of; None where each has a program of its length
     expert_start: Any = None  # gap before the weights of one expert arrive; None where kernels fetch them themselves
     release: Any = None  # time of a pass over that of the engine grown up; None where it has
@@ -177,6 +177,7 @@ def machine(
     kernels = kernels_on(values, chip, family, traits, reach)
     permutes = permutes_of(values, chip, traits)
     weights = WEIGHTS[int(FORMATS[stored.experts].element)]
+    whole = "whole" if weights == "fp8" and values.exists(f"{part}.takes_block_scales") else weights
     wire = max(FORMATS[stored.dense].bits, NARROWEST_CACHE)
     expert = dependent_reads_time(values[f"{prior}.expert_reads"], values[f"{part}.dma_start"]) if traits.fed else None
     release: Any = None
@@ -219,7 +220,7 @@ def machine(
         overhead=waits[1],
         waits=dict(zip(WAITS, waits[2:], strict=True)),
         expert_factor=reach.of(values, f"{own}.expert_factor_{weights}"),
-        whole_factor=reach.of(values, f"{own}.expert_factor_whole") if weights == "fp8" and values.exists(f"{part}.takes_block_scales") else None,
+        whole_factor=reach.of(values, f"{own}.expert_factor_{whole}"),
         bucket=values[f"{own}.prompt_bucket"] if values.structure(f"{own}.prompt_bucket") > 1 else None,
         expert_start=expert,
         release=release,

@@ -39,9 +39,9 @@ ATTENTION, DENSE, EXPERTS, HEAD = range(4)  # places of operands in a machine
 
 
 @formula(unit="s", source="tco-calibration")
-def engine_factor(time: Second, factor: Pure) -> Any:
-    """Time of grouped products in an engine whose kernels are slower than the best: t f."""
-    return time * factor
+def engine_factor(time: Second, split: Pure, whole: Pure, expert_parallel: Pure) -> Any:
+    """Time of grouped products in an engine whose kernels are slower than the best, by other factors for whole and for split experts: t f."""
+    return time * select(expert_parallel > 1, whole, split)
 
 
 @formula(unit="s", source="aws-nki-dma")
@@ -250,8 +250,7 @@ class Pass:
         found = experts_products(machine, several, reached, machine.operands[EXPERTS])
         one = total(name, found.time)
         if machine.expert_factor is not None:
-            factor, whole = machine.expert_factor, machine.whole_factor
-            one = engine_factor(one, factor if whole is None else select(self.shape.expert_parallel > 1, whole, factor))
+            one = engine_factor(one, machine.expert_factor, machine.whole_factor, self.shape.expert_parallel)
         if machine.expert_start is not None and self.shape.decode:
             one = total("experts one after the other", [one, experts_start_time(reached, machine.expert_start)])
         taken = Products(EXPERTS, several, reached, found)

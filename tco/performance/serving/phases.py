@@ -119,6 +119,9 @@ def prompts_of_a_pass(budget: Pure, tokens: Pure) -> Any:
     return budget / tokens
 
 
+ROUTED = ("router", "dispatch", "experts", "permute and gate", "combine")  # what stands between a token and its routed experts
+
+
 class PassResult(NamedTuple):
     """One pass: its time, what it holds in HBM, and its operators."""
 
@@ -263,29 +266,21 @@ def decode_step(machine: Machine, model: Architecture, plan: DecodePlan, request
     return PassResult(time, memory, operators, per_token)
 
 
-ROUTED = ("router", "dispatch", "experts", "permute and gate", "combine")
+@formula(unit="s", source="tensorrt-llm-min-latency")
+def exposed_beside(time: Second, routed: Second, busy: Second) -> Any:
+    """Time of a shared expert that is left where it runs while the routed ones leave the memory idle: max(t - max(T - Q / B, 0), 0)."""
+    return maximum(time - maximum(routed - busy, 0), 0)
 
 
 def beside_routed(operators: list[Operator]) -> list[Operator]:
-    """Return the operators of a decode step with that part of the shared expert that runs while routed tokens leave the memory idle."""
-    routed = [operator for operator in operators if operator.name in ROUTED]
-    if not any(operator.name == "shared expert" for operator in operators):
+    """Return the operators of a decode step, the shared expert on a stream of its own beside the exchange and the routed experts."""
+    routed = [one for one in operators if one.name in ROUTED]
+    if not routed or all(one.name != "shared expert" for one in operators):
         return operators
-    busy = [repeated(stream_time(o.bytes, o.bandwidth), o.layers) for o in routed if not o.link]
-    idle = idle_time(total("routed", [o.time for o in routed]), total("routed memory", busy))
-    return [o._replace(time=exposed_beside(o.time, idle)) if o.name == "shared expert" else o for o in operators]
-
-
-@formula(unit="s", source="tco-model")
-def idle_time(time: Second, busy: Second) -> Any:
-    """Time in which some operators leave the memory idle: max(t - Q / B, 0)."""
-    return maximum(time - busy, 0)
-
-
-@formula(unit="s", source="tco-model")
-def exposed_beside(time: Second, idle: Second) -> Any:
-    """Time of what runs beside others, beyond what they leave idle: max(t - t_idle, 0)."""
-    return maximum(time - idle, 0)
+    with scope("beside routed experts"):
+        taken = total("routed", [one.time for one in routed])
+        busy = total("memory", [repeated(stream_time(one.bytes, one.bandwidth), one.layers) for one in routed if not one.link])
+        return [one._replace(time=exposed_beside(one.time, taken, busy)) if one.name == "shared expert" else one for one in operators]
 
 
 def whole_pass(machine: Machine, name: str, operators: list[Operator]) -> Any:

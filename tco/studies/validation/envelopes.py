@@ -2,8 +2,8 @@
 
 Runs of one chip, model, set of formats and lengths form an envelope: at each speed a user gets, the most that any run at that speed
 or a higher one makes. A configuration that was run several times counts once, by its newest run. Two predictions are held against it:
-the envelope of the same runs as they are predicted (`sweeps`), and the search of `tco perf CHIP` among all plans: pools in balance,
-public software that has grown up, no tokens predicted ahead.
+the envelope of the same runs as they are predicted (`sweeps`), and the search of `tco perf CHIP` among all plans: pools in the best
+proportion, public software that has grown up, no tokens predicted ahead, measured over a run as a benchmark does.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tco.foundation.values import Values
 from tco.studies.validation.inference import GROWN_UP, Asked
 from tco.studies.validation.measured import column, texts
 from tco.studies.validation.specifications import Specifications
-from tco.studies.validation.sweeps import CONFIGURATION, Curve, never_seen, predicted
+from tco.studies.validation.sweeps import CONFIGURATION, Curve, never_seen, predicted, unbeaten
 
 LEAST = 5  # distinct configurations of an envelope
 TRIALS, ERRORS = 20, (0.05, 0.1, 0.15)  # of runs that are off at random, in logarithms
@@ -109,8 +109,11 @@ def envelopes_of(table: pd.DataFrame, catalogue: Catalogue, values: Values, chip
         every = runs["speed"].to_numpy(float), runs["rate"].to_numpy(float)
         with never_seen(sweep.chips, named["chip"]):
             alike = predicted(sweep.asked, {name: named[name] for name in ("chip", "model", "attention", "experts", "dense")}, runs)
-        points = [(float(speed), float(rate)) for speed, rate in zip(*Curve.of(*every), strict=True)]
-        held = [Run(s, r, alike.rate_at(s), alike.speed_at(r), best_at(catalogue, named, s)) for s, r in points]
+        over_a_run = values["performance.serving.steady_share"]
+        held = []
+        for speed, rate, row in runs[unbeaten(*every)].sort_values("speed")[["speed", "rate", "row"]].itertuples(index=False):
+            best = best_at(catalogue, named, speed)
+            held.append(Run(speed, rate, alike.rate_at(speed), alike.speed_at(rate), best and best * over_a_run))
         formats = "/".join(str(named[name]) for name in ("dense", "experts", "attention"))
         yield Envelope(named["chip"], named["model"], formats, float(named["prompt"]), float(named["answer"]), *every, held, alike)
 
