@@ -39,10 +39,9 @@ from tco.performance.serving.plans import (
     attention_chips,
     borders_crossed,
     decoding,
-    plan_axes,
     request_of,
 )
-from tco.performance.serving.search import pass_at, shortfall
+from tco.performance.serving.search import offered_axes, pass_at, shortfall
 from tco.studies.evaluation import Evaluation, catalogue_for
 
 if TYPE_CHECKING:
@@ -234,8 +233,8 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
     values = decode.values
     request, limit = request_of(values), values["workload.ttft"] or np.inf
     prompt, answer = request.prompt, request.answer
-    plan = decoding(plan_axes(decode.model, decode.machine.links, prompt + answer), np.array([batches_of(decode)], dtype=float))
-    before = PrefillPlan(*(axis[:, :, None] for axis in plan_axes(prefill.model, prefill.machine.links, prompt)))
+    plan = decoding(offered_axes(decode.machine, decode.model, prompt + answer), np.array([batches_of(decode)], dtype=float))
+    before = PrefillPlan(*(axis[:, :, None] for axis in offered_axes(prefill.machine, prefill.model, prompt)))
     step = phases.decode(decode.machine, decode.model, plan, request)
     ready = phases.prefill(prefill.machine, prefill.model, before, request)
     made = phases.decode_rate(plan.sequences, attention_chips(plan), step.per_token)

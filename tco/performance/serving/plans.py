@@ -264,9 +264,9 @@ def plans_of(world: int, domain: int, heads: int, sparse: bool, parts: tuple[int
                     cuts += [CUTS.index("tensor")] * (tensor % domains == 0 and ranks in parts)
                     cuts += [CUTS.index("context")] * (ranks % domains == 0)
                 for cut in cuts:
-                    depths = (1, *STAGES) if stage == world and not cut else (1,)
+                    depths = [depth for depth in (1, *STAGES) if depth == 1 or (stage == world and not cut and stage * depth <= LARGEST)]
                     spreads = (0, 1) if sparse and 1 < group == stage <= domain else (0,)
-                    rows += [(stage * depth, tensor, ranks, depth, cut, one) for depth in depths if stage * depth <= LARGEST or depth == 1 for one in spreads]
+                    rows += [(stage * depth, tensor, ranks, depth, cut, spread) for depth in depths for spread in spreads]
     return np.array(rows, dtype=float)
 
 

@@ -21,7 +21,7 @@ from tco.foundation.values import Values
 from tco.studies.validation.inference import GROWN_UP, Asked
 from tco.studies.validation.measured import column, texts
 from tco.studies.validation.specifications import Specifications
-from tco.studies.validation.sweeps import CONFIGURATION, Curve, never_seen, predicted, unbeaten
+from tco.studies.validation.sweeps import CONFIGURATION, Curve, never_seen, predicted
 
 LEAST = 5  # distinct configurations of an envelope
 TRIALS, ERRORS = 20, (0.05, 0.1, 0.15)  # of runs that are off at random, in logarithms
@@ -109,17 +109,14 @@ def envelopes_of(table: pd.DataFrame, catalogue: Catalogue, values: Values, chip
         every = runs["speed"].to_numpy(float), runs["rate"].to_numpy(float)
         with never_seen(sweep.chips, named["chip"]):
             alike = predicted(sweep.asked, {name: named[name] for name in ("chip", "model", "attention", "experts", "dense")}, runs)
-        over_a_run = values["performance.serving.steady_share"]
-        held = []
-        for speed, rate, row in runs[unbeaten(*every)].sort_values("speed")[["speed", "rate", "row"]].itertuples(index=False):
-            best = best_at(catalogue, named, speed)
-            held.append(Run(speed, rate, alike.rate_at(speed), alike.speed_at(rate), best and best * over_a_run))
+        points = [(float(speed), float(rate)) for speed, rate in zip(*Curve.of(*every), strict=True)]
+        held = [Run(s, r, alike.rate_at(s), alike.speed_at(r), best_at(catalogue, named, s)) for s, r in points]
         formats = "/".join(str(named[name]) for name in ("dense", "experts", "attention"))
         yield Envelope(named["chip"], named["model"], formats, float(named["prompt"]), float(named["answer"]), *every, held, alike)
 
 
 def best_at(catalogue: Catalogue, named: dict[str, Any], speed: float) -> float | None:
-    """Return the output tokens a chip makes in the best plan that gives users some speed; None where no plan does."""
+    """Return the output tokens a chip makes over a run of the best plan that gives users some speed; None where no plan does."""
     settings = {
         "workload.model": named["model"],
         "workload.precision": named["dense"],
@@ -131,8 +128,9 @@ def best_at(catalogue: Catalogue, named: dict[str, Any], speed: float) -> float 
         "workload.software": GROWN_UP,
         "workload.draft_tokens": "0",
     }
-    found: float | None = evaluate(named["chip"], settings, catalogue=catalogue).metrics["output_tokens_per_s_per_chip"]
-    return found
+    found = evaluate(named["chip"], settings, catalogue=catalogue).metrics["output_tokens_per_s_per_chip"]
+    steady = catalogue.practice("serving", "steady_share").value
+    return None if found is None else float(found * steady)
 
 
 def summary(runs: Sequence[Run]) -> dict[str, Any]:
