@@ -451,6 +451,7 @@ def test_every_rate_of_a_machine_is_raised_here():
         "memory",
         "imbalance",
         "expert_factor",
+        "whole_factor",
         "exchange_overlap",
         "links",
         "bucket",

@@ -76,7 +76,7 @@ def tokens_per_user(step_time: Second, one_token: Token = 1) -> Any:
 
 @formula(unit="token/s/chip", source="little1961")
 def output_rate(
-    decode: TokenPerSecondPerChip, prefill: TokenPerSecondPerChip, input_tokens: Pure, output_tokens: Pure, sharpness: Pure = np.inf
+    decode: TokenPerSecondPerChip, prefill: TokenPerSecondPerChip, input_tokens: Pure, output_tokens: Pure, sharpness: Pure = 1e300
 ) -> Any:
     """Output tokens per second and chip of both pools in the best proportion: R = (D^-q + (P O/I)^-q)^(-1/q), q = 1 / (1 + 1/p).
 
@@ -94,7 +94,7 @@ def input_rate(output: TokenPerSecondPerChip, input_tokens: Pure, output_tokens:
 
 @formula(unit="", source="little1961")
 def prefill_share(
-    decode: TokenPerSecondPerChip, prefill: TokenPerSecondPerChip, input_tokens: Pure, output_tokens: Pure, sharpness: Pure = np.inf
+    decode: TokenPerSecondPerChip, prefill: TokenPerSecondPerChip, input_tokens: Pure, output_tokens: Pure, sharpness: Pure = 1e300
 ) -> Any:
     """Share of the chips that prefill in that proportion: s = x / (1 + x), x = ((I/O) D/P)^q, q = 1 / (1 + 1/p)."""
     each = (input_tokens / output_tokens * (decode / prefill)) ** (1 / (1 + 1 / sharpness))
