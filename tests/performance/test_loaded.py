@@ -8,6 +8,7 @@ import pytest
 import tco
 from tco.performance.serving.loaded import under_load
 from tco.performance.serving.plans import PrefillPlan, ServingPlan, decoding, plan_axes
+from tco.performance.serving.search import offered_axes
 from tests.performance.servers import server
 
 
@@ -40,7 +41,7 @@ def test_of_plans_under_load_the_best_in_time_is_taken():
     """Each plan asked alone: of those that fit, are quick enough and answer soon enough, the one with the most tokens a chip."""
     made = server("gb200-nvl72", workload__concurrency="512", workload__ttft="2 s")
     machine, model, request = made.machine, made.model, made.request
-    axes = plan_axes(model, machine.links, 0)
+    axes = offered_axes(machine, model, 0)
     alone = (PrefillPlan(*(float(axis[row, 0]) for axis in axes)) for row in range(len(axes.chips)))
     kept = [plan for plan in alone if machine.links.world % plan.chips == 0 or plan.chips > machine.links.world]
     speed, soon = made.machine.values["workload.interactivity"], made.machine.values["workload.ttft"]
