@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from tco.chain.metrics import PRICED
-from tco.chain.software import practised
-from tco.chain.texts import DOCUMENTS, served_by
+from tco.chain.texts import DOCUMENTS
 from tco.foundation.errors import TcoError
 from tco.performance.chip.formats import family_of
+from tco.performance.software import practised, served_by
 
 if TYPE_CHECKING:
     from tco.chain.result import Result

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from tco.chain.inputs import HEADLINE_SYSTEM
 from tco.chain.metrics import PRICED
 from tco.chain.result import why_absent
-from tco.chain.texts import MONTHS
 from tco.foundation.errors import DataError, unknown
+from tco.performance.software import MONTHS
 from tco.studies.comparison import compared
 from tco.studies.evaluation import catalogue_for, evaluate_each
 

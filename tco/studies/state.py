@@ -89,13 +89,12 @@ def again(state: Mapping[str, Any], kept: Mapping[str, str], catalogue: Catalogu
     """
     from tco.chain.inputs import Inputs, Scenario
     from tco.chain.scenario import run
-    from tco.chain.workloads import WORKLOADS
 
     asked = Scenario("kept", "kept", state["system"], dict(state["documents"]), tuple(state["rebates"]), dict(state["variant"]), {}, "kept")
     inputs = Inputs(catalogue, asked, {}, {}, kept=kept)
     if found is None:
         values = inputs.values()
-        workload = WORKLOADS[inputs.kind](inputs, values, None)
+        workload = inputs.workload.walk(inputs, values, None)
         rests_on = frozenset(values.inputs) | inputs.judged
     else:
         workload, rests_on = found.workload, found.rests_on

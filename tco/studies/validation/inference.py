@@ -11,11 +11,10 @@ import numpy as np
 import pandas as pd
 
 from tco.chain.inputs import Inputs, system_inputs
-from tco.chain.texts import month_of
 from tco.chain.workloads import machine_of
-from tco.performance.chip.software import MEASURED
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan, reading
 from tco.performance.serving.result import evaluated
+from tco.performance.software import MEASURED, month_of
 from tco.studies.validation.commands import axes_text, command_line
 from tco.studies.validation.measured import column
 from tco.studies.validation.operating_points import Points

@@ -14,9 +14,10 @@ import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
-from tco.chain.texts import checkpoint_of, month_of
+from tco.chain.texts import checkpoint_of
 from tco.foundation.files import read_csv
 from tco.models.architecture import Architecture, load_model
+from tco.performance.software import month_of
 from tco.studies.validation.littles_law import BREAKS, breaks_littles_law
 from tco.studies.validation.measured import base_skips, column, texts
 from tco.studies.validation.model_naming import model_ids
