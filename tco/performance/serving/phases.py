@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.fabric.costs import direct_time
-from tco.foundation.formula import formula, maximum, minimum, somewhere, total
+from tco.foundation.formula import formula, greatest, maximum, minimum, somewhere, total
 from tco.foundation.trace import scope
 from tco.foundation.units import Pure, Second, Token, TokenPerChip, TokenPerSecondPerChip
 from tco.models.architecture import Architecture
@@ -19,6 +19,7 @@ from tco.models.layers import numbers_of, projections
 from tco.performance.chip.roofline import (
     cache_bytes,
     causal_keys,
+    computing_time,
     exposed_exchange,
     exposed_time,
     memory_in_use,
@@ -267,20 +268,28 @@ def decode_step(machine: Machine, model: Architecture, plan: DecodePlan, request
 
 
 @formula(unit="s", source="tensorrt-llm-min-latency")
-def exposed_beside(time: Second, routed: Second, busy: Second) -> Any:
-    """Time of a shared expert that is left where it runs while the routed ones leave the memory idle: max(t - max(T - Q / B, 0), 0)."""
-    return maximum(time - maximum(routed - busy, 0), 0)
+def exposed_beside(time: Second, work: Second, routed: Second, busy: Second) -> Any:
+    """Time of a shared expert that is left where it runs while the routed ones leave the memory idle: max(t - max(T - Q / B, 0), t_work)."""
+    return maximum(time - maximum(routed - busy, 0), work)
 
 
 def beside_routed(operators: list[Operator]) -> list[Operator]:
-    """Return the operators of a decode step, the shared expert on a stream of its own beside the exchange and the routed experts."""
+    """Return the operators of a decode step, the shared expert on a stream of its own beside the exchange and the routed experts.
+
+    What it computes and reads takes as long as ever; its waits and the ends of its tiles are hidden.
+    """
     routed = [one for one in operators if one.name in ROUTED]
-    if not routed or all(one.name != "shared expert" for one in operators):
+    place = next((at for at, one in enumerate(operators) if one.name == "shared expert"), None)
+    if not routed or place is None:
         return operators
+    shared = operators[place]
     with scope("beside routed experts"):
         taken = total("routed", [one.time for one in routed])
         busy = total("memory", [repeated(stream_time(one.bytes, one.bandwidth), one.layers) for one in routed if not one.link])
-        return [one._replace(time=exposed_beside(one.time, taken, busy)) if one.name == "shared expert" else one for one in operators]
+        bounds = [computing_time(shared.flops, shared.compute_rate), stream_time(shared.bytes, shared.bandwidth)]
+        work = repeated(greatest("work", bounds), shared.layers)
+        operators[place] = shared._replace(time=exposed_beside(shared.time, work, taken, busy))
+    return operators
 
 
 def whole_pass(machine: Machine, name: str, operators: list[Operator]) -> Any:
