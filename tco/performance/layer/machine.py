@@ -178,7 +178,8 @@ def machine(
     kernels = kernels_on(values, chip, family, traits, reach)
     permutes = permutes_of(values, chip, traits)
     weights = WEIGHTS[int(FORMATS[stored.experts].element)]
-    whole = "whole" if weights == "fp8" and values.exists(f"{part}.takes_block_scales") else weights
+    other = weights == "fp8" and FORMATS[stored.experts].block != FORMATS["mxfp8"].block  # than the blocks of matrix units
+    whole = "whole" if other and values.exists(f"{part}.takes_block_scales") else weights
     wire = max(FORMATS[stored.dense].bits, NARROWEST_CACHE)
     expert = dependent_reads_time(values[f"{prior}.expert_reads"], values[f"{part}.dma_start"]) if traits.fed else None
     release: Any = None
