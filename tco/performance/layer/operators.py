@@ -23,9 +23,7 @@ from tco.performance.chip.formats import FORMATS, WIDE
 from tco.performance.chip.kernels import quantising_size
 from tco.performance.chip.products import Operands, Product, Sides, product, products, together
 from tco.performance.chip.roofline import (
-    added_latency,
     elementwise_bytes,
-    kernel_time,
     layer_kernels,
     only_if_shared,
     rank_wait,
@@ -42,12 +40,6 @@ ATTENTION, DENSE, EXPERTS, HEAD = range(4)  # places of operands in a machine
 def engine_factor(time: Second, split: Pure, whole: Pure, expert_parallel: Pure) -> Any:
     """Time of grouped products in an engine whose kernels are slower than the best, by other factors for whole and for split experts: t f."""
     return time * select(expert_parallel > 1, whole, split)
-
-
-@formula(unit="s", source="aws-nki-dma")
-def experts_start_time(reached: Pure, start: Second) -> Any:
-    """Gaps before the weights of all experts a group reads, one after the other: E t_1."""
-    return reached * start
 
 
 class Products(NamedTuple):
@@ -166,7 +158,7 @@ WAITING = Operator("", 0.0, 0, None, None, None, None, 0.0)  # stands where prod
 def waited_for(time: Any, waits: Mapping[str, Any], name: str, ranks: Any, world: Any) -> Any:
     """Return the time of a collective until the last of its ranks has come, and longer where they reach beyond their world."""
     beyond = ranks > world
-    time = added_latency(time, rank_wait(waits[name], ranks))
+    time = total("until_the_last", [time, rank_wait(waits[name], ranks)])
     return wait_beyond(time, waits["network_wait"], 1.0 * beyond) if somewhere(beyond) else time
 
 
@@ -252,7 +244,7 @@ class Pass:
         if machine.expert_factor is not None:
             one = engine_factor(one, machine.expert_factor, machine.whole_factor, self.shape.expert_parallel)
         if machine.expert_start is not None and self.shape.decode:
-            one = total("experts one after the other", [one, experts_start_time(reached, machine.expert_start)])
+            one = total("experts one after the other", [one, repeated(machine.expert_start, reached)])
         taken = Products(EXPERTS, several, reached, found)
         self.operators.append(self.summed(name, layers, one, total(name, found.flops), total(name, found.bytes), taken, started))
 
@@ -303,7 +295,7 @@ class Pass:
             moved += [self.cast_bytes(place, tokens, sum(numbers)) for place, numbers in self.cast.items()]
             self.stream(name, 1, total("elementwise", moved))
         with scope("launches"):
-            time = kernel_time(total("kernels", self.kernels), machine.launch)
+            time = repeated(machine.launch, total("kernels", self.kernels))
             self.operators.append(Operator("launches", time, 1, 0.0, 0.0, wide.rate, machine.bandwidth, time))
 
     def collective(self, name: str, layers: Any, time: Any, size: Any, rate: Any) -> None:
@@ -338,7 +330,7 @@ class Pass:
             return waited_for(time, machine.waits, name, ranks, machine.links.world)
 
         found = machine.known.of((name,), (ranks,), lambda: until_the_last(0.0))
-        return until_the_last(time) if found is None else added_latency(time, found)
+        return until_the_last(time) if found is None else total("until_the_last", [time, found])
 
     def gather(self, name: str, layers: Any, group: Group, size: Any) -> None:
         """Add an all-gather of `size` bytes over some chips."""
