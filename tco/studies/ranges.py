@@ -57,7 +57,7 @@ class Range(NamedTuple):
     def at(self, place: Array) -> Array:
         """Return the values at some places, as standard normal deviates."""
         many = values_at(self.shape, self.low, self.value, self.high, place)
-        return np.minimum(np.maximum(many, self.minimum, out=many), self.maximum, out=many)
+        return many.clip(self.minimum, self.maximum, out=many)
 
 
 def ranges_of(result: Result) -> dict[str, Range]:
