@@ -106,7 +106,7 @@ class Lot:
         self.plans = plans  # of serving
         self.program = Program()
         self.kernels: dict[Any, Kernel] = {}
-        self.rows: dict[Any, dict[int, Array]] = {}  # of the plans that are chosen among, by what is drawn
+        self.rows: dict[Any, tuple[dict[int, Array], Any]] = {}  # of the plans that are chosen among, and what is known of them, by what is drawn
         self.begin: dict[Any, Any] = {}
 
     def kernel(self, drawn: frozenset[str], rows: Mapping[int, Array]) -> Kernel:
@@ -166,13 +166,13 @@ class Lot:
         from tco.performance.serving import draws
 
         plans: ServingPlan = self.plans  # type: ignore[assignment]
-        rows: dict[int, Array] = {}
+        rows, known = dict[int, Array](), None
         if pilots is not None:
             key = paths, hash(b"".join([one.tobytes() for one in pilots.values()])), tuple(speeds)
             if key not in self.rows:
                 every = self.kernel(paths, {})
                 self.rows[key] = draws.promising(every, placed(every, parts[0].names[0]), pilots, plans, speeds)
-            rows = self.rows[key]
+            rows, known = self.rows[key]
             plans = draws.of_rows(plans, rows)
         kernel = self.kernel(paths, rows)
         made = [Made({}, np.empty(count, dtype=bool), np.empty(count)) for _ in (None, *speeds)]
@@ -198,7 +198,7 @@ class Lot:
             names = placed(kernel, some[0].names[0])
             held = some[0].plan.decode.sequences if pilots is None else np.nan
             parts_of = np.array_split(together, shares(len(together), most))
-            make = partial(answered, some, names, self.hints(kernel, names, plans, every_speed), held)
+            make = partial(answered, some, names, known or self.hints(kernel, names, plans, every_speed), held)
             for which, found in zip(parts_of, side_by_side(make, parts_of, len(together)), strict=True):
                 for one, part in zip(made, found, strict=True):
                     one.meets[which], one.batch[which] = part.meets, part.batch
