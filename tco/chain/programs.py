@@ -113,7 +113,7 @@ class Lot:
         """Return the kernel of some drawn inputs and some rows of plans, with whatever has come to the program."""
         key = drawn, *((axis, one.tobytes()) for axis, one in rows.items())
         if key not in self.kernels:
-            self.kernels[key] = Kernel(self.program, (*drawn, BATCH_PATH), {}, rows)
+            self.kernels[key] = Kernel(self.program, (*drawn, BATCH_PATH), rows)
         self.kernels[key].grow()
         return self.kernels[key]
 
