@@ -215,9 +215,13 @@ def check_answer(name: str, catalogue: Catalogue, findings: Sequence[str], figur
     row = FINDING if findings else Record()
 
     def tables() -> list[Table]:
-        from tco.outputs.claims import published_tables  # few checks have figures
+        if not figures:
+            return [row.table(findings, title)]
+        from tco.outputs.claims import published_table  # few checks have figures
+        from tco.studies.published import KINDS as ORIGINS
 
-        return [row.table(findings, title), *(published_tables(figures) if figures else ())]
+        by_kind = {kind: [one for one in figures if one.kind == kind] for kind in ORIGINS}
+        return [row.table(findings, title), *(published_table(kind, some) for kind, some in by_kind.items() if some)]
 
     return CHECKS[name].answer(catalogue, {"findings": findings, "published": figures}, tables, (row, findings))
 
