@@ -214,8 +214,7 @@ class Lot:
         wanted = [{name: place for name, place in own.items() if name == only} for own in every] if only else every
         if chosen is not None:
             batch = {kernel.inputs[BATCH_PATH]: chosen.batch} if BATCH_PATH in kernel.inputs else {}
-            given = frozenset([*values, *batch])
-            rests = {*kernel.schedule(sorted({place for own in wanted for place in own.values()}), given).leaves} - batch.keys()
+            rests = kernel.needed({place for own in wanted for place in own.values()}, values.keys() | batch) & values.keys() - batch.keys()
             values = taken(kernel, values, rests, chosen.rows) | batch
         with np.errstate(divide="ignore"):  # where failures leave no hour in which anything makes progress, nothing has a price
             made = apart(kernel, [([*own.values()], draws) for own, (_, draws) in zip(wanted, asked, strict=True)], values, count)

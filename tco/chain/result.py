@@ -26,7 +26,7 @@ from tco.foundation.provenance import Input, period
 from tco.foundation.shown import html_of
 from tco.foundation.trace import Node
 from tco.foundation.values import Values
-from tco.hardware.bill import Bill, BillLine, device_capacity, domain_bandwidth, domain_capacity, domain_peak
+from tco.hardware.bill import Bill, BillLine, device_capacity, domain_bandwidth, domain_peak, joint_capacity
 from tco.performance.chip.roofline import machine_balance
 from tco.performance.profile import Report
 from tco.performance.serving.answer import ServingResult
@@ -290,7 +290,7 @@ def figures_of(inputs: Inputs, values: Values) -> Figures:
     if capacity is not None and inputs.catalogue.has_part_value(system.chip, "cores_per_device"):
         part = f"parts.{system.chip}"
         found.chip["logical_device_bytes"] = device_capacity(capacity, values[f"{part}.cores_per_device"], values[f"{part}.cores"])
-    found.domain["hbm_bytes"] = None if capacity is None else domain_capacity(system.chips, capacity)
+    found.domain["hbm_bytes"] = None if capacity is None else joint_capacity(system.chips, capacity)
     found.domain["hbm_byte_per_s"] = None if bandwidth is None else domain_bandwidth(system.chips, bandwidth)
     return found
 

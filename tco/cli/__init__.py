@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import warnings
 from collections.abc import Iterable
@@ -31,6 +32,7 @@ TOGETHER = {  # the module that registers some commands on `app`, where it has n
 MODULES = {name: module for module, names in TOGETHER.items() for name in names}
 
 FAULT = 70  # the exit code of a defect of the program
+GARBAGE = 100_000  # objects between two searches for cycles, of which an answer makes few: to search more often takes a twentieth of its time
 
 
 class Commands(Listing):
@@ -72,6 +74,7 @@ class Commands(Listing):
 
     def main(self, *args: Any, **options: Any) -> Any:
         """Run the program; a fault of its own ends in one line and an exit code that no check uses, or with `--debug` in its trace."""
+        gc.set_threshold(GARBAGE)
         try:
             return super().main(*args, **options)
         except Exception as error:

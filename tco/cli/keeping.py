@@ -1,7 +1,7 @@
 """Keeping own values back: a command makes its answer with others in their place, and shows what stands alike in all makings.
 
 What is shown is made without a person's own values, so it tells nothing of them, whoever knows how. The command also runs with the values as they
-are: only whether it ends in an error, and with which exit code, is taken from there.
+are: only whether it ends in an error, and with which exit code, is taken from there. An answer that meets none of them is made once.
 """
 
 from __future__ import annotations
@@ -48,18 +48,17 @@ class Others:
         self.errors: list[str] = [*before.errors] if before else []
         self.met: set[str] = {*before.met} if before else set()  # the own values that had a stand-in
 
-    @property
-    def are_enough(self) -> bool:
-        """Say whether what they have in common rests on no own value."""
-        return len(self.answers) > 1 or (bool(self.answers) and not self.met)
-
 
 _others: ContextVar[Others] = ContextVar("others")
 
 
 def keeping_back(run: Callable[[], None]) -> None:
     """Run a command such that its answer, or the error it ends in, tells nothing of a person's own values."""
-    others = others_of(run)
+    near = Others()
+    make(run, first := Making(0, near.met), near)
+    if first.shown:
+        return
+    others = others_of(run, near) if near.met else near
     token = _others.set(others)
     try:
         with warnings.catch_warnings():  # whether there is one tells of the values
@@ -75,12 +74,8 @@ def keeping_back(run: Callable[[], None]) -> None:
         _others.reset(token)
 
 
-def others_of(run: Callable[[], None]) -> Others:
-    """Return the makings of an answer, with stand-ins as far away as all of them come to one."""
-    near = Others()
-    make(run, Making(0, near.met), near)
-    if not near.met:
-        return near  # nothing in it is a person's own
+def others_of(run: Callable[[], None], near: Others) -> Others:
+    """Return the makings of an answer beside the one that is `near`, with stand-ins as far away as all of them come to one."""
     for span in SPANS[-1:] if near.errors else SPANS:  # where what is near ends in an error, so does every other lot
         found = Others(near)
         for number in range(1, len(WAYS)):
@@ -100,10 +95,10 @@ def make(run: Callable[[], None], one: Making, found: Others) -> None:
             run()
     except Made as made:
         found.answers.append(made.answer)
-    except TcoError as error:
-        found.errors.append(str(error))
-    except Exception:  # far-away values may end in any fault
-        found.errors.append(UNSAID)
+    except Exception as error:  # far-away values may end in any fault
+        if one.shown:
+            raise
+        found.errors.append(str(error) if isinstance(error, TcoError) else UNSAID)
 
 
 def told(error: str, errors: list[str]) -> str:
@@ -116,19 +111,23 @@ def told(error: str, errors: list[str]) -> str:
 
 
 def shown(made: Any, combine: Callable[[Any, Any], Any] = alike) -> Any:
-    """Return what may be shown of what a command has made; in a making, end the run with it."""
-    if making.get():
+    """Return what may be shown of what a command has made; in a making, end the run with it, unless it has met nothing of a person's own."""
+    one: Making | None = making.get()
+    if one is not None and one.met:
         raise Made(made)
+    if one is not None:
+        one.shown = True
+        return made
     others = _others.get()
-    if not others.are_enough:
-        one = others.errors[0] if len(set(others.errors)) == 1 else "there is no answer"
-        raise KeptBackError(f"--redact: with other values in the place of yours: {one}")
+    if len(others.answers) < 2:
+        why = others.errors[0] if len(set(others.errors)) == 1 else "there is no answer"
+        raise KeptBackError(f"--redact: with other values in the place of yours: {why}")
     return reduce(combine, others.answers)
 
 
 def withheld(kept: Any) -> bool:
     """Say whether anything of an answer is withheld."""
-    return bool(kept != _others.get().answers[0])
+    return making.get() is None and bool(kept != _others.get().answers[0])
 
 
 def without_own_values(answer: Answer, form: str) -> Answer:

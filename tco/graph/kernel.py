@@ -8,7 +8,7 @@ varies on: the draws, the batch that is solved for, and those of plans.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -275,11 +275,23 @@ class Kernel:
             self.borders[key] = sorted(found - self.numbers.keys())
         return self.borders[key]
 
+    def needed(self, wanted: Iterable[int], given: Container[int]) -> set[int]:
+        """Return the places that lead to what is wanted: operations, and what they begin with, which is given or known."""
+        found, stack, numbers = set[int](), list(wanted), self.numbers
+        while stack:
+            place = stack.pop()
+            if place not in found:
+                found.add(place)
+                if place not in given and place not in numbers:
+                    stack += self.taken[place]
+        return found
+
     def common(self, asked: Sequence[Sequence[int]], given: Iterable[int]) -> list[int]:
         """Return the places that several of some results rest on, and that what only one of them rests on takes."""
         key = tuple(map(tuple, asked)), frozenset(given)
         if key not in self.shared:
-            lines = [{*self.schedule(wanted, key[1]).places} for wanted in key[0]]
+            begin = key[1] | self.numbers.keys()
+            lines = [self.needed(wanted, begin) - begin for wanted in key[0]]
             times = Counter(place for own in lines for place in own)
             met = [{*wanted}.union(*(self.taken[place] for place in own if times[place] == 1)) for wanted, own in zip(key[0], lines, strict=True)]
             self.shared[key] = sorted({place for one in met for place in one if times[place] > 1})
@@ -312,21 +324,15 @@ class Schedule:
     """
 
     def __init__(self, kernel: Kernel, wanted: Sequence[int], given: frozenset[int]) -> None:
-        needed, stack = set[int](), list(wanted)
-        while stack:
-            place = stack.pop()
-            if place not in needed:
-                needed.add(place)
-                if place not in given and place not in kernel.numbers:
-                    stack.extend(kernel.taken[place])
-        self.places = sorted(place for place in needed if place not in given and place not in kernel.numbers)  # that are computed
-        own, stay = set(self.places), set(wanted)
-        last = {one: place for place in self.places for one in kernel.taken[place]}
+        needed = kernel.needed(wanted, given)
+        own, stay = needed - given - kernel.numbers.keys(), set(wanted)
+        places = sorted(own)  # that are computed
+        last = {one: place for place in places for one in kernel.taken[place]}
         self.leaves = sorted(needed - own)
         register = {place: at for at, place in enumerate(self.leaves)}
         self.size, free = len(register), list[int]()
         self.lines: list[Line] = []
-        for place in self.places:
+        for place in places:
             taken, operation = kernel.taken[place], kernel.operation[place]
             done = [one for one in dict.fromkeys(taken) if last[one] == place and one in own and one not in stay]
             alike = [one for one in done if kernel.varies[one] == kernel.varies[place] and kernel.operation[one] not in CONDITIONS]
