@@ -287,12 +287,6 @@ def ranks_of_a_chip(cores: Pure, cores_per_device: Pure) -> Any:
     return cores / cores_per_device
 
 
-def doubling_of(values: Readable, chip: str) -> Doubling:
-    """Return what the degree of a collective costs on a chip whose transfer engines signal each other."""
-    part = f"parts.{chip}"
-    return Doubling(values[f"{part}.dma_signal"], ranks_of_a_chip(values[f"{part}.cores"], values[f"{part}.cores_per_device"]))
-
-
 def links_of(
     values: Readable,
     chip: str,
@@ -308,9 +302,9 @@ def links_of(
 
     `signalled`: the steps of their collectives are transfers that signal each other.
     """
-    inner, world, prior = tiers[0], tiers[-1], f"performance.{family}"
+    inner, world, prior, part = tiers[0], tiers[-1], f"performance.{family}", f"parts.{chip}"
     efficiency, direct = values[f"{prior}.link_efficiency"], values[f"{prior}.direct_efficiency"]
-    network, step = network_of(values, route, values[f"parts.{chip}.scale_out_bandwidth"], efficiency, values[f"{prior}.{route.step}"])
+    network, step = network_of(values, route, values[f"{part}.scale_out_bandwidth"], efficiency, values[f"{prior}.{route.step}"])
 
     def balanced(rate: Any) -> Any:
         return rate if inner.balanced else link_rate(rate, values[f"{prior}.load_balance"])
@@ -341,7 +335,9 @@ def links_of(
         board=values[f"parts.{chip}.board_chips"],
         copy_rate=values[f"{prior}.core_copy_rate"],
         library=practised(library, values),
-        doubling=doubling_of(values, chip) if signalled else None,
+        doubling=Doubling(values[f"{part}.dma_signal"], ranks_of_a_chip(values[f"{part}.cores"], values[f"{part}.cores_per_device"]))
+        if signalled
+        else None,
     )
 
 

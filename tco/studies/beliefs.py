@@ -89,10 +89,14 @@ def values_at(belief: str, low: float, value: float, high: float, place: Array) 
     """Return the values of a range at some places."""
     shape = shape_of(belief, low)
     if shape == STEPS:
-        return np.where(place < -STEP, low, np.where(place > STEP, high, value))
+        return np.asarray(np.where(place < -STEP, low, np.where(place > STEP, high, value)), dtype=float)
     if shape == LOGNORMAL:
+        found = np.where(place < 0, math.log(value / low) / P95, math.log(high / value) / P95)
+        found *= place
         with np.errstate(over="ignore"):  # what has no end is moved to the bound of its attribute
-            return np.asarray(value * np.exp(np.where(place < 0, math.log(value / low) / P95, math.log(high / value) / P95) * place))
+            np.exp(found, out=found)
+        found *= value
+        return found
     if shape == NORMAL:
         return np.asarray(value + np.where(place < 0, (value - low) / P95, (high - value) / P95) * place)
     return along(low + (high - low) * table_of(shape).row((value - low) / (high - low)), place)
@@ -100,13 +104,13 @@ def values_at(belief: str, low: float, value: float, high: float, place: Array) 
 
 def along(row: Array, place: Array) -> Array:
     """Return the values of a row at some places, in proportion between two columns; the columns are evenly apart, so none is searched."""
-    last = len(row) - 1
-    found = np.asarray(place * (FINE / P95) + REACH * FINE)
-    first = np.minimum(np.maximum(found, 0), last - 1).astype(np.intp)
-    slopes = np.diff(row)
-    found = np.minimum(np.maximum(found, 0), last)
+    last, slopes = len(row) - 1, np.append(np.diff(row), 0.0)
+    found = np.asarray(place * (FINE / P95))
+    found += REACH * FINE
+    np.minimum(np.maximum(found, 0, out=found), last, out=found)
+    first = found.astype(np.intp)
     found *= slopes.take(first)
-    found += (row[:-1] - slopes * np.arange(last)).take(first)
+    found += (row - slopes * np.arange(last + 1)).take(first)
     return found
 
 

@@ -204,7 +204,8 @@ def decoding(block: Block, chips: Array, hints: Hints, speeds: Speeds, begin: Ar
         found, time = largest_within(token, limit, np.ones(len(which)), most_of, first, power)
         gained = np.where(fits[some, which] & (time <= limit), found / chips[some] / time, 0.0)
         better = np.flatnonzero(gained > rate[which])
-        better = better[np.argsort(gained[better], kind="stable")]  # of several plans of a case the best comes last, and stays
+        if which is not every:
+            better = better[np.argsort(gained[better], kind="stable")]  # of several plans of a case the best comes last, and stays
         mine = which[better]
         rows[mine], batch[mine], rate[mine] = some[better], found[better], gained[better]
 
