@@ -76,9 +76,9 @@ def every_plan(inputs: Inputs) -> ServingPlan:
     machine, model = server_of(inputs, values)
     request = request_of(values)
     if request.offline or values.exists("workload.concurrency"):
-        axes = plans.filling(plans.plan_axes(model, machine.links, 0), machine.links)
+        axes = plans.filling(search.offered_axes(machine, model, 0), machine.links)
         return ServingPlan(plans.decoding(axes, 1.0), axes, plans.engines_of_world(machine.links, axes.chips))
-    reading = plans.plan_axes(model, machine.links, request.prompt)
+    reading = search.offered_axes(machine, model, request.prompt)
     beside = plans.PrefillPlan(*(axis.reshape(1, -1) for axis in reading))
     return ServingPlan(plans.decoding(search.decode_axes(machine, model, request), 1.0), beside)
 
@@ -106,14 +106,14 @@ class Lot:
         self.plans = plans  # of serving
         self.program = Program()
         self.kernels: dict[Any, Kernel] = {}
-        self.rows: dict[Any, dict[int, Array]] = {}  # of the plans that are chosen among, by what is drawn
+        self.rows: dict[Any, tuple[dict[int, Array], Any]] = {}  # of the plans that are chosen among, and what is known of them, by what is drawn
         self.begin: dict[Any, Any] = {}
 
     def kernel(self, drawn: frozenset[str], rows: Mapping[int, Array]) -> Kernel:
         """Return the kernel of some drawn inputs and some rows of plans, with whatever has come to the program."""
         key = drawn, *((axis, one.tobytes()) for axis, one in rows.items())
         if key not in self.kernels:
-            self.kernels[key] = Kernel(self.program, (*drawn, BATCH_PATH), {}, rows)
+            self.kernels[key] = Kernel(self.program, (*drawn, BATCH_PATH), rows)
         self.kernels[key].grow()
         return self.kernels[key]
 
@@ -166,13 +166,13 @@ class Lot:
         from tco.performance.serving import draws
 
         plans: ServingPlan = self.plans  # type: ignore[assignment]
-        rows: dict[int, Array] = {}
+        rows, known = dict[int, Array](), None
         if pilots is not None:
             key = paths, hash(b"".join([one.tobytes() for one in pilots.values()])), tuple(speeds)
             if key not in self.rows:
                 every = self.kernel(paths, {})
                 self.rows[key] = draws.promising(every, placed(every, parts[0].names[0]), pilots, plans, speeds)
-            rows = self.rows[key]
+            rows, known = self.rows[key]
             plans = draws.of_rows(plans, rows)
         kernel = self.kernel(paths, rows)
         made = [Made({}, np.empty(count, dtype=bool), np.empty(count)) for _ in (None, *speeds)]
@@ -198,7 +198,7 @@ class Lot:
             names = placed(kernel, some[0].names[0])
             held = some[0].plan.decode.sequences if pilots is None else np.nan
             parts_of = np.array_split(together, shares(len(together), most))
-            make = partial(answered, some, names, self.hints(kernel, names, plans, every_speed), held)
+            make = partial(answered, some, names, known or self.hints(kernel, names, plans, every_speed), held)
             for which, found in zip(parts_of, side_by_side(make, parts_of, len(together)), strict=True):
                 for one, part in zip(made, found, strict=True):
                     one.meets[which], one.batch[which] = part.meets, part.batch

@@ -57,7 +57,7 @@ class Range(NamedTuple):
     def at(self, place: Array) -> Array:
         """Return the values at some places, as standard normal deviates."""
         many = values_at(self.shape, self.low, self.value, self.high, place)
-        return np.minimum(np.maximum(many, self.minimum, out=many), self.maximum, out=many)
+        return many.clip(self.minimum, self.maximum, out=many)
 
 
 def ranges_of(result: Result) -> dict[str, Range]:
@@ -113,12 +113,13 @@ class Dice:
             half = np.tan(other, out=other)  # of the angle: cosine and sine of the whole follow in a third of their time
             radius = np.log(one, out=one)
             radius *= -2
-            np.sqrt(radius, out=radius)
+            radius = np.sqrt(radius, out=radius)
             square = half**2
             radius /= 1 + square
             whole = np.empty((len(self.pairs), 2))
             np.multiply(radius, np.subtract(1, square, out=square), out=whole[:, 0])
-            np.multiply(radius * 2, half, out=whole[:, 1])
+            half *= 2
+            np.multiply(radius, half, out=whole[:, 1])
             found = self.thrown[name] = whole.ravel()[self.own]
         return found
 
