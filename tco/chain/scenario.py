@@ -46,7 +46,7 @@ from tco.economics.perspective import Rebate, refuse_misfit
 from tco.economics.site import carbon_of_chip, carbon_of_tokens, carbon_per_power, embodied_carbon, grid_carbon, logic_area
 from tco.foundation.errors import DataError, UnavailableError
 from tco.foundation.formula import finite, total
-from tco.foundation.trace import Node, Trace, recording, scope, walk
+from tco.foundation.trace import Node, recording, scope, walk
 from tco.foundation.values import Values, as_traced
 from tco.hardware.bill import Bill, bill_of_materials
 from tco.hardware.network import Network
@@ -230,20 +230,15 @@ def formulas_of(nodes: Mapping[str, Node]) -> dict[str, str]:
     """Return the fingerprint of every formula that some metrics rest on."""
     from tco.foundation.equation import fingerprints  # a saved result asks for them, an answer does not
 
-    return fingerprints(node.formula for root in nodes.values() for node in walk(root) if node.formula)
+    return fingerprints(node.formula for node in walk(*nodes.values()) if node.formula)
 
 
 def nodes_of(inputs: Inputs, chain: Chain) -> dict[str, Node]:
     """Return the node of every metric, with the plan fixed; where no plan was found, of those that need none."""
     searched = chain.serving.plan is not None or not inputs.workload.axis  # else there is nothing to trace: a trace never searches
     with recording() as recorder:
-        traced = traced_metrics(inputs, recorder, chain.serving.plan, None if searched else chain.serving)
-    return {name: value.node for name, value in traced.items() if hasattr(value, "node")}
-
-
-def traced_metrics(inputs: Inputs, recorder: Trace, plan: Any, found: ServingResult | TrainingResult | None = None) -> dict[str, Any]:
-    """Return every metric as a traced value, with the plan fixed."""
-    return run(inputs, inputs.values(as_traced(recorder)), plan, found).metrics
+        traced = run(inputs, inputs.values(as_traced(recorder)), chain.serving.plan, None if searched else chain.serving)
+    return {name: value.node for name, value in traced.metrics.items() if hasattr(value, "node")}
 
 
 def run(inputs: Inputs, values: Values, plan: Any = None, found: ServingResult | TrainingResult | None = None) -> Chain:

@@ -78,10 +78,9 @@ def rebates_check(catalogue: Catalogue) -> list[str]:
 
 
 def sources_check(catalogue: Catalogue) -> list[str]:
-    """Check the list of sources, and that every source a formula names is in it."""
-    from tco.catalog import checks
-
-    return checks.check_sources(catalogue)
+    """Read the list of sources, which refuses one without a title."""
+    _ = catalogue.sources
+    return []
 
 
 def scenarios_check(catalogue: Catalogue, kind: str | None) -> Checked:

@@ -211,16 +211,12 @@ def judged(known: dict[str, Judged], given: Input, day: Period) -> Judged:
     found = known.get(given.path)
     if found is None or found.given is not given:
         if moves(given):
-            found = Judged(given, True, period(given.as_of).first, is_later(given, day.last), is_old(given, day.last))
+            first = period(given.as_of).first
+            found = Judged(given, True, first, first > day.last, is_old(given, day.last))
         else:
             found = Judged(given, False)
         known[given.path] = found
     return found
-
-
-def is_later(given: Input, day: datetime.date) -> bool:
-    """Say whether a price is of a date after a day."""
-    return period(given.as_of).first > day
 
 
 def is_old(given: Input, day: datetime.date) -> bool:

@@ -230,30 +230,25 @@ def in_force_for(agreements: list[Agreement], owner: str, date: str) -> list[Agr
 def rebate_of(agreement: Agreement, lines: list[BillLine], chips: float, values: Values) -> Rebate:
     """Return the rebate of an agreement on the covered parts of the bill of a world, or on the power its chips count for."""
     with scope("rebates", agreement.id):
-        return value_of(agreement, lines, chips, values)
-
-
-def value_of(agreement: Agreement, lines: list[BillLine], chips: float, values: Values) -> Rebate:
-    """Return the rebate of an agreement, its cells named in the place that is open."""
-    path = f"rebates.{agreement.id}"
-    paths = [f"{path}.{name}" for name in KINDS[agreement.kind]]
-    spend = total("covered_spend", [line.extended for line in lines if line.part in agreement.parts and line.extended is not None])
-    if agreement.kind == "share-of-spend":
-        value = share_of_price(spend, *(values[one] for one in paths))
-    else:
-        first, strike, *rest = (values[one] for one in paths)
-        price = values[f"shares.{agreement.company}.price"]
-        paths.append(f"shares.{agreement.company}.price")
-        if agreement.kind == "warrant-share":
-            value = warrant_rebate_by_share(spend, first, price, strike, *rest)
-        elif agreement.kind == "warrant-spend":
-            value = warrant_rebate_on_spend(spend, first, price, strike, *rest)
+        path = f"rebates.{agreement.id}"
+        paths = [f"{path}.{name}" for name in KINDS[agreement.kind]]
+        spend = total("covered_spend", [line.extended for line in lines if line.part in agreement.parts and line.extended is not None])
+        if agreement.kind == "share-of-spend":
+            value = share_of_price(spend, *(values[one] for one in paths))
         else:
-            threshold, vested, power_per_chip, reachable = rest
-            value = warrant_rebate_on_power(deployment_power(chips, power_per_chip), first, price, strike, threshold, vested, reachable)
-    given = [values.input(p) for p in paths]
-    sources = tuple(dict.fromkeys(g.source for g in given))
-    return Rebate(path, agreement.supplier, value, worst([g.kind for g in given]), sources, tuple(paths), agreement.note, spend)
+            first, strike, *rest = (values[one] for one in paths)
+            price = values[f"shares.{agreement.company}.price"]
+            paths.append(f"shares.{agreement.company}.price")
+            if agreement.kind == "warrant-share":
+                value = warrant_rebate_by_share(spend, first, price, strike, *rest)
+            elif agreement.kind == "warrant-spend":
+                value = warrant_rebate_on_spend(spend, first, price, strike, *rest)
+            else:
+                threshold, vested, power_per_chip, reachable = rest
+                value = warrant_rebate_on_power(deployment_power(chips, power_per_chip), first, price, strike, threshold, vested, reachable)
+        given = [values.input(p) for p in paths]
+        sources = tuple(dict.fromkeys(g.source for g in given))
+        return Rebate(path, agreement.supplier, value, worst([g.kind for g in given]), sources, tuple(paths), agreement.note, spend)
 
 
 class Worth(NamedTuple):

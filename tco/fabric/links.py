@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,13 +42,6 @@ def scale_out_rate(bandwidth: BytePerSecond, efficiency: Pure, design: Pure, ove
     return bandwidth * efficiency * design / maximum(oversubscription, 1) ** uplinks
 
 
-class Readable(Protocol):
-    """Values by path."""
-
-    def __getitem__(self, path: str, /) -> Any:
-        """Return the value of a path."""
-
-
 PROTOCOLS = {"rdma": "network_step", "efa": "efa_step"}  # of the network: the parameter of practice with its step; InfiniBand and RoCE are alike
 
 
@@ -65,7 +58,7 @@ class Route(NamedTuple):
         return 2 * self.tiers - 1
 
 
-def network_of(values: Readable, route: Route, bandwidth: Any, efficiency: Any, step: Any) -> tuple[Any, Any]:
+def network_of(values: Mapping[str, Any], route: Route, bandwidth: Any, efficiency: Any, step: Any) -> tuple[Any, Any]:
     """Return rate and step latency of the scale-out network for a chip, from what its links and a single switch reach."""
     design, passed = values[f"performance.network.{route.design}_efficiency"], values["cluster.oversubscription"]
     rate = scale_out_rate(bandwidth, efficiency, design, passed, route.tiers - 1)
@@ -247,7 +240,7 @@ def forwarding_hop(hop_latency: Second, unit: Byte, port: BytePerSecond) -> Any:
 SWITCHES_ACROSS = 2  # one in either domain
 
 
-def latencies_of(values: Readable, chip: str, family: str, inner: Tier, world: Tier, network_step: Any, age: Any = None) -> Latencies:
+def latencies_of(values: Mapping[str, Any], chip: str, family: str, inner: Tier, world: Tier, network_step: Any, age: Any = None) -> Latencies:
     """Return a family's latencies at the clock of a chip; the on-chip ones are longer by its age where software is young."""
     prior, part = f"performance.{family}", f"parts.{chip}"
     scale = latency_scale(
@@ -287,14 +280,8 @@ def ranks_of_a_chip(cores: Pure, cores_per_device: Pure) -> Any:
     return cores / cores_per_device
 
 
-def doubling_of(values: Readable, chip: str) -> Doubling:
-    """Return what the degree of a collective costs on a chip whose transfer engines signal each other."""
-    part = f"parts.{chip}"
-    return Doubling(values[f"{part}.dma_signal"], ranks_of_a_chip(values[f"{part}.cores"], values[f"{part}.cores_per_device"]))
-
-
 def links_of(
-    values: Readable,
+    values: Mapping[str, Any],
     chip: str,
     family: str,
     tiers: list[Tier],
@@ -308,9 +295,9 @@ def links_of(
 
     `signalled`: the steps of their collectives are transfers that signal each other.
     """
-    inner, world, prior = tiers[0], tiers[-1], f"performance.{family}"
+    inner, world, prior, part = tiers[0], tiers[-1], f"performance.{family}", f"parts.{chip}"
     efficiency, direct = values[f"{prior}.link_efficiency"], values[f"{prior}.direct_efficiency"]
-    network, step = network_of(values, route, values[f"parts.{chip}.scale_out_bandwidth"], efficiency, values[f"{prior}.{route.step}"])
+    network, step = network_of(values, route, values[f"{part}.scale_out_bandwidth"], efficiency, values[f"{prior}.{route.step}"])
 
     def balanced(rate: Any) -> Any:
         return rate if inner.balanced else link_rate(rate, values[f"{prior}.load_balance"])
@@ -341,18 +328,22 @@ def links_of(
         board=values[f"parts.{chip}.board_chips"],
         copy_rate=values[f"{prior}.core_copy_rate"],
         library=practised(library, values),
-        doubling=doubling_of(values, chip) if signalled else None,
+        doubling=Doubling(values[f"{part}.dma_signal"], ranks_of_a_chip(values[f"{part}.cores"], values[f"{part}.cores_per_device"]))
+        if signalled
+        else None,
     )
 
 
-def domain_of(values: Readable, chip: str) -> Tier:
+def domain_of(values: Mapping[str, Any], chip: str) -> Tier:
     """Return the scale-up domain of chips without a system: one switch, or a wire to every other chip, at the bandwidth they inject."""
     part = f"parts.{chip}"
     rate = values[f"{part}.scale_up_bandwidth"]
     return Tier("world", values[f"{part}.scale_up_domain"], rate, rate, 1.0, 1.0, balanced=True, mesh=values[f"{part}.point_to_point"])
 
 
-def links_of_chips(values: Readable, chip: str, family: str, route: Route, library: Library, age: Any = None, signalled: bool = False) -> Links:
+def links_of_chips(
+    values: Mapping[str, Any], chip: str, family: str, route: Route, library: Library, age: Any = None, signalled: bool = False
+) -> Links:
     """Return what chips without a system meet inside their scale-up domain and on the network; many chips at once where values are arrays."""
     reduces = values[f"parts.{chip}.in_network_reduction"]
     return links_of(values, chip, family, [domain_of(values, chip)], route, reduces, library, age, signalled)

@@ -48,6 +48,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     ">=": np.greater_equal,
     "select": np.where,
 }
+SHARING = {"+": ("*",), "min": ("+", "max"), "max": ("+", "min")}  # operations whose terms may share what they take
 NEUTRAL = {"+": 0.0, "-": 0.0, "*": 1.0, "/": 1.0, "**": 1.0}  # changes nothing on the right, and where sides may change on the left
 EITHER_WAY = frozenset(("+", "*", "max", "min"))
 CONDITIONS = frozenset(("<", "<=", ">", ">="))
@@ -95,7 +96,7 @@ def weight(varies: int) -> tuple[int, int]:
 class Kernel:
     """Operations in order, each once: `taken` are the places of what it takes, `varies` the axes it varies on, `numbers` what is known already."""
 
-    def __init__(self, program: Program, varying: Iterable[str], fixed: Mapping[str, float], plans: Mapping[int, Any]) -> None:
+    def __init__(self, program: Program, varying: Iterable[str], plans: Mapping[int, Any]) -> None:
         self.operation: list[str] = []
         self.taken: list[tuple[int, ...]] = []
         self.varies: list[int] = []
@@ -105,19 +106,13 @@ class Kernel:
         self.schedules: dict[Any, Schedule] = {}
         self.borders: dict[Any, list[int]] = {}
         self.shared: dict[Any, list[int]] = {}
-        self.program, self.varying, self.fixed, self.plans = program, frozenset(varying), fixed, plans
+        self.program, self.varying, self.plans = program, frozenset(varying), plans
         self.made: list[int] = []  # place of each step of the program
         self.grow()
 
     def grow(self) -> None:
         """Take in the steps that the program has got since."""
-        leaves: dict[int, int] = {}
-        for path, places in self.program.inputs.items():
-            for place in places:
-                if path in self.varying:
-                    leaves[place] = self.input(path)
-                elif path in self.fixed:
-                    leaves[place] = self.number(self.fixed[path])
+        leaves = {place: self.input(path) for path, places in self.program.inputs.items() if path in self.varying for place in places}
         made = self.made
         for place in range(len(made), len(self.program.steps)):
             step = self.program.steps[place]
@@ -180,12 +175,34 @@ class Kernel:
         return self.number(result) if type(result) is float else taken[result] if result < 0 else made[result]
 
     def gather(self, operation: str, terms: Sequence[int]) -> int:
-        """Return the place of a sum, a least or a greatest; those that vary least are taken first."""
+        """Return the place of a sum, a least or a greatest: what terms share is taken once, and those that vary least come first.
+
+        x a + x b is x (a + b), min(x + a, x + b) is x + min(a, b), and min(max(x, a), max(x, b)) is max(x, min(a, b)).
+        """
+        terms = self.opened(operation, terms)
+        for within in SHARING[operation]:
+            takers: dict[int, list[int]] = {}
+            for term in terms:
+                if self.operation[term] == within:
+                    for one in {*self.taken[term]}:
+                        takers.setdefault(one, []).append(term)
+            shared = max(takers, key=lambda one: (len(takers[one]), weight(self.varies[one])), default=None)
+            if shared is not None and len(some := takers[shared]) > 1:
+                others = [sum(self.taken[term]) - shared for term in some]  # of a pair
+                terms = [*(term for term in terms if term not in some), self.put(within, shared, self.gather(operation, others))]
+                return self.gather(operation, terms)
         terms = sorted(terms, key=lambda one: (self.varies[one].bit_count(), self.varies[one]))
         found = terms[0]
         for one in terms[1:]:
             found = self.put(operation, found, one)
         return found
+
+    def opened(self, operation: str, terms: Sequence[int]) -> list[int]:
+        """Return terms, those of a least or a greatest among them one by one."""
+        found = list[int]()
+        for term in terms:
+            found += self.opened(operation, self.taken[term]) if self.operation[term] == operation != "+" else [term]
+        return found if operation == "+" else [*dict.fromkeys(found)]
 
     def put(self, operation: str, *taken: int) -> int:
         """Return the place of an operation: computed at once of numbers, and without what changes nothing."""
@@ -233,13 +250,13 @@ class Kernel:
         return one if operation in ("max", "min") and one == other else None
 
     def apart(self, operation: str, taken: tuple[int, ...], varies: int) -> int | None:
-        """Return the place of a product or a sum whose terms that vary less are taken by themselves; none where none does.
+        """Return the place of a product, sum, least or greatest whose terms that vary less are taken by themselves; none where none does.
 
         (x c) d is x (c d) and x / d is x (1 / d): what varies most is touched once.
         """
         if operation == "/" and self.varies[taken[1]] != varies:
             return self.put("*", taken[0], self.put("/", self.number(1.0), taken[1]))
-        if operation not in ("*", "+"):
+        if operation not in EITHER_WAY:
             return None
         for one, other in (taken, taken[::-1]):
             if self.operation[one] == operation:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from tco.chain.metrics import METRICS, RATIOS
 from tco.foundation.arithmetic import mixed
+from tco.graph.run import side_by_side
 from tco.outputs.premises import SHOWN, missing_notes, premises, workload_line
 from tco.outputs.ranges import end_words, percentiles
 from tco.outputs.record import Answer, Document, Member, Record
@@ -22,7 +23,9 @@ BINS, WIDTH, DIGITS = 16, 40, 3
 
 def figures(found: Uncertainty) -> dict[str, dict[str, Any] | None]:
     """Return percentiles, mean and standard deviation of every metric, with the reason where one has no value; None of those that have none."""
-    return {name: figures_of(name, many) if (many := found.sample.metrics.get(name)) is not None else None for name in METRICS}
+    drawn = found.sample.metrics
+    known = dict(zip(drawn, side_by_side(lambda name: figures_of(name, drawn[name]), [*drawn], len(found.sample.meets)), strict=True))
+    return {name: known.get(name) for name in METRICS}
 
 
 def figures_of(metric: str, many: Any) -> dict[str, Any] | None:
@@ -87,16 +90,15 @@ ROW = Record(  # of a CSV: a metric with its unit, then its figures
 
 def uncertainty_answer(found: Uncertainty) -> Answer:
     """Return the ranges of every metric."""
-    said = [*notes(found), *(f"{found.asked.name}: {note}" for note in found.asked.result.notes)]
+    every, said = figures(found), [*notes(found), *(f"{found.asked.name}: {note}" for note in found.asked.result.notes)]
     return UNCERTAINTY.answer(
-        found.asked.catalogue, found, lambda: uncertainty_tables(found), (ROW, figures(found).items()), said, of=found.asked.result.context
+        found.asked.catalogue, found, lambda: uncertainty_tables(found, every), (ROW, every.items()), said, of=found.asked.result.context
     )
 
 
-def uncertainty_tables(found: Uncertainty) -> list[Table]:
+def uncertainty_tables(found: Uncertainty, every: Mapping[str, dict[str, Any] | None]) -> list[Table]:
     """Return the percentiles of each metric beside its point, and a histogram of what matters most."""
-    every, result = figures(found), found.asked.result
-    rows = []
+    result, rows = found.asked.result, []
     for metric, label, unit, size in SHOWN:
         one = every[metric]
         if one is None or one["sd"] == 0:

@@ -89,24 +89,32 @@ def values_at(belief: str, low: float, value: float, high: float, place: Array) 
     """Return the values of a range at some places."""
     shape = shape_of(belief, low)
     if shape == STEPS:
-        return np.where(place < -STEP, low, np.where(place > STEP, high, value))
+        return np.asarray(np.where(place < -STEP, low, np.where(place > STEP, high, value)), dtype=float)
     if shape == LOGNORMAL:
+        found = bent(math.log(value / low) / P95, math.log(high / value) / P95, place)
         with np.errstate(over="ignore"):  # what has no end is moved to the bound of its attribute
-            return np.asarray(value * np.exp(np.where(place < 0, math.log(value / low) / P95, math.log(high / value) / P95) * place))
+            np.exp(found, out=found)
+        found *= value
+        return found
     if shape == NORMAL:
-        return np.asarray(value + np.where(place < 0, (value - low) / P95, (high - value) / P95) * place)
+        return np.asarray(value + bent((value - low) / P95, (high - value) / P95, place))
     return along(low + (high - low) * table_of(shape).row((value - low) / (high - low)), place)
+
+
+def bent(below: float, above: float, place: Array) -> Array:
+    """Return places times one slope below nought and times another above: the greater of both products, or the lesser where it is less steep."""
+    return np.asarray((np.maximum if above >= below else np.minimum)(below * place, above * place))
 
 
 def along(row: Array, place: Array) -> Array:
     """Return the values of a row at some places, in proportion between two columns; the columns are evenly apart, so none is searched."""
-    last = len(row) - 1
-    found = np.asarray(place * (FINE / P95) + REACH * FINE)
-    first = np.minimum(np.maximum(found, 0), last - 1).astype(np.intp)
-    slopes = np.diff(row)
-    found = np.minimum(np.maximum(found, 0), last)
+    last, slopes = len(row) - 1, np.append(np.diff(row), 0.0)
+    found = np.asarray(place * (FINE / P95))
+    found += REACH * FINE
+    found.clip(0, last, out=found)
+    first = found.astype(np.intp)
     found *= slopes.take(first)
-    found += (row[:-1] - slopes * np.arange(last)).take(first)
+    found += (row - slopes * np.arange(last + 1)).take(first)
     return found
 
 

@@ -17,6 +17,7 @@ from tco.catalog.rows import attributes
 from tco.chain.inputs import bounds
 from tco.foundation.files import data_directory, read_csv
 from tco.foundation.provenance import LEADER, Input
+from tco.graph.run import side_by_side
 from tco.studies.beliefs import LOGNORMAL, STEPS, place_of_value, values_at
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Range(NamedTuple):
     def at(self, place: Array) -> Array:
         """Return the values at some places, as standard normal deviates."""
         many = values_at(self.shape, self.low, self.value, self.high, place)
-        return np.asarray(np.minimum(np.maximum(many, self.minimum), self.maximum))
+        return many.clip(self.minimum, self.maximum, out=many)
 
 
 def ranges_of(result: Result) -> dict[str, Range]:
@@ -98,7 +99,7 @@ class Dice:
 
     def __init__(self, catalogue: Catalogue, seed: int, start: int, stop: int) -> None:
         self.catalogue, self.seed, self.count = catalogue, np.array([seed], dtype=np.uint64), stop - start
-        self.pairs = np.arange(start // 2, (stop + 1) // 2, dtype=np.uint64) * np.uint64(2)
+        self.pairs = np.arange(start // 2 * 2, stop + stop % 2, 2, dtype=np.uint64) * GOLDEN
         self.own = slice(start % 2, start % 2 + stop - start)  # of the draws of these pairs
         self.thrown: dict[str, Array] = {}
 
@@ -106,35 +107,54 @@ class Dice:
         """Return the standard normal deviates of a name: those of Box and Muller, two draws from two uniform numbers."""
         found = self.thrown.get(name)
         if found is None:
-            key = mixed(mixed(self.seed) + np.uint64(crc32(name.encode())))
-            one, other = (uniform(mixed(key + (self.pairs + np.uint64(place)) * GOLDEN)) for place in (1, 2))
-            half = np.tan(np.pi * other)  # of the angle: cosine and sine of the whole follow in a third of their time
-            radius = np.sqrt(-2 * np.log(one)) / (1 + half**2)
-            found = self.thrown[name] = np.stack((radius * (1 - half**2), radius * 2 * half), axis=-1).ravel()[self.own]
+            key = mixed(mixed(self.seed.copy()) + np.uint64(crc32(name.encode())))
+            one, other = (uniform(mixed(self.pairs + place)) for place in (key + GOLDEN, key + GOLDEN + GOLDEN))
+            other *= np.pi
+            half = np.tan(other, out=other)  # of the angle: cosine and sine of the whole follow in a third of their time
+            radius = np.log(one, out=one)
+            radius *= -2
+            radius = np.sqrt(radius, out=radius)
+            square = half**2
+            radius /= 1 + square
+            whole = np.empty((len(self.pairs), 2))
+            np.multiply(radius, np.subtract(1, square, out=square), out=whole[:, 0])
+            half *= 2
+            np.multiply(radius, half, out=whole[:, 1])
+            found = self.thrown[name] = whole.ravel()[self.own]
         return found
 
     def places(self, one: Range) -> Array:
         """Return the places of an input: its own, or in part those of the causes it shares with others, normal all the same."""
         shared = loadings(self.catalogue, one.leader)
-        own = np.sqrt(1 - sum(loading**2 for loading in shared.values())) * self.throw(one.leader) if shared else self.throw(one.leader)
+        if not shared:
+            return self.throw(one.leader)
+        own: Array = np.sqrt(1 - sum(loading**2 for loading in shared.values())) * self.throw(one.leader)
         for cause, loading in shared.items():
-            own = own + loading * self.throw(f"cause {cause}")
+            own += loading * self.throw(f"cause {cause}")
         return own
+
+    def settings(self, ranges: Mapping[str, Range]) -> dict[str, tuple[Array, str]]:
+        """Return inputs where they are drawn, as an evaluation takes them."""
+        drawn = side_by_side(lambda one: one.at(self.places(one)), [*ranges.values()], self.count)
+        return {path: (many, ranges[path].unit) for path, many in zip(ranges, drawn, strict=True)}
 
 
 def mixed(many: Array) -> Array:
-    """Return 64-bit numbers thoroughly mixed: the output of SplitMix64 (Steele, Lea and Flood 2014), which counts in steps of `GOLDEN`."""
-    mixed: Array = many ^ (many >> np.uint64(30))
-    mixed *= np.uint64(0xBF58476D1CE4E5B9)
-    mixed ^= mixed >> np.uint64(27)
-    mixed *= np.uint64(0x94D049BB133111EB)
-    mixed ^= mixed >> np.uint64(31)
-    return mixed
+    """Mix 64-bit numbers thoroughly: the output of SplitMix64 (Steele, Lea and Flood 2014), which counts in steps of `GOLDEN`."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        many ^= many >> np.uint64(shift)
+        many *= np.uint64(factor)
+    many ^= many >> np.uint64(31)
+    return many
 
 
 def uniform(many: Array) -> Array:
     """Return 64-bit numbers as numbers above zero and up to one."""
-    return ((many >> np.uint64(11)) + np.uint64(1)) * 2.0**-53
+    many >>= np.uint64(11)
+    many += np.uint64(1)
+    found = many.view(np.int64).astype(float)
+    found *= 2.0**-53
+    return found
 
 
 def settings_of(ranges: Mapping[str, Range], places: Mapping[str, Array]) -> dict[str, tuple[Array, str]]:

@@ -7,10 +7,9 @@ from xml.etree import ElementTree
 import mpmath
 import pytest
 
-from tco.foundation.equation import Symbol
 from tco.outputs import mathematics
 from tco.outputs.mathematics import mathml
-from tests.registry import FORMULAS, each_row
+from tests.registry import FORMULAS, Symbol, each_row
 
 OPERATORS = {
     "+": "+",

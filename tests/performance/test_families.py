@@ -8,9 +8,8 @@ import pytest
 
 from tco import DataError
 from tco.models.architecture import architecture
-from tco.models.families import READERS
 from tests.performance.published_models import ACTIVE, PUBLISHED
-from tests.shipped import CATALOGUE
+from tests.shipped import CATALOGUE, READERS
 
 ALIASES = {
     "gemma4_text",

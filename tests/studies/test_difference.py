@@ -6,8 +6,9 @@ import pytest
 
 from tco import evaluate
 from tco.studies.difference import causes, input_kind, moves
-from tco.studies.state import rounded, state_of
+from tco.studies.state import rounded
 from tests.chain import again, result
+from tests.studies.room import state_of
 
 NAME = "trn3-nl72x2"
 

@@ -204,7 +204,8 @@ def decoding(block: Block, chips: Array, hints: Hints, speeds: Speeds, begin: Ar
         found, time = largest_within(token, limit, np.ones(len(which)), most_of, first, power)
         gained = np.where(fits[some, which] & (time <= limit), found / chips[some] / time, 0.0)
         better = np.flatnonzero(gained > rate[which])
-        better = better[np.argsort(gained[better], kind="stable")]  # of several plans of a case the best comes last, and stays
+        if which is not every:
+            better = better[np.argsort(gained[better], kind="stable")]  # of several plans of a case the best comes last, and stays
         mine = which[better]
         rows[mine], batch[mine], rate[mine] = some[better], found[better], gained[better]
 
@@ -258,46 +259,46 @@ def hinted(kernel: Kernel, names: Names, centre: Mapping[str, Array], plans: Ser
     return Hints(*(one.reshape(many, count) for one in (batch, power, rate)))
 
 
-def promising(kernel: Kernel, names: Names, pilots: Mapping[str, Array], plans: ServingPlan, speeds: Sequence[float] = ()) -> dict[int, Array]:
-    """Return the rows of plans to choose among on each axis: the best of some pilot draws, and those near the best at a centre.
+def promising(
+    kernel: Kernel, names: Names, pilots: Mapping[str, Array], plans: ServingPlan, speeds: Sequence[float] = ()
+) -> tuple[dict[int, Array], Hints | None]:
+    """Return the rows of plans to choose among on each axis, and what is known of them: the best of some pilot draws, and those near it at a centre.
 
     They are those for the workload's own speed, and for others those of some of the draws.
     """
-    kept: dict[int, Any] = {}
-    wins: dict[int, Any] = {}
-    for asked, share in ((OWN, 1), (speeds, SHARE * len(speeds))):
-        if not asked:
+    every, kept, wins, first = (*OWN, *speeds), dict[int, Any](), dict[int, Any](), None
+    for at in range(CENTRES):
+        centre = {path: one[at : at + 1] for path, one in pilots.items()}
+        if at and all((one == pilots[path][0]).all() for path, one in centre.items()):
             continue
-        first: Hints | None = None
-        for at in range(CENTRES):
-            centre = {path: one[at : at + 1] for path, one in pilots.items()}
-            if at and all((one == pilots[path][0]).all() for path, one in centre.items()):
-                continue
-            block, hints = Block(kernel, names, centre, 1), hinted(kernel, names, centre, plans, asked)
-            if hints is None:
-                needed, memory, rate = block["needed", "memory", "output_tokens_per_s_per_chip"]
-                rates = {DECODE: np.reshape(np.where(needed <= memory, rate, 0.0), (1, -1))}
-            else:
-                rate, time, held, memory, wait = block["prompts", "prompt", "prompts held", "memory", "longest wait"]
-                read = np.where((time <= or_ever(wait)) & (held <= memory), rate, 0.0)
-                rates = {DECODE: hints.rate, PREFILL: np.reshape(read, (1, -1))}
-            first = first or hints
-            for axis, many in rates.items():
-                near = (many >= (1 - NEAR) * many.max(axis=1, keepdims=True)) & ((many.max(axis=1, keepdims=True) > 0) | (asked is OWN))
-                kept[axis] = kept.get(axis, False) | near.any(axis=0)
+        block, hints = Block(kernel, names, centre, 1), hinted(kernel, names, centre, plans, every)
+        if hints is None:
+            needed, memory, rate = block["needed", "memory", "output_tokens_per_s_per_chip"]
+            rates = {DECODE: np.reshape(np.where(needed <= memory, rate, 0.0), (1, -1))}
+        else:
+            rate, time, held, memory, wait = block["prompts", "prompt", "prompts held", "memory", "longest wait"]
+            read = np.where((time <= or_ever(wait)) & (held <= memory), rate, 0.0)
+            rates = {DECODE: hints.rate, PREFILL: np.reshape(read, (1, -1))}
+        first = first or hints
+        for axis, many in rates.items():
+            most = many.max(axis=1, keepdims=True)
+            most[1:][most[1:] == 0] = np.inf  # at a speed that no plan reaches none is near the best
+            kept[axis] = kept.get(axis, False) | (many >= (1 - NEAR) * most).any(axis=0)
+    begin = FIRST
+    if first is not None:  # to begin with those that are the best at the centre
+        near_best = first.rate / np.maximum(first.rate.max(axis=1, keepdims=True), EXACTLY)
+        begin = np.argsort(-near_best.max(axis=0), kind="stable")[: len(FIRST)]
+    for asked, share in ((slice(0, 1), 1), (slice(1, None), SHARE * len(speeds)))[: len(every)]:
         own = {path: one[::share] for path, one in pilots.items()}
-        block, begin = Block(kernel, names, own, len(next(iter(own.values())))), FIRST
-        if first is not None:  # to begin with those that are the best at the centre
-            near_best = first.rate / np.maximum(first.rate.max(axis=1, keepdims=True), EXACTLY)
-            begin = np.argsort(-near_best.max(axis=0), kind="stable")[: len(FIRST)]
-        for chosen in choose(block, plans, first, asked, begin, SPARE):
+        block = Block(kernel, names, own, len(next(iter(own.values()))))
+        for chosen in choose(block, plans, first and Hints(*(one[asked] for one in first)), every[asked], begin, SPARE):
             for axis, near in kept.items():
                 wins[axis] = wins.get(axis, 0) + np.bincount(chosen.rows[axis], minlength=len(near))
     found = {}
     for axis, near in kept.items():
         some = np.flatnonzero(near | (wins[axis] > 0))
         found[axis] = some[np.argsort(-wins[axis][some], kind="stable")]
-    return found
+    return found, first and Hints(*(one[:, found[DECODE]] for one in first))
 
 
 def of_rows(plans: ServingPlan, rows: Mapping[int, Array]) -> ServingPlan:

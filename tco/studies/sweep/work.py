@@ -6,7 +6,7 @@ import contextlib
 import logging
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache, partial
+from functools import partial
 from importlib import import_module
 from itertools import islice
 from typing import Any, NamedTuple
@@ -16,7 +16,6 @@ from tco.foundation.arithmetic import agree, arithmetic
 from tco.foundation.errors import DataError, TcoError, UsageError, library
 from tco.studies.sweep.ground import Ground
 
-TRIM, MMAP = (-1, 2**28), (-3, 2**25)  # options of mallopt with bytes: what may lie free, and what is asked of the system by itself
 PATIENCE = 10.0  # seconds a scheduler has to answer
 ARRIVAL = 60.0  # seconds the first worker has to come
 AHEAD = 3  # pieces handed out for each thread: enough that none waits, few enough that none is forgotten
@@ -67,7 +66,6 @@ def done_by(
     if workers is not None and cluster is not None:
         raise UsageError("--workers starts workers on this machine, --cluster takes those of a scheduler: give one of them")
     if workers is None and cluster is None:
-        keep_memory()
         return (Piece(number, make(number), arithmetic()) for number in numbers)
     return made_on(workers, cluster, ground(), Witness(ask, ask(), arithmetic()), make, numbers)
 
@@ -76,22 +74,7 @@ def on_ground(ground: Ground, witness: Witness, make: Make, number: int) -> Piec
     """Make a piece, as a worker does: one that came late has not been asked yet what it runs."""
     ground.refuse_stranger()
     witness.refuse_other_figures()
-    keep_memory()
     return Piece(number, make(number), arithmetic())
-
-
-@cache
-def keep_memory() -> None:
-    """Let the C library of Linux keep what arrays leave free.
-
-    It gives it back and fetches it anew; a worker of Dask does so at once, which takes twice as long as what is computed in the memory.
-    """
-    import ctypes
-
-    with contextlib.suppress(OSError, AttributeError):
-        library = ctypes.CDLL(None)
-        for option, size in (TRIM, MMAP):
-            library.mallopt(option, size)
 
 
 # ---------------------------------------------------------------- workers of Dask

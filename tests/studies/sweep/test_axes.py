@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from scipy.stats import norm, qmc
 
 from tco import DataError
-from tco.studies.ranges import Dice, Range
-from tco.studies.sweep import dice, layout
+from tco.studies.sweep import dice
 from tco.studies.sweep.axes import axis_of
 from tco.studies.sweep.layout import Layout
 from tco.studies.sweep.study import Draw
 from tests.shipped import CATALOGUE
+from tests.studies.room import Dice, Range, layout
 
 UNIT = "USD/Wh"
 

@@ -3,10 +3,9 @@
 import pandas as pd
 import pytest
 
-from tco.models.architecture import load_model
 from tco.studies.validation.model_naming import model_ids, named_model, read_models
 from tco.studies.validation.naming import accelerators, part_ids, unread_accelerators
-from tests.shipped import CATALOGUE
+from tests.shipped import CATALOGUE, load_model
 
 
 @pytest.mark.parametrize(
