@@ -171,6 +171,33 @@ def cost_with(name, settings):
         return None
 
 
+OTHERS = {  # workloads whose plans are chosen by something else: requests in flight, a whole queue, a training step
+    "gb200-nvl72": (
+        {"workload.concurrency": "256", "workload.interactivity": "5 token/s"},
+        {"workload.interactivity": 20.0, "workload.concurrency": 100.0},
+    ),
+    "h100-hgx8": ({"workload.offline": "1"}, {"workload.input_tokens": 4000.0}),
+    "train-gpt3-175b-a100x64": ({}, {"terms.life": 4.0, "parts.a100-sxm-80gb.hbm_bandwidth": 1.5}),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_workloads_are_decided_too(running, folder, name):
+    asked, moved = OTHERS[name]
+    path = folder / f"{name}.html"
+    assert tco("report", name, *(word for one in asked.items() for word in ("--set", "=".join(one))), "-o", path).exit_code == 0
+    one = Opened(running, path, WIDE)
+    for some in ({}, moved):
+        words = one.page.evaluate(
+            "some => { Object.entries(some).forEach(([path, value]) => move(path, value)); settle(); return settings(); }", some
+        )
+        assert len(words) == len(some)
+        expected = evaluate(name, {**asked, **dict(word.split("=", 1) for word in words)}, catalogue=CATALOGUE)
+        assert refuse_difference(one.everything(), {name: compared([expected])[1][0].metrics}) >= 4
+    assert one.complaints == []
+    one.page.close()
+
+
 def test_who_pays_is_chosen_too(fresh):
     fresh.page.select_option("#who", "renter")
     fresh.settle()

@@ -12,7 +12,7 @@ class Engine {
       if (Array.isArray(leaf)) {
         this.rows.set(cell, leaf.slice(1));
         this.rests[cell] = leaf[0] ? PREFILL : DECODE;
-      } else this.values[cell] = leaf;
+      } else this.values[cell] = leaf ?? Infinity; // which JSON has no number for
     });
     if (batch !== null) this.rests[batch] = BATCH;
     lines.forEach(([, ...cells], at) => { this.rests[this.first + at] = cells.reduce((all, cell) => all | this.rests[cell], 0); });

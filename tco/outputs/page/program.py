@@ -248,6 +248,8 @@ def number_of(leaf: float | Row) -> Any:
     return [leaf.axis, *map(short, leaf.numbers.tolist())] if isinstance(leaf, Row) else short(leaf)
 
 
-def short(number: float) -> float:
-    """Return a number, a whole one as such."""
+def short(number: float) -> float | None:
+    """Return a number, a whole one as such; JSON has none that is without end, which stands as none."""
+    if number == np.inf:
+        return None
     return int(number) if number.is_integer() and abs(number) < WHOLE else number

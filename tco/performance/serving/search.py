@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 Place = tuple[int, int]  # of a plan among the rows and columns of a search
-MISSED, EQUAL = 2e-3, 1e-9  # shares by which a plan may beat what is expected of it, and by which it must beat another to be better
+EQUAL = 1e-9  # share by which a plan must beat another to be better
 PLACES = ("one-domain", "whole-world")  # of the experts within a world of several domains
 
 
@@ -136,9 +136,9 @@ def at_the_target(
     best = choice.best.copy()
     best[found.rows] = np.maximum(best[found.rows], found.rate)
     for other in np.argsort(-found.rate, kind="stable").tolist():
-        if found.rate[other] * (1 + MISSED) < rate:
-            break
         row = int(found.rows[other])
+        if found.rate[other] * (found.batches[1][other] / found.batch[other]) < rate:  # nor with the batch that is late
+            continue
         one, made = just_in_time(machine, model, request, allowed, DecodePlan(*(float(at(axis, (row, 0))) for axis in plan)), found, other)
         best[row] = float(decode_rate(one.sequences, attention_chips(one), made.per_token))
         if best[row] > rate * (1 + EQUAL):
