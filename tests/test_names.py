@@ -13,7 +13,7 @@ from tco.foundation.trace import Node
 from tco.performance.layer.layers import forward_pass
 from tco.performance.layer.operators import HEAD
 from tco.performance.serving import phases
-from tco.studies.state import state_of
+from tco.studies.difference import state_of
 from tests.chain import by_path, inputs_of, nodes_below
 from tests.shipped import DATA
 

@@ -11,7 +11,7 @@ import pytest
 import tco
 from tco import DataError, UsageError
 from tco.foundation.formula import REGISTRY
-from tco.studies.state import state_of
+from tco.studies.difference import state_of
 from tests.shipped import CATALOGUE
 
 NAMES = ("trn3-nl72x2", "gb200-nvl72", "train-gpt3-175b-a100x64")

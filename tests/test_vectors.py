@@ -16,7 +16,7 @@ from tco.fabric.scopes import mean_hops
 from tco.foundation.formula import REGISTRY
 from tco.foundation.units import convert
 from tco.models.layers import Attention, FeedForward
-from tco.studies.collectives import bus_bandwidth
+from tco.studies.operations import bus_bandwidth
 from tests.registry import over, read_rows
 
 ROWS = read_rows("vectors.csv")

@@ -123,9 +123,9 @@ def held_against_ranges(file: Path, catalogue: Catalogue, given: Request) -> Non
 def held_against_ratios(file: Path, catalogue: Catalogue, given: Request) -> None:
     """Print how the predicted ratios of two chips, and their ranges, lie to the measured ones."""
     from tco.outputs.validations import ratios_answer
-    from tco.studies.validation.ratios import DRAWS, compared
+    from tco.studies.validation.back_test import PAIR_DRAWS, compared
 
-    given.emit(ratios_answer(catalogue, file, compared(file, catalogue, given.settings), DRAWS))
+    given.emit(ratios_answer(catalogue, file, compared(file, catalogue, given.settings), PAIR_DRAWS))
 
 
 @command(app, usual=("data", "quiet"))

@@ -17,9 +17,8 @@ from tco.outputs.table import Table, to_csv, to_markdown
 from tco.studies.validation.run import Validation
 
 if TYPE_CHECKING:
-    from tco.studies.validation.back_test import BackTest
+    from tco.studies.validation.back_test import BackTest, Compared
     from tco.studies.validation.envelopes import Envelope
-    from tco.studies.validation.ratios import Compared
 
 FILE = Member("file")
 MOST_GROUPS = 12

@@ -15,8 +15,7 @@ from tco.chain.scenario import usual_baseline
 from tco.foundation.errors import DataError, UsageError, unknown
 from tco.foundation.files import is_there, read_json, write_atomically
 from tco.foundation.units import convert, unit
-from tco.studies.difference import Move, Step, moves
-from tco.studies.state import refuse_broken, state_of
+from tco.studies.difference import Move, Step, moves, refuse_broken, state_of
 from tco.studies.waterfall import Waypoint, against, points, steps
 
 if TYPE_CHECKING:

@@ -50,7 +50,7 @@ class Response:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """It travels without its catalogue, which is read where it arrives."""
-        from tco.studies.sweep.ground import folders_of
+        from tco.studies.sweep.work import folders_of
 
         data = folders_of(self.catalogue), self.catalogue.anchors
         return arrived, (self.scenario, data, dict(self.settings), self.structure, self.ranges, dict(self.variant))
@@ -83,7 +83,7 @@ class Response:
 
 def arrived(scenario: Scenario, data: tuple[tuple[str, ...], tuple[Any, ...]], *rest: Any) -> Response:
     """Return what has travelled, on the data that is found here."""
-    from tco.studies.sweep.ground import catalogue_on
+    from tco.studies.sweep.work import catalogue_on
 
     return Response(scenario, catalogue_on(*data), *rest)
 

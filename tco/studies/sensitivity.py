@@ -19,11 +19,10 @@ from tco.foundation.errors import DataError, UsageError
 from tco.foundation.formula import finite
 from tco.foundation.provenance import SOURCED, Input
 from tco.foundation.shown import Shown
+from tco.studies.drivers import Indices, Pair, design, first_order, flips_of, indices, narrowing, pairs_that_flip
 from tco.studies.evaluation import Evaluation, own_and_baseline
-from tco.studies.flips import Pair, flips_of, pairs_that_flip
 from tco.studies.ranges import Array, Dice, range_of
 from tco.studies.response import Quantity, decides, response_of
-from tco.studies.variance import Indices, design, first_order, indices, narrowing
 
 DRAWS = 2048  # from which the worth of knowing an input is told
 ROUNDING = 1e-12  # a relative change that is none

@@ -157,8 +157,7 @@ def blocks(
     asked: Experiment, workers: int | None, cluster: str | None, tell: Callable[[Progress], None] | None
 ) -> tuple[list[Sample], frozenset[str]]:
     """Return the draws of a study block by block, whoever makes them, and every arithmetic that did."""
-    from tco.studies.sweep.ground import folders_of, ground_on
-    from tco.studies.sweep.work import Progress, done_by
+    from tco.studies.sweep.work import Progress, done_by, folders_of, ground_on
 
     count = -(-asked.samples // BLOCK)
     catalogues = [one.catalogue for one in (asked.own, asked.baseline) if one is not None]

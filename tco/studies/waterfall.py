@@ -17,9 +17,23 @@ from tco.foundation.errors import DataError, TcoError
 from tco.foundation.files import read_json
 from tco.foundation.shown import Shown
 from tco.studies.counterfactual import METRICS, Counterfactual, between_systems
-from tco.studies.difference import Cause, Move, Step, causes, differs, formula_causes, in_unit, input_causes, moves, quantity_causes
+from tco.studies.difference import (
+    Again,
+    Cause,
+    Move,
+    Step,
+    again,
+    causes,
+    differs,
+    formula_causes,
+    in_unit,
+    input_causes,
+    moves,
+    quantity_causes,
+    refuse_broken,
+    state_of,
+)
 from tco.studies.evaluation import SAVED, Evaluation, catalogue_for, evaluate_each
-from tco.studies.state import Again, again, refuse_broken, state_of
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue

@@ -12,8 +12,7 @@ from tco import DataError, evaluate
 from tco.catalog.rows import COLUMNS
 from tco.economics.perspective import in_force_for, load_agreement
 from tco.foundation.files import read_csv
-from tco.studies.beliefs import P95
-from tco.studies.ranges import ranges_of
+from tco.studies.ranges import P95, ranges_of
 from tests.chain import HEADLINE, bill_of, result
 from tests.registry import FORMULA
 from tests.shipped import DATA

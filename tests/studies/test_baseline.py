@@ -11,7 +11,7 @@ import pytest
 from tco import DataError, UsageError
 from tco.chain.metrics import METRICS, MORE_IS_BETTER, NEITHER, is_worse
 from tco.studies.baseline import baseline_path, drifts, limit_of, listed, load, rule_of, save
-from tco.studies.state import state_of
+from tco.studies.difference import state_of
 from tests.chain import again
 
 NAME = "gb200-nvl72"

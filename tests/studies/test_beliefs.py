@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from tco.catalog.rows import attributes
-from tco.studies.beliefs import BELIEFS, LOGNORMAL, NORMAL, P95, PERT, STEPS, TRIANGULAR, place_of_value, values_at
 from tco.studies.evaluation import evaluate_each
-from tco.studies.ranges import range_of, ranges_of
+from tco.studies.ranges import BELIEFS, LOGNORMAL, NORMAL, P95, PERT, STEPS, TRIANGULAR, place_of_value, range_of, ranges_of, values_at
 from tests.chain import HEADLINE
 
 PLACES = np.linspace(-4.5, 4.5, 1001)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tco import evaluate
-from tco.studies.difference import causes, input_kind, moves
-from tco.studies.state import rounded, state_of
+from tco.studies.difference import causes, input_kind, moves, rounded, state_of
 from tests.chain import again, result
 
 NAME = "trn3-nl72x2"

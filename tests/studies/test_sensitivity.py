@@ -17,15 +17,13 @@ from tco.chain.metrics import PERFORMANCE
 from tco.chain.structure import plain_plan
 from tco.foundation.provenance import Input
 from tco.outputs.sensitivities import GROUPS
-from tco.studies.beliefs import P95
 from tco.studies.confidence import confidence_of
 from tco.studies.curve import DRAWS
+from tco.studies.drivers import first_order, narrowing, pairs_that_flip
 from tco.studies.evaluation import evaluate_each
-from tco.studies.flips import pairs_that_flip
-from tco.studies.ranges import Dice, Range, settings_of
+from tco.studies.ranges import P95, Dice, Range, settings_of
 from tco.studies.response import CENTRE, drawable, valued
 from tco.studies.sensitivity import spread
-from tco.studies.variance import first_order, narrowing
 from tests.chain import HEADLINE
 from tests.cli import document
 from tests.cli import tco as command

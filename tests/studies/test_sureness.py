@@ -12,12 +12,11 @@ import pytest
 
 import tco
 from tco.chain.draws import Draws
-from tco.studies.beliefs import P95, PERT
 from tco.studies.confidence import confidence_of, kept
 from tco.studies.curve import DRAWS, SEED
+from tco.studies.drivers import drivers_of, flips_of
 from tco.studies.evaluation import evaluate_each
-from tco.studies.flips import drivers_of, flips_of
-from tco.studies.ranges import Range, ranges_of
+from tco.studies.ranges import P95, PERT, Range, ranges_of
 from tco.studies.response import Quantity, Sampled, one_at_a_time, places_of
 from tco.studies.uncertainty import COST, share, spread
 from tests.chain import HEADLINE

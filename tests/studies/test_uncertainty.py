@@ -17,9 +17,8 @@ from tco.foundation.arithmetic import agree
 from tco.foundation.files import read_csv
 from tco.foundation.provenance import KINDS
 from tco.outputs.uncertainties import notes
-from tco.studies.beliefs import LOGNORMAL, NORMAL, P95, PERT, TRIANGULAR
 from tco.studies.evaluation import evaluate_each
-from tco.studies.ranges import COLUMNS, Dice, Range, loadings, ranges_of
+from tco.studies.ranges import COLUMNS, LOGNORMAL, NORMAL, P95, PERT, TRIANGULAR, Dice, Range, loadings, ranges_of
 from tco.studies.response import drawable
 from tco.studies.sweep.work import Piece
 from tco.studies.uncertainty import COST, error_of_share, error_of_spread, ratios, share, spread, why_endless

@@ -9,8 +9,7 @@ import pytest
 
 from tco import evaluate, load_catalogue
 from tco.chain.metrics import METRICS, usd_per_million
-from tco.studies.difference import differs
-from tco.studies.state import again, state_of
+from tco.studies.difference import again, differs, state_of
 from tco.studies.waterfall import points, steps, text_of
 from tests.chain import result
 

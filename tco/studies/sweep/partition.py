@@ -11,10 +11,8 @@ import numpy as np
 from tco.foundation.arithmetic import arithmetic
 from tco.foundation.errors import library
 from tco.studies.ranges import Array
-from tco.studies.sweep.cases import CaseDraws, Found, StudyScenario, cases_of
-from tco.studies.sweep.dice import dice_of
-from tco.studies.sweep.job import Job, asked_of
-from tco.studies.sweep.layout import Slice
+from tco.studies.sweep.cases import CaseDraws, Found, StudyScenario, cases_of, dice_of
+from tco.studies.sweep.job import Job, Slice, asked_of
 from tco.studies.uncertainty import sample_of
 
 if TYPE_CHECKING:

@@ -6,10 +6,9 @@ import numpy as np
 import pandas as pd
 
 from tco.performance.serving.plans import tokens_of_drafts
-from tco.studies.validation.commands import command_line
 from tco.studies.validation.measured import base_skips, column
 from tco.studies.validation.score import Prediction
-from tco.studies.validation.specifications import Specifications
+from tco.studies.validation.specifications import Specifications, command_line
 
 TARGET = "acceptance_length_tokens_per_step"
 ASKED = ("b200-hgx8", "tpot_s")  # any system's time of a token rests on the tokens of a step, beside the step

@@ -22,10 +22,9 @@ from tco.foundation.values import as_number
 from tco.performance.chip.formats import FORMATS
 from tco.performance.chip.roofline import flops_per_token
 from tco.studies.validation import inference
-from tco.studies.validation.by_part import predicted
 from tco.studies.validation.measured import column, read_measured, texts
 from tco.studies.validation.operating_points import Points
-from tco.studies.validation.score import Prediction
+from tco.studies.validation.score import Prediction, predicted
 from tco.studies.validation.specifications import Specifications
 from tco.studies.validation.unexplained import residuals
 

@@ -3,6 +3,10 @@
 The parameters of practice are those of the refits without the chip, of every kind of measurements that has one, each with the range that
 the catalogue gives it; what no parameter explains is what the rows of the other chips leave on the same refit, split by what runs share. All
 are drawn together, as they are for an answer; what vendors state of the chip is held.
+
+And are ratios right? Pairs of two chips that serve one workload at one speed: how often the model puts them in the right order, and their
+predicted ratio and its range against the measured one. Both rows of a pair are predicted in the same draws, so that what the two share
+cancels, as it does between the columns of a comparison.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from tco.chain.inputs import plain_inputs
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.values import Values, as_number
 from tco.studies.ranges import Dice, Range, range_of
-from tco.studies.validation.measured import read_measured, texts
+from tco.studies.validation.measured import column, read_measured, texts
 from tco.studies.validation.naming import part_ids
 from tco.studies.validation.run import PREDICTORS
 from tco.studies.validation.score import Prediction
@@ -28,6 +32,54 @@ from tco.studies.validation.specifications import Specifications
 from tco.studies.validation.unexplained import PARAMETERS, ends, level_of, residuals, split
 
 Array = np.ndarray[Any, Any]
+CLOSE = 1.1  # interactivities within this ratio are one
+EVEN = 1.1  # rates within this ratio have no order
+WORKLOAD = ("model", "isl_tokens", "osl_tokens", "precision")
+
+
+class Pairs(NamedTuple):
+    """Rows of two chips each that serve one workload at one interactivity, by their places."""
+
+    one: Array
+    other: Array
+
+
+def pairs(workload: pd.DataFrame, chips: Array, speed: Array, usable: Array) -> Pairs:
+    """Return the pairs among rows: of one workload, two chips, and speeds within a tenth of each other."""
+    found = []
+    for _, group in workload[usable].groupby(list(workload.columns)):
+        rows = group.index.to_numpy()
+        one, other = (rows[places] for places in np.triu_indices(len(rows), 1))
+        apart = (chips[one] != chips[other]) & (np.abs(np.log(speed[one] / speed[other])) <= np.log(CLOSE))
+        found.append((one[apart], other[apart]))
+    return Pairs(*(np.concatenate([np.empty(0, dtype=int), *side]) for side in zip(*found, strict=True))) if found else Pairs(*np.empty((2, 0), int))
+
+
+def pairs_of(table: pd.DataFrame, made: Prediction) -> Pairs:
+    """Return the pairs of the scored rows of a file of serving points: two accelerators with one model, formats and lengths."""
+    speed = column(table, "interactivity_tok_s_per_user")
+    usable = (made.skip == "") & (made.target_name != "tpot_ms_mean") & (speed > 0)
+    workload = pd.DataFrame({name: texts(table, name).astype(str) for name in WORKLOAD}).assign(target=made.target_name)
+    return pairs(workload, texts(table, "accelerator").astype(str), speed, usable)
+
+
+def order(table: pd.DataFrame, made: Prediction) -> dict[str, float]:
+    """Return pairs of accelerators on one workload, the share in the right order, and the median error of their ratio; nothing without pairs.
+
+    Two that were measured within a tenth of each other have no order to be right about: one configuration differs as much from day to day.
+    """
+    one, other = pairs_of(table, made)
+    if not len(one):
+        return {}
+    truth, guess = (values[one] / values[other] for values in (made.target, made.predicted))
+    differ = np.abs(np.log(truth)) > np.log(EVEN)
+    return {
+        "pairs": len(truth),
+        "right": float(np.mean(((truth > 1) == (guess > 1))[differ])) if differ.any() else 1.0,
+        "ratio_error": float(np.median(np.abs(guess / truth - 1))),
+    }
+
+
 DRAWS, SEED = 256, 0
 P10, P90 = 0.1, 0.9
 
@@ -162,3 +214,53 @@ def summed(parts: list[Array]) -> Tested:
     """Return what the rows of some chips come to."""
     inside, below, above, width, alone = np.concatenate(parts, axis=1)
     return Tested(len(inside), float(inside.mean()), float(below.mean()), float(above.mean()), float(np.nanmedian(width)), float(alone.mean()))
+
+
+PAIR_DRAWS, LEAST = 128, 20  # least pairs of a chip that say something of it
+
+
+class Ratios(NamedTuple):
+    """How the predicted ratios of some pairs lie to the measured ones."""
+
+    n: int
+    inside: float  # share between P10 and P90
+    width: float  # P90 over P10, the median of the pairs
+
+
+class Compared(NamedTuple):
+    """The pairs of a file: all of them, those of each chip, and how far the point lies off."""
+
+    every: Ratios
+    chips: dict[str, Ratios]
+    order: float  # share in the right order, of those that differ
+    median_off: float
+
+
+def compared(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> Compared:
+    """Return how the predicted ratios of the pairs of chips in a file of serving points lie to the measured ones."""
+    kind, table = read_measured(path)
+    if kind != "inference":
+        raise UsageError(f"--ratios: {path} holds {kind}, expected serving runs")
+    asked = Question(kind, table, catalogue, plain_inputs(catalogue, settings).values(as_number))
+    made = asked.prediction()
+    one, other = pairs_of(table, made)
+    if not len(one):
+        raise DataError(f"{path}: no two chips serve one model with the same formats and lengths at one speed, so there is no ratio")
+    point, truth = order(table, made), made.target[one] / made.target[other]
+    rows = np.unique([one, other])
+    asked = Question(kind, table.iloc[rows].reset_index(drop=True), catalogue, asked.chips.values)
+    asked.prediction()
+    asked.say(places_in(asked.ranges(), Dice(catalogue, SEED, 0, PAIR_DRAWS)))
+    drawn = asked.prediction().predicted
+    ratios = (drawn[:, np.searchsorted(rows, side)] for side in (one, other))
+    low, high = np.nanquantile(np.divide(*ratios), (P10, P90), axis=0)
+    inside, width = (low <= truth) & (truth <= high), high / low
+    parts = asked.chips.parts[np.searchsorted(rows, np.stack([one, other]))]
+    of_chip = {chip: (parts == chip).any(axis=0) for chip in sorted(set(parts.ravel()))}
+    by = {chip: ratios_of(inside[own], width[own]) for chip, own in of_chip.items() if own.sum() >= LEAST}
+    return Compared(ratios_of(inside, width), by, point["right"], point["ratio_error"])
+
+
+def ratios_of(inside: Array, width: Array) -> Ratios:
+    """Return what some pairs come to."""
+    return Ratios(len(inside), float(inside.mean()), float(np.nanmedian(width)))

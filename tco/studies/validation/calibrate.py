@@ -21,9 +21,9 @@ from tco.catalog.rows import attribute
 from tco.foundation.provenance import LEADER
 from tco.foundation.values import Values
 from tco.studies.validation import fit as fitting
-from tco.studies.validation.free import NORMAL_P95, Free, paths_of, read_free
+from tco.studies.validation.back_test import order
+from tco.studies.validation.fit import NORMAL_P95, Free, paths_of, read_free
 from tco.studies.validation.measured import texts, tiers
-from tco.studies.validation.order import order
 from tco.studies.validation.run import PREDICTORS
 from tco.studies.validation.score import Prediction, scores
 from tco.studies.validation.specifications import Specifications

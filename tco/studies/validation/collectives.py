@@ -16,11 +16,9 @@ from tco.fabric.algorithms import Tokens, choose, reach, reported_bytes
 from tco.fabric.library import EXCHANGES, Library, NotOfferedError, family_library, read_library, token_size
 from tco.fabric.links import PROTOCOLS, Group, Route, links_of_chips, placed
 from tco.foundation.files import read_csv
-from tco.studies.validation.commands import command_line, written
 from tco.studies.validation.measured import base_skips, column, texts
-from tco.studies.validation.row_values import CHIP, FAMILY, RowValues
 from tco.studies.validation.score import Prediction
-from tco.studies.validation.specifications import Specifications
+from tco.studies.validation.specifications import CHIP, FAMILY, RowValues, Specifications, command_line, written
 
 Array = np.ndarray[Any, Any]
 SERVER = 8  # chips of a server where a row does not say; larger domains are racks, which servers are parts of

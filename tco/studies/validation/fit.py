@@ -1,24 +1,155 @@
 """Fitting the shared parameters of practice: robust least squares on log(predicted / measured) and on what is believed before.
 
-Every fit starts from the priors, so that what a file cannot pin down stays where it was believed to be. Fits on different rows of
-one file run side by side.
+What a fit may move is in `data/fits/KIND.csv`. A parameter belongs to a family of chips, an engine or a library, never to a model, a source or
+a row. Each has a prior with the P5 and P95 of the belief, which weighs like measurements, inside the bounds that physics sets to the attribute.
+Every fit starts from the priors, so that what a file cannot pin down stays where it was believed to be. Fits on different rows of one file run
+side by side: an engine asked for many sets of parameters at once spends its time on numbers instead of on calls, so that thirty searches
+together take a few times as long as one.
 """
 
 from __future__ import annotations
 
+import math
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from tco.studies.validation.free import Free
+from tco.catalog import Catalogue
+from tco.catalog.rows import attribute, number
+from tco.foundation.errors import DataError
+from tco.foundation.files import read_csv
 from tco.studies.validation.score import Prediction, scores
 from tco.studies.validation.specifications import Specifications
-from tco.studies.validation.together import Ask, side_by_side
 
 Array = np.ndarray[Any, Any]
+Ask = Callable[[Array], Array]  # sets of parameters, a row each -> what the engine says, a row each
+Found = TypeVar("Found")
+
+
+class Meeting:
+    """Where searches bring their questions: the last to come asks for all."""
+
+    def __init__(self, ask: Ask, searches: int) -> None:
+        self.ask, self.running = ask, searches
+        self.asked: dict[int, Array] = {}  # by the number of the search
+        self.answers: dict[int, Array | BaseException] = {}
+        self.turn = threading.Condition()
+
+    def put(self, number: int, sets: Array) -> Array:
+        """Ask for some sets of parameters, and return the answer once there is one."""
+        with self.turn:
+            self.asked[number] = sets
+            self.settle()
+            self.turn.wait_for(lambda: number in self.answers)
+            found = self.answers.pop(number)
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    def leave(self) -> None:
+        """Come no more: the others need not wait."""
+        with self.turn:
+            self.running -= 1
+            self.settle()
+
+    def settle(self) -> None:
+        """Ask the engine if every search that still runs has a question; what goes wrong goes wrong for all of them."""
+        if not self.asked or len(self.asked) < self.running:
+            return
+        numbers = sorted(self.asked)
+        sets = [self.asked.pop(number) for number in numbers]
+        try:
+            made: Sequence[Array | BaseException] = np.split(self.ask(np.concatenate(sets)), np.cumsum([len(one) for one in sets])[:-1])
+        except BaseException as error:
+            made = [error] * len(numbers)
+        self.answers.update(zip(numbers, made, strict=True))
+        self.turn.notify_all()
+
+
+def side_by_side(ask: Ask, searches: Sequence[Callable[[Ask], Found]]) -> list[Found]:
+    """Run searches side by side, each of which is given what it asks with, and return what they find."""
+    meeting = Meeting(ask, len(searches))
+
+    def run(number: int) -> Found:
+        try:
+            return searches[number](lambda sets: meeting.put(number, sets))
+        finally:
+            meeting.leave()
+
+    with ThreadPoolExecutor(max(len(searches), 1)) as pool:
+        return list(pool.map(run, range(len(searches))))
+
+
+COLUMNS = ("family", "attribute", "prior", "low", "high", "follows", "note")
+NORMAL_P95 = 1.645
+FARTHEST = 100.0  # a search never goes beyond this factor from the prior, whatever physics allows
+
+
+class Parameter(NamedTuple):
+    """One shared parameter: its path, what is believed of it, and the bounds of physics."""
+
+    path: str
+    prior: float
+    low: float  # P5 and P95 of the belief
+    high: float
+    minimum: float
+    maximum: float
+    note: str = ""
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the belief, in logarithm."""
+        return max(math.log(self.high / self.low) / (2 * NORMAL_P95), 1e-3)
+
+
+class Follower(NamedTuple):
+    """A parameter that follows another: value = ratio x the other's."""
+
+    path: str
+    followed: str
+    ratio: float
+    note: str = ""
+
+
+class Free(NamedTuple):
+    """What a fit may move, and what moves with it."""
+
+    parameters: tuple[Parameter, ...]
+    followers: tuple[Follower, ...]
+
+
+def read_free(catalogue: Catalogue, kind: str) -> Free:
+    """Return what a fit of a kind may move, from the last data folder that says so; a bad file raises `DataError`."""
+    path = next((found for folder in reversed(catalogue.folders) if (found := folder / "fits" / f"{kind}.csv").is_file()), None)
+    if path is None:
+        raise DataError(f"no data folder holds fits/{kind}.csv, which says what may be fitted")
+    parameters, followers = [], []
+    for line, row in read_csv(path, COLUMNS):
+        where = f"{path}:{line}"
+        own = f"performance.{row['family']}.{row['attribute']}"
+        prior = number(row["prior"], "prior", where)
+        if row["follows"]:
+            followers.append(Follower(own, row["follows"], prior, row["note"]))
+            continue
+        wanted = attribute("performance", row["attribute"], where)
+        low, high = (number(row[name], name, where) for name in ("low", "high"))
+        if not 0 < low <= prior <= high:
+            raise DataError(f"{where}: {own}: expected 0 < low <= prior <= high, found {low:g}, {prior:g}, {high:g}")
+        bounds = max(wanted.minimum, prior / FARTHEST), min(wanted.maximum, prior * FARTHEST)
+        parameters.append(Parameter(own, prior, low, high, *bounds, row["note"]))
+    return Free(tuple(parameters), tuple(followers))
+
+
+def paths_of(free: Free) -> list[str]:
+    """Return every path a fit moves."""
+    return [*(p.path for p in free.parameters), *(f.path for f in free.followers)]
+
+
 Predictor = Callable[[pd.DataFrame, Specifications], Prediction]
 GROUPS = ("accelerator", "model", "op", "source_id")
 SCALE = 0.05  # errors well beyond it count linearly, so that the middle is fitted and not the tails

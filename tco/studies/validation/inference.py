@@ -16,12 +16,10 @@ from tco.chain.workloads import machine_of
 from tco.performance.chip.software import MEASURED
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan, reading
 from tco.performance.serving.result import evaluated
-from tco.studies.validation.commands import axes_text, command_line
 from tco.studies.validation.measured import column
 from tco.studies.validation.operating_points import Points
-from tco.studies.validation.row_values import RowValues
 from tco.studies.validation.score import OFFLINE, Prediction
-from tco.studies.validation.specifications import Specifications
+from tco.studies.validation.specifications import RowValues, Specifications, axes_text, command_line
 
 Array = np.ndarray[Any, Any]
 MILLI = 1e3

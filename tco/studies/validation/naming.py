@@ -1,7 +1,8 @@
 """Names of accelerators and models as vendors, frameworks and papers print them, and what they are called here.
 
 A name is what the tables in the data folders say, exactly or in a form that leaves out what differs between spellings. A name that
-fits several parts or none is unknown: no name is guessed, and a variant with another form (PCIe, NVL) or memory is another part.
+fits several parts or none is unknown: no name is guessed, and a variant with another form (PCIe, NVL) or memory is another part. A model
+is also known by the shape that a row states. A file of aliases says what names mean that are in no table: `name,part`, `name,model`, or both.
 """
 
 from __future__ import annotations
@@ -12,9 +13,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from tco.catalog import Catalogue
+from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import read_csv
+from tco.models.architecture import is_stated, load_model
+from tco.models.stated import KEYS, figures_text, missing_figures
+from tco.studies.validation.measured import texts
 
 Array = np.ndarray[Any, Any]
 MARKS = re.compile(r"\((r|tm|c)\)|[®™©]")
@@ -148,3 +154,124 @@ def unread_accelerators(catalogue: Catalogue, names: Iterable[Any]) -> Array:
     known, names = accelerators(catalogue), [str(name) for name in names]
     found = {name: "" if known.part(name) else known.fault(name) for name in set(names)}
     return np.array([found[name] for name in names], dtype=object)
+
+
+OWNER = re.compile(r"[\w.-]+/(?=[^\s/]+$)")  # of a model on a hub
+BRACKETS = re.compile(r"[()\[\],]")
+MAKERS = re.compile(r"^(meta|nvidia|openai|mistralai|moonshotai|google|amd)-(?=.)")
+VOCABULARIES = (32_000.0, 50_304.0, 128_256.0, 256_000.0)  # tokens, as published models of one's own have them
+USUAL = VOCABULARIES[1]  # where a row states all of its model but this
+SHAPE = tuple(key for key in KEYS if key not in ("tied", "context"))  # columns of numbers
+
+
+def patterns_of(catalogue: Catalogue) -> list[tuple[re.Pattern[str], str]]:
+    """Return the patterns of model names with the model each means; an empty one means that the name is of no model here."""
+
+    def read() -> list[tuple[re.Pattern[str], str]]:
+        made = []
+        for path, line, row in rows_of(catalogue, "model_names.csv", ("pattern", "model")):
+            try:
+                made.append((re.compile(row["pattern"], re.IGNORECASE), row["model"]))
+            except re.error as error:
+                raise DataError(f"{path}:{line}: {row['pattern']!r} is no regular expression ({error})") from None
+        return made
+
+    found: list[tuple[re.Pattern[str], str]] = catalogue.once("model names", read)
+    return found
+
+
+def named_model(catalogue: Catalogue, name: str) -> str:
+    """Return the model a name means, empty where it is unknown: an id, a list of figures, or what the table of names says."""
+    name = name.strip()
+    if name in catalogue.models or is_stated(name):
+        return name
+    level = MAKERS.sub("", plain(BRACKETS.sub(" ", OWNER.sub("", name))))
+    if level in catalogue.models:
+        return level
+    return next((model for pattern, model in patterns_of(catalogue) if pattern.search(level) or pattern.search(name)), "")
+
+
+def shapes_of(table: pd.DataFrame) -> list[dict[str, float]]:
+    """Return the figures every row states of its model."""
+    stated = [name for name in SHAPE if name in table]
+    rows = table[stated].to_numpy(float) if stated else np.empty((len(table), 0))
+    return [{name: value for name, value in zip(stated, row, strict=True) if not np.isnan(value)} for row in rows]
+
+
+def read_model(catalogue: Catalogue, name: str, figures: Mapping[str, float]) -> tuple[str, str]:
+    """Return the model of a row and why it is unknown, one of them empty."""
+    known = named_model(catalogue, name)
+    if not known and vocabulary_alone(figures):
+        figures = {**figures, "vocab": USUAL}
+    missing = missing_figures(figures)
+    if not known and missing:
+        return "", f"unknown-model: neither the name {name!r} nor its shape is known; missing: {', '.join(missing)}"
+    try:
+        return load_model(catalogue, known or figures_text(figures)).id, ""
+    except DataError as error:
+        return "", f"unknown-model: {error}"
+
+
+def vocabulary_alone(figures: Mapping[str, float]) -> bool:
+    """Say whether a model's figures lack nothing but its vocabulary, which may then be any of the usual ones."""
+    return missing_figures(figures) == ["vocab"]
+
+
+def read_models(catalogue: Catalogue, table: pd.DataFrame) -> tuple[Array, Array]:
+    """Return the model of every row, and the reason where it is unknown."""
+    names = [str(name) for name in texts(table, "model")]
+    asked = [(name, tuple(figures.items())) for name, figures in zip(names, shapes_of(table), strict=True)]
+    found = {one: read_model(catalogue, one[0], dict(one[1])) for one in set(asked)}
+    both = np.array([found[one] for one in asked], dtype=object).reshape(-1, 2)
+    return both[:, 0], both[:, 1]
+
+
+def model_ids(catalogue: Catalogue, table: pd.DataFrame) -> Array:
+    """Return the model of every row; empty where it is unknown."""
+    return read_models(catalogue, table)[0]
+
+
+COLUMNS = {"part": "accelerator", "model": "model"}  # of the aliases: the column of the rows
+
+
+def read_aliases(path: Path, catalogue: Catalogue) -> dict[str, dict[str, str]]:
+    """Return by column of the rows what every name means; one that means nothing known raises `DataError` with its line."""
+    found: dict[str, dict[str, str]] = {column: {} for column in COLUMNS.values()}
+    for line, row in read_csv(path, ("name",), tuple(COLUMNS)):
+        name, where = row["name"].strip(), f"{path}:{line}"
+        given = {key: row[key].strip() for key in COLUMNS if row.get(key, "").strip()}
+        if not name or len(given) != 1:
+            raise DataError(f"{where}: expected a name and either the part or the model it means")
+        ((key, meant),) = given.items()
+        if name in found[COLUMNS[key]]:
+            raise DataError(f"{where}: the name {name!r} is given twice")
+        found[COLUMNS[key]][name] = part_of(meant, catalogue, where) if key == "part" else model_of(meant, catalogue, where)
+    return found
+
+
+def part_of(meant: str, catalogue: Catalogue, where: str) -> str:
+    """Return the accelerator an alias stands for."""
+    known = accelerators(catalogue)
+    part = known.part(meant)
+    if not part:
+        raise unknown("accelerator", meant, set(known.exact.values()), where)
+    return part
+
+
+def model_of(meant: str, catalogue: Catalogue, where: str) -> str:
+    """Return the model an alias stands for: one of the catalogue, or stated figures."""
+    model = named_model(catalogue, meant)
+    if not model:
+        raise unknown("model", meant, catalogue.models, where)
+    try:
+        return load_model(catalogue, model).id
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from None
+
+
+def renamed(table: pd.DataFrame, catalogue: Catalogue, path: Path) -> pd.DataFrame:
+    """Return rows with the names of a file of aliases replaced by what they mean."""
+    found = read_aliases(path, catalogue)
+    return table.assign(
+        **{name: table[name].map(lambda text, meant=meant: meant.get(text.strip(), text)) for name, meant in found.items() if name in table}
+    )

@@ -28,13 +28,10 @@ from tco.performance.training.jobs import FIELDS, Candidates, candidates, stacke
 from tco.performance.training.plans import Plan, fixed_axes, space
 from tco.performance.training.result import describe
 from tco.performance.unexplained import TRAINING, paths_of, unexplained
-from tco.studies.validation.commands import axes_text, command_line
 from tco.studies.validation.measured import base_skips, column, texts
-from tco.studies.validation.model_naming import read_models
-from tco.studies.validation.naming import unread_accelerators
-from tco.studies.validation.row_values import CHIP, FAMILY, RowValues
+from tco.studies.validation.naming import read_models, unread_accelerators
 from tco.studies.validation.score import Prediction
-from tco.studies.validation.specifications import Specifications
+from tco.studies.validation.specifications import CHIP, FAMILY, RowValues, Specifications, axes_text, command_line
 from tco.studies.validation.training_rows import Reader, targets, usable_domain
 
 Array = np.ndarray[Any, Any]

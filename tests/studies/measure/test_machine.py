@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tco.studies.measure.machine import Meter, processor_name
+from tco.studies.measure.pytorch import Meter, processor_name
 
 
 def test_the_processor_is_named_by_its_model(tmp_path):

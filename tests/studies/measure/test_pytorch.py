@@ -7,9 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from tco import DataError
-from tco.studies.measure.group import library_name
-from tco.studies.measure.machine import Meter
-from tco.studies.measure.pytorch import MOST_CALLS, TorchKernels, choose_device, device_name, load_torch, timed_by_clock
+from tco.studies.measure.pytorch import MOST_CALLS, Meter, TorchKernels, choose_device, device_name, library_name, load_torch, timed_by_clock
 
 
 class Toy:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tco.studies.measure.rows import COLLECTIVE_COLUMNS, KERNEL_COLUMNS, Origin, collective_row, kernel_row, rounded
 from tco.studies.measure.run import Outcome, Timing
+from tco.studies.measure.session import COLLECTIVE_COLUMNS, KERNEL_COLUMNS, Origin, collective_row, kernel_row, rounded
 from tco.studies.measure.sweeps import Collective, Kernel
 from tco.studies.validation.measured import MARKS, NEEDED, TARGETS
 

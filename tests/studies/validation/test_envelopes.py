@@ -10,9 +10,8 @@ import pytest
 from tco import load_catalogue
 from tco.chain.inputs import plain_inputs
 from tco.foundation.values import as_number
-from tco.studies.validation.envelopes import Envelope, Run, Sweep, envelopes_of, off_at_random, pairs, summary
+from tco.studies.validation.envelopes import Curve, Envelope, Run, Sweep, envelopes_of, left_out, never_seen, off_at_random, pairs, summary, unbeaten
 from tco.studies.validation.measured import read_measured
-from tco.studies.validation.sweeps import Curve, left_out, never_seen, unbeaten
 
 ROOT = Path(__file__).parents[3]
 

@@ -12,9 +12,9 @@ from tco import load_catalogue
 from tco.chain.inputs import plain_inputs
 from tco.foundation.values import as_number
 from tco.studies.validation import fit as fitting
+from tco.studies.validation.back_test import order
 from tco.studies.validation.calibrate import KINDS, Refit, Task, unseen
 from tco.studies.validation.measured import read_measured
-from tco.studies.validation.order import order
 from tco.studies.validation.score import scores
 
 pytestmark = pytest.mark.thorough

@@ -15,7 +15,7 @@ from tco.catalog.rows import attribute
 from tco.chain.inputs import plain_inputs
 from tco.foundation.values import as_number
 from tco.studies.validation.calibrate import Task
-from tco.studies.validation.free import read_free
+from tco.studies.validation.fit import read_free
 from tco.studies.validation.measured import read_measured, tiers
 from tco.studies.validation.run import validate
 from tco.studies.validation.score import scores
