@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tco.performance.serving.plans import tokens_of_drafts
-from tco.studies.validation.measured import base_skips, column
+from tco.studies.validation.measured import column, refused
 from tco.studies.validation.score import Prediction
 from tco.studies.validation.specifications import Specifications, command_line
 
@@ -18,10 +18,12 @@ KEY = "tree/inputs/1/value"
 def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
     """Predict every row of a file of accepted lengths."""
     drafts, target = column(table, "draft_tokens"), column(table, TARGET)
-    skip = np.array(base_skips(table), dtype=object)
-    skip[(skip == "") & ~(drafts > 0)] = "unstated drafts"
-    skip[(skip == "") & np.isnan(target)] = "unstated result"
-    skip[(skip == "") & ((target < 1) | (target > drafts + 1))] = "suspect: fewer tokens than the step's own, or more than it drafts"
+    skip = refused(
+        table,
+        (~(drafts > 0), "unstated drafts"),
+        (np.isnan(target), "unstated result"),
+        ((target < 1) | (target > drafts + 1), "suspect: fewer tokens than the step's own, or more than it drafts"),
+    )
     predicted = np.where(skip == "", tokens_of_drafts(chips.values, drafts), np.nan)
     command = [
         command_line(["explain", *ASKED], {}, {"workload.draft_tokens": count}) if why == "" else "" for count, why in zip(drafts, skip, strict=True)

@@ -180,8 +180,7 @@ class Question:
 
     def say(self, parameters: Mapping[str, Any]) -> None:
         """Set parameters."""
-        self.chips.values.update(parameters)
-        self.chips.found.clear()
+        self.chips.say(parameters)
 
     def prediction(self) -> Prediction:
         """Predict the rows with the parameters that are set."""

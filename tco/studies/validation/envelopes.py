@@ -77,13 +77,11 @@ def never_seen(chips: Specifications, chip: str) -> Iterator[None]:
     values = chips.values
     found = {path: value for path, value in left_out(chips.catalogue, chip).items() if path not in values.given}
     held = {path: values[path] for path in found}
-    values.update(found)
-    chips.found.clear()
+    chips.say(found)
     try:
         yield
     finally:
-        values.update(held)
-        chips.found.clear()
+        chips.say(held)
 
 
 def predicted(asked: Asked, kind: dict[str, Any], runs: pd.DataFrame) -> Curve:

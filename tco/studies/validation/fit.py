@@ -10,6 +10,8 @@ together take a few times as long as one.
 from __future__ import annotations
 
 import math
+import multiprocessing
+import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +25,9 @@ from tco.catalog import Catalogue
 from tco.catalog.rows import attribute, number
 from tco.foundation.errors import DataError
 from tco.foundation.files import read_csv
+from tco.foundation.values import Values
+from tco.studies.validation.measured import texts, tiers
+from tco.studies.validation.run import PREDICTORS
 from tco.studies.validation.score import Prediction, scores
 from tco.studies.validation.specifications import Specifications
 
@@ -150,7 +155,9 @@ def paths_of(free: Free) -> list[str]:
     return [*(p.path for p in free.parameters), *(f.path for f in free.followers)]
 
 
-Predictor = Callable[[pd.DataFrame, Specifications], Prediction]
+LEFT_OUT = {"accelerator": "accelerator", "model": "model", "source": "source_id"}  # what is left out, and the column that names it
+LEAST_GROUP = 20  # rows below which a group left out says nothing; of a small file a twentieth of its rows
+HELD_BACK = ("B", "C")  # tiers of rows that software holds back: scored, and never fitted
 GROUPS = ("accelerator", "model", "op", "source_id")
 SCALE = 0.05  # errors well beyond it count linearly, so that the middle is fitted and not the tails
 STEP = 0.01  # of a logarithm, for derivatives
@@ -168,17 +175,24 @@ class Fit:
     predicted: Array
 
 
-class Measurements:
-    """The rows of a file that are scored, and what the engine predicts of them for sets of parameters."""
+class Task:
+    """The rows of a kind of measurements that are fitted, what may move, and what the engine predicts of them for sets of parameters.
 
-    def __init__(self, predict: Predictor, table: pd.DataFrame, chips: Specifications, free: Free) -> None:
-        self.predict, self.table, self.chips, self.free = predict, table, chips, free
-        self.priors = np.log([p.prior for p in free.parameters])
+    A process of its own inherits it whole.
+    """
+
+    current: Task
+
+    def __init__(self, kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values, name: str = "") -> None:
+        self.predict, self.table = PREDICTORS[kind], table[~np.isin(tiers(table), HELD_BACK)].reset_index(drop=True)
+        self.chips = Specifications(catalogue, values, texts(self.table, "accelerator"))
+        self.free = read_free(catalogue, name or kind)
+        self.priors = np.log([p.prior for p in self.free.parameters])
         self.place(np.exp(self.priors))
-        made = predict(table, chips)
+        made = self.predict(self.table, self.chips)
         self.scored, self.target = np.asarray(made.skip == ""), made.target
-        keys = [name for name in GROUPS if name in table]
-        self.groups = table.groupby(keys, dropna=False).ngroup().to_numpy()
+        keys = [key for key in GROUPS if key in self.table]
+        self.alike = self.table.groupby(keys, dropna=False).ngroup().to_numpy()
 
     def place(self, sets: Array) -> None:
         """Set the parameters of a fit: `sets` has a row of values for each set of them, or is one set."""
@@ -197,19 +211,51 @@ class Measurements:
 
     def weights(self, rows: Array) -> Array:
         """Return the weight of each row's error: a group of n rows counts as much as the square root of n, so that big ones do not drown others."""
-        groups = self.groups[rows]
+        groups = self.alike[rows]
         weights = np.bincount(groups)[groups] ** -0.25
         return np.asarray(weights / np.sqrt(np.mean(weights**2)))
+
+    def groups(self) -> list[tuple[str, str, Array]]:
+        """Return every group that is left out once: what is left out, which member, and its rows; small ones say nothing."""
+        count, found = len(self.table), []
+        least = min(LEAST_GROUP, max(count // LEAST_GROUP, 2))
+        for name, column in LEFT_OUT.items():
+            if column in self.table:
+                labels = (self.chips.parts if name == "accelerator" else self.table[column].to_numpy(object)).astype(str)  # a part has several names
+                members = [(name, member, labels == member) for member in sorted(set(labels)) if member]
+                found += [one for one in members if least <= one[2].sum() < count]
+        return found
+
+    def without(self, apart: Sequence[Array]) -> list[Fit]:
+        """Return the fits without some rows, one for each choice of rows, and what each predicts of all rows."""
+        found = side_by_side(self.predicted, [lambda ask, rows=rows: search(self, ~rows, ask) for rows in apart])  # type: ignore[misc]
+        predicted = self.predicted(np.array([one.x for one in found]))
+        return [fit_of(self, one, own) for one, own in zip(found, predicted, strict=True)]
+
+
+def without(apart: Sequence[Array]) -> list[Fit]:
+    """Run some fits in a process that inherited the task."""
+    return Task.current.without(apart)
+
+
+def fits_of(task: Task, apart: Sequence[Array]) -> list[Fit]:
+    """Return the fits without some rows, shared out over all cores."""
+    Task.current, cores = task, min(os.cpu_count() or 1, len(apart))
+    found: list[Any] = [None] * len(apart)
+    with multiprocessing.get_context("fork").Pool(cores) as pool:
+        for first, made in enumerate(pool.map(without, [apart[first::cores] for first in range(cores)])):
+            found[first::cores] = made
+    return found
 
 
 class Residuals:
     """Errors of some rows and distances from the priors at some parameters, and their derivatives in one call of the engine."""
 
-    def __init__(self, measured: Measurements, rows: Array, ask: Ask) -> None:
-        self.rows, self.ask = np.flatnonzero(measured.scored & rows), ask
-        self.priors, self.spreads = measured.priors, np.array([p.spread for p in measured.free.parameters])
-        self.target = measured.target[self.rows]
-        self.weights = measured.weights(self.rows) / SCALE
+    def __init__(self, task: Task, rows: Array, ask: Ask) -> None:
+        self.rows, self.ask = np.flatnonzero(task.scored & rows), ask
+        self.priors, self.spreads = task.priors, np.array([p.spread for p in task.free.parameters])
+        self.target = task.target[self.rows]
+        self.weights = task.weights(self.rows) / SCALE
         self.at, self.slopes = np.empty(0), np.empty(0)  # of the last call
 
     def __call__(self, logs: Array) -> Array:
@@ -227,11 +273,11 @@ class Residuals:
         return self.slopes
 
 
-def search(measured: Measurements, rows: Array, ask: Ask) -> Any:
+def search(task: Task, rows: Array, ask: Ask) -> Any:
     """Return where the errors of some rows are least, starting from the priors."""
     from scipy.optimize import least_squares
 
-    residuals, parameters = Residuals(measured, rows, ask), measured.free.parameters
+    residuals, parameters = Residuals(task, rows, ask), task.free.parameters
     bounds = np.log([[p.minimum for p in parameters], [p.maximum for p in parameters]])
     return least_squares(
         residuals,
@@ -246,19 +292,12 @@ def search(measured: Measurements, rows: Array, ask: Ask) -> Any:
     )
 
 
-def fits(measured: Measurements, kept: Sequence[Array]) -> list[Fit]:
-    """Fit the free parameters to some rows of a file, once for each choice of rows, and return what each fit predicts of all rows."""
-    found = side_by_side(measured.predicted, [lambda ask, rows=rows: search(measured, rows, ask) for rows in kept])  # type: ignore[misc]
-    predicted = measured.predicted(np.array([one.x for one in found]))
-    return [fit_of(measured, one, own) for one, own in zip(found, predicted, strict=True)]
-
-
-def fit_of(measured: Measurements, found: Any, predicted: Array) -> Fit:
+def fit_of(task: Task, found: Any, predicted: Array) -> Fit:
     """Return a fit from what its search found; the values of the chips carry it afterwards."""
-    measured.place(np.exp(found.x))
-    paths, values = [p.path for p in measured.free.parameters], measured.chips.values
+    task.place(np.exp(found.x))
+    paths, values = [p.path for p in task.free.parameters], task.chips.values
     spread = np.sqrt(np.maximum(np.diag(np.linalg.pinv(found.jac.T @ found.jac)), 0))
-    every = {path: float(values[path]) for path in (*paths, *(f.path for f in measured.free.followers))}
+    every = {path: float(values[path]) for path in (*paths, *(f.path for f in task.free.followers))}
     return Fit(every, dict(zip(paths, spread.tolist(), strict=True)), bool(found.status > 0), predicted)
 
 
@@ -266,16 +305,3 @@ def scored(made: Prediction, rows: Array) -> dict[str, Any]:
     """Return the errors of some rows that are scored."""
     chosen = rows & (made.skip == "")
     return scores(made.target[chosen], made.predicted[chosen])
-
-
-def members_of(table: pd.DataFrame, chips: Specifications, name: str, least: int) -> list[tuple[str, Array]]:
-    """Return the groups that can be left out by accelerator, model or source: each member and its rows; small ones say nothing."""
-    labels = (chips.parts if name == "accelerator" else table[name].to_numpy(object)).astype(str)  # one part goes by several names
-    groups = [(member, labels == member) for member in sorted(set(labels)) if member]
-    return [(member, rows) for member, rows in groups if rows.sum() >= least and not rows.all()]
-
-
-def restore(chips: Specifications, values: dict[str, float]) -> None:
-    """Set parameters to what a fit found."""
-    chips.values.update(values)
-    chips.found.clear()

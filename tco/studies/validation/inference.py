@@ -16,7 +16,7 @@ from tco.chain.workloads import machine_of
 from tco.performance.chip.software import MEASURED
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan, reading
 from tco.performance.serving.result import evaluated
-from tco.studies.validation.measured import column
+from tco.studies.validation.measured import column, first_stated
 from tco.studies.validation.operating_points import Points
 from tco.studies.validation.score import OFFLINE, Prediction
 from tco.studies.validation.specifications import RowValues, Specifications, axes_text, command_line
@@ -44,14 +44,12 @@ def targets(table: pd.DataFrame, by_token: Array) -> tuple[Array, Array]:
 
     Rows whose notes say so are held by their time per token first.
     """
-    total, output = column(table, "total_tput_tok_s_per_gpu"), column(table, "output_tput_tok_s_per_gpu")
+    output = column(table, "output_tput_tok_s_per_gpu")
     output = np.where(np.isnan(output), column(table, "system_tput_tok_s") / column(table, "n_gpus"), output)
-    per_token = column(table, "tpot_ms_mean")
-    per_token = np.where(np.isnan(per_token), column(table, "tpot_ms_median"), per_token)
-    stated = ~(by_token & ~np.isnan(per_token))
-    kinds = [~np.isnan(total) & stated, ~np.isnan(output) & stated, ~np.isnan(per_token)]
-    names = np.select(kinds, ["total_tput_tok_s_per_gpu", "output_tput_tok_s_per_gpu", "tpot_ms_mean"], "")
-    return np.select(kinds, [total, output, per_token], np.nan), names
+    per_token, _ = first_stated(table, "tpot_ms_mean", "tpot_ms_median")
+    known = table.assign(output_tput_tok_s_per_gpu=output, tpot_ms_mean=per_token)
+    (rate, named), (time, timed) = first_stated(known, *KEYS), first_stated(known, "tpot_ms_mean", *KEYS)
+    return np.where(by_token, time, rate), np.where(by_token, timed, named)
 
 
 class Asked:

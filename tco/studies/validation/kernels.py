@@ -14,11 +14,10 @@ import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
-from tco.foundation.files import read_csv
 from tco.performance.chip.formats import Computed, computed_on
 from tco.performance.chip.kernel_times import BARE, SHAPES, Kernel, kernel, skew_of_power_law
 from tco.performance.chip.products import Traits, kernels_on, traits_of
-from tco.studies.validation.measured import base_skips, column, texts
+from tco.studies.validation.measured import column, first_stated, refused, texts
 from tco.studies.validation.naming import rows_of
 from tco.studies.validation.score import Prediction
 from tco.studies.validation.specifications import CHIP, FAMILY, RowValues, Specifications, command_line
@@ -89,24 +88,22 @@ def width_of(operation: str, notes: str, split: float) -> float:
 
 def cores_of(catalogue: Catalogue, source: str) -> float:
     """Return the cores that a kernel's source says it had; NaN where it had the whole chip."""
-
-    def read() -> list[tuple[re.Pattern[str], float]]:
-        paths = [path for folder in catalogue.folders if (path := folder / "kernel_cores.csv").is_file()]
-        return [(re.compile(row["pattern"]), float(row["cores"])) for path in paths for _, row in read_csv(path, ("pattern", "cores"))]
-
-    known: list[tuple[re.Pattern[str], float]] = catalogue.once("kernel_cores", read)
-    return next((float(found[1]) * each for pattern, each in known if (found := pattern.search(source))), np.nan)
+    rows = rows_of(catalogue, "kernel_cores.csv", ("pattern", "cores"))
+    return next((float(found[1]) * float(row["cores"]) for row in rows if (found := row["pattern"].search(source))), np.nan)
 
 
-def library_of(source: str, part: str, libraries: Sequence[tuple[str, frozenset[str], str]]) -> str:
-    """Return the library whose rows of practice a kernel's source follows on a chip; a bare kernel where none is known."""
-    return next((library for name, parts, library in libraries if source.startswith(name) and (not parts or part in parts)), BARE)
+def library_of(catalogue: Catalogue, source: str, part: str) -> str:
+    """Return the library whose rows of practice a kernel follows, by how its name begins and on which chips, or why it is not scored.
+
+    A bare kernel follows none.
+    """
+    rows = rows_of(catalogue, "kernel_libraries.csv", ("name", "parts", "library"))
+    return next((row["library"] for row in rows if source.startswith(row["name"]) and (not row["parts"] or part in row["parts"].split())), BARE)
 
 
 def kinds_of(table: pd.DataFrame, chips: Specifications) -> list[Kind]:
     """Return the kind of every row."""
     operations, types, sources = (texts(table, name).astype(str) for name in ("op", "dtype", "kernel_source"))
-    libraries = kernel_libraries(chips.catalogue)
 
     @cache
     def kind(operation: str, dtype: str, source: str, part: str) -> Kind:
@@ -115,21 +112,10 @@ def kinds_of(table: pd.DataFrame, chips: Specifications) -> list[Kind]:
         computed = computed_on(chips.values, part, form, "dtype") if form and part else None
         traits = traits_of(chips.catalogue, part) if part else Traits(tiled=True, logical=False)
         apart = found in ("gemm", "grouped") and traits.logical and not np.isnan(cores_of(chips.catalogue, source))
-        return Kind(found, operation.removeprefix("elementwise:"), form, library_of(source, part, libraries), computed, traits, apart)
+        return Kind(found, operation.removeprefix("elementwise:"), form, library_of(chips.catalogue, source, part), computed, traits, apart)
 
     made = [kind(*row) for row in zip(operations, types, sources, chips.parts, strict=True)]
     return [one if one.kernel == "elementwise" else one._replace(elementwise="") for one in made]
-
-
-def kernel_libraries(catalogue: Catalogue) -> list[tuple[str, frozenset[str], str]]:
-    """Return how names of kernels begin, on which chips (none: any), and the library they are of, or the reason why they are not scored."""
-
-    def read() -> list[tuple[str, frozenset[str], str]]:
-        rows = rows_of(catalogue, "kernel_libraries.csv", ("name", "parts", "library"))
-        return [(row["name"], frozenset(row["parts"].split()), row["library"]) for _, _, row in rows]
-
-    known: list[tuple[str, frozenset[str], str]] = catalogue.once("kernel_libraries", read)
-    return known
 
 
 def widths(table: pd.DataFrame) -> Array:
@@ -141,30 +127,27 @@ def widths(table: pd.DataFrame) -> Array:
     return np.where(np.isnan(own), np.where(np.isnan(stated), read, stated), own)
 
 
-def skips(table: pd.DataFrame, chips: Specifications, kinds: list[Kind], target: Array) -> Array:
+def skips(table: pd.DataFrame, chips: Specifications, kinds: list[Kind], target: Array, names: Array) -> Array:
     """Return why rows are not scored; empty where they are."""
-    reasons = base_skips(table)
-
-    def mark(rows: Any, reason: Any) -> None:
-        chosen = (reasons == "") & rows
-        reasons[chosen] = reason
-
-    mark(chips.parts == "", "unknown-accelerator")
-    operations = texts(table, "op").astype(str)
-    mark(np.array([text.startswith("sparse") for text in operations], dtype=bool), "unsupported sparse attention")
-    mark(np.array([not kind.kernel for kind in kinds], dtype=bool), "unsupported operation")
-    refused = np.array([kind.library if ":" in kind.library else "" for kind in kinds], dtype=object)
-    for reason in sorted(set(refused) - {""}):
-        mark(refused == reason, reason)
-    mark(copied(table, kinds), "suspect: the same time stands for other shapes")
-    mark(np.array([not kind.number_format for kind in kinds], dtype=bool), "unsupported number format")
-    for operation, names in SHAPES.items():
-        stated = [sided(table, name) for name in names if name not in STATED]
-        missing = np.any([~(side > 0) for side in stated], axis=0)
-        mark(missing & np.array([kind.kernel == operation for kind in kinds], dtype=bool), "unstated shape")
-    mark(np.isnan(target), "unstated result")
-    mark(target == 0, "suspect: zero result")
-    return np.array(reasons, dtype=object)
+    operations, own = texts(table, "op").astype(str), np.array([kind.kernel for kind in kinds], dtype=object)
+    library = np.array([kind.library for kind in kinds], dtype=object)
+    unstated = [
+        (np.any([~(sided(table, name) > 0) for name in sides if name not in STATED], axis=0) & (own == operation), "unstated shape")
+        for operation, sides in SHAPES.items()
+    ]
+    return refused(
+        table,
+        (chips.parts == "", "unknown-accelerator"),
+        (np.char.startswith(operations, "sparse"), "unsupported sparse attention"),
+        (own == "", "unsupported operation"),
+        (np.char.find(library.astype(str), ":") >= 0, library),
+        (copied(table, kinds), "suspect: the same time stands for other shapes"),
+        ([not kind.number_format for kind in kinds], "unsupported number format"),
+        *unstated,
+        (np.isnan(target), "unstated result"),
+        (target == 0, "suspect: zero result"),
+        ((names == "tflops") & (own == "elementwise"), "unsupported target: TFLOP/s of an elementwise kernel"),
+    )
 
 
 def sided(table: pd.DataFrame, name: str) -> Array:
@@ -196,14 +179,6 @@ def copied(table: pd.DataFrame, kinds: Sequence[Kind]) -> Array:
     of_table = pd.Series(found[rows]).groupby(texts(table, "source_url")[rows]).mean()
     mostly = rows & (of_table.reindex(texts(table, "source_url")).to_numpy() > MOST)
     return np.asarray(found | mostly, dtype=bool)
-
-
-def targets(table: pd.DataFrame) -> tuple[Array, Array]:
-    """Return the measured value of every row and what it is: its time, else its rate of computing, else of moving."""
-    names = ["time_us", "tflops", "gb_s"]
-    values = [column(table, name) for name in names]
-    stated = [~np.isnan(value) for value in values]
-    return np.select(stated, values, np.nan), np.select(stated, names, "").astype(object)
 
 
 def masks(table: pd.DataFrame) -> Array:
@@ -250,62 +225,44 @@ def commands(kind: Kind, sides: Mapping[str, Any], parts: Array) -> list[str]:
     return found
 
 
-class Question(NamedTuple):
-    """Rows of one kind, asked together."""
-
-    kind: Kind
-    form: Computed
-    rows: list[int]
-    own: Specifications
-    sides: dict[str, Any]
-    cores: Array | None  # that the kernels had; None: the whole chip
-
-
 class Reading(NamedTuple):
-    """What the rows of a file say and ask."""
+    """What the rows of a file say and ask: some of one kind together, and their sides."""
 
-    table: pd.DataFrame
     target: Array
     names: Array
     skip: Array
-    questions: list[Question]
+    questions: list[tuple[Kind, list[int], dict[str, Any]]]
     commands: Array
 
 
 def reading(table: pd.DataFrame, chips: Specifications) -> Reading:
     """Return what the rows of a file ask; kept, as a fit asks it many times over."""
-    kept: Reading | None = chips.kept.get("kernels")
-    if kept is not None and kept.table is table:
-        return kept
     whole = table.assign(width=widths(table))
-    target, names = targets(whole)
+    target, names = first_stated(whole, *ANSWERS)  # its time, else its rate of computing, else of moving
     kinds = kinds_of(whole, chips)
-    skip = skips(whole, chips, kinds, target)
-    no_rate = (names == "tflops") & np.array([kind.kernel == "elementwise" for kind in kinds], dtype=bool)
-    skip[(skip == "") & no_rate] = "unsupported target: TFLOP/s of an elementwise kernel"
+    skip = skips(whole, chips, kinds, target, names)
     members: dict[Kind, list[int]] = {}
     for row in np.flatnonzero(skip == "").tolist():
         members.setdefault(kinds[row], []).append(row)
     questions, lines = [], np.full(len(table), "", dtype=object)
     for kind, rows in members.items():
-        assert kind.form is not None
         some = whole.iloc[rows]
-        cores = np.array([cores_of(chips.catalogue, text) for text in texts(some, "kernel_source")]) if kind.part_of_chip else None
-        one = Question(kind, kind.form, rows, chips.rows(np.array(rows)), asked(kind, some), cores)
-        questions.append(one)
-        lines[rows] = commands(kind, one.sides if cores is None else {**one.sides, "cores": cores}, one.own.parts)
-    made = chips.kept["kernels"] = Reading(table, target, names, skip, questions, lines)
-    return made
+        sides = asked(kind, some)
+        if kind.part_of_chip:
+            sides["cores"] = np.array([cores_of(chips.catalogue, text) for text in texts(some, "kernel_source")])
+        questions.append((kind, rows, sides))
+        lines[rows] = commands(kind, sides, chips.parts[rows])
+    return Reading(target, names, skip, questions, lines)
 
 
 def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
     """Predict every row of a file of kernels."""
-    file = reading(table, chips)
+    file: Reading = chips.once("kernels", lambda: reading(table, chips))
     predicted = np.full((*chips.sets, len(table)), np.nan)
-    for one in file.questions:
-        one.own.found.clear()
-        chip = kernels_on(RowValues(one.own), CHIP, FAMILY, one.kind.traits)
-        found = answers(kernel(chip, one.kind.kernel, one.form, one.sides, one.kind.library, one.cores))
-        predicted[..., one.rows] = np.select([file.names[one.rows] == name for name in found], list(found.values()))
+    for kind, rows, sides in file.questions:
+        assert kind.form is not None
+        chip = kernels_on(RowValues(chips.rows(np.array(rows))), CHIP, FAMILY, kind.traits)
+        found = answers(kernel(chip, kind.kernel, kind.form, sides, kind.library, sides.get("cores")))
+        predicted[..., rows] = np.select([file.names[rows] == name for name in found], list(found.values()))
     keys = np.array([ANSWERS.get(name, "") for name in file.names], dtype=object)
     return Prediction(file.target, predicted, file.names, file.skip.copy(), file.commands, keys, np.ones(len(table)))

@@ -184,19 +184,6 @@ def to_numbers(column: pd.Series[str], name: str, path: Path) -> pd.Series[float
     return found
 
 
-def base_skips(table: pd.DataFrame) -> pd.Series[str]:
-    """Return the reason each row is left out before any prediction: suspect, a claim, or a value no measurement can have."""
-    kinds = table["value_kind"] if "value_kind" in table else pd.Series("", index=table.index)
-    reasons = pd.Series("", index=table.index, dtype=object)
-    reasons[kinds.str.upper().str.startswith("SUSPECT")] = "suspect"
-    reasons[kinds.str.upper().str.startswith("CLAIM")] = "claim"
-    for name in table.columns:
-        if name in TEXTS or name == "date":
-            continue
-        reasons[(reasons == "") & (table[name] < 0)] = f"suspect: negative {name}"
-    return reasons
-
-
 def column(table: pd.DataFrame, name: str, default: float = np.nan) -> np.ndarray[Any, Any]:
     """Return a numeric column as an array; a column the file lacks is the default throughout."""
     if name not in table:
@@ -209,7 +196,28 @@ def texts(table: pd.DataFrame, name: str) -> np.ndarray[Any, Any]:
     return table[name].to_numpy(object) if name in table else np.full(len(table), "", dtype=object)
 
 
+def first_stated(table: pd.DataFrame, *names: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return of every row the first of some columns that it states, and which that is; empty where it states none."""
+    values = [column(table, name) for name in names]
+    stated = [~np.isnan(one) for one in values]
+    return np.select(stated, values, np.nan), np.select(stated, names, "").astype(object)
+
+
 def tiers(table: pd.DataFrame) -> np.ndarray[Any, Any]:
     """Return the tier that the notes of rows begin with: A near the hardware, B and C held back by software; empty where they state none."""
     notes = pd.Series(texts(table, "notes").astype(str))
     return np.asarray(notes.str.extract(r"^tier ([A-Z]);", expand=False).fillna(""), dtype=object)
+
+
+def refused(table: pd.DataFrame, *marks: tuple[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return why each row is left out, empty where it is not: suspect, a claim, a value no measurement can have, or the first of some marks.
+
+    A mark is which rows, and their reason or that of each.
+    """
+    kinds = pd.Series(texts(table, "value_kind").astype(str)).str.upper()
+    negative = [(column(table, name) < 0, f"suspect: negative {name}") for name in table.columns if name not in TEXTS and name != "date"]
+    reasons = np.full(len(table), "", dtype=object)
+    for rows, reason in ((kinds.str.startswith("SUSPECT"), "suspect"), (kinds.str.startswith("CLAIM"), "claim"), *negative, *marks):
+        chosen = (reasons == "") & np.asarray(rows, dtype=bool)
+        reasons[chosen] = reason if isinstance(reason, str) else reason[chosen]
+    return reasons

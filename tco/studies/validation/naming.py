@@ -38,18 +38,19 @@ class Spelling(NamedTuple):
     parts: frozenset[str] | None  # the only parts a word of the name is said of
 
 
-def rows_of(catalogue: Catalogue, name: str, columns: tuple[str, ...]) -> Iterator[tuple[Path, int, dict[str, str]]]:
-    """Yield the rows of a table that any data folder may have, a person's own folder first."""
-    for folder in reversed(catalogue.folders):
-        path = folder / name
-        if path.is_file():
-            yield from ((path, line, row) for line, row in read_csv(path, columns))
+def rows_of(catalogue: Catalogue, name: str, columns: tuple[str, ...], flags: int = 0) -> list[dict[str, Any]]:
+    """Return the rows of a table that any data folder may have, a person's own folder first; patterns are read as regular expressions."""
 
+    def read() -> Iterator[dict[str, Any]]:
+        for folder in reversed(catalogue.folders):
+            for line, row in read_csv(path, columns) if (path := folder / name).is_file() else ():
+                try:
+                    yield row | ({"pattern": re.compile(row["pattern"], flags)} if "pattern" in row else {})
+                except re.error as error:
+                    raise DataError(f"{path}:{line}: {row['pattern']!r} is no regular expression ({error})") from None
 
-def words_of(catalogue: Catalogue) -> dict[str, frozenset[str] | None]:
-    """Return the words that tell no part from another, each with the parts it is said of; None where of any."""
-    rows = rows_of(catalogue, "accelerator_words.csv", ("word", "parts"))
-    return {row["word"]: frozenset(row["parts"].split()) or None for _, _, row in rows}
+    found: list[dict[str, Any]] = catalogue.once(("table", name), lambda: list(read()))
+    return found
 
 
 def plain(name: str) -> str:
@@ -83,9 +84,11 @@ class Accelerators:
     """The names of every accelerator of a catalogue."""
 
     def __init__(self, catalogue: Catalogue) -> None:
-        self.catalogue, self.words = catalogue, words_of(catalogue)
+        self.catalogue = catalogue
+        rows = rows_of(catalogue, "accelerator_words.csv", ("word", "parts"))
+        self.words = {row["word"]: frozenset(row["parts"].split()) or None for row in rows}  # that tell no part from another, and of which
         self.exact = {part: part for part, known in catalogue.parts.items() if "hbm_bandwidth" in known}
-        for _, _, row in rows_of(catalogue, "accelerators.csv", ("name", "part")):
+        for row in rows_of(catalogue, "accelerators.csv", ("name", "part")):
             self.exact.setdefault(row["name"], row["part"])
         self.plain = {plain(name): part for name, part in reversed(self.exact.items())}
         self.spelt: dict[str, list[tuple[float, str]]] = {}
@@ -164,22 +167,6 @@ USUAL = VOCABULARIES[1]  # where a row states all of its model but this
 SHAPE = tuple(key for key in KEYS if key not in ("tied", "context"))  # columns of numbers
 
 
-def patterns_of(catalogue: Catalogue) -> list[tuple[re.Pattern[str], str]]:
-    """Return the patterns of model names with the model each means; an empty one means that the name is of no model here."""
-
-    def read() -> list[tuple[re.Pattern[str], str]]:
-        made = []
-        for path, line, row in rows_of(catalogue, "model_names.csv", ("pattern", "model")):
-            try:
-                made.append((re.compile(row["pattern"], re.IGNORECASE), row["model"]))
-            except re.error as error:
-                raise DataError(f"{path}:{line}: {row['pattern']!r} is no regular expression ({error})") from None
-        return made
-
-    found: list[tuple[re.Pattern[str], str]] = catalogue.once("model names", read)
-    return found
-
-
 def named_model(catalogue: Catalogue, name: str) -> str:
     """Return the model a name means, empty where it is unknown: an id, a list of figures, or what the table of names says."""
     name = name.strip()
@@ -188,7 +175,8 @@ def named_model(catalogue: Catalogue, name: str) -> str:
     level = MAKERS.sub("", plain(BRACKETS.sub(" ", OWNER.sub("", name))))
     if level in catalogue.models:
         return level
-    return next((model for pattern, model in patterns_of(catalogue) if pattern.search(level) or pattern.search(name)), "")
+    rows = rows_of(catalogue, "model_names.csv", ("pattern", "model"), re.IGNORECASE)  # an empty model: the name is of none here
+    return next((row["model"] for row in rows if row["pattern"].search(level) or row["pattern"].search(name)), "")
 
 
 def shapes_of(table: pd.DataFrame) -> list[dict[str, float]]:

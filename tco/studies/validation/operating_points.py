@@ -19,23 +19,14 @@ import pandas as pd
 
 from tco.catalog import Catalogue
 from tco.chain.texts import checkpoint_of, month_of
-from tco.foundation.files import read_csv
 from tco.models.architecture import Architecture, load_model
-from tco.studies.validation.measured import base_skips, column, texts
-from tco.studies.validation.naming import model_ids
+from tco.studies.validation.measured import column, first_stated, refused, texts
+from tco.studies.validation.naming import model_ids, rows_of
 from tco.studies.validation.specifications import Specifications
 from tco.studies.validation.wording import meaning
 
 BREAKS = "suspect: breaks Little's law: rate x time of a request is not the stated concurrency"
 TOLERANCE = 1.4  # ratio of the two sides, either way
-
-
-def first_stated(table: pd.DataFrame, *names: str) -> np.ndarray[Any, Any]:
-    """Return of every row the first of some columns that it states."""
-    found = column(table, names[0])
-    for name in names[1:]:
-        found = np.where(np.isnan(found), column(table, name), found)
-    return found
 
 
 def requests_in_flight(table: pd.DataFrame) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
@@ -48,8 +39,8 @@ def requests_in_flight(table: pd.DataFrame) -> tuple[np.ndarray[Any, Any], np.nd
     output = np.where(separate, np.nan, column(table, "output_tput_tok_s_per_gpu"))
     total = column(table, "total_tput_tok_s_per_gpu")
     rate = column(table, "n_gpus") * np.where(np.isnan(total), output, total * answer / (prompt + answer)) / answer
-    first = first_stated(table, "ttft_ms_mean", "ttft_ms_median") / 1e3
-    each = first_stated(table, "tpot_ms_mean", "tpot_ms_median") / 1e3
+    first = first_stated(table, "ttft_ms_mean", "ttft_ms_median")[0] / 1e3
+    each = first_stated(table, "tpot_ms_mean", "tpot_ms_median")[0] / 1e3
     each = np.where(np.isnan(each), 1 / column(table, "interactivity_tok_s_per_user"), each)
     return rate * (answer - 1) * each, rate * first
 
@@ -67,21 +58,10 @@ Array = np.ndarray[Any, Any]
 GROWN = "2026-01"  # sweeps of models that predict ahead say so from then on
 
 
-def rows_of(catalogue: Catalogue, name: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
-    """Return the rows of a table of the catalogue, those of the last folder first."""
-
-    def read() -> list[dict[str, str]]:
-        paths = [path for folder in reversed(catalogue.folders) if (path := folder / f"{name}.csv").is_file()]
-        return [row for path in paths for _, row in read_csv(path, columns)]
-
-    found: list[dict[str, str]] = catalogue.once(("table", name), read)
-    return found
-
-
 def software_of(catalogue: Catalogue, framework: str, date: str) -> tuple[str, str]:
     """Return the engine a framework names (that of the chip's family where it names none) and the date of its software, empty if unstated."""
-    table, text = rows_of(catalogue, "serving_engines", ("pattern", "engine", "version", "date")), framework.lower()
-    engine = next((row["engine"] for row in table if row["pattern"] and re.search(row["pattern"], text)), "family")
+    table, text = rows_of(catalogue, "serving_engines.csv", ("pattern", "engine", "version", "date")), framework.lower()
+    engine = next((row["engine"] for row in table if row["pattern"].pattern and row["pattern"].search(text)), "family")
     released = [row["date"] for row in table if row["version"] and re.search(rf"{row['engine']} {re.escape(row['version'])}", text)]
     text = released[-1] if released else date
     return engine, text if month_of(text) is not None else ""
@@ -125,9 +105,7 @@ class Points:
     def says(self, meaning: str) -> Array:
         """Return which rows carry a note that means something: how columns of theirs are to be read."""
         notes = texts(self.table, "notes").astype(str)
-        patterns = [
-            re.compile(row["pattern"]) for row in rows_of(self.chips.catalogue, "row_notes", ("pattern", "meaning")) if row["meaning"] == meaning
-        ]
+        patterns = [row["pattern"] for row in rows_of(self.chips.catalogue, "row_notes.csv", ("pattern", "meaning")) if row["meaning"] == meaning]
         known = {text: any(pattern.search(text) for pattern in patterns) for text in set(notes)}
         return np.array([known[text] for text in notes], dtype=bool)
 
@@ -140,7 +118,7 @@ class Points:
     def drawn(self, prompt: Array, answer: Array) -> Array:
         """Return the mean of what a benchmark draws its lengths from, over the nominal length."""
         scenario, share = texts(self.table, "scenario").astype(str), np.ones(len(self.table))
-        for row in rows_of(self.chips.catalogue, "benchmarks", ("scenario", "lengths", "drawn", "note")):
+        for row in rows_of(self.chips.catalogue, "benchmarks.csv", ("scenario", "lengths", "drawn", "note")):
             lengths = [float(text) for text in row["lengths"].split()]
             matches = np.array([row["scenario"] in text for text in scenario]) & np.isin(prompt, lengths) & np.isin(answer, lengths)
             share[matches] = float(row["drawn"])
@@ -190,23 +168,18 @@ class Points:
     @cached_property
     def reasons(self) -> Array:
         """Why rows are not scored whatever the model says; empty where they may be."""
-        reasons = base_skips(self.table)
-
-        def mark(rows: Array, reason: str) -> None:
-            reasons[(reasons == "") & rows] = reason
-
-        mark(breaks_littles_law(self.table), BREAKS)
-        mark(self.models == "", "unknown-model")
-        mark(self.chips.parts == "", "unknown-accelerator")
-        mark(~((self.prompt > 0) & (self.answer > 0)), "unstated lengths")
-        mark(~self.offline & ~(self.concurrency > 0), "unstated concurrency")
-        mark(np.isnan(self.gpus) | np.isnan(self.decode["size"]) | np.isnan(self.prefill["size"]), "unstated workers")
-        mark(self.apart & ~self.decode["stated"] & ~self.prefill["stated"], "unstated attention parallelism")
-        mark(self.unstated_speculation, "unstated speculative decoding")
-        drafted = ~np.isin(texts(self.table, "spec_decoding").astype(str), ("", "none", "mtp"))
-        mark(drafted, "unstated acceptance of drafts")
-        known = set(self.models) - {""}
-        context = {m: self.model(m).context for m in known}
-        beyond = np.nan_to_num(self.prompt + self.answer) > np.array([context.get(m, np.inf) for m in self.models])
-        mark(beyond, "unsupported: longer than the model's context")
-        return np.array(reasons, dtype=object)
+        apart = self.apart & ~self.decode["stated"] & ~self.prefill["stated"]
+        context = np.array([self.model(model).context if model else np.inf for model in self.models])
+        return refused(
+            self.table,
+            (breaks_littles_law(self.table), BREAKS),
+            (self.models == "", "unknown-model"),
+            (self.chips.parts == "", "unknown-accelerator"),
+            (~((self.prompt > 0) & (self.answer > 0)), "unstated lengths"),
+            (~self.offline & ~(self.concurrency > 0), "unstated concurrency"),
+            (np.isnan(self.gpus) | np.isnan(self.decode["size"]) | np.isnan(self.prefill["size"]), "unstated workers"),
+            (apart, "unstated attention parallelism"),
+            (self.unstated_speculation, "unstated speculative decoding"),
+            (~np.isin(texts(self.table, "spec_decoding").astype(str), ("", "none", "mtp")), "unstated acceptance of drafts"),
+            (np.nan_to_num(self.prompt + self.answer) > context, "unsupported: longer than the model's context"),
+        )

@@ -48,10 +48,6 @@ class Specifications:
         """Return an attribute of every row's chip."""
         return self.gather(f"parts.{name}", self.parts, lambda part: self.values[f"parts.{part}.{name}"])
 
-    def practice(self, name: str) -> np.ndarray[Any, Any]:
-        """Return a parameter of practice of every row's family."""
-        return self.gather(f"performance.{name}", self.families, lambda family: self.values[f"performance.{family}.{name}"])
-
     def gather(self, key: str, ids: np.ndarray[Any, Any], read: Any) -> np.ndarray[Any, Any]:
         """Return one value for each row, read once for each id; a value that is a column of sets gives an array of (sets, rows)."""
         if key not in self.found:
@@ -62,6 +58,11 @@ class Specifications:
             gathered = spread[:, np.searchsorted(known, ids.astype(str))]
             self.found[key] = gathered if len(gathered) > 1 else gathered[0]
         return self.found[key]
+
+    def say(self, values: Mapping[str, Any]) -> None:
+        """Set parameters: each a number, or a column of them."""
+        self.values.update(values)
+        self.found.clear()
 
     @property
     def sets(self) -> tuple[int, ...]:

@@ -10,7 +10,6 @@ import re
 from typing import NamedTuple
 
 from tco.catalog import Catalogue
-from tco.foundation.errors import DataError
 from tco.studies.validation.naming import rows_of
 
 COLUMNS = ("subject", "pattern", "means")
@@ -43,18 +42,7 @@ def level_text(text: str) -> str:
 
 def words_of(catalogue: Catalogue, subject: str) -> list[tuple[re.Pattern[str], str]]:
     """Return the patterns of a subject in order, each with what it means."""
-
-    def read() -> dict[str, list[tuple[re.Pattern[str], str]]]:
-        made: dict[str, list[tuple[re.Pattern[str], str]]] = {}
-        for path, line, row in rows_of(catalogue, "wording.csv", COLUMNS):
-            try:
-                made.setdefault(row["subject"], []).append((re.compile(row["pattern"]), row["means"]))
-            except re.error as error:
-                raise DataError(f"{path}:{line}: {row['pattern']!r} is no regular expression ({error})") from None
-        return made
-
-    found: dict[str, list[tuple[re.Pattern[str], str]]] = catalogue.once("wording", read)
-    return found[subject]
+    return [(row["pattern"], row["means"]) for row in rows_of(catalogue, "wording.csv", COLUMNS) if row["subject"] == subject]
 
 
 def meaning(catalogue: Catalogue, subject: str, text: str) -> str:

@@ -14,7 +14,7 @@ import pytest
 from tco import evaluate
 from tco.studies.ranges import range_of
 from tco.studies.validation import back_test as study
-from tco.studies.validation.calibrate import HELD_BACK
+from tco.studies.validation.fit import HELD_BACK
 from tco.studies.validation.measured import read_measured, texts, tiers
 from tco.studies.validation.run import PREDICTORS
 from tco.studies.validation.specifications import Specifications
