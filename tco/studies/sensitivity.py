@@ -8,6 +8,7 @@ that every row of their samples has a value.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,8 +51,9 @@ class InputIndices(NamedTuple):
     total_error: float
 
 
-class Swings(NamedTuple):
-    """What every input does to a metric, the strongest first."""
+@dataclass(repr=False)
+class Sensitivity(Shown):
+    """What drives a metric of a scenario: what every input does to it, the strongest first."""
 
     metric: str
     sides: Sequence[Evaluation]
@@ -61,10 +63,6 @@ class Swings(NamedTuple):
     drivers: dict[str, InputIndices]  # by path; empty where indices were not asked for
     known: dict[str, float]  # by path, the share of the variance over draws that knowing an input takes away; empty where nothing is drawn
     pairs: list[Pair] | None  # that flip the order though neither does alone; none where there is no order
-
-
-class Sensitivity(Shown, Swings):
-    """What drives a metric of a scenario, the strongest first."""
 
     @property
     def line(self) -> str:

@@ -40,7 +40,8 @@ class Break(NamedTuple):
     short: float
 
 
-class Breaks(NamedTuple):
+@dataclass(repr=False)
+class Solution(Shown):
     """Where a metric reaches its target, the nearest to today's first; nowhere is an empty list, with the reason."""
 
     scenario: str
@@ -56,10 +57,6 @@ class Breaks(NamedTuple):
     reason: str
     notes: list[str]
     own: Result  # today's
-
-
-class Solution(Shown, Breaks):
-    """A break-even."""
 
     @property
     def line(self) -> str:

@@ -8,6 +8,7 @@ is zero there, without end where only the baseline misses, and a tie where both 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -49,8 +50,9 @@ class Sample(NamedTuple):
         return None if self.ties is None else self.metrics["perf_per_tco_vs_baseline"] > 1
 
 
-class Drawn(NamedTuple):
-    """What was drawn, and what became of it."""
+@dataclass(repr=False)
+class Uncertainty(Shown):
+    """What the ranges of a scenario's inputs make of its metrics: what was drawn, and what became of it."""
 
     asked: Evaluation
     baseline: Evaluation | None
@@ -60,10 +62,6 @@ class Drawn(NamedTuple):
     made_with: frozenset[str]  # every arithmetic that has made draws
     hold: bool
     held: list[str]  # inputs with a range that stay as they are, since the structure they decide is held
-
-
-class Uncertainty(Shown, Drawn):
-    """What the ranges of a scenario's inputs make of its metrics."""
 
     @property
     def line(self) -> str:

@@ -42,8 +42,8 @@ def recomputed(task, kind):
             sets.setdefault((row["left_out"], row["member"]), {})[row["path"]] = float(row["value"])
     made = task.predict(task.table, task.chips)
     groups = [group for group in task.groups() if group[:2] in sets]
-    paths = [parameter.path for parameter in task.measured.free.parameters]
-    predicted = task.measured.predicted(np.log([[sets[group[:2]][path] for path in paths] for group in groups]))
+    paths = [parameter.path for parameter in task.free.parameters]
+    predicted = task.predicted(np.log([[sets[group[:2]][path] for path in paths] for group in groups]))
     found = []
     for (name, member, apart), own in zip(groups, predicted, strict=True):
         rows = np.flatnonzero(apart & (made.skip == ""))
