@@ -16,7 +16,7 @@ from zlib import crc32
 import numpy as np
 
 from tco.catalog import Catalogue
-from tco.chain.draws import Draws, Many, decisions, evaluate_draws, held_part
+from tco.chain.draws import Draws, Many, alike, decisions, evaluate_draws, held_part
 from tco.chain.inputs import Inputs, Scenario
 from tco.chain.metrics import METRICS
 from tco.chain.ownership import beyond_a_position
@@ -159,25 +159,6 @@ def settled(asked: StudyScenario, fixed: Fixed) -> Settled:
     return Settled(result_of(inputs, values, run(inputs, values, None, found), 0.0, trace=False, refuse=False), reads)
 
 
-class Decided:
-    """What was decided, and axes for which it was: any for which it was do, since no plan rests on them otherwise."""
-
-    def __init__(self, key: tuple[Any, ...], axes: Fixed) -> None:
-        self.key, self.axes = key, axes
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Decided) and self.key == other.key
-
-
-@lru_cache(maxsize=512)
-def settled_as(asked: StudyScenario, fixed: Fixed, decided: Decided) -> Settled:
-    """Evaluate a scenario on a structure that was decided, its plan searched."""
-    return settled(asked, (*fixed, *decided.axes))
-
-
 def parted(fixed: Fixed) -> tuple[dict[str, Any], dict[str, str]]:
     """Return settings, and the axes of the plan among them."""
     axes = {path.removeprefix(PLAN): text for path, text in fixed if path.startswith(PLAN)}
@@ -190,47 +171,27 @@ def cases_of(asked: StudyScenario, fixed: Fixed, centre: Mapping[str, Any], axes
     found = Found.empty(count)
     searched = [path for path in axes if path in answer.reads] if asked.plan == "best" else []
     if not searched:
-        for group, some in structured(asked, fixed, centre, axes, answer, count):
+        for group, some in structured(asked, fixed, axes, answer, count):
             found.take(group, on_structure(asked, fixed, axes, drawn, group, some))
         return found
-    rest = {path: many for path, many in axes.items() if path not in searched}
-    for places, values in alike({path: axes[path][0] for path in searched}):
-        own = tuple((path, (values[path], axes[path][1])) for path in searched)
+    for places in alike({path: axes[path][0] for path in searched}, count):
+        own = tuple((path, (float(axes[path][0][places[0]]), axes[path][1])) for path in searched)
         others = {path: value for path, value in centre.items() if path not in searched}
+        rest = {path: (many[places], unit) for path, (many, unit) in axes.items() if path not in searched}
         dice = None if drawn is None else drawn._replace(places=drawn.places[places])
-        part = cases_of(asked, (*fixed, *own), others, {path: (many[places], unit) for path, (many, unit) in rest.items()}, dice, len(places))
-        found.take(places, part)
+        found.take(places, cases_of(asked, (*fixed, *own), others, rest, dice, len(places)))
     return found
 
 
-def alike(columns: Mapping[str, Array]) -> Iterator[tuple[Array, dict[str, Any]]]:
-    """Yield the places that have the same values in all columns, and these values."""
-    whole = np.stack([np.asarray(many, dtype=float) for many in columns.values()])
-    _, first, group = np.unique(whole, axis=1, return_index=True, return_inverse=True)
-    for number, place in enumerate(first):
-        yield np.flatnonzero(group.ravel() == number), {path: float(many[place]) for path, many in columns.items()}
-
-
-def structured(
-    asked: StudyScenario, fixed: Fixed, centre: Mapping[str, Any], axes: Many, answer: Settled, count: int
-) -> Iterator[tuple[Array, Settled]]:
-    """Yield cases by the structure they get."""
-    every = np.arange(count)
+def structured(asked: StudyScenario, fixed: Fixed, axes: Many, answer: Settled, count: int) -> Iterator[tuple[Array, Settled]]:
+    """Yield cases by the structure they get; for which of their values it is found is the same, since no plan rests on them otherwise."""
     structure = answer.answer.structure
-    if not axes or structure is None:
-        yield every, answer
-        return
-    decided = decided_by(asked, fixed, axes, structure, answer)
-    if all((many == own).all() for many, own in decided.values()):
-        yield every, answer
-        return
-    for places, values in alike({name: many for name, (many, _) in decided.items()}):
-        if all(values[name] == own for name, (_, own) in decided.items()):
+    decided = decided_by(asked, fixed, axes, structure, answer) if axes and structure is not None else {}
+    for places in alike({name: many for name, (many, _) in decided.items()}, count):
+        if all(many[places[0]] == own for many, own in decided.values()):
             yield places, answer
         else:
-            own = {path: (float(many[places[0]]), unit) for path, (many, unit) in axes.items()}
-            found = Decided((fixed, *centre, *values.items()), tuple({**centre, **own}.items()))
-            yield places, settled_as(asked, fixed, found)
+            yield places, settled(asked, (*fixed, *((path, (float(many[places[0]]), unit)) for path, (many, unit) in axes.items())))
 
 
 def decided_by(asked: StudyScenario, fixed: Fixed, axes: Many, structure: Structure, answer: Settled) -> dict[str, tuple[Array, float]]:
@@ -256,7 +217,7 @@ def on_structure(asked: StudyScenario, fixed: Fixed, axes: Many, drawn: CaseDraw
     """Evaluate cases of one structure."""
     result = answer.answer
     settings: dict[str, Any] = parted(fixed)[0] | {path: (many[group], unit) for path, (many, unit) in axes.items()}
-    inputs: dict[str, Array] = {}
+    inputs, stated = dict[str, Array](), result.texts["workload.kind"] == "stated"  # then no plan is searched
     if drawn is not None:
         ranges = {path: one for path, one in ranges_of(result).items() if path in drawn.paths and path not in settings}
         thrown = settings_of(ranges, {path: drawn.dice.places(one)[drawn.places[group]] for path, one in ranges.items()})
@@ -265,24 +226,15 @@ def on_structure(asked: StudyScenario, fixed: Fixed, axes: Many, drawn: CaseDraw
         settings |= thrown
         inputs = {path: many for path, (many, _) in thrown.items()}
     if not axes and not inputs:
-        return Found(scalars(result, len(group)), np.full(len(group), result.plan is not None or is_stated(result)), inputs)
+        metrics = {name: None if (value := result.metrics[name]) is None else np.full(len(group), value, dtype=float) for name in METRICS}
+        return Found(metrics, np.full(len(group), result.plan is not None or stated), inputs)
     with_batch = asked.plan == "best" and drawn is None  # nothing that the plan rests on differs
-    structure = result.structure if with_batch or asked.plan == "held" or is_stated(result) else None
+    structure = result.structure if with_batch or asked.plan == "held" or stated else None
     many = evaluate_draws(asked.scenario, settings, structure=structure, catalogue=asked.catalogue, solve=not with_batch)
     made, meets = many.metrics, many.meets
     if not answer.fits:
         made = {name: None if any(word in name for word in OF_THE_SITE) else many for name, many in made.items()}
     return Found(made, meets, inputs)
-
-
-def is_stated(result: Result) -> bool:
-    """Say whether the rates of a result are stated, and no plan is searched."""
-    return result.texts["workload.kind"] == "stated"
-
-
-def scalars(result: Result, count: int) -> dict[str, Array | None]:
-    """Return the metrics of a result for cases that are all alike."""
-    return {name: None if (value := result.metrics[name]) is None else np.full(count, value, dtype=float) for name in METRICS}
 
 
 class Found:

@@ -33,11 +33,6 @@ class Ground(NamedTuple):
     data: tuple[str, ...]  # hash of what is read through each of the folders
     folders: tuple[Folders, ...]
 
-    def refuse_stranger(self) -> None:
-        """Refuse to compute for a program or on data other than those that run here: the answer would be another."""
-        if (why := self.why_stranger(self.standing())) is not None:
-            raise DataError(f"a worker {why}; install the same on all")
-
     def standing(self) -> Ground:
         """Return what runs here, and the data that the same folders give here."""
         return ground_on(self.folders)
@@ -139,12 +134,13 @@ def done_by(
     if workers is None and cluster is None:
         keep_memory()
         return (Piece(number, make(number), arithmetic()) for number in numbers)
-    return made_on(workers, cluster, ground(), Witness(ask, ask(), arithmetic()), make, numbers)
+    return made_by_others(workers, cluster, ground(), Witness(ask, ask(), arithmetic()), make, numbers)
 
 
 def on_ground(ground: Ground, witness: Witness, make: Make, number: int) -> Piece:
     """Make a piece, as a worker does: one that came late has not been asked yet what it runs."""
-    ground.refuse_stranger()
+    if (why := ground.why_stranger(ground.standing())) is not None:
+        raise DataError(f"a worker {why}; install the same on all")
     witness.refuse_other_figures()
     keep_memory()
     return Piece(number, make(number), arithmetic())
@@ -165,10 +161,13 @@ def keep_memory() -> None:
 
 
 # ---------------------------------------------------------------- workers of Dask
-def made_on(workers: int | None, cluster: str | None, ground: Ground, witness: Witness, make: Make, numbers: Iterable[int]) -> Iterator[Piece]:
-    """Yield pieces as workers make them."""
+def made_by_others(workers: int | None, cluster: str | None, ground: Ground, witness: Witness, make: Make, numbers: Iterable[int]) -> Iterator[Piece]:
+    """Yield pieces as workers make them; those that run another program or see other data are refused by name."""
     with connected(workers, cluster) as client:
-        refuse_strangers(client, ground)
+        for address, found in sorted(client.run(ground.standing, on_error="return").items()):
+            why = f"cannot run this program ({type(found).__name__}: {found})" if isinstance(found, BaseException) else ground.why_stranger(found)
+            if why is not None:
+                raise DataError(f"the worker {address} {why}; install the same on all")
         yield from handed_out(client, partial(on_ground, ground, witness, make), iter(numbers))
 
 
@@ -221,14 +220,6 @@ def refuse_unspoken(distributed: Any, address: str) -> None:
     if scheme == "tls" and distributed.Security().get_connection_args("client").get("ssl_context") is None:
         wanted = ", ".join(f"DASK_DISTRIBUTED__COMM__TLS__{one}" for one in ("CA_FILE", "CLIENT__CERT", "CLIENT__KEY"))
         raise UsageError(f"--cluster {address}: needs certificates in Dask's configuration: {wanted}")
-
-
-def refuse_strangers(client: Any, ground: Ground) -> None:
-    """Refuse workers that run another program or see other data, by name."""
-    for address, found in sorted(client.run(ground.standing, on_error="return").items()):
-        why = f"cannot run this program ({type(found).__name__}: {found})" if isinstance(found, BaseException) else ground.why_stranger(found)
-        if why is not None:
-            raise DataError(f"the worker {address} {why}; install the same on all")
 
 
 def handed_out(client: Any, make: Make, numbers: Iterator[int]) -> Iterator[Piece]:
