@@ -17,7 +17,7 @@ from tco.outputs.table import Table, to_csv, to_markdown
 from tco.studies.validation.run import Validation
 
 if TYPE_CHECKING:
-    from tco.studies.validation.back_test import BackTest, Compared
+    from tco.studies.validation.back_test import BackTest
     from tco.studies.validation.envelopes import Envelope
 
 FILE = Member("file")
@@ -231,7 +231,7 @@ def back_test_answer(catalogue: Catalogue, path: Path, found: BackTest, draws: i
 
 # ---------------------------------------------------------------- pairs of chips against the ranges of their ratio
 PAIRS = Record(
-    Member("n", int, label="pairs", show=lambda one: f"{one.n:,}"),
+    Member("n", int, read="rows", label="pairs", show=lambda one: f"{one.rows:,}"),
     Member("inside", float, label="inside P10-P90", show=lambda one: f"{one.inside * 100:.0f} %"),
     Member("median_width", float, "width", "P90/P10", lambda one: f"{one.width:.2f}"),
 )
@@ -241,7 +241,7 @@ RATIOS = Document(
 )
 
 
-def ratios_answer(catalogue: Catalogue, path: Path, found: Compared, draws: int) -> Answer:
+def ratios_answer(catalogue: Catalogue, path: Path, found: BackTest, draws: int) -> Answer:
     """Return how the predicted ratios of two chips, and their ranges, lie to the measured ones: over all pairs, and by chip."""
     by = {chip: PAIRS.json(one) for chip, one in found.chips.items()}
     whole = PAIRS.json(found.every) | {"median_off": found.median_off, "order": found.order, "by": {"accelerator": by}}

@@ -21,7 +21,7 @@ from tco.studies.comparison import SPEED, AtSpeed, Confidence, Driver, Regime, S
 from tco.studies.drivers import drivers_of, rank_share
 from tco.studies.evaluation import Evaluation
 from tco.studies.ranges import Array, Dice
-from tco.studies.response import Quantity, Response, Sampled, ratios, response_of, valued, why_undrawable
+from tco.studies.response import Quantity, Response, Sampled, ended, ratios, response_of, valued, why_undrawable
 from tco.studies.uncertainty import COST, error_of_share, sample_of, share, spread, why_endless
 
 CLEAR, LIKELY = 0.9, 0.75  # chances from which a lead is called so; below it is too close to call
@@ -128,15 +128,10 @@ class Side(NamedTuple):
     def point(self, speed: float | None, metric: str = COST) -> float | None:
         """Return what the work costs at a speed, every input at its value."""
         if speed in (None, speed_of(self.result)):
-            return as_float(self.result.metrics[metric])
+            return ended(self.result.metrics[metric])
         if self.made is None:
             return None
-        return as_float(self.seen(self.made.alone, speed, metric)[0])
-
-
-def as_float(value: Any) -> float | None:
-    """Return a number; none of what is none, or has no end."""
-    return float(value) if value is not None and np.isfinite(value) else None
+        return ended(self.seen(self.made.alone, speed, metric)[0])
 
 
 def confidence_in(asked: Sequence[Evaluation], baseline: str, speeds: tuple[float, ...], hold: bool, ranges: bool, why: bool) -> Confidence:
@@ -228,7 +223,7 @@ def at_ends(own: Side, base: Side, speed: float) -> dict[str, dict[str, float | 
     found = {}
     for end, mine, theirs in zip(ENDS, own.made.fixed, base.made.fixed, strict=True):
         many = ratios(base.seen(theirs, speed, COST), own.seen(mine, speed, COST))
-        found[end] = {"perf_per_tco_vs_baseline": as_float(many[0]), "probability": share(many[1:] > 1)}
+        found[end] = {"perf_per_tco_vs_baseline": ended(many[0]), "probability": share(many[1:] > 1)}
     return found
 
 

@@ -16,7 +16,7 @@ both do alone comes to enough; those near enough are looked at, the strongest fi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,12 +29,12 @@ FEW = 100  # draws that have the metric; of fewer nothing is said
 
 
 class Indices(NamedTuple):
-    """The indices of every input, and the standard error of each."""
+    """The indices of an input, or of every one, and the standard error of each."""
 
-    first: Array
-    total: Array
-    first_error: Array
-    total_error: Array
+    first: Any
+    total: Any
+    first_error: Any
+    total_error: Any
 
 
 def design(count: int, inputs: int, seed: int) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ from tco.chain.metrics import PRICED
 from tco.chain.result import why_absent
 from tco.chain.texts import MONTHS
 from tco.foundation.errors import DataError, unknown
-from tco.studies.comparison import compared
+from tco.studies.comparison import compared, rated_by
 from tco.studies.evaluation import catalogue_for, evaluate_each
 
 if TYPE_CHECKING:
@@ -38,12 +38,6 @@ class Ranking(NamedTuple):
     rows: list[Ranked]
 
 
-def vendor_of(catalogue: Catalogue, system: str) -> str:
-    """Return who builds a system for his own use or sells it, whose name its own begins with."""
-    _, document = catalogue.document("systems", system, "system")
-    return str(document.get("builder") or str(document["name"]).partition(" ")[0])
-
-
 def released(catalogue: Catalogue, system: str) -> str | None:
     """Return the month in which the chip of a system came out, or is announced for; none where nobody says."""
     chip = catalogue.document("systems", system, "system")[1]["chip"]
@@ -56,8 +50,9 @@ def released(catalogue: Catalogue, system: str) -> str | None:
 def ranking(settings: Mapping[str, str], data: Path | None, vendor: str | None = None, air: bool = False) -> Ranking:
     """Rank all systems, those of one vendor, or those that air cools; each is held against the headline's, whether or not that is ranked."""
     catalogue = catalogue_for(None, data)
-    vendors = {system: vendor_of(catalogue, system) for system in catalogue.ids("systems")}
-    cooling = {system: str(catalogue.document("systems", system, "system")[1]["cooling"]) for system in vendors}
+    documents = {system: catalogue.document("systems", system, "system")[1] for system in catalogue.ids("systems")}
+    vendors = {system: str(one.get("builder") or str(one["name"]).partition(" ")[0]) for system, one in documents.items()}  # who builds or sells it
+    cooling = {system: str(one["cooling"]) for system, one in documents.items()}
     if vendor is not None and vendor.lower() not in {one.lower() for one in vendors.values()}:
         raise unknown("vendor", vendor, sorted(set(vendors.values())), "--vendor")
     of_vendor = [system for system, its in vendors.items() if vendor is None or its.lower() == vendor.lower()]
@@ -66,7 +61,7 @@ def ranking(settings: Mapping[str, str], data: Path | None, vendor: str | None =
         raise DataError(f"--vendor {vendor} --air: air cools no system of {vendor}; liquid cools {', '.join(of_vendor)}")
     asked = evaluate_each(list(dict.fromkeys([*wanted, HEADLINE_SYSTEM])), data, settings, refuse=False)
     results = [one for one in compared([one.result for one in asked], HEADLINE_SYSTEM).results if one.system in wanted]
-    metric = next((name for name in PRICED if any(result.metrics[name] is not None for result in results)), PRICED[0])
+    metric = rated_by(results) or PRICED[0]
     priced = sorted((one for one in results if one.metrics[metric] is not None), key=lambda one: float(one.metrics[metric]))
     places = [*enumerate(priced, 1), *((None, one) for one in results if one.metrics[metric] is None)]
 

@@ -129,6 +129,11 @@ def valued(draws: Draws, metric: str) -> Array:
     return np.where(draws.meets, many, np.nan) if metric in PERFORMANCE else many
 
 
+def ended(value: Any) -> float | None:
+    """Return a number; none of what is none, or has no end."""
+    return float(value) if value is not None and np.isfinite(value) else None
+
+
 # ---------------------------------------------------------------- one input at a time
 def places_of(one: Range) -> Array:
     """Return the places at which an input is looked at: P5, its value, P95."""

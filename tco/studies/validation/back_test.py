@@ -96,19 +96,13 @@ class Tested(NamedTuple):
 
 
 class BackTest(NamedTuple):
-    """A file's rows against the ranges that other chips would have given them."""
+    """A file's rows, or pairs of them, against the ranges that they would have been given: by chip and all."""
 
     kind: str
     chips: dict[str, Tested]
     every: Tested
-
-
-class Drawn(NamedTuple):
-    """The rows of one chip: what was measured, and the draws of what would have been said, rows by draws."""
-
-    target: Array
-    draws: Array
-    alone: Array
+    order: float = 0.0  # of pairs: share in the right order, of those that differ
+    median_off: float = 0.0  # of pairs: how far the point of their ratio lies off
 
 
 def back_test(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> BackTest:
@@ -128,14 +122,20 @@ def back_test(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> Bac
     found = {chip: drawn for chip, drawn in tried.items() if drawn is not None}
     if not found:
         raise DataError(f"{path}: holds no scored row of a chip that a refit was made without; there are {', '.join(sorted(refitted))}")
-    every = [held(*one) for one in found.values()]
+    every = []
+    for target, *draws in found.values():
+        fits = np.isfinite(draws).any(axis=2).all(axis=0)  # a row whose plan fits in no draw has no range, and is left out
+        every.append(held(target[fits], *(one[fits] for one in draws)))
     return BackTest(kind, {chip: summed([one]) for chip, one in zip(found, every, strict=True)}, summed(every))
 
 
 def drawn_of(
     kind: str, table: pd.DataFrame, chip: str, parts: Array, apart: dict[str, float], catalogue: Catalogue, settings: dict[str, str]
-) -> Drawn | None:
-    """Return the draws of the rows of a chip as one that nobody has measured; None where none of its rows is scored."""
+) -> tuple[Array, Array, Array] | None:
+    """Return what was measured of a chip and what would have been said, rows by draws, as of one that nobody has measured.
+
+    What would have been said stands there twice, the second time were the parameters all that is uncertain; None where no row is scored.
+    """
     others, own = (
         Question(kind, table[rows].reset_index(drop=True), catalogue, plain_inputs(catalogue, settings).values(as_number))
         for rows in ((parts != chip) & (parts != ""), parts == chip)
@@ -157,7 +157,7 @@ def drawn_of(
     for more in ({}, dict.fromkeys(unexplained, 0.0)):
         own.say({**places, **more})
         draws.append(own.prediction().predicted[:, scored].T)
-    return Drawn(made.target[scored], *draws)
+    return made.target[scored], draws[0], draws[1]
 
 
 def places_in(ranges: Mapping[str, Range], dice: Dice) -> dict[str, Array]:
@@ -199,10 +199,8 @@ class Question:
 def held(target: Array, draws: Array, alone: Array) -> Array:
     """Return for every row whether it lies inside, below and above its range, how wide that is, and whether it were inside with parameters alone.
 
-    A draw in which the plan does not fit memory says nothing; a row whose plan fits in none has no range, and is left out.
+    A draw in which the plan does not fit memory says nothing.
     """
-    fits = np.isfinite(draws).any(axis=1) & np.isfinite(alone).any(axis=1)
-    target, draws, alone = target[fits], draws[fits], alone[fits]
     low, high = np.nanquantile(draws, (P10, P90), axis=1)
     narrow = np.nanquantile(alone, (P10, P90), axis=1)
     flags = [(low <= target) & (target <= high), target < low, target > high, high / low, (narrow[0] <= target) & (target <= narrow[1])]
@@ -218,24 +216,7 @@ def summed(parts: list[Array]) -> Tested:
 PAIR_DRAWS, LEAST = 128, 20  # least pairs of a chip that say something of it
 
 
-class Ratios(NamedTuple):
-    """How the predicted ratios of some pairs lie to the measured ones."""
-
-    n: int
-    inside: float  # share between P10 and P90
-    width: float  # P90 over P10, the median of the pairs
-
-
-class Compared(NamedTuple):
-    """The pairs of a file: all of them, those of each chip, and how far the point lies off."""
-
-    every: Ratios
-    chips: dict[str, Ratios]
-    order: float  # share in the right order, of those that differ
-    median_off: float
-
-
-def compared(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> Compared:
+def compared(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> BackTest:
     """Return how the predicted ratios of the pairs of chips in a file of serving points lie to the measured ones."""
     kind, table = read_measured(path)
     if kind != "inference":
@@ -251,15 +232,9 @@ def compared(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> Comp
     asked.prediction()
     asked.say(places_in(asked.ranges(), Dice(catalogue, SEED, 0, PAIR_DRAWS)))
     drawn = asked.prediction().predicted
-    ratios = (drawn[:, np.searchsorted(rows, side)] for side in (one, other))
-    low, high = np.nanquantile(np.divide(*ratios), (P10, P90), axis=0)
-    inside, width = (low <= truth) & (truth <= high), high / low
+    ratios = np.divide(*(drawn[:, np.searchsorted(rows, side)] for side in (one, other))).T
+    flags = held(truth, ratios, ratios)
     parts = asked.chips.parts[np.searchsorted(rows, np.stack([one, other]))]
     of_chip = {chip: (parts == chip).any(axis=0) for chip in sorted(set(parts.ravel()))}
-    by = {chip: ratios_of(inside[own], width[own]) for chip, own in of_chip.items() if own.sum() >= LEAST}
-    return Compared(ratios_of(inside, width), by, point["right"], point["ratio_error"])
-
-
-def ratios_of(inside: Array, width: Array) -> Ratios:
-    """Return what some pairs come to."""
-    return Ratios(len(inside), float(inside.mean()), float(np.nanmedian(width)))
+    by = {chip: summed([flags[:, own]]) for chip, own in of_chip.items() if own.sum() >= LEAST}
+    return BackTest(kind, by, summed([flags]), point["right"], point["ratio_error"])
