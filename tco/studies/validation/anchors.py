@@ -23,7 +23,6 @@ from tco.performance.chip.formats import FORMATS
 from tco.performance.chip.roofline import flops_per_token
 from tco.studies.validation import inference
 from tco.studies.validation.measured import column, read_measured, texts
-from tco.studies.validation.operating_points import Points
 from tco.studies.validation.score import Prediction, predicted
 from tco.studies.validation.specifications import Specifications
 from tco.studies.validation.unexplained import residuals
@@ -44,17 +43,17 @@ def read_anchors(catalogue: Catalogue, path: Path) -> tuple[Anchor, ...]:
     chips = Specifications(catalogue, values, texts(table, "accelerator"))
     made = predicted(inference.predict, table, chips)
     asked: inference.Asked = chips.once("asked", lambda: inference.Asked(table, chips))
-    faults = list(faults_of(asked.points, table, made))
+    faults = list(faults_of(asked, table, made))
     if faults:
         more = f" (and {len(faults) - SHOWN} more rows)" if len(faults) > SHOWN else ""
         raise DataError("\n".join(f"{path}:{row + 2}: {why}" for row, why in faults[:SHOWN]) + more)
     found = residuals(kind, table, chips, made)
     engines = [engine_of(catalogue, family, engine) for family, engine in zip(found.family, found.engine, strict=True)]
-    columns = found.family, found.chip, engines, found.model, map(tuple, asked.points.formats), found.residual
+    columns = found.family, found.chip, engines, found.model, map(tuple, asked.formats), found.residual
     return tuple(Anchor(f"{path}:{row + 2}", *one) for row, one in enumerate(zip(*columns, strict=True)))
 
 
-def faults_of(points: Points, table: pd.DataFrame, made: Prediction) -> Iterator[tuple[int, str]]:
+def faults_of(points: inference.Asked, table: pd.DataFrame, made: Prediction) -> Iterator[tuple[int, str]]:
     """Yield the rows that cannot be believed, each with the first reason."""
     rates, speeds = stated_rates(table), stated_speeds(table)
     for row in range(len(table)):
@@ -85,7 +84,7 @@ def stated_speeds(table: pd.DataFrame) -> Any:
     return np.fmax(column(table, "interactivity_tok_s_per_user"), 1e3 / times)
 
 
-def bounds_of(points: Points, row: int) -> tuple[float, float]:
+def bounds_of(points: inference.Asked, row: int) -> tuple[float, float]:
     """Return the most tokens a second that the peak of a row's chip lets it compute, and that its bandwidth lets a user get.
 
     R <= P / F with the work F of a token's weights; 1/t <= (1 + d) n B / W with d tokens ahead, n chips of a worker and the weights W read.

@@ -152,7 +152,7 @@ class Sweep:
     def __init__(self, table: pd.DataFrame, catalogue: Catalogue, values: Values) -> None:
         self.chips = Specifications(catalogue, values, texts(table, "accelerator"))
         self.asked = asked = Asked(table, self.chips)
-        points, speed = asked.points, column(table, "interactivity_tok_s_per_user")
+        points, speed = asked, column(table, "interactivity_tok_s_per_user")
         speed = np.where(np.isnan(speed), 1e3 / column(table, "tpot_ms_mean"), speed)
         part = np.select(
             [asked.names == "total_tput_tok_s_per_gpu", asked.names == "output_tput_tok_s_per_gpu"],

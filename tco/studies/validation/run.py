@@ -17,11 +17,12 @@ from tco.catalog import Catalogue
 from tco.catalog.accuracy import errors_of
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.values import Values
-from tco.studies.validation import acceptance, collectives, inference, kernels, training
-from tco.studies.validation.measured import TARGETS, TEXTS, column, read_measured, texts
+from tco.performance.serving.plans import tokens_of_drafts
+from tco.studies.validation import collectives, inference, kernels, training
+from tco.studies.validation.measured import TARGETS, TEXTS, column, read_measured, refused, texts
 from tco.studies.validation.naming import read_models, renamed, unread_accelerators
 from tco.studies.validation.score import OFFLINE, Prediction, predicted, scorecard
-from tco.studies.validation.specifications import Specifications
+from tco.studies.validation.specifications import Specifications, command_line
 from tco.studies.validation.unstated import ranged
 from tco.studies.validation.wording import yes_or_no
 
@@ -73,12 +74,34 @@ def blanks(table: pd.DataFrame, name: str) -> Array:
     return np.asarray(~(np.nan_to_num(column(table, name)) > 0))
 
 
+TARGET = "acceptance_length_tokens_per_step"
+ASKED = ("b200-hgx8", "tpot_s")  # any system's time of a token rests on the tokens of a step, beside the step
+KEY = "tree/inputs/1/value"
+
+
+def accepted_lengths(table: pd.DataFrame, chips: Specifications) -> Prediction:
+    """Predict every row of a file of lengths that steps of speculative decoding are accepted at: so many drafts, at the chances a workload states."""
+    drafts, target = column(table, "draft_tokens"), column(table, TARGET)
+    skip = refused(
+        table,
+        (~(drafts > 0), "unstated drafts"),
+        (np.isnan(target), "unstated result"),
+        ((target < 1) | (target > drafts + 1), "suspect: fewer tokens than the step's own, or more than it drafts"),
+    )
+    predicted = np.where(skip == "", tokens_of_drafts(chips.values, drafts), np.nan)
+    command = [
+        command_line(["explain", *ASKED], {}, {"workload.draft_tokens": count}) if why == "" else "" for count, why in zip(drafts, skip, strict=True)
+    ]
+    names, keys = (np.full(len(table), text, dtype=object) for text in (TARGET, KEY))
+    return Prediction(target, predicted, names, skip, np.array(command, dtype=object), keys, np.ones(len(table)))
+
+
 PREDICTORS: dict[str, Callable[[pd.DataFrame, Specifications], Prediction]] = {
     "kernels": kernels.predict,
     "collectives": collectives.predict,
     "inference": inference.predict,
     "training": training.predict,
-    "acceptance": acceptance.predict,
+    "acceptance": accepted_lengths,
 }
 
 

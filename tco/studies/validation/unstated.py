@@ -18,9 +18,9 @@ from tco.chain.texts import month_of, served_by
 from tco.foundation.values import Values
 from tco.models.architecture import Architecture, load_model
 from tco.performance.training.job import engine_words
+from tco.studies.validation.inference import software_of
 from tco.studies.validation.measured import TEXTS, texts
 from tco.studies.validation.naming import SHAPE, VOCABULARIES, model_ids, named_model, vocabulary_alone
-from tco.studies.validation.operating_points import software_of
 from tco.studies.validation.score import OFFLINE, Prediction, Predictor, predicted
 from tco.studies.validation.specifications import Specifications
 from tco.studies.validation.wording import yes_or_no

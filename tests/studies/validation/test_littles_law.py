@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tco.studies.validation.inference import TOLERANCE, breaks_littles_law, requests_in_flight
 from tco.studies.validation.measured import column, read_measured, texts
-from tco.studies.validation.operating_points import TOLERANCE, breaks_littles_law, requests_in_flight
 
 ROOT = Path(__file__).parents[3]
 # 8 chips, 100 requests: a request takes 0.5 + 100 x 0.02 = 2.5 s, so that 40 requests a second are in flight
