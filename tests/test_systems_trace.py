@@ -7,7 +7,6 @@ import pytest
 from tco import evaluate
 from tco.catalog.systems import load_system
 from tco.chain.inputs import load_scenario
-from tco.studies.frontier import scenario_named
 from tests.shipped import CATALOGUE
 
 METRICS = ("tco_usd_per_chip_hour", "output_tokens_per_s_per_chip", "ttft_s", "usd_per_million_output_tokens")
@@ -22,7 +21,7 @@ WORKLOADS = [
 @pytest.mark.parametrize("settings", WORKLOADS, ids=lambda found: "-".join(found.values()))
 @pytest.mark.parametrize("system", CATALOGUE.ids("systems"))
 def test_the_trace_is_the_number(system, settings):
-    found = evaluate(scenario_named(CATALOGUE, system), settings | {"workload.interactivity": "5 token/s"}, catalogue=CATALOGUE, trace=True)
+    found = evaluate(load_scenario(CATALOGUE, system), settings | {"workload.interactivity": "5 token/s"}, catalogue=CATALOGUE, trace=True)
     for metric in METRICS:
         assert found.nodes[metric].value == pytest.approx(found.metrics[metric], rel=1e-9), metric
 

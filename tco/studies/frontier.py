@@ -86,19 +86,12 @@ class Pool:
         return (*asked, period(texts["terms.date"]).last, self.result.perspective, texts.get("terms.owner"))
 
 
-def scenario_named(catalogue: Catalogue, name: str) -> Scenario:
-    """Return a scenario by name or file, or a system of the catalogue on the headline's site, terms and workload."""
-    systems = catalogue.ids("systems")
-    if name in catalogue.scenarios or name.endswith(".toml"):
-        return load_scenario(catalogue, name)
-    if name.partition("@")[0] not in systems:
-        raise unknown("scenario or system", name, sorted({*catalogue.scenarios, *systems}))
-    return load_scenario(catalogue, name)
-
-
 def pool_of(catalogue: Catalogue, name: str, settings: Mapping[str, str], serving: Scenario | None = None) -> Pool:
     """Return a scenario as a pool; with `serving` it takes on that scenario's workload, at its own prices."""
-    scenario = scenario_named(catalogue, name)
+    racks = catalogue.ids("systems")
+    if not (name in catalogue.scenarios or name.endswith(".toml") or name.partition("@")[0] in racks):
+        raise unknown("scenario or system", name, sorted({*catalogue.scenarios, *racks}))
+    scenario = load_scenario(catalogue, name)
     if serving is not None:
         chosen = {path: text for path, text in scenario.settings.items() if not path.startswith("workload.")}
         chosen |= {path: text for path, text in serving.settings.items() if path.startswith("workload.")}
@@ -298,17 +291,10 @@ def frontier_of(decode: Pool, prefill: Pool, separate: bool) -> Frontier:
     kept = undominated(np.broadcast_to(phases.tokens_per_user(grid.step.per_token), best.shape).ravel(), least.ravel())
     rows, batches = np.unravel_index(kept, best.shape)
     places = best[rows, batches], rows, batches
-    made.points, made.held = points_of(made, grid, places), plans_at(grid, places)
+    made.points = points_of(made, grid, places)
+    decode, prefill = ([np.broadcast_to(axis, grid.cost.shape)[places] for axis in plan] for plan in (grid.decode, grid.prefill))
+    made.held = ServingPlan(DecodePlan(*decode), PrefillPlan(*prefill))
     return made
-
-
-def plans_at(grid: Grid, places: tuple[Array, Array, Array]) -> ServingPlan:
-    """Return the plans at some places of the grid."""
-
-    def taken(plan: Any) -> Any:
-        return plan._make(np.broadcast_to(axis, grid.cost.shape)[places] for axis in plan)
-
-    return ServingPlan(taken(grid.decode), taken(grid.prefill))
 
 
 def points_of(frontier: Frontier, grid: Grid, places: tuple[Array, Array, Array]) -> list[Point]:

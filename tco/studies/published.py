@@ -99,7 +99,7 @@ def worlds_chips(result: Result) -> float:
 
 def worlds_share(result: Result) -> float:
     """Return the share of one world in its cluster."""
-    return worlds_chips(result) / result.inputs["cluster.chips"].value
+    return worlds_chips(result) / float(result.inputs["cluster.chips"].value)
 
 
 # Of cost lines: unit, what of each is summed, and what the sum is divided by

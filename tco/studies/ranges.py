@@ -181,13 +181,9 @@ def range_of(given: Input, steps: bool = False) -> Range:
     """Return the range of an input that has a low and a high."""
     leader = f"performance.{given.note.removeprefix(LEADER)}" if given.note.startswith(LEADER) else given.path
     low, high = (float(end) for end in (given.low, given.high))  # type: ignore[arg-type]
-    return Range(given.path, low, given.value, high, given.unit, *bounds(given.path), steps, given.shown, leader, belief_of(given.path))
-
-
-def belief_of(path: str) -> str:
-    """Return the distribution that the attribute of an input names; what is derived errs by a factor."""
-    found = attributes().get((path.partition(".")[0], path.rpartition(".")[2]))
-    return found.belief if found else LOGNORMAL
+    attribute = attributes().get((given.path.partition(".")[0], given.path.rpartition(".")[2]))
+    belief = attribute.belief if attribute else LOGNORMAL  # what is derived errs by a factor
+    return Range(given.path, low, given.value, high, given.unit, *bounds(given.path), steps, given.shown, leader, belief)
 
 
 def loadings(catalogue: Catalogue, path: str) -> dict[str, float]:

@@ -231,17 +231,12 @@ def spread(metric: str, many: Array) -> dict[str, float | None] | None:
 def why_endless(metric: str, many: Array) -> str:
     """Say why a percentile, or the mean, of a metric's draws has no value."""
     known = counted(metric, many)
-    missed = percent_words(float((~np.isfinite(known)).mean()))
+    missed = f"{float((~np.isfinite(known)).mean()) * 100:.2g} %"
     if metric in RATIOS:
         return f"only the baseline misses the target in {missed} of the draws, where the ratio has no end"
     return f"in {missed} of the draws it has no value, and they lie beyond its worse end" + (
         ": no plan meets the target" if metric in PERFORMANCE else ""
     )
-
-
-def percent_words(share: float) -> str:
-    """Return a share in per cent, to two digits."""
-    return f"{share * 100:.2g} %"
 
 
 def quantiles(many: Array, at: Array) -> Array:

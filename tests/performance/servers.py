@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from tco.chain.inputs import Inputs
+from tco.chain.inputs import Inputs, load_scenario
 from tco.chain.workloads import server_of
 from tco.models.architecture import Architecture
 from tco.performance.layer.machine import Machine
@@ -13,7 +13,6 @@ from tco.performance.layer.operators import Operator
 from tco.performance.serving import phases as serving
 from tco.performance.serving.phases import PassResult
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, Request, request_of
-from tco.studies.frontier import scenario_named
 from tests.chain import by_path
 from tests.shipped import CATALOGUE
 
@@ -38,7 +37,7 @@ PLAIN = {"workload__software": "10000 months", "workload__draft_tokens": "0"}  #
 
 def inputs_of(name: str, **settings: str) -> Inputs:
     """Return the inputs of a scenario or system; a setting's dots are written as double underscores, its hyphens as they are."""
-    return Inputs(CATALOGUE, scenario_named(CATALOGUE, name), by_path(PLAIN | settings), {})
+    return Inputs(CATALOGUE, load_scenario(CATALOGUE, name), by_path(PLAIN | settings), {})
 
 
 def serving_of(inputs: Inputs) -> Server:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tco import evaluate
+from tco.chain.inputs import load_scenario
 from tco.fabric.algorithms import choose, expert_exchange, reach
 from tco.fabric.links import Group
 from tco.performance.serving.axes import axes_of
@@ -34,7 +35,6 @@ from tco.performance.serving.plans import (
     stages_of,
 )
 from tco.performance.serving.search import choose_decode
-from tco.studies.frontier import scenario_named
 from tests.cli import document
 from tests.performance.servers import CATALOGUE, bare, named, over_layers, server
 
@@ -286,7 +286,7 @@ def test_every_cut_computes_the_same_work(cut):
 # ---------------------------------------------------------------- the search
 def test_what_fits_no_server_is_served_on_several():
     """671 billion numbers of one byte against eight chips of 80 GB."""
-    found = evaluate(scenario_named(CATALOGUE, "h100-hgx8"), {"workload.interactivity": "20 token/s"}, catalogue=CATALOGUE)
+    found = evaluate(load_scenario(CATALOGUE, "h100-hgx8"), {"workload.interactivity": "20 token/s"}, catalogue=CATALOGUE)
     assert found.metrics["tokens_per_s_per_user"] >= 20
     assert {found.plan.decode.chips, found.plan.prefill.chips} <= {16, 32, 64, 128}
     made = server("h100-hgx8")

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.catalog import Catalogue
 from tco.chain.inputs import Inputs, Scenario, load_scenario
 from tco.chain.metrics import METRICS
 from tco.chain.scenario import evaluate
@@ -147,7 +146,8 @@ class Job(NamedTuple):
     def layout(self) -> Layout:
         """How its cases are counted."""
         draws = self.study.draw.samples if self.study.draw else 1
-        return Layout(len(self.sources), lengths(self.outer), lengths(self.inner), draws, len(self.columns))
+        outer, inner = (tuple(axis.length for axis in axes) for axes in (self.outer, self.inner))
+        return Layout(len(self.sources), outer, inner, draws, len(self.columns))
 
     @property
     def axes(self) -> list[Axis]:
@@ -168,11 +168,6 @@ class Job(NamedTuple):
         rests = [self.study.content, sorted(self.study.settings.items()), scenarios, self.ground.data, self.ground.program]
         text = json.dumps(rests, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def lengths(axes: tuple[Axis, ...]) -> tuple[int, ...]:
-    """Return how many values each axis has."""
-    return tuple(axis.length for axis in axes)
 
 
 def asked_of(source: Source, plan: str) -> StudyScenario:
@@ -213,6 +208,8 @@ def job_of(study: Study, data: Path | None) -> Job:
             else:
                 evaluate(one.scenario, parted((*study.settings.items(), *fixed))[0], catalogue=asked.catalogue, workload=False, refuse=False)
     drawn = drawn_of(study, ranges)
+    leaders = {ranges[path].leader for path in drawn}
+    thrown = tuple(sorted(leaders | {f"cause {cause}" for one in leaders for cause in loadings(catalogue_on(sources[0].folders), one)}))
     outer = [axis for axis in axes if axis in outer or axis.path in searched]
     return Job(
         study,
@@ -221,7 +218,7 @@ def job_of(study: Study, data: Path | None) -> Job:
         tuple(outer),
         tuple(axis for axis in axes if axis not in outer),
         tuple((path, ranges[path].unit) for path in drawn),
-        names_thrown(study, ranges, drawn, catalogue_on(sources[0].folders)),
+        thrown,
         ground_on(tuple(one.folders for one in every)),
     )
 
@@ -273,12 +270,3 @@ def drawn_of(study: Study, ranges: Mapping[str, Range]) -> list[str]:
         if path not in ranges:
             raise unknown("input with a range (a low and a high)", path, ranges, f"{study.where}: [draw] paths")
     return list(study.draw.paths)
-
-
-def names_thrown(study: Study, ranges: Mapping[str, Range], drawn: list[str], catalogue: Catalogue) -> tuple[str, ...]:
-    """Return all names that the draws of some inputs rest on, in one order."""
-    if study.draw is None:
-        return ()
-    leaders = {ranges[path].leader for path in drawn}
-    shared = {f"cause {cause}" for one in leaders for cause in loadings(catalogue, one)}
-    return tuple(sorted(leaders | shared))

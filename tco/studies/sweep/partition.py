@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,13 +21,6 @@ if TYPE_CHECKING:
 PIECE = 2**16  # cases evaluated at once: arrays that stay in the cache
 
 
-class CaseRows(NamedTuple):
-    """Some cases of one scenario: numbers and texts by column, with nan where there is nothing; a text is one for all."""
-
-    number: int
-    columns: dict[str, Any]
-
-
 def table_of(job: Job, number: int) -> tuple[pyarrow.Table, int]:
     """Return the table of a partition, and how many cases it was made of."""
     pa = library("pyarrow", "Parquet", "sweep")
@@ -36,8 +29,8 @@ def table_of(job: Job, number: int) -> tuple[pyarrow.Table, int]:
     for piece in job.layout.slices(number):
         for some in pieces(piece, job.layout.draws):
             cases += some.stop - some.start
-            rows = rows_of(job, some)
-            tables.append(pa.Table.from_arrays([column(rows, field) for field in schema], schema=schema))
+            count, columns = rows_of(job, some)
+            tables.append(pa.Table.from_arrays([column(columns.get(field.name), count, field) for field in schema], schema=schema))
     return pa.concat_tables(tables), cases
 
 
@@ -52,8 +45,8 @@ def pieces(one: Slice, draws: int) -> Iterator[Slice]:
         start = stop
 
 
-def rows_of(job: Job, some: Slice) -> CaseRows:
-    """Evaluate some cases of one setting, and keep those that the constraints allow."""
+def rows_of(job: Job, some: Slice) -> tuple[int, dict[str, Any]]:
+    """Evaluate some cases of one setting, and return how many the constraints allow, with their columns; a text is one for all."""
     cases = np.arange(some.start, some.stop)
     places, draws = job.layout.coordinates(cases)
     fixed = tuple((axis.path, axis.setting(place)) for axis, place in zip(job.outer, some.places, strict=True))
@@ -66,12 +59,17 @@ def rows_of(job: Job, some: Slice) -> CaseRows:
         other = own if same else evaluated(job, asked_of(job.baseline, job.study.plan), fixed, axes, draws)
     sample = sample_of(own.draws, None if other is None else other.draws)
     metrics = sample.metrics
-    columns: dict[str, Any] = {"scenario": source.name, **{path: shown(value) for path, value in fixed}, **axes, **own.inputs}
+    columns: dict[str, Any] = {
+        "scenario": source.name,
+        **{path: value if isinstance(value, str) else value[0] for path, value in fixed},
+        **axes,
+        **own.inputs,
+    }
     columns |= {name: metrics[name] for name in job.study.report if name in metrics}
     kept = allowed(job, metrics, len(cases))
     if not kept.all():
         columns = {name: many[kept] if isinstance(many, np.ndarray) else many for name, many in columns.items()}
-    return CaseRows(int(kept.sum()), columns)
+    return int(kept.sum()), columns
 
 
 dice_kept = lru_cache(maxsize=2)(dice_of)  # pieces of a small number of draws share them, and so do a scenario and its baseline
@@ -90,11 +88,6 @@ def evaluated(job: Job, asked: StudyScenario, fixed: tuple[tuple[str, Any], ...]
     centre = {axis.path: axis.setting(0) for axis in job.inner} if job.study.plan == "best" else {}
     many = {path: (numbers, units[path]) for path, numbers in axes.items()}
     return cases_of(asked, (*job.study.settings.items(), *fixed), centre, many, drawing, len(draws))
-
-
-def shown(value: Any) -> Any:
-    """Return the value of a setting as its column has it: a text, or the number without its unit."""
-    return value if isinstance(value, str) else value[0]
 
 
 def allowed(job: Job, metrics: dict[str, Array], count: int) -> Array:
@@ -119,11 +112,10 @@ def schema_of(job: Job, number: int) -> pyarrow.Schema:
     return pa.schema(fields, metadata=said)
 
 
-def column(rows: CaseRows, field: pyarrow.Field) -> pyarrow.Array:
+def column(found: Any, count: int, field: pyarrow.Field) -> pyarrow.Array:
     """Return a column of a partition; what has no value is null. It is put together from bytes: made of numbers it would read in pandas."""
     pa = library("pyarrow", "Parquet", "sweep")
 
-    found, count = rows.columns.get(field.name), rows.number
     if found is None:
         return pa.nulls(count, field.type)
     if isinstance(found, str):

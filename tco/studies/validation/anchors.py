@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -55,7 +54,11 @@ def read_anchors(catalogue: Catalogue, path: Path) -> tuple[Anchor, ...]:
 
 def faults_of(points: inference.Asked, table: pd.DataFrame, made: Prediction) -> Iterator[tuple[int, str]]:
     """Yield the rows that cannot be believed, each with the first reason."""
-    rates, speeds = stated_rates(table), stated_speeds(table)
+    prompt, answer = column(table, "isl_tokens"), column(table, "osl_tokens")
+    output = np.fmax(column(table, "output_tput_tok_s_per_gpu"), column(table, "system_tput_tok_s") / column(table, "n_gpus"))
+    rates = np.fmax(column(table, "total_tput_tok_s_per_gpu"), output * (prompt + answer) / answer)  # of a chip, prompts and answers
+    times = np.fmin(column(table, "tpot_ms_mean"), column(table, "tpot_ms_median"))
+    speeds = np.fmax(column(table, "interactivity_tok_s_per_user"), 1e3 / times)
     for row in range(len(table)):
         if made.skip[row]:
             yield row, f"{made.skip[row]}; expected a row that `tco validate` scores"
@@ -69,19 +72,6 @@ def faults_of(points: inference.Asked, table: pd.DataFrame, made: Prediction) ->
         elif not 1 / FARTHEST < ratio < FARTHEST:
             measured, said = f"{made.target_name[row]} {made.target[row]:,.6g}", f"{made.predicted[row]:,.6g}"
             yield row, f"{measured} is {ratio:,.3g} times the {said} predicted: expected the unit that its name ends in"
-
-
-def stated_rates(table: pd.DataFrame) -> Any:
-    """Return the tokens per second and chip of every row, prompts and answers, as far as it states them."""
-    prompt, answer = column(table, "isl_tokens"), column(table, "osl_tokens")
-    output = np.fmax(column(table, "output_tput_tok_s_per_gpu"), column(table, "system_tput_tok_s") / column(table, "n_gpus"))
-    return np.fmax(column(table, "total_tput_tok_s_per_gpu"), output * (prompt + answer) / answer)
-
-
-def stated_speeds(table: pd.DataFrame) -> Any:
-    """Return the tokens per second that a user gets in every row, as far as it states them."""
-    times = np.fmin(column(table, "tpot_ms_mean"), column(table, "tpot_ms_median"))
-    return np.fmax(column(table, "interactivity_tok_s_per_user"), 1e3 / times)
 
 
 def bounds_of(points: inference.Asked, row: int) -> tuple[float, float]:

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -248,41 +249,29 @@ def fits_of(task: Task, apart: Sequence[Array]) -> list[Fit]:
     return found
 
 
-class Residuals:
-    """Errors of some rows and distances from the priors at some parameters, and their derivatives in one call of the engine."""
+def search(task: Task, kept: Array, ask: Ask) -> Any:
+    """Return where the errors of some rows, and distances from the priors, are least together, starting from the priors.
 
-    def __init__(self, task: Task, rows: Array, ask: Ask) -> None:
-        self.rows, self.ask = np.flatnonzero(task.scored & rows), ask
-        self.priors, self.spreads = task.priors, np.array([p.spread for p in task.free.parameters])
-        self.target = task.target[self.rows]
-        self.weights = task.weights(self.rows) / SCALE
-        self.at, self.slopes = np.empty(0), np.empty(0)  # of the last call
-
-    def __call__(self, logs: Array) -> Array:
-        """Return the residuals of one set of parameters; their derivatives come with the same call of the engine, and are kept."""
-        predicted = self.ask(np.concatenate([logs[None], logs + STEP * np.eye(len(logs))]))[:, self.rows]
-        made = np.log(predicted / self.target) * self.weights
-        self.slopes = np.concatenate([(made[1:] - made[0]).T / STEP, np.diag(1 / self.spreads)])
-        self.at = logs.copy()
-        return np.concatenate([made[0], (logs - self.priors) / self.spreads])
-
-    def derivatives(self, logs: Array) -> Array:
-        """Return the derivatives of the residuals."""
-        if not np.array_equal(logs, self.at):
-            self(logs)
-        return self.slopes
-
-
-def search(task: Task, rows: Array, ask: Ask) -> Any:
-    """Return where the errors of some rows are least, starting from the priors."""
+    The derivatives of the residuals come with the same call of the engine as they do.
+    """
     from scipy.optimize import least_squares
 
-    residuals, parameters = Residuals(task, rows, ask), task.free.parameters
+    parameters, rows = task.free.parameters, np.flatnonzero(task.scored & kept)
+    spreads, weights = np.array([p.spread for p in parameters]), task.weights(rows) / SCALE
+
+    @lru_cache(maxsize=1)
+    def made(at: bytes) -> tuple[Array, Array]:
+        logs = np.frombuffer(at)
+        predicted = ask(np.concatenate([logs[None], logs + STEP * np.eye(len(logs))]))[:, rows]
+        errors = np.log(predicted / task.target[rows]) * weights
+        slopes = np.concatenate([(errors[1:] - errors[0]).T / STEP, np.diag(1 / spreads)])
+        return np.concatenate([errors[0], (logs - task.priors) / spreads]), slopes
+
     bounds = np.log([[p.minimum for p in parameters], [p.maximum for p in parameters]])
     return least_squares(
-        residuals,
-        np.clip(residuals.priors, *bounds),
-        jac=residuals.derivatives,
+        lambda logs: made(logs.tobytes())[0],
+        np.clip(task.priors, *bounds),
+        jac=lambda logs: made(logs.tobytes())[1],
         bounds=bounds,
         loss="soft_l1",
         ftol=TOLERANCE,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -107,7 +107,7 @@ def range_scores(made: Prediction) -> dict[str, float | int | None]:
     return {"n": len(target), "inside": int(inside.sum()), "median_width": float(np.median(high / low)) if len(target) else None}
 
 
-def scorecard(table: pd.DataFrame, made: Prediction, groups: Sequence[str] = GROUPS) -> dict[str, Any]:
+def scorecard(table: pd.DataFrame, made: Prediction) -> dict[str, Any]:
     """Return the whole score of a file: counts, errors, and errors by every group the file knows."""
     scored, apart = made.skip == "", made.skip == OFFLINE
     reasons, counts = np.unique(made.skip[~scored].astype(str), return_counts=True)
@@ -115,7 +115,7 @@ def scorecard(table: pd.DataFrame, made: Prediction, groups: Sequence[str] = GRO
     found["scored"] = found.pop("n")
     by: dict[str, dict[str, Any]] = {}
     labels = table.assign(target=made.target_name, tier=tiers(table))
-    for name in (*groups, *(("tier",) if labels.tier.any() else ())):
+    for name in (*GROUPS, *(("tier",) if labels.tier.any() else ())):
         if name in labels:
             column = labels[name].astype(str).to_numpy()
             parts = {key: scored & (column == key) for key in sorted(set(column[scored])) if key}

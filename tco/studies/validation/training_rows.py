@@ -129,11 +129,11 @@ class Reader:
         found |= self.schedule(row, groups["pp"])
         if (size := self.count("micro_batch_seqs", row)) is not None:
             found["micro_batch"] = str(size)
-        again = recomputation(self.catalogue, self.cells["activation_recompute"][row])
-        if again.recompute:
-            found["recompute"] = again.recompute
+        again, split = recomputation(self.catalogue, self.cells["activation_recompute"][row])
+        if again:
+            found["recompute"] = again
         answer = yes_or_no(self.catalogue, self.cells["sequence_parallel"][row])
-        split = again.sequence_parallel if answer is None else answer
+        split = split if answer is None else answer
         if split is not None:
             found["sequence_parallel"] = "yes" if split else "no"
         return found

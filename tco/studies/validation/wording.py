@@ -19,13 +19,6 @@ OFFLOADED = re.compile(r"\boffload(ed|ing)?\b")
 ASIDE = re.compile(r"\(.*?\)")
 
 
-class Recomputation(NamedTuple):
-    """What a row says of the activations: `full`, `partial`, `selective`, `none` or unstated, and whether sequences are split; None unstated."""
-
-    recompute: str
-    sequence_parallel: bool | None
-
-
 class Sharding(NamedTuple):
     """What a row says of the model's state: optimizer (1), gradients (2) and weights (3) spread over data-parallel groups, or nothing (0)."""
 
@@ -56,9 +49,12 @@ def yes_or_no(catalogue: Catalogue, text: str) -> bool | None:
     return SAID.get(meaning(catalogue, "answer", text))
 
 
-def recomputation(catalogue: Catalogue, text: str) -> Recomputation:
-    """Return what a text says of recomputed activations, and of sequence parallelism in the same breath."""
-    return Recomputation(meaning(catalogue, "recomputation", text), SAID.get(meaning(catalogue, "sequence parallel", text)))
+def recomputation(catalogue: Catalogue, text: str) -> tuple[str, bool | None]:
+    """Return what a text says of recomputed activations, and whether sequences are split in the same breath; empty and None are unstated.
+
+    The first is one of `full`, `partial`, `selective` and `none`.
+    """
+    return meaning(catalogue, "recomputation", text), SAID.get(meaning(catalogue, "sequence parallel", text))
 
 
 def sharding(catalogue: Catalogue, text: str) -> Sharding:
