@@ -53,7 +53,7 @@ def speeds_in(text: str | None) -> list[float]:
 def ranked(given: Request, vendor: str | None, date: str | None, air: bool) -> None:
     """Print every system in the order of what the work costs."""
     from tco.outputs.ranking import ranking_answer
-    from tco.studies.ranking import ranking
+    from tco.studies.comparison import ranking
 
     given.emit(ranking_answer(ranking(given.settings | ({"terms.date": date} if date else {}), given.data, vendor, air)))
 
