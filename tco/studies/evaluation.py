@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.catalog import Catalogue
-from tco.foundation.errors import DataError, UsageError, unknown
+from tco.foundation.errors import DataError, UsageError, refuse_unknown
 from tco.foundation.files import data_directory, read_toml
 from tco.foundation.provenance import ANCHOR, anchoring, making
 
@@ -166,8 +166,7 @@ def own_and_baseline(
     from tco.chain.metrics import AGAINST_BASELINE, METRICS, PRICED, priced_by
     from tco.chain.result import apart
 
-    if metric not in METRICS:
-        raise unknown("metric", metric, METRICS)
+    refuse_unknown("metric", [metric], METRICS)
     (own,) = evaluate_each([name], data, settings, variant, priced=False)
     if metric not in AGAINST_BASELINE:
         if baseline is not None:

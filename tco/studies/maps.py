@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tco.chain.metrics import METRICS, MORE_IS_BETTER, NEITHER, RATIOS
-from tco.foundation.errors import DataError, UsageError, unknown
+from tco.foundation.errors import DataError, UsageError, refuse_unknown
 from tco.foundation.shown import Shown
 from tco.studies.evaluation import Evaluation, evaluate_each
 from tco.studies.ranges import Array
@@ -91,8 +91,7 @@ def field_of(
     """Return a metric of some scenarios wherever two inputs may lie."""
     if len(vary) != 2 or vary[0] == vary[1]:
         raise UsageError("a map moves two inputs: name both, such as --vary site.electricity_price --vary terms.life")
-    if metric not in METRICS:
-        raise unknown("metric", metric, METRICS)
+    refuse_unknown("metric", [metric], METRICS)
     sides = [one for name in scenarios for one in evaluate_each([name], data, set or {}, variant, priced=False)]
     if all(side.result.metrics[metric] is None for side in sides):
         sides[0].metric(metric)  # says why

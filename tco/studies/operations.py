@@ -18,7 +18,7 @@ from tco.fabric.algorithms import Tokens, called, named, offered, reach, reporte
 from tco.fabric.costs import algorithm_bandwidth, bus_factor
 from tco.fabric.library import EXCHANGES
 from tco.fabric.links import Group, Links, Timing
-from tco.foundation.errors import DataError, UsageError, unknown
+from tco.foundation.errors import DataError, UsageError, refuse_unknown, unknown
 from tco.foundation.values import Values
 from tco.performance.chip.formats import Computed, computed_on, family_of
 from tco.performance.chip.kernel_times import BARE, SHAPES, Kernel, chip_on, kernel
@@ -138,10 +138,8 @@ class KernelAnswer:
 
 def operation_of(name: str, phase: str) -> str:
     """Return which kernel an operation and the phase of its attention mean."""
-    if name not in OPERATIONS:
-        raise unknown("operation", name, OPERATIONS, "--op")
-    if phase not in PHASES:
-        raise unknown("phase", phase, PHASES, "--phase")
+    refuse_unknown("operation", [name], OPERATIONS, "--op")
+    refuse_unknown("phase", [phase], PHASES, "--phase")
     return phase if name == "attention" else name
 
 

@@ -16,7 +16,7 @@ from tco.chain.inputs import Scenario, load_scenario
 from tco.chain.metrics import METRICS
 from tco.chain.scenario import evaluate
 from tco.economics.flows import payments
-from tco.foundation.errors import DataError, unknown
+from tco.foundation.errors import DataError, refuse_unknown, unknown
 from tco.foundation.units import parse_quantity
 
 if TYPE_CHECKING:
@@ -124,9 +124,7 @@ def measured(result: Result, row: dict[str, Any], where: str) -> tuple[float | N
     if metric in BILL and result.bill is not None:
         known = {line.part for line in result.bill.lines}
         parts = row.get("parts", known)
-        for part in parts:
-            if part not in known:
-                raise unknown("part of the bill", part, known, where)
+        refuse_unknown("part of the bill", parts, known, where)
         lines = [line for line in result.bill.lines if line.part in parts]
         whole = float(sum(line.power if metric == "bill_w_per_chip" else line.extended or 0.0 for line in lines))
         return whole if metric == "bill_usd" else whole / worlds_chips(result), BILL[metric]
@@ -158,11 +156,8 @@ def publication(catalogue: Catalogue, name: str, kind: str | None = None) -> Pub
     figures = []
     for position, row in enumerate(document.get("published", []), start=1):
         where = f"{path}:published {position}"
-        for key in row:
-            if key not in KEYS:
-                raise unknown("key", key, KEYS, where)
-        if row.get("kind") not in KINDS:
-            raise unknown("kind of figure", str(row.get("kind")), KINDS, where)
+        refuse_unknown("key", row, KEYS, where)
+        refuse_unknown("kind of figure", [str(row.get("kind"))], KINDS, where)
         if kind in (None, row["kind"]):
             figures.append(figure(row, where, lambda one: result_of(catalogue, scenario, one, asked)))
     return Publication(name, figures)

@@ -20,7 +20,7 @@ import numpy as np
 from tco.chain.inputs import Inputs, Scenario, load_scenario
 from tco.chain.metrics import METRICS
 from tco.chain.scenario import evaluate
-from tco.foundation.errors import DataError, unknown
+from tco.foundation.errors import DataError, refuse_unknown
 from tco.foundation.provenance import Given
 from tco.foundation.units import convert
 from tco.studies.evaluation import SAVED, catalogue_for
@@ -266,7 +266,5 @@ def drawn_of(study: Study, ranges: Mapping[str, Range]) -> list[str]:
         if not ranges:
             raise DataError(f"{study.where}: [draw]: no input of these scenarios has a range to draw from")
         return sorted(path for path in ranges if path not in study.grid)
-    for path in study.draw.paths:
-        if path not in ranges:
-            raise unknown("input with a range (a low and a high)", path, ranges, f"{study.where}: [draw] paths")
+    refuse_unknown("input with a range (a low and a high)", study.draw.paths, ranges, f"{study.where}: [draw] paths")
     return list(study.draw.paths)

@@ -16,7 +16,7 @@ import numpy as np
 
 from tco.chain.metrics import METRICS, RATIOS
 from tco.chain.texts import DOCUMENTS, TEXTS
-from tco.foundation.errors import DataError, unknown
+from tco.foundation.errors import DataError, refuse_unknown, unknown
 from tco.foundation.files import is_there, read_toml, scenario_directory
 from tco.foundation.units import convert, parse_quantity
 from tco.studies.sweep.answer import ExpectedFigure, figures_of
@@ -74,17 +74,14 @@ def spaced(path: str, found: dict[str, Any], where: str, unit_of: Callable[[str]
     """Return so many steps from one value to another."""
     if path in TEXTS or path in DOCUMENTS or path.startswith(PLAN):
         raise DataError(f"{where}: takes names, expected a list of them")
-    for key in found:
-        if key not in RANGE:
-            raise unknown("key", key, RANGE, where)
+    refuse_unknown("key", found, RANGE, where)
     if missing := [key for key in RANGE[:3] if key not in found]:
         raise DataError(f"{where}: {missing[0]} is missing, expected {{ from, to, steps }} and perhaps scale")
     (start, stop), name = in_one_unit([found["from"], found["to"]], path, where, unit_of)
     steps, scale = found["steps"], found.get("scale", "linear")
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 2:
         raise DataError(f"{where}: steps is {steps!r}, expected a whole number of 2 or more")
-    if scale not in SCALES:
-        raise unknown("scale", str(scale), SCALES, where)
+    refuse_unknown("scale", [str(scale)], SCALES, where)
     if start >= stop:
         hint = "the range is reversed" if start > stop else "both ends are the same"
         raise DataError(f"{where}: from {found['from']} to {found['to']}: {hint}, expected the lower value first")
@@ -174,9 +171,7 @@ def read_study(study: str | Path | Mapping[str, Any]) -> Study:
 
 def study_of(name: str, where: str, document: Mapping[str, Any]) -> Study:
     """Return a study that a table states."""
-    for key in document:
-        if key not in KEYS:
-            raise unknown("key", key, KEYS, where)
+    refuse_unknown("key", document, KEYS, where)
     tables = {key: table_of(document, key, where) for key in TABLES}
     settings = {path: str(value) for path, value in tables["set"].items()}
     report = tuple(metric_of(one, f"{where}: report") for one in names_of(document, "report", where))
@@ -186,8 +181,7 @@ def study_of(name: str, where: str, document: Mapping[str, Any]) -> Study:
         raise DataError(f"{where}: {beside} is in [grid] and in [set], expected it in one of them")
     scenarios = names_of(document, "scenarios", where)
     plan = document.get("plan", PLANS[0])
-    if plan not in PLANS:
-        raise unknown("plan", str(plan), PLANS, where)
+    refuse_unknown("plan", [str(plan)], PLANS, where)
     draw = draw_of(tables["draw"], f"{where}: [draw]", tables["grid"]) if tables["draw"] else None
     baseline = baseline_of(document, scenarios, {*report, *constraints} & RATIOS, where)
     expect = figures_of(document, where)
@@ -215,8 +209,7 @@ def names_of(document: Mapping[str, Any], key: str, where: str) -> tuple[str, ..
 
 def metric_of(name: str, where: str) -> str:
     """Return the name of a metric; an unknown one raises `DataError`."""
-    if name not in METRICS:
-        raise unknown("metric", name, METRICS, where)
+    refuse_unknown("metric", [name], METRICS, where)
     return name
 
 
@@ -235,8 +228,7 @@ def limits_of(found: Any, where: str) -> tuple[float, float]:
     if not isinstance(found, Mapping) or not found:
         raise DataError(f"{where}: expected {{ min, max }} or one of them, in the unit of the metric's name")
     for key, value in found.items():
-        if key not in LIMITS:
-            raise unknown("key", key, LIMITS, where)
+        refuse_unknown("key", [key], LIMITS, where)
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             raise DataError(f"{where}: {key} is {value!r}, expected a number in the unit of the metric's name")
     low, high = float(found.get("min", -math.inf)), float(found.get("max", math.inf))
@@ -247,13 +239,10 @@ def limits_of(found: Any, where: str) -> tuple[float, float]:
 
 def draw_of(found: Mapping[str, Any], where: str, grid: Mapping[str, Any]) -> Draw:
     """Return how cases are drawn."""
-    for key in found:
-        if key not in DRAW:
-            raise unknown("key", key, DRAW, where)
+    refuse_unknown("key", found, DRAW, where)
     samples, seed = whole(found, "samples", None, 1, where), whole(found, "seed", 0, 0, where)
     method, paths = found.get("method", METHODS[0]), found.get("paths")
-    if method not in METHODS:
-        raise unknown("method", str(method), METHODS, where)
+    refuse_unknown("method", [str(method)], METHODS, where)
     if method == "sobol" and samples > SEQUENCE:
         raise DataError(f"{where}: samples is {samples:,}, expected {SEQUENCE:,} or fewer of a Sobol sequence")
     if paths is not None:

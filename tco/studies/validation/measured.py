@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tco.foundation.errors import DataError, unknown
+from tco.foundation.errors import DataError, refuse_unknown
 from tco.foundation.files import LARGEST_FILE, data_directory, is_there, read_csv
 
 COLUMNS = ("header", "mark", "column", "reads", "where")
@@ -101,8 +101,7 @@ SUFFIXES = {"_us": "microseconds", "_ms": "milliseconds", "_s": "seconds", "_gb_
 def kind_of(columns: list[str], path: Path, given: str | None = None) -> str:
     """Return the kind of a file: the given one, or the one whose own column its header holds."""
     if given is not None:
-        if given not in MARKS:
-            raise unknown("kind of measurements", given, MARKS, "--kind")
+        refuse_unknown("kind of measurements", [given], MARKS, "--kind")
         return given
     scores = {kind: len({MARKS[kind], *NEEDED[kind], *TARGETS[kind]} & set(columns)) + 5 * (MARKS[kind] in columns) for kind in MARKS}
     best = max(scores, key=lambda kind: scores[kind])
