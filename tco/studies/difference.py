@@ -84,30 +84,17 @@ class Again(NamedTuple):
 
     metrics: dict[str, float]
     quantities: dict[str, float]
-    workload: Any  # what the chips do, which rests on these inputs alone
-    rests_on: frozenset[str]
 
 
-def again(state: Mapping[str, Any], kept: Mapping[str, str], catalogue: Catalogue, found: Again | None = None) -> Again:
-    """Evaluate a state with today's program and data: what it was asked for, on texts and quantities as `kept`.
-
-    A workload `found` before is taken as it is: prices do not change it.
-    """
+def again(state: Mapping[str, Any], kept: Mapping[str, str], catalogue: Catalogue) -> Again:
+    """Evaluate a state with today's program and data: what it was asked for, on texts and quantities as `kept`."""
     from tco.chain.inputs import Inputs, Scenario
     from tco.chain.scenario import run
-    from tco.chain.workloads import WORKLOADS
 
     asked = Scenario("kept", "kept", state["system"], dict(state["documents"]), tuple(state["rebates"]), dict(state["variant"]), {}, "kept")
     inputs = Inputs(catalogue, asked, {}, {}, kept=kept)
-    if found is None:
-        values = inputs.values()
-        workload = WORKLOADS[inputs.kind](inputs, values, None)
-        rests_on = frozenset(values.inputs) | inputs.judged
-    else:
-        workload, rests_on = found.workload, found.rests_on
-    chain = run(inputs, inputs.values(), None, workload)
-    metrics = {name: float(value) for name, value in chain.metrics.items() if value is not None}
-    return Again(metrics, quantities(chain.bill), workload, rests_on)
+    chain = run(inputs, inputs.values())
+    return Again({name: float(value) for name, value in chain.metrics.items() if value is not None}, quantities(chain.bill))
 
 
 PRICES = ("price", "own_price", "cost", "loss", "electricity_price", "usd_per_mw", "colo_usd_per_kw_month", "staff", "margin")

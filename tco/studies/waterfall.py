@@ -290,14 +290,13 @@ def changes(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> I
     if found is None:
         return  # the earlier state cannot be had any more
     yield Waypoint((STATE, ""), program_causes(old, new, found.quantities), found.metrics)
-    elsewhere, last = old["system"] != new["system"], found
+    elsewhere = old["system"] != new["system"]
     for cause in input_causes(old["inputs"], new["inputs"]):
         if cause.path not in new["inputs"] or (elsewhere and cause.old is None):
             continue  # gone, or an input of the other system
         kept[cause.path] = text_of(new["inputs"][cause.path])
-        made = attempted(partial(again, old, kept, catalogue, None if cause.old is None or cause.path in last.rests_on else last))
+        made = attempted(partial(again, old, kept, catalogue))
         yield Waypoint((INPUT, cause.path), (fitted(cause, catalogue),), made.metrics if made else {})
-        last = made or last
     for path, text in new["texts"].items():
         if old["texts"].get(path) != text:
             kept[path] = text
