@@ -6,8 +6,9 @@ import pytest
 
 from tco import DataError, evaluate
 from tco.catalog.catalogue import limit_of, limits
-from tco.chain.ages import is_old
+from tco.catalog.rows import attributes
 from tco.chain.inputs import Inputs, load_scenario
+from tco.economics.dates import is_old
 from tco.foundation.provenance import period
 from tco.foundation.values import Values
 from tests.chain import system_of
@@ -62,8 +63,9 @@ def test_every_kind_has_its_limit(catalogue):
     for part, days in kinds.items():
         assert limit_of(catalogue.part_input(part, "price", "2025-12")) == days
     assert limit_of(catalogue.share_price("astera", "2025-12")) == 31
-    tables = {(path.parent.name, path.stem) for folder in ("parts", "shares") for path in (catalogue.folders[0] / folder).glob("*.csv")}
-    assert {key for key in limits() if key[1] != "*"} <= tables
+    assert limit_of(catalogue.part_input("h100-sxm", "rent", "2025-12")) == 183
+    tables = {(path.parent.name, path.stem) for folder in ("parts", "shares") for path in (catalogue.folders[0] / folder).iterdir()}
+    assert {key for key in limits() if key[1] != "*"} <= tables | attributes().keys()
 
 
 def test_a_date_beyond_the_data_and_one_before_it(catalogue):

@@ -149,6 +149,20 @@ def test_another_size_of_cluster_has_tiers_and_plans_of_its_own():
     assert found.metrics["step_s"][2] == tco.evaluate(A100, SMALL | {"cluster.chips": "32"}, catalogue=CATALOGUE).metrics["step_s"]
 
 
+def test_sizes_that_decide_the_same_are_of_one_structure():
+    sizes = {
+        "cluster.chips": np.array([4096.0, 131072.0, 16384.0, 8192.0]),
+        "performance.neuron.prompt_bucket": np.array([128.0, 512.0, 512.0, 2048.0]),
+    }
+    found = tco.evaluate_draws(TRN3, {"cluster.switch": "51.2T"} | sizes, catalogue=CATALOGUE)
+    assert found.structure_of[0] == found.structure_of[2] == found.structure_of[3] != found.structure_of[1]
+    for place in range(4):
+        one = tco.evaluate(TRN3, {"cluster.switch": "51.2T"} | {path: many[place] for path, many in sizes.items()}, catalogue=CATALOGUE)
+        assert {name: found.metrics[name][place] for name in (TOKEN, "ttft_s", "network_usd_per_chip")} == pytest.approx(
+            {name: one.metrics[name] for name in (TOKEN, "ttft_s", "network_usd_per_chip")}, rel=1e-9
+        )
+
+
 def test_requests_in_flight_have_no_batch_to_solve():
     settings = ROOM | {"workload.concurrency": "512", "parts.gb200-gpu.hbm_bandwidth": (np.array([6.0, 8.0]), "TB/s")}
     found = tco.evaluate_draws(GB200, settings, catalogue=CATALOGUE)

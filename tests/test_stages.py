@@ -122,16 +122,16 @@ def walks(monkeypatch):
 @pytest.mark.parametrize("name", SCENARIOS[:2])
 def test_a_price_leaves_the_plan_and_a_plan_leaves_the_price(name, walks):
     usual = evaluate(name, catalogue=CATALOGUE)
-    assert len(walks) == 5  # which switch is the cheapest by networks of each, what the racks cost, what joins the chips and what they do
+    assert len(walks) == 6  # what wires allow, which switch is the cheapest by networks of each, what racks cost, what joins the chips, what they do
     dearer = evaluate(name, {"site.electricity_price": "0.2 USD/kWh"}, catalogue=CATALOGUE)
-    assert len(walks) == 7  # the networks are those they were
+    assert len(walks) == 8  # wires and networks are those they were
     assert dearer.metrics["tco_usd_per_chip_hour"] > usual.metrics["tco_usd_per_chip_hour"]
     slower = evaluate(name, {"workload.interactivity": "10 token/s"}, catalogue=CATALOGUE)
-    assert len(walks) == 8
+    assert len(walks) == 9
     assert slower.metrics["output_tokens_per_s_per_chip"] > usual.metrics["output_tokens_per_s_per_chip"]
     assert slower.bill is usual.bill
     evaluate(name, plan=usual.plan, catalogue=CATALOGUE)
-    assert len(walks) == 9
+    assert len(walks) == 10
 
 
 def test_what_is_kept_has_an_end(walks):
@@ -141,7 +141,7 @@ def test_what_is_kept_has_an_end(walks):
     assert kept
     assert max(kept) <= stages.LAST
     evaluate("gb200-nvl72", {"site.electricity_price": f"{price} USD/kWh"}, workload=False, catalogue=CATALOGUE)
-    assert len(walks) == 2 * 3 * stages.LAST + 1  # the switch and the cost of each price, and the networks once
+    assert len(walks) == 2 * 3 * stages.LAST + 2  # the switch and the cost of each price, wires and networks once
 
 
 def test_values_that_are_kept_back_are_walked_apart(walks):
@@ -159,7 +159,7 @@ def test_arrays_and_traces_are_always_walked(walks):
     held = evaluate("gb200-nvl72", catalogue=CATALOGUE).structure
     many = evaluate("gb200-nvl72", {"site.pue": np.array([1.1, 1.2])}, structure=held, catalogue=CATALOGUE)
     assert many.metrics["tco_usd_per_chip_hour"].shape == (2,)
-    assert len(walks) == 5
+    assert len(walks) == 6
     traced = evaluate("gb200-nvl72", structure=held, catalogue=CATALOGUE, trace=True)
     assert traced.nodes["tco_usd_per_chip_hour"].value == traced.metrics["tco_usd_per_chip_hour"]
 

@@ -68,8 +68,10 @@ def errors_of(catalogue: Catalogue, kind: str) -> dict[str, dict[str, float]]:
 def standing(catalogue: Catalogue, kind: str, chip: str, relatives: Collection[str], path: str) -> Standing:
     """Return how an answer of a kind on a chip stands against measurements: its own, or those of the `relatives` it shares its practice with.
 
-    `path` is the one through the engine that the answer took.
+    `path` is the one through the engine that the answer took. An answer of no kind runs no model.
     """
+    if not kind:
+        return STATED
     found = of_chip(catalogue, kind, chip, relatives)
     return found._replace(path=path, text=f"{found.text}; this answer: {path}")
 

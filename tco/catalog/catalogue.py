@@ -19,24 +19,25 @@ CONFIGURATION, RUN = "configuration", "run"  # owners of the practice of one alo
 
 @cache
 def limits() -> dict[tuple[str, str], float]:
-    """Return the days a price may be older than the date it is used at, by group and table (the file its row stands in)."""
+    """Return the days a price may be older than the date it is used at, by group, and table or attribute."""
     path = data_directory() / "price_ages.csv"
-    return {
-        (row["group"], row["table"]): number(row["days"], "days", f"{path}:{line}")
-        for line, row in read_csv(path, ("group", "table", "days", "note"))
-    }
+    return {(row["group"], row["of"]): number(row["days"], "days", f"{path}:{line}") for line, row in read_csv(path, ("group", "of", "days", "note"))}
+
+
+ACCELERATORS = "accelerators"  # the folder of parts in which every chip has a file of its own
 
 
 @cache
-def limit_at(group: str, where: str) -> float | None:
-    """Return the limit of a group's rows in the file a row stands in; a file without one of its own has that of the group."""
-    table = Path(where.rpartition(":")[0]).stem
-    return limits().get((group, table), limits().get((group, ANY)))
+def table_of(where: str) -> str:
+    """Return the table that a row stands in: its file, or what all files of chips are together."""
+    path = Path(where.rpartition(":")[0])
+    return ACCELERATORS if path.parent.name == ACCELERATORS else path.stem
 
 
 def limit_of(given: Input) -> float | None:
-    """Return the days a price may be old; None for what has no limit."""
-    return limit_at(given.path.partition(".")[0], given.where)
+    """Return the days a price may be old: what its attribute may, else its table, else its group; None for what has no limit."""
+    group, name = given.path.partition(".")[0], given.path.rpartition(".")[2]
+    return next((limits()[group, one] for one in (name, table_of(given.where), ANY) if (group, one) in limits()), None)
 
 
 @cache
@@ -86,7 +87,7 @@ class Catalogue:
         found: dict[tuple[str, str], list[Row]] = {}
         for level, folder in enumerate(self.folders):
             own: dict[tuple[str, str], list[Row]] = {}
-            for path in sorted((folder / folder_name).glob("*.csv")):
+            for path in sorted((folder / folder_name).rglob("*.csv")):
                 for line, cells in read_csv(path, (key, "attribute", *COLUMNS), optional=("use", "residual", *OPTIONAL)):
                     row = Row(cells, f"{path}:{line}", level > 0)
                     if level:

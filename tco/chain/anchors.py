@@ -21,7 +21,7 @@ from tco.catalog.catalogue import CONFIGURATION, RUN, Catalogue
 from tco.foundation.errors import DataError
 from tco.foundation.provenance import P95, Input
 from tco.models.architecture import load_model
-from tco.performance.unexplained import SERVING
+from tco.performance.software import SERVING
 
 Array = np.ndarray[Any, Any]
 Owner = tuple[Any, ...]  # of an effect: its level, and who it is

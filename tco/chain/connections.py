@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from tco.foundation.errors import DataError, unknown
 from tco.foundation.provenance import period
 from tco.foundation.trace import paused, plain
 from tco.foundation.units import parse_quantity
-from tco.foundation.values import Readable, Values
+from tco.foundation.values import Readable, Readings, Values
 from tco.hardware.bill import Bill
 from tco.hardware.network import (
     OPTICS,
@@ -62,7 +63,7 @@ def cheapest_switch(inputs: Inputs, listed: str) -> str:
     sold = for_sale(inputs, listed)
     if inputs.system.bare:
         return sold[-1]
-    readings, inputs.readings = inputs.readings, {}  # of those that are not bought nothing is decided
+    readings, inputs.readings = inputs.readings, Readings()  # of those that are not bought nothing is decided
     values = inputs.values()
 
     def networks() -> dict[str, tuple[float, float]]:
@@ -128,7 +129,9 @@ def hours_of(inputs: Inputs, values: Values, prices: Any, powers: Any) -> Any:
     """Return what networks of some prices and powers add to a chip-hour: the cost of a world of which nothing else is bought."""
     sidecar = SIDECAR if needs_sidecar(inputs) else None
     network = Network(1, [NetworkLine("whole", "", 1, prices, powers, "derived", (), ())], prices, powers)
-    cost = cost_of_world(values, Bill([], 0.0, 0.0), network, [], inputs.system.chips, inputs.tenure, 1.0, sidecar, holding_of(inputs, values))
+    cost = cost_of_world(
+        values, Bill([], 0.0, 0.0), network, [], inputs.system.chips, inputs.text("site.tenure"), 1.0, sidecar, holding_of(inputs, values)
+    )
     return cost.per_chip_hour
 
 
@@ -138,17 +141,16 @@ def design_network(inputs: Inputs, values: Values, switch: str | None = None) ->
     It is built of the switch of the cluster, or of another that is named.
     """
     switch = switch or switch_of(inputs)
-    chip, (port, radix) = f"parts.{inputs.system.chip}", ports_of(inputs, values, switch)
+    chip, port = f"parts.{inputs.system.chip}", port_of(inputs)
     chips, design = values["cluster.chips"], network_design(inputs.system)
-    ends, oversubscription = values.structure("cluster.chips"), values.structure("cluster.oversubscription")
-    tiers = tiers_of(inputs.system, design, ends, radix, oversubscription)
-    split = port < values.structure(f"parts.{OPTICS[0]}.port_bandwidth")
+    tiers = tiers_of(inputs, values, switch, design)
+    split = values.decided(operator.gt, f"parts.{OPTICS[0]}.port_bandwidth", rest=(port,))
     back = Plan(chips, values[f"{chip}.scale_out_bandwidth"], switch, tiers, design, design == "tor", split)
     network = scale_out_network(values, back)
     frontend = values.unless_zero(f"{chip}.frontend_bandwidth")
     if frontend is not None:
         shared = converged(inputs.system)
-        levels = tiers if shared else tiers_needed(ends, radix, oversubscription)
+        levels = tiers if shared else tiers_of(inputs, values, switch, "leaf")
         front = Plan(chips, frontend, switch, levels, "tor", shared, split, prefix="frontend-")
         network = summed(Network(tiers, [*network.lines, *scale_out_network(values, front).lines]))
     return network
@@ -156,26 +158,35 @@ def design_network(inputs: Inputs, values: Values, switch: str | None = None) ->
 
 def refuse_less_than_a_world(inputs: Inputs, values: Values) -> None:
     """Refuse a cluster of fewer chips than come together: those of a world, or of a block where optical switches join blocks."""
-    system, chips = inputs.system, values.structure("cluster.chips")
+    system = inputs.system
     block = system.fabric.get("block")
     least, what = (math.prod(block), "one block") if block else (system.chips, "one scale-up domain")
-    if chips < least * (1 - 1e-9):
-        where = values.input("cluster.chips").where
+    if values.decided(operator.lt, "cluster.chips", rest=(least * (1 - 1e-9),)):
+        where, chips = values.input("cluster.chips").where, values.structure("cluster.chips")
         raise DataError(f"{where}: cluster.chips is {chips:g}, but {what} of {system.id} has {least:g} chips; expected as many or more")
 
 
-def tiers_of(system: System, design: str, chips: float, radix: float, oversubscription: float) -> int:
+def tiers_of(inputs: Inputs, values: Readable, switch: str, design: str, domain: float = 1, chips: float | None = None) -> int:
+    """Return the tiers of switches up to the one where the traffic of the cluster, or of some chips, meets: of each domain one chip's."""
+    racks = (inputs.system.racks, inputs.system.chips) if design == "tor" else None
+    tapering, capacity, rest = "cluster.oversubscription", f"parts.{switch}.switch_capacity", (port_of(inputs), racks, domain)
+    if chips is not None:
+        return tiers_for(chips, values.structure(tapering), values.structure(capacity), *rest)
+    return values.decided(tiers_for, "cluster.chips", tapering, capacity, rest=rest)
+
+
+def tiers_for(chips: float, oversubscription: float, capacity: float, port: float, racks: tuple[float, float] | None, domain: float) -> int:
     """Return the tiers that hold some chips: a first tier that stands in the racks ends there, and joins the others rack by rack."""
-    if design != "tor":
-        return tiers_needed(chips, radix, oversubscription)
-    racks = math.ceil(chips * system.racks / system.chips - 1e-9)
-    return 1 if racks <= 1 else 1 + tiers_needed(racks, radix, oversubscription)
+    radix, ends = plain(switch_radix(capacity, port)), max(math.ceil(chips / domain), 1) if domain > 1 else chips
+    if racks is not None:
+        ends = math.ceil(ends * racks[0] / racks[1] - 1e-9)
+        return 1 if ends <= 1 else 1 + tiers_needed(ends, radix, oversubscription)
+    return tiers_needed(ends, radix, oversubscription)
 
 
-def ports_of(inputs: Inputs, values: Readable, switch: str) -> tuple[float, float]:
-    """Return the rate of the ports of a switch, and how many it has."""
-    port = port_rate(inputs.text("cluster.port"), "cluster.port")
-    return port, plain(switch_radix(values.structure(f"parts.{switch}.switch_capacity"), port))
+def port_of(inputs: Inputs) -> float:
+    """Return the rate of the ports of the cluster's switches."""
+    return port_rate(inputs.text("cluster.port"), "cluster.port")
 
 
 def network_design(system: System) -> str:
@@ -185,15 +196,9 @@ def network_design(system: System) -> str:
 
 def route_of(inputs: Inputs, values: Readable) -> Route:
     """Return the way between scale-up domains: with a leaf for each rank, only the chips of that rank share its tiers."""
-    design, chips = network_design(inputs.system), values.structure("cluster.chips")
-    return Route(design, tiers_between(inputs, values, design, chips, inputs.system.chips), protocol(inputs.text("cluster.network")))
-
-
-def tiers_between(inputs: Inputs, values: Readable, design: str, chips: float, domain: float) -> int:
-    """Return the tiers of switches up to the one where the traffic of some chips meets, which stand in worlds of so many."""
-    _, radix = ports_of(inputs, values, switch_of(inputs))
-    ends = math.ceil(chips / domain) if design == "leaf" else chips
-    return tiers_of(inputs.system, design, max(ends, 1), radix, values.structure("cluster.oversubscription"))
+    design = network_design(inputs.system)
+    tiers = tiers_of(inputs, values, switch_of(inputs), design, inputs.system.chips if design == "leaf" else 1)
+    return Route(design, tiers, protocol(inputs.text("cluster.network")))
 
 
 def protocol(network: str) -> str:

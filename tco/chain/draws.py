@@ -23,12 +23,11 @@ from tco.chain.metrics import METRICS
 from tco.chain.programs import ALL, RATE, Lot, Made, Part, Programs, spread, structure_in
 from tco.chain.result import Result
 from tco.chain.structure import Structure
-from tco.chain.texts import given_of
-from tco.chain.workloads import job_on, server_of
+from tco.chain.workloads import job_on
 from tco.foundation.errors import DataError
 from tco.foundation.formula import finite
 from tco.foundation.provenance import making
-from tco.foundation.values import Values
+from tco.foundation.values import Readings, Values, given_of
 from tco.hardware.bill import offers
 
 Array = np.ndarray[Any, Any]
@@ -124,10 +123,7 @@ class Case:
         """Refuse values that are out of bounds, or that no workload can be asked with."""
         for path in self.drawn:
             values.override(path, inputs.unit_of(path), values.given[path])
-        if inputs.kind == "serving":
-            server_of(inputs, values)
-        elif inputs.kind == "training":
-            job_on(inputs, values)
+        inputs.workload.judge(inputs, values)
 
 
 def is_many(setting: Any) -> bool:
@@ -152,32 +148,41 @@ def drawn_of(programs: Programs, many: Mapping[str, Any]) -> Many:
 
 # ---------------------------------------------------------------- groups of one structure
 def grouped(case: Case, centre: Result, inputs: Inputs, values: Values) -> list[Group]:
-    """Return draws by the structure they get, with their plans; `inputs` are those of all on the structure of the centre."""
+    """Return draws by the structure they get, with their plans; `inputs` are those of all on the structure of the centre.
+
+    Numbers that decide the same, such as sizes of clusters with as many tiers, are of one structure.
+    """
     held = structure_in(centre)
     decided, switches = decisions(inputs, values, held), list[str]()
     if weighed := cheapest_switches(inputs, values):
         switches, decided[SWITCH] = weighed
     jobs: dict[tuple[Any, ...], list[Any]] = {}
-    sized: dict[tuple[Any, ...], tuple[Structure, Any]] = {}
-    found = []
+    sized: dict[Any, list[tuple[Structure, Any]]] = {}  # by the switch
+    found: dict[tuple[Any, ...], tuple[Group, list[Array]]] = {}
     for members in alike(decided, case.count):
         draw = members[0]
         parts = {name: held_part(inputs, name, int(column[draw])) for name, column in decided.items() if name in held.alternatives}
         read = {path: of_kind(held.readings[path], column[draw]) for path, column in decided.items() if path in held.readings}
-        size = {path: one for path, one in read.items() if not isinstance(one, bool)}
+        flags = {path: one for path, one in read.items() if isinstance(one, bool)}
+        size = {path: one for path, one in read.items() if path not in flags}
         switch = switches[int(decided[SWITCH][draw])] if SWITCH in decided else held.texts.get(SWITCH)
-        key = *size.values(), switch
-        if key not in sized:
-            settings: dict[str, Any] = resized(case, held, size, draw)
+        known = sized.setdefault(switch, [])
+        own, plans = next((one for one in known if one[0].readings.decide_alike(size)), (None, None))
+        if own is None:
+            settings: dict[str, Any] = {} if held.readings.decide_alike(size) else resized(case, held, size, draw)
             if switch != held.texts.get(SWITCH):
-                settings |= {SWITCH: switch}
-            plans = plans_trained(case, settings, jobs) if inputs.kind == "training" else None
-            known = plans[0] if plans else centre.plan if inputs.kind == "serving" else None
-            sized[key] = case.programs.structure_under(tuple(settings.items()), known) if settings else held, plans
-        own, plans = sized[key]
-        own = own._replace(alternatives={**own.alternatives, **parts}, readings={**own.readings, **read})
-        found.append(Group(members, own, ALL if inputs.kind == "serving" else plans))
-    return found
+                settings = resized(case, held, size, draw) | {SWITCH: switch}
+            plans = plans_trained(case, settings, jobs) if inputs.kind == "training" else ALL if inputs.kind == "serving" else None
+            plan = next(iter(plans), None) if isinstance(plans, list) else centre.plan
+            own = case.programs.structure_under(tuple(settings.items()), plan) if settings else held
+            known.append((own, plans))
+        key = id(own), *parts.values(), *flags.values()
+        if key not in found:
+            readings = Readings({**own.readings, **flags}, own.readings.decisions)
+            group = Group(members, own._replace(alternatives={**own.alternatives, **parts}, readings=readings), plans)
+            found[key] = group, []
+        found[key][1].append(members)
+    return [group._replace(draws=np.sort(np.concatenate(some))) for group, some in found.values()]
 
 
 def alike(decided: Mapping[str, Array], count: int) -> list[Array]:

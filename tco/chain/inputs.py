@@ -13,23 +13,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
 from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known_systems, load_system
-from tco.chain.software import ALIAS, SOFTWARE, named, stated_by
-from tco.chain.texts import DOCUMENTS, DRAFTS, TEXTS, Texts, drafts_of, given_of, shape_of, texts_of
-from tco.economics.flows import LOSS, from_the_age
+from tco.chain.stages import stage
+from tco.chain.texts import CHOICES, DOCUMENTS, DRAFTS, FOLLOWS, IMPLIED, TEXTS, USUAL, implied, texts_of
+from tco.chain.workloads import KINDS, Kind
+from tco.economics.flows import FROM_THE_AGE, LOSS
 from tco.economics.perspective import FOLDER, Perspective, load_perspective, owner_of
 from tco.fabric.scopes import from_the_lanes
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import scenario_directory
 from tco.foundation.provenance import ANCHOR, KEPT, Given, Input, making, period
-from tco.foundation.values import Reader, Rule, Values, as_number
+from tco.foundation.values import Reader, Readings, Values, as_number, given_of, shape_of
 from tco.hardware.network import from_the_tree
 from tco.hardware.wires import refuse_bad_wires, refuse_unjoined
+from tco.models.architecture import load_model
+from tco.performance.software import ALIAS, SOFTWARE, named, stated_by
 
 if TYPE_CHECKING:
     from tco.chain.structure import Structure
 
 GROUPS = ("parts", "site", "terms", "money", "failures", "carbon", "workload", "cluster", "rebates", "shares", "performance", "metrics", "system")
-DEFAULTS = {"serving": "workload", "training": "training"}  # what a kind of workload asks for unless its own file says otherwise
 HEADLINE_SYSTEM = "gb200-nvl72"
 HEADLINE_DOCUMENTS = {
     "site": "us-hyperscale",
@@ -121,26 +123,29 @@ def variants_of(text: str, where: str) -> dict[str, str]:
 
 
 @dataclass(slots=True)
-class Inputs(Texts):
+class Inputs:
     """Resolves the paths of one scenario."""
 
+    catalogue: Catalogue
+    scenario: Scenario
     settings: dict[str, Any]  # texts, once they are read: an array is a word on how many values it has
     variant: dict[str, str]
     structure: Structure | None = None  # that is given; else it is decided here and on the way
     kept: Mapping[str, str] = field(default_factory=dict)  # texts and quantities of an earlier answer, in place of all others
+    system: System = field(init=False)
+    texts: dict[str, str] = field(init=False, default_factory=dict)  # that are stated
+    texts_used: dict[str, str] = field(init=False, default_factory=dict)  # that were asked for
     perspective: Perspective = field(init=False)
     found: dict[str, Input] = field(init=False, default_factory=dict)
     given: dict[str, Given] = field(init=False, default_factory=dict)
     shape: tuple[int, ...] = field(init=False, default=())  # of what is asked together
-    readings: dict[str, float] = field(init=False, default_factory=dict)  # inputs that decide structure, as they decide it
+    readings: Readings = field(init=False, default_factory=Readings)  # inputs that decide structure, as they decide it
     alternatives: dict[str, str] = field(init=False, default_factory=dict)  # place of the tree -> the part that stands there
     compared: list[str] = field(init=False, default_factory=list)  # inputs by which it was the cheapest
     notes: list[str] = field(init=False, default_factory=list)
     switches: str = field(init=False, default="")  # of which the cheapest stands in the cluster, where none is named
     shared: dict[str, Input] = field(init=False, default_factory=dict)  # of the date, with every scenario of the catalogue
     judged: set[str] = field(init=False, default_factory=set)  # inputs the shape of the tree rests on
-    follows: Mapping[str, Rule] = field(init=False, default_factory=dict)  # what follows from the tree of the system
-    tree: System | None = field(init=False, default=None)  # that they are of
 
     def __post_init__(self) -> None:
         scenario = self.scenario = self.scenario._replace(documents=self.scenario.documents | self.chosen_documents())
@@ -151,8 +156,8 @@ class Inputs(Texts):
         wanted |= {path: Given(text, by, "assumed", scenario.where, own=own) for path, text in scenario.settings.items()}
         for group, name in scenario.documents.items():
             self.read(group, name)
-        if defaults := DEFAULTS.get(self.texts.get("workload.kind", "")):
-            self.found = {**self.catalogue.document_inputs("defaults", defaults, "file", "workload"), **self.found}
+        if (kind := KINDS.get(self.texts.get("workload.kind", ""))) is not None and kind.defaults:
+            self.found = {**self.catalogue.document_inputs("defaults", kind.defaults, "file", "workload"), **self.found}
         wanted |= {path: given_of(path, setting, self.unit_of) for path, setting in self.settings.items()}
         self.settings = {path: wanted[path].text for path in self.settings}
         wanted |= {path: Given(text, KEPT, "assumed", KEPT, own=False) for path, text in self.kept.items()}
@@ -178,22 +183,23 @@ class Inputs(Texts):
             self.texts[SOFTWARE] = named(self.catalogue, self.texts[SOFTWARE])
             self.found |= stated_by(self.catalogue, self.system.chip, self.texts[SOFTWARE])
         if self.structure is not None:
-            self.readings = dict(self.structure.readings)
+            self.readings.take(self.structure.readings)
         values = self.values()
         if self.system.bare:
             chip = f"parts.{scenario.system}"
             self.system = bare_system(self.catalogue, scenario.system, values.structure(f"{chip}.{DOMAIN}"), values.exists(f"{chip}.point_to_point"))
-            refuse_unjoined(self.system, self.catalogue, values)
-            self.take_formats(values, wanted)
-            self.judged = set(values.inputs)
-            return
-        if self.system.alternatives:
+        elif self.system.alternatives:
             self.alternatives = self.cheapest(values) if self.structure is None else dict(self.structure.alternatives)
             self.system = load_system(self.catalogue, scenario.system, variant, self.alternatives)
-        refuse_bad_wires(self.system, self.catalogue, values)
-        refuse_unjoined(self.system, self.catalogue, values)
+        stage("wires", self, values, lambda: self.refuse_wires(values))
         self.take_formats(values, wanted)
         self.judged = set(values.inputs)
+
+    def refuse_wires(self, values: Values) -> None:
+        """Refuse a system whose wires cannot be, or which nothing joins; a chip alone has no wires."""
+        if not self.system.bare:
+            refuse_bad_wires(self.system, self.catalogue, values)
+        refuse_unjoined(self.system, self.catalogue, values)
 
     def take_formats(self, values: Values, wanted: Mapping[str, Given]) -> None:
         """Take the formats that the chip computes itself where they are asked for, but for those that somebody sets.
@@ -256,6 +262,42 @@ class Inputs(Texts):
         else:
             self.given[path] = given
 
+    def text(self, path: str) -> str:
+        """Return an input that is a text: as it is stated, or what it follows from; one that may not be raises `DataError`."""
+        found = self.texts.get(path)
+        if found is None and path in IMPLIED:
+            model, chip = self.text("workload.model"), self.system.chip
+            found = self.catalogue.once(("implied", model, chip), lambda: implied(self.catalogue, model, chip)).get(path)
+        if found is None and path in FOLLOWS:
+            return self.text(FOLLOWS[path])
+        if found is None and (found := USUAL.get(path)) is None:
+            group = path.partition(".")[0]
+            raise DataError(f"{self.scenario.documents[group]}: {path} is missing in data/{DOCUMENTS[group]}")
+        if path in CHOICES and found not in CHOICES[path][1]:
+            raise unknown(CHOICES[path][0], found, CHOICES[path][1], path)
+        self.texts_used[path] = found
+        return found
+
+    @property
+    def owner(self) -> str:
+        """Who owns the racks: agreements with suppliers count where they are his."""
+        return self.text("terms.owner")
+
+    @property
+    def date(self) -> str:
+        """The date prices hold for."""
+        return self.text("terms.date")
+
+    @property
+    def kind(self) -> str:
+        """The name of what the workload does."""
+        return self.text("workload.kind")
+
+    @property
+    def workload(self) -> Kind:
+        """What the workload does."""
+        return KINDS[self.kind]
+
     @property
     def rebates(self) -> tuple[str, ...]:
         """The agreements that give something back, if the owner holds them: those a scenario counts on, or those that cover its system."""
@@ -263,17 +305,16 @@ class Inputs(Texts):
 
     def values(self, read: Reader = as_number) -> Values:
         """Return the mapping of all inputs in one reading, that of numbers unless another is asked for."""
-        if self.tree is not self.system:
-            by_age = from_the_age() if LOSS in self.found or LOSS in self.given else {}
-            self.tree, self.follows = self.system, {**from_the_tree(self.system, self.catalogue), **from_the_lanes(self.system), **by_age}
-        return Values(self.resolve, read, self.given, bounds, self.unit_of, lambda date: self.at(date).values(read), self.follows, self.readings)
+        rules = self.system.once("rules", lambda: {**from_the_tree(self.system, self.catalogue), **from_the_lanes(self.system)})
+        follows = {**rules, **FROM_THE_AGE} if LOSS in self.found or LOSS in self.given else rules
+        return Values(self.resolve, read, self.given, bounds, self.unit_of, lambda date: self.at(date).values(read), follows, self.readings)
 
     def at(self, date: str) -> Inputs:
         """Return the same inputs at another date: prices move, the system, its choices and whatever is set stay as they are."""
         period(date)
         other = copy(self)
         other.texts = self.texts | {"terms.date": date}
-        other.texts_used, other.notes, other.readings = {}, [], {}
+        other.texts_used, other.notes, other.readings = {}, [], Readings()
         other.shared = self.catalogue.once(("dated", date), dict)
         return other
 
@@ -350,6 +391,13 @@ class Inputs(Texts):
             except DataError:
                 return False
         return path in self.found or (not name and (group, last) in attributes())
+
+
+def drafts_of(catalogue: Catalogue, model: str) -> Input:
+    """Return the tokens that a model's own head drafts a step, which production uses where a model has one: as many as it was trained to."""
+    found = load_model(catalogue, model)
+    count, note = float(found.prediction_layers), "as many as the model has layers of its own for; 0 turns drafts off"
+    return Input(DRAFTS, count, "count", count, count, kind="vendor", source=found.source, note=note, shown=(count, "count"), where=model)
 
 
 def system_inputs(catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]) -> Inputs:  # noqa: A002

@@ -106,7 +106,9 @@ RATIOS = frozenset(("perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"
 TRAINING = frozenset(
     ("step_s", "mfu", "train_tokens_per_s", "exposed_communication", "pipeline_bubble", "host_floor", "train_usd_per_trillion_tokens")
 )
-PERFORMANCE = frozenset(name for name in METRICS if "token" in name or name in ("ttft_s", "tpot_s")) | RATIOS | TRAINING  # rest on the workload
+SERVED = frozenset(name for name in METRICS if "token" in name or name in ("ttft_s", "tpot_s")) - TRAINING
+PERFORMANCE = SERVED | TRAINING | RATIOS  # rest on the workload
+TOKENS = "output_tokens_per_s_per_chip"
 PRICED = ("usd_per_million_output_tokens", "train_usd_per_trillion_tokens")  # what the work of a scenario costs: the one it has
 AGAINST_BASELINE = ("perf_per_tco_vs_baseline",)  # ratios to another scenario, of what the work of each costs
 
@@ -114,13 +116,6 @@ AGAINST_BASELINE = ("perf_per_tco_vs_baseline",)  # ratios to another scenario, 
 def priced_by(metrics: Mapping[str, Any]) -> str | None:
     """Return what the work of a scenario costs, of the metrics it has; none where it has no such cost."""
     return next((name for name in PRICED if metrics.get(name) is not None), None)
-
-
-def kinds_of(metric: str) -> frozenset[str]:
-    """Return the kinds of workload a metric may have a value for."""
-    if metric in TRAINING:
-        return frozenset({"training"})
-    return frozenset({"serving", "stated"}) if metric in PERFORMANCE - RATIOS else frozenset({"serving", "training", "stated"})
 
 
 SHARES = frozenset(("mfu", "exposed_communication", "pipeline_bubble", "host_floor", "goodput"))  # none is below zero or above one
@@ -282,8 +277,8 @@ def joined_metrics(values: Values, peak_fp8: str, workload: ServingResult | Trai
         return
     if "train_tokens_per_s" in found:
         name("train_usd_per_trillion_tokens", lambda: usd_per_trillion(used, values["cluster.chips"], found["train_tokens_per_s"]))
-    elif isinstance(workload, ServingResult) and "output_tokens_per_s_per_chip" in found:
-        out, into = found["output_tokens_per_s_per_chip"], found.get("input_tokens_per_s_per_chip")
+    elif isinstance(workload, ServingResult) and TOKENS in found:
+        out, into = found[TOKENS], found.get("input_tokens_per_s_per_chip")
         name("usd_per_million_output_tokens", lambda: usd_per_million(used, out, 1.0))
         if into is not None:  # a rate that is stated is one of output tokens
             name("usd_per_million_input_tokens", lambda: usd_per_million(used, into, workload.prefill_share))

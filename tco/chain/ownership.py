@@ -28,7 +28,7 @@ SIDECAR = "cdu-sidecar"  # takes the heat of a liquid-cooled rack into the air o
 
 def needs_sidecar(inputs: Inputs) -> bool:
     """Say whether liquid-cooled racks are to stand where only air cools."""
-    return inputs.system.cooling == "liquid" and inputs.cooling == "air"
+    return inputs.system.cooling == "liquid" and inputs.text("site.cooling") == "air"
 
 
 class MisfitError(UnavailableError):
@@ -119,14 +119,14 @@ def cost_of(inputs: Inputs, values: Values, bill: Bill, network: Network, rebate
 
         return cost_of_rent(values, bill, network, rent_path(inputs), system.chips, left)
     broken = found if inputs.states(REPAIRS, values) else []
-    return cost_of_world(values, bill, network, rebates, system.chips, inputs.tenure, left, sidecar, holding_of(inputs, values), broken)
+    return cost_of_world(values, bill, network, rebates, system.chips, inputs.text("site.tenure"), left, sidecar, holding_of(inputs, values), broken)
 
 
 def rent_path(inputs: Inputs) -> str:
     """Return the rent that a renter of a scenario's chips pays."""
     from tco.economics.cost import COMMITMENTS
 
-    return f"parts.{inputs.system.chip}.{COMMITMENTS[inputs.commitment]}"
+    return f"parts.{inputs.system.chip}.{COMMITMENTS[inputs.text('terms.commitment')]}"
 
 
 def notes_of_rent(inputs: Inputs, values: Values, bill: Bill) -> list[str]:
@@ -149,7 +149,7 @@ def notes_of_rent(inputs: Inputs, values: Values, bill: Bill) -> list[str]:
 
 def notes_of_network(inputs: Inputs, cost: Cost, plan: Any) -> list[str]:
     """Return a note where serving keeps inside one world, and a fifth or more of what is bought is the network between worlds."""
-    if inputs.shape or inputs.kind != "serving" or plan is None or not float(cost.capex_per_chip):
+    if inputs.shape or not hasattr(plan, "decode") or not float(cost.capex_per_chip):
         return []
     inside = max(float(plan.decode.chips), float(plan.prefill.chips)) <= inputs.system.chips
     share = float(cost.network_per_chip) / float(cost.capex_per_chip)
@@ -173,14 +173,14 @@ def parts_that_fail(inputs: Inputs, values: Values) -> list[Failing]:
 def failures_of(inputs: Inputs, values: Values) -> tuple[list[Failing], Any]:
     """Return the parts that fail, and what failures leave of the hours; what they leave of availability may be stated instead."""
     found = parts_that_fail(inputs, values)
-    trains, stated = inputs.kind == "training", inputs.states(AVAILABILITY, values)
+    trains, stated = inputs.workload.restarts, inputs.states(AVAILABILITY, values)
     with scope("failures"):
         return found, values.derived("metrics.goodput", "", lambda: goodput(values, inputs.system, found, trains, stated))
 
 
 def notes_of_checkpoints(inputs: Inputs, values: Values) -> list[str]:
     """Return a note where a training job saves for longer than it works."""
-    if inputs.kind != "training":
+    if not inputs.workload.restarts:
         return []
     with paused():
         return long_checkpoints(values, inputs.system, parts_that_fail(inputs, values))
@@ -189,7 +189,7 @@ def notes_of_checkpoints(inputs: Inputs, values: Values) -> list[str]:
 def holding_of(inputs: Inputs, values: Values) -> Holding:
     """Return what of owner, racks and site decides which lines the cost has."""
     system, catalogue = inputs.system, inputs.catalogue
-    liquid = system.cooling == inputs.cooling == "liquid" and inputs.states(LIQUID, values)
+    liquid = system.cooling == inputs.text("site.cooling") == "liquid" and inputs.states(LIQUID, values)
     battery = any(catalogue.has_part_value(part, BATTERY) for part, quantity in system.quantity.items() if quantity)
     design = system.chip if system.owner_pays == BUILT_UP else None
     backup, demand = battery and inputs.states(BACKUP, values), inputs.states(DEMAND, values)

@@ -19,7 +19,7 @@ from tco.chain.result import Result
 from tco.chain.scenario import evaluate, run
 from tco.chain.stages import exactly
 from tco.chain.structure import Structure
-from tco.chain.workloads import WORKLOADS, job_on, server_of, without_plan
+from tco.chain.workloads import job_on, server_of
 from tco.foundation.provenance import Input
 from tco.foundation.trace import recorded_by, scope
 from tco.graph.kernel import BATCH_PATH, Kernel
@@ -43,10 +43,10 @@ def recorded(program: Program, inputs: Inputs, plan: Any) -> tuple[dict[str, int
     with recorded_by(program):
         values = inputs.values(program.read)
         beside: dict[str, Any] = {}
-        if inputs.kind == "stated":
-            workload = WORKLOADS["stated"](inputs, values, plan)
+        if not inputs.workload.axis:  # runs no model
+            workload = inputs.workload.walk(inputs, values, plan)
         elif plan is None:
-            workload, beside = without_plan(inputs.kind, "the structure holds no plan"), {"no plan": 1.0}
+            workload, beside = inputs.workload.without_plan("the structure holds no plan"), {"no plan": 1.0}
         elif inputs.kind == "serving":
             from tco.performance.serving import draws
 

@@ -13,13 +13,13 @@ import numpy as np
 from tco import __version__
 from tco.catalog import Catalogue
 from tco.catalog.accuracy import Standing
-from tco.chain.ages import Ages
 from tco.chain.inputs import Inputs
-from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS, kinds_of
+from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS
 from tco.chain.structure import Structure, plain_plan
+from tco.chain.workloads import KINDS, kinds_of
 from tco.economics.cost import CIRCULAR, CostLine
+from tco.economics.dates import Ages, Available, available_of
 from tco.economics.perspective import Rebate
-from tco.economics.waiting import Available, available_of
 from tco.foundation.errors import DataError
 from tco.foundation.files import data_directory, write_atomically
 from tco.foundation.provenance import Input, period
@@ -236,7 +236,6 @@ def words(result: Result, path: str) -> str:
     return f"{value:g} {unit}".rstrip()
 
 
-DOES = {"serving": "serves", "training": "trains", "stated": "states its rates"}
 UNSTATED = {  # metrics that rest on what not every chip and site has
     "usd_per_peak_fp8_pflop_hour": "its chip does not compute FP8 (peak_fp8 is 0)",
     "grid_co2e_g_per_chip_hour": "its site states no gas of its grid (site.grid_carbon)",
@@ -250,7 +249,7 @@ def why_absent(result: Result, metric: str) -> str:
     """Return why a metric has no value here: another kind of work, no plan, no cost, no baseline, or an input that nobody states."""
     kind, kinds = result.texts["workload.kind"], kinds_of(metric)
     if kind not in kinds:
-        return f"it is of a workload that {' or '.join(DOES[one] for one in sorted(kinds))}, this one {DOES[kind]}"
+        return f"it is of a workload that {' or '.join(KINDS[one].does for one in sorted(kinds))}, this one {KINDS[kind].does}"
     if metric in PERFORMANCE and result.serving is not None and result.serving.reason:
         return result.serving.reason
     if result.costless:

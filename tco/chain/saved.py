@@ -8,23 +8,25 @@ from pathlib import Path
 from typing import Any
 
 from tco.catalog.accuracy import Standing
-from tco.chain.ages import Ages
 from tco.chain.metrics import METRICS
 from tco.chain.result import FOUND, KEPT, SCHEMA, Result, origin_of
 from tco.chain.structure import Structure, plan_from
+from tco.chain.workloads import KINDS
 from tco.economics.cost import CostLine
+from tco.economics.dates import Ages
 from tco.economics.flows import Flow
 from tco.economics.perspective import Rebate
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import read_json
-from tco.foundation.provenance import DIRECTNESS, KINDS, Input, making
+from tco.foundation.provenance import DIRECTNESS, RANK, Input, making
+from tco.foundation.values import Readings
 from tco.hardware.bill import Bill, BillLine
 from tco.performance.profile import Report
 
 # What each field of a record may hold; fields that are not named here are texts.
 NUMBER, MAYBE, FLAG, LIST, SHOWN = "a number", "a number or null", "true or false", "a list of texts", "a value and its unit, or null"
 READINGS = "a table of numbers, or true or false"
-KIND, DIRECT = f"one of {', '.join(KINDS)}", f"one of {', '.join(DIRECTNESS)}"
+KIND, DIRECT = f"one of {', '.join(RANK)}", f"one of {', '.join(DIRECTNESS)}"
 MONTHS, YEARS = "a count of months", "a life in years of no more than a century"
 FIELDS: dict[type, dict[str, str]] = {
     Flow: {
@@ -57,7 +59,7 @@ HOLDS: dict[str, Callable[[Any], bool]] = {
     FLAG: lambda value: isinstance(value, bool),
     LIST: lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value),
     SHOWN: lambda value: value is None or (isinstance(value, list) and len(value) == 2 and is_number(value[0]) and isinstance(value[1], str)),
-    KIND: lambda value: value in KINDS,
+    KIND: lambda value: value in RANK,
     DIRECT: lambda value: value in DIRECTNESS,
     "a table": lambda value: isinstance(value, dict),
     "a table or null": lambda value: value is None or isinstance(value, dict),
@@ -81,10 +83,6 @@ TOP = {
 TEXTS = ("terms.date", "workload.kind", "workload.model", "workload.precision")
 TERMS = ("terms.life", "terms.utilisation")
 SHARES = ("hardware", "terms")
-INPUTS = {
-    "serving": ("workload.input_tokens", "workload.output_tokens", "workload.interactivity"),
-    "training": ("workload.global_batch", "workload.sequence_length", "cluster.chips"),
-}
 
 
 def load_result(path: str | Path) -> Result:
@@ -96,7 +94,8 @@ def load_result(path: str | Path) -> Result:
     hold(document["report"], {"plan": "a table", "search": "a table", "memory": "a table of numbers", "margin": MAYBE}, f"{where}: report")
     hold(document["bounds"], dict.fromkeys(document["bounds"], "a table of numbers"), f"{where}: bounds")
     hold(document["texts"], dict.fromkeys(TEXTS, "a text"), f"{where}: texts")
-    hold(document["inputs"], dict.fromkeys(INPUTS.get(document["texts"]["workload.kind"], ()), "a table"), f"{where}: inputs")
+    if (kind := KINDS.get(document["texts"]["workload.kind"])) is not None:
+        hold(document["inputs"], dict.fromkeys(kind.inputs, "a table"), f"{where}: inputs")
     if document["bill"] is not None:
         hold(document["shares"], dict.fromkeys(SHARES, "a table of numbers"), f"{where}: shares")
         hold(document["inputs"], dict.fromkeys(TERMS, "a table"), f"{where}: inputs")
@@ -131,7 +130,8 @@ def structure_from(document: dict[str, Any], where: str) -> Structure | None:
         raise DataError(f"{where}: structure is {str(found)[:60]!r}, expected a table")
     hold(found, {"alternatives": "a table of texts", "readings": READINGS, "compared": LIST, "choices": "a table"}, f"{where}: structure")
     system, variant, plan = document["system"], document["overrides"]["variant"], plan_from(document["plan"], f"{where}: plan")
-    return Structure(system, variant, document["texts"], found["alternatives"], plan, found["readings"], tuple(found["compared"]), found["choices"])
+    readings, compared = Readings(found["readings"]), tuple(found["compared"])
+    return Structure(system, variant, document["texts"], found["alternatives"], plan, readings, compared, found["choices"])
 
 
 def saved(path: Path) -> dict[str, Any]:

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tco.catalog import Catalogue, load_catalogue
-from tco.catalog.accuracy import STATED, order_of, standing
+from tco.catalog.accuracy import order_of, standing
 from tco.catalog.systems import System, load_system
 from tco.chain import metrics as joined
-from tco.chain.ages import Ages, ages_of
 from tco.chain.connections import design_network, refuse_less_than_a_world, switch_of
 from tco.chain.inputs import HEADLINE_SYSTEM, Inputs, Scenario, load_scenario, system_inputs
-from tco.chain.metrics import METRICS, collect, is_possible
+from tco.chain.metrics import METRICS, TOKENS, collect, is_possible
 from tco.chain.ownership import (
     SITE_POWER,
     MisfitError,
@@ -39,19 +38,19 @@ from tco.chain.ownership import (
 from tco.chain.result import Origin, Result, apart
 from tco.chain.stages import stage
 from tco.chain.structure import Structure, plan_for, structure_of
-from tco.chain.texts import relatives_of
-from tco.chain.workloads import WORKLOADS, unasked, without_plan
+from tco.chain.workloads import unasked
 from tco.economics.cost import Cost, shares_by_directness, shares_by_kind
+from tco.economics.dates import Ages, ages_of, not_there, waiting_cost
 from tco.economics.flows import LIVES, OPERATION
 from tco.economics.perspective import Rebate, refuse_misfit
 from tco.economics.site import carbon_of_chip, carbon_of_tokens, carbon_per_power, embodied_carbon, grid_carbon, logic_area
-from tco.economics.waiting import not_there, waiting_cost
 from tco.foundation.errors import DataError, UnavailableError
 from tco.foundation.formula import finite, total
 from tco.foundation.trace import Node, Trace, recording, scope, walk
 from tco.foundation.values import Values, as_traced
 from tco.hardware.bill import Bill, bill_of_materials
 from tco.hardware.network import Network
+from tco.performance.chip.formats import chips_of, family_of
 from tco.performance.serving.answer import ServingResult
 
 if TYPE_CHECKING:
@@ -108,13 +107,12 @@ def evaluate(
 def chain_of(inputs: Inputs, values: Values, plan: Any) -> Chain:
     """Walk the chain on a plan, that of the structure, or the best of a search, which many values asked together have none of."""
     held = inputs.structure
-    if inputs.kind == "stated":
-        return run(inputs, values, plan)
-    if plan is None and held is not None:
+    kind = inputs.workload
+    if plan is None and held is not None and kind.axis:
         if held.plan is None:
-            return run(inputs, values, None, without_plan(inputs.kind, "the structure holds no plan"))
+            return run(inputs, values, None, kind.without_plan("the structure holds no plan"))
         plan = held.plan
-    if inputs.shape and (plan is None or isinstance(plan, Mapping)):
+    if inputs.shape and kind.axis and (plan is None or isinstance(plan, Mapping)):
         raise DataError("a plan is searched for one value of every input: give the structure to evaluate many on, or use `evaluate_draws`")
     return run(inputs, values, plan)
 
@@ -139,10 +137,9 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
         from tco.catalog.own import own_note
 
         notes += own_note(catalogue, values.inputs)
-    measured = "training" if inputs.kind == "training" else "inference"
+    kind = inputs.workload
     if chain.serving.reason:
-        metric = "step_s" if measured == "training" else "output_tokens_per_s_per_chip"
-        notes.append(f"{metric}: {chain.serving.reason}")
+        notes.append(f"{kind.rate}: {chain.serving.reason}")
     single = {name: value for name in METRICS if (value := chain.metrics.get(name)) is not None and not many}
     endless = [name for name, value in single.items() if not math.isfinite(value)]
     notes += [f"{', '.join(endless)}: left out, as no finite number comes out of these inputs"] if endless else []
@@ -150,7 +147,7 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
     notes += [f"{', '.join(impossible)}: outside what can be, so one of these inputs is wrong"] if impossible else []
     if single.get("goodput") == 0:
         notes.append("tco_usd_per_used_chip_hour and what rests on it: goodput is 0, failures leave no hour in which anything makes progress")
-    perspective = inputs.text("terms.perspective")
+    perspective, chip = inputs.text("terms.perspective"), chain.system.chip
     structure = structure_of(inputs, values, walked)
     report = chain.serving.report(seconds, many)
     result = Result(
@@ -170,13 +167,11 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
         bounds={phase: made.shares for phase, made in report.phases.items()},
         inputs=values.inputs,
         texts=inputs.texts_used,
-        standing=STATED
-        if inputs.kind == "stated"
-        else catalogue.once(
-            ("standing", measured, chain.system.chip, chain.serving.path),
-            lambda: standing(catalogue, measured, chain.system.chip, relatives_of(catalogue, chain.system.chip), chain.serving.path),
+        standing=catalogue.once(
+            ("standing", kind.measured, chip, chain.serving.path),
+            lambda: standing(catalogue, kind.measured, chip, chips_of(catalogue, family_of(catalogue, chip)), chain.serving.path),
         ),
-        order="" if inputs.kind == "stated" else catalogue.once(("order", measured), lambda: order_of(catalogue, measured)),
+        order=catalogue.once(("order", kind.measured), lambda: order_of(catalogue, kind.measured)),
         report=report,
         ages=ages,
         plan=chain.serving.plan,
@@ -239,7 +234,7 @@ def formulas_of(nodes: Mapping[str, Node]) -> dict[str, str]:
 
 def nodes_of(inputs: Inputs, chain: Chain) -> dict[str, Node]:
     """Return the node of every metric, with the plan fixed; where no plan was found, of those that need none."""
-    searched = chain.serving.plan is not None or inputs.kind == "stated"  # else there is nothing to trace: a trace never searches
+    searched = chain.serving.plan is not None or not inputs.workload.axis  # else there is nothing to trace: a trace never searches
     with recording() as recorder:
         traced = traced_metrics(inputs, recorder, chain.serving.plan, None if searched else chain.serving)
     return {name: value.node for name, value in traced.items() if hasattr(value, "node")}
@@ -270,7 +265,7 @@ def owned(inputs: Inputs, values: Values) -> tuple[Bill | None, Network | None, 
     """Return what the racks are made of, what joins them, what their owner gets back, and what all of it costs; or why it has no price."""
     bill, network = None, None
     try:
-        bill = bill_of_materials(inputs.system, values, inputs.catalogue, inputs.dies)
+        bill = bill_of_materials(inputs.system, values, inputs.catalogue, inputs.text("terms.yield"))
         refuse_less_than_a_world(inputs, values)
         network = design_network(inputs, values)
         refuse_misfit(inputs.catalogue, inputs.perspective, inputs.system, inputs.owner)
@@ -286,7 +281,7 @@ def worked(inputs: Inputs, values: Values, plan: Any) -> ServingResult | Trainin
 
     def walk() -> ServingResult | TrainingResult:
         with scope(inputs.kind):
-            found: ServingResult | TrainingResult = WORKLOADS[inputs.kind](inputs, values, plan)
+            found: ServingResult | TrainingResult = inputs.workload.walk(inputs, values, plan)
         return found
 
     return copy(stage("worked", inputs, values, walk, plan))
@@ -326,7 +321,7 @@ def costs_of_work(result: Result) -> tuple[float | None, float | None]:
 
 
 GRID = "site.grid_carbon"
-TOKENS, WAITING = "output_tokens_per_s_per_chip", "waiting_usd_per_chip"
+WAITING = "waiting_usd_per_chip"
 
 
 def add_carbon(inputs: Inputs, values: Values, cost: Cost, found: dict[str, Any]) -> None:
@@ -395,7 +390,7 @@ def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], vari
         raise without_bill(catalogue, name)
     refuse_misfit(catalogue, inputs.perspective, inputs.system, inputs.owner)
     values = inputs.values()
-    bill = bill_of_materials(inputs.system, values, catalogue, inputs.dies)
+    bill = bill_of_materials(inputs.system, values, catalogue, inputs.text("terms.yield"))
     rebates = rebates_of(inputs, values, bill)
     notes = [*inputs.notes, *(f"{path} is set, but this bill does not rest on it" for path in inputs.unused(values))]
     return SystemBill(inputs.system, bill, rebates, inputs.date, notes, inputs)

@@ -15,10 +15,11 @@ import numpy as np
 
 from tco.foundation.formula import in_use
 from tco.foundation.provenance import Given, making
+from tco.foundation.values import Readings, Reads
 
 if TYPE_CHECKING:
     from tco.chain.inputs import Inputs
-    from tco.foundation.values import Reads, Values
+    from tco.foundation.values import Values
 
 T = TypeVar("T")
 LAST = 8  # answers of a stage that are kept of one system
@@ -32,7 +33,7 @@ class Walked(NamedTuple):
     made: Any
     reads: Reads
     texts: dict[str, str]
-    readings: dict[str, float]
+    readings: Readings
 
     def holds(self, rests: tuple[Any, ...], given: Mapping[str, Given]) -> bool:
         """Say whether it would come to the same with these settings: those that it read are as they were, and no other is one it would read."""
@@ -69,7 +70,7 @@ def stage(name: str, inputs: Inputs, values: Values, walk: Callable[[], T], *res
         found = walked(inputs, values, walk, rested)
     else:
         values.take(found.reads)
-        before |= found.readings
+        before.take(found.readings)
         inputs.texts_used |= found.texts
     if not last or found is not last[0]:
         kept[name] = (found, *[one for one in last if one is not found][: LAST - 1])
@@ -79,13 +80,13 @@ def stage(name: str, inputs: Inputs, values: Values, walk: Callable[[], T], *res
 
 def walked(inputs: Inputs, values: Values, walk: Callable[[], Any], rests: tuple[Any, ...]) -> Walked:
     """Walk a stage, and note what it read."""
-    before, texts = dict(inputs.readings), inputs.texts_used
-    inputs.texts_used = {}
+    every, before, decisions, texts = inputs.readings, dict(inputs.readings), inputs.readings.decisions, inputs.texts_used
+    every.decisions, inputs.texts_used = {}, {}
     try:
         made, reads = values.reads_of(walk)
     finally:
-        used = inputs.texts_used
-        inputs.texts_used = texts | used
+        decided, used = every.decisions, inputs.texts_used
+        every.decisions, inputs.texts_used = decisions | decided, texts | used
     given = {path: one for path, one in values.given.items() if path in reads.inputs or path in reads.looked or path in reads.derived}
-    readings = {path: one for path, one in inputs.readings.items() if path not in before or one is not before[path]}
-    return Walked(rests, given, made, reads, used, readings)
+    readings = {path: one for path, one in every.items() if path not in before or one is not before[path]}
+    return Walked(rests, given, made, reads, used, Readings(readings, decided))

@@ -12,15 +12,15 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.chain.connections import CHEAPEST, network_design
-from tco.chain.workloads import formats_of
+from tco.chain.workloads import formats_of, kind_of_plan
 from tco.foundation.errors import DataError
+from tco.foundation.values import Readable, Readings
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan
 
 if TYPE_CHECKING:
     from tco.catalog.systems import System
     from tco.chain.inputs import Inputs
     from tco.chain.scenario import Chain
-    from tco.foundation.values import Readable
 
 
 class Structure(NamedTuple):
@@ -31,7 +31,7 @@ class Structure(NamedTuple):
     texts: Mapping[str, str]  # inputs that are no numbers: model, formats, tenure, ...
     alternatives: Mapping[str, str]  # place of the tree -> the part that stands there
     plan: Any  # of the workload, as an evaluation found it; none where there is none
-    readings: Mapping[str, float]  # inputs that were read to decide, as plain numbers, or true where only whether they are above zero counts
+    readings: Readings  # inputs that were read to decide, as plain numbers, or true where only whether they are above zero counts
     compared: tuple[str, ...] = ()  # inputs by which the alternatives were the cheapest
     choices: Mapping[str, Any] = {}  # what they came to, for people
 
@@ -58,7 +58,7 @@ def named(system: str, variant: Mapping[str, str]) -> str:
 
 def structure_of(inputs: Inputs, values: Readable, chain: Chain) -> Structure:
     """Return the structure that a chain was walked on: the one that was given, or what was decided on the way."""
-    plan, readings = chain.serving.plan, dict(inputs.readings)
+    plan, readings = chain.serving.plan, Readings(inputs.readings, inputs.readings.decisions)
     if inputs.structure is not None:
         return inputs.structure._replace(plan=plan, readings=readings)
     return Structure(
@@ -75,7 +75,7 @@ def structure_of(inputs: Inputs, values: Readable, chain: Chain) -> Structure:
 
 def choices(inputs: Inputs, values: Readable, chain: Chain) -> dict[str, Any]:
     """Return what the readings came to: the network, the formats, the operators of each phase, and the collectives offered."""
-    found: dict[str, Any] = {} if inputs.kind == "stated" else {"formats": formats_of(inputs, values)}
+    found: dict[str, Any] = {"formats": formats} if (formats := formats_of(inputs, values)) else {}
     if chain.network is not None:
         parts = dict.fromkeys(line.part for line in chain.network.lines)
         found["network"] = {"design": network_design(inputs.system), "tiers": chain.network.tiers, "parts": list(parts)}
@@ -99,32 +99,24 @@ def plan_from(found: Any, where: str = "plan") -> Any:
     """Return the record of a plan that `plain_plan` wrote, none of none; anything else raises `DataError`."""
     if found is None:
         return None
-    if is_serving(found):
+    kind = kind_of_plan(found)
+    if kind == "serving":
         phases = {name: filled(kind, found.get(name), f"{where}: {name}", {}) for name, kind in (("decode", DecodePlan), ("prefill", PrefillPlan))}
         rest = {name: value for name, value in found.items() if name not in phases}
         return filled(ServingPlan, phases | rest, where, {"engines": None, "readers": None})
-    if is_training(found):
+    if kind == "training":
         from tco.performance.training.plans import RECOMPUTE, SCHEDULES, Plan
 
         return filled(Plan, found, where, {"schedule": SCHEDULES, "recompute": RECOMPUTE, "share": None})
     raise DataError(f"{where} is no plan: it is neither of serving nor of training; `Result.save` writes one")
 
 
-def is_serving(found: Any) -> bool:
-    """Say whether a table is a plan of serving."""
-    return isinstance(found, Mapping) and "decode" in found
-
-
-def is_training(found: Any) -> bool:
-    """Say whether a table is a plan of training."""
-    return isinstance(found, Mapping) and "tensor" in found
-
-
 def plan_for(kind: str, plan: Any) -> Any:
     """Return the plan an evaluation of one kind of workload takes, axes that somebody fixes among them; that of the other kind raises `DataError`."""
-    found = plan_from(plan) if is_serving(plan) or is_training(plan) else plan
-    if hasattr(found, "_asdict") and isinstance(found, ServingPlan) != (kind == "serving"):
-        raise DataError(f"a plan of {'serving' if isinstance(found, ServingPlan) else 'training'} is given, the workload is {kind}")
+    own = kind_of_plan(plan)
+    found = plan_from(plan) if own and isinstance(plan, Mapping) else plan
+    if own and own != kind:
+        raise DataError(f"a plan of {own} is given, the workload is {kind}")
     return found
 
 

@@ -1,33 +1,44 @@
-"""What the chips of a scenario do: serve or train a model, on what their system and its connections give them."""
+"""What the chips of a scenario do: serve or train a model, on what their system and its connections give them.
+
+All that tells one kind of workload from another is its row of `KINDS`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from os.path import basename, dirname  # a path's own are slower than all else that is asked here
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tco.chain.connections import links_of_system
-from tco.chain.inputs import Inputs
-from tco.chain.software import SOFTWARE, practice_family, reach_of
-from tco.chain.texts import engine_of, library_of_engines
+from tco.chain.metrics import PERFORMANCE, RATIOS, SERVED, TOKENS, TRAINING
 from tco.foundation.errors import DataError
 from tco.foundation.formula import somewhere
 from tco.foundation.provenance import KEPT
 from tco.foundation.values import Readable, Values
 from tco.models.architecture import Architecture, load_model
+from tco.performance import software
 from tco.performance.serving.answer import ServingResult
+from tco.performance.software import (
+    SOFTWARE,
+    Reach,
+    engine_of,
+    library_of_engines,
+    paths_of,
+    practice_family,
+    reach_of,
+    unexplained,
+)
 
 if TYPE_CHECKING:
-    from tco.performance.chip.software import Reach
+    from tco.chain.inputs import Inputs
     from tco.performance.layer.machine import Machine, Passes
     from tco.performance.training.job import Job
     from tco.performance.training.result import TrainingResult
 
 
 STORED = ("attention_format", "precision", "expert_format", "cache_format", "attention_core_format")
-FORMATS_OF = {"serving": ("attention_format", "precision", "expert_format", "attention_core_format"), "training": ("precision", "backward_precision")}
 
 
 def serving_of(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
@@ -42,7 +53,12 @@ def server_of(inputs: Inputs, values: Values) -> tuple[Machine, Architecture]:
     model = model_of(inputs, values)
     refuse_beyond_context(model, values, ("workload.input_tokens", "workload.output_tokens"))
     refuse_no_requests(values)
-    return machine_of(inputs, values, inputs.text, reach_of(inputs, values)), model
+    return machine_of(inputs, values, inputs.text, software_of_scenario(inputs, values)), model
+
+
+def software_of_scenario(inputs: Inputs, values: Values) -> Reach:
+    """Return how far the software of a scenario's chip reaches."""
+    return reach_of(inputs.catalogue, inputs.system.chip, inputs.text(SOFTWARE), inputs.date, values)
 
 
 def model_of(inputs: Inputs, values: Values) -> Architecture:
@@ -55,14 +71,13 @@ def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], rea
     from tco.performance.chip.formats import family_of
     from tco.performance.chip.products import traits_of
     from tco.performance.layer.machine import Stored, machine
-    from tco.performance.unexplained import SERVING, paths_of, unexplained
 
     system, catalogue = inputs.system, inputs.catalogue
     family = family_of(catalogue, system.chip)
     stored = Stored(*(text(f"workload.{name}") for name in STORED))
     engine = engine_of(catalogue, practice_family(catalogue, system.chip, text(SOFTWARE)), text("workload.engine"))
     links = links_of_system(inputs, values, library_of_engines(catalogue, family))
-    paths = paths_of(catalogue, SERVING, family, system.chip, engine, text("workload.model"), system.id)
+    paths = paths_of(catalogue, software.SERVING, family, system.chip, engine, text("workload.model"), system.id)
     if catalogue.anchors:
         from tco.chain.anchors import anchored, owners_of
 
@@ -78,7 +93,7 @@ def formats_of(inputs: Inputs, values: Readable) -> dict[str, str]:
     """Return how the chip computes what the workload stores: the format a part is kept in, and the one its products run in."""
     from tco.performance.chip.formats import computed_on
 
-    chip, texts = inputs.system.chip, FORMATS_OF[inputs.kind]
+    chip, texts = inputs.system.chip, inputs.workload.formats
     made = {name: computed_on(values, chip, inputs.text(f"workload.{name}"), f"workload.{name}") for name in texts}
     return {name: one.stored if one.own else f"{one.stored} computed as {one.computed_as}" for name, one in made.items()}
 
@@ -111,19 +126,18 @@ def job_on(inputs: Inputs, values: Values) -> tuple[Job, Machine, Passes]:
     from tco.performance.chip.products import traits_of
     from tco.performance.layer.machine import passes_of, trainer
     from tco.performance.training.job import CHOICES, DATED, facts_of, job_of, software_of  # a serving scenario starts without the training room
-    from tco.performance.unexplained import TRAINING, paths_of, unexplained
 
     if inputs.catalogue.anchors:
         raise DataError(f"{inputs.catalogue.anchors[0].where}: a serving run, and the scenario trains a model: --anchor moves serving alone")
     catalogue, chip = inputs.catalogue, inputs.system.chip
     family, precision = family_of(catalogue, chip), inputs.text("workload.precision")
     model = model_of(inputs, values)
-    software = software_of(catalogue, {path: inputs.text(path) for path in (*CHOICES, *DATED)}, family, facts_of(model, precision))
+    does = software_of(catalogue, {path: inputs.text(path) for path in (*CHOICES, *DATED)}, family, facts_of(model, precision))
     formats = passes_of(values, chip, precision, inputs.text("workload.backward_precision"))
-    beyond = unexplained(values, paths_of(catalogue, TRAINING, family, chip, "", inputs.text("workload.model"), inputs.system.id))
-    links, reach = links_of_system(inputs, values), reach_of(inputs, values)
-    reached = trainer(chip, family, values, formats, links, traits_of(catalogue, chip), software.programs, beyond, reach)
-    return job_of(model, software, values), reached, formats
+    beyond = unexplained(values, paths_of(catalogue, software.TRAINING, family, chip, "", inputs.text("workload.model"), inputs.system.id))
+    links, reach = links_of_system(inputs, values), software_of_scenario(inputs, values)
+    reached = trainer(chip, family, values, formats, links, traits_of(catalogue, chip), does.programs, beyond, reach)
+    return job_of(model, does, values), reached, formats
 
 
 def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
@@ -137,7 +151,7 @@ def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
     return result
 
 
-STATED = {"workload.output_rate": "output_tokens_per_s_per_chip"}  # rates somebody else measured or promised, by the metric each is
+STATED = {"workload.output_rate": TOKENS}  # rates somebody else measured or promised, by the metric each is
 
 
 def stated_of(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
@@ -147,20 +161,82 @@ def stated_of(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
     return ServingResult(None, {metric: values[path] for path, metric in STATED.items() if values.has(path)})
 
 
-def without_plan(kind: str, reason: str) -> ServingResult | TrainingResult:
-    """Return a workload that no plan serves, and why."""
-    if kind == "serving":
-        return ServingResult(None, reason=reason)
+def not_served(reason: str) -> ServingResult:
+    """Return the result of a workload that no plan serves, and why."""
+    return ServingResult(None, reason=reason)
+
+
+def not_trained(reason: str) -> TrainingResult:
+    """Return the result of a job that no plan trains, and why."""
     from tco.performance.training.result import TrainingResult
 
     return TrainingResult(None, reason=reason)
 
 
+class Kind(NamedTuple):
+    """A kind of workload: how it is walked, what it comes to without a plan, and what is asked and said of it."""
+
+    walk: Callable[[Inputs, Values, Any], Any]  # on a plan, or on the best of a search
+    judge: Callable[[Inputs, Values], Any]  # raises `DataError` for values that none of the kind can be asked with
+    without_plan: Callable[[str], Any]  # by the reason
+    does: str  # in words
+    metrics: frozenset[str]  # that only it, or one like it, has
+    rate: str  # the metric that it has none of without a plan
+    measured: str = ""  # the measured rows that its answers are held against; none where no model is run
+    axis: str = ""  # by which its plans are told from others
+    formats: tuple[str, ...] = ()  # texts of the formats that its products run in
+    defaults: str = ""  # the document of what it asks for unless its own says otherwise
+    inputs: tuple[str, ...] = ()  # that no saved answer is without
+    restarts: bool = False  # a failure takes all of it back to a checkpoint
+
+
+KINDS = {
+    "serving": Kind(
+        walk=serving_of,
+        judge=server_of,
+        without_plan=not_served,
+        does="serves",
+        metrics=SERVED,
+        rate=TOKENS,
+        measured="inference",
+        axis="decode",
+        formats=("attention_format", "precision", "expert_format", "attention_core_format"),
+        defaults="workload",
+        inputs=("workload.input_tokens", "workload.output_tokens", "workload.interactivity"),
+    ),
+    "training": Kind(
+        walk=training_of,
+        judge=job_on,
+        without_plan=not_trained,
+        does="trains",
+        metrics=TRAINING,
+        rate="step_s",
+        measured="training",
+        axis="tensor",
+        formats=("precision", "backward_precision"),
+        defaults="training",
+        inputs=("workload.global_batch", "workload.sequence_length", "cluster.chips"),
+        restarts=True,
+    ),
+    "stated": Kind(stated_of, lambda *_: None, not_served, "states its rates", SERVED, TOKENS),  # runs no model: its rates are inputs
+}
+
+
+def kinds_of(metric: str) -> frozenset[str]:
+    """Return the kinds of workload a metric may have a value for."""
+    every = metric not in PERFORMANCE or metric in RATIOS
+    return frozenset(name for name, kind in KINDS.items() if every or metric in kind.metrics)
+
+
+def kind_of_plan(plan: Any) -> str:
+    """Return the kind of workload that a plan, or the table of one, is of; empty of anything else."""
+    axes = plan if isinstance(plan, Mapping) else getattr(plan, "_fields", ())
+    return next((name for name, kind in KINDS.items() if kind.axis and kind.axis in axes), "")
+
+
 def unasked(inputs: Inputs) -> ServingResult | TrainingResult:
     """Return the workload of a scenario of which only the cost is asked for; a model nobody knows is refused all the same."""
-    if inputs.kind != "stated":
+    if inputs.workload.measured:
         load_model(inputs.catalogue, inputs.text("workload.model"))
-    return without_plan(inputs.kind, "")
-
-
-WORKLOADS: dict[str, Callable[[Inputs, Values, Any], Any]] = {"serving": serving_of, "training": training_of, "stated": stated_of}
+    found: ServingResult | TrainingResult = inputs.workload.without_plan("")
+    return found

@@ -22,8 +22,8 @@ def save(
     scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Left out: the four headline racks.")] = None,
 ) -> None:
     """Keep the results of scenarios under a name; those it already keeps of others stay."""
-    from tco.chain.ages import newest_price
     from tco.cli.load import HEADLINE, evaluate_all
+    from tco.economics.dates import newest_price
     from tco.foundation.files import is_there
     from tco.outputs.drift import saved_answer
     from tco.studies.baseline import baseline_path, load

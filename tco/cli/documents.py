@@ -33,13 +33,13 @@ def inputs_with(catalogue: Catalogue, group: str, name: str) -> Inputs:
 def judge_site(catalogue: Catalogue, name: str) -> None:
     """Read how a site is held and cooled."""
     inputs = inputs_with(catalogue, "site", name)
-    _ = inputs.tenure, inputs.cooling
+    _ = inputs.text("site.tenure"), inputs.text("site.cooling")
 
 
 def judge_terms(catalogue: Catalogue, name: str) -> None:
     """Read the date, the perspective and how often is paid."""
     found = inputs_with(catalogue, "terms", name)
-    _ = found.dies, found.commitment
+    _ = found.text("terms.yield"), found.text("terms.commitment")
 
 
 def judge_workload(catalogue: Catalogue, name: str) -> None:

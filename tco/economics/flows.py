@@ -11,7 +11,7 @@ from tco.foundation.formula import formula, total
 from tco.foundation.provenance import worst
 from tco.foundation.trace import plain, scope
 from tco.foundation.units import USD, Chip, HourPerYear, Month, MonthPerYear, PerYear, Pure, USDPerChipHour, USDPerYear, Year
-from tco.foundation.values import Rule, Values
+from tco.foundation.values import Values, following
 
 
 @formula(unit="1/year", source="nrel-atb")
@@ -208,9 +208,7 @@ class Terms:
         return Flow(path, asset, yearly, MONTHLY, self.values[OPERATION], MONTHLY, 0.0, kind, sources, inputs, overlay)
 
 
-def from_the_age() -> dict[str, Rule]:
-    """Return how the residual follows from the loss of value by the year and from the life."""
-    return {RESIDUAL: lambda look_up: residual_by_age(look_up(LOSS), look_up(OPERATION))}
+FROM_THE_AGE = {RESIDUAL: following(residual_by_age, LOSS, OPERATION)}  # the residual, by the loss of value a year and the life
 
 
 def named(path: str) -> str:

@@ -22,7 +22,7 @@ from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import formula, least, total
 from tco.foundation.trace import scope
 from tco.foundation.units import BytePerSecond, Pure
-from tco.foundation.values import Readable
+from tco.foundation.values import Readable, Rule, following
 
 
 @formula(unit="", source="dally2004")
@@ -163,11 +163,12 @@ def active_lanes(system: System) -> float:
     return sum(lanes(system, name) for name in ("tray", "plane", "cross_rack")[: 1 + whole_racks(system)])
 
 
-def from_the_lanes(system: System) -> dict[str, Callable[[Callable[[str], Any]], Any]]:
+def from_the_lanes(system: System) -> dict[str, Rule]:
     """Return what follows from the lanes of the tree: the bandwidth a chip sends at, which everything below rests on."""
+    if system.fabric.get("kind") not in LANED:
+        return {}
     part = f"parts.{system.chip}"
-    rule: Callable[[Callable[[str], Any]], Any] = lambda look_up: lanes_rate(active_lanes(system), look_up(f"{part}.lane_bandwidth"))  # noqa: E731
-    return {f"{part}.scale_up_bandwidth": rule} if system.fabric.get("kind") in LANED else {}
+    return {f"{part}.scale_up_bandwidth": following(lanes_rate, active_lanes(system), f"{part}.lane_bandwidth")}
 
 
 def lane_bandwidth(system: System, values: Readable) -> Any:

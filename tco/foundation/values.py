@@ -8,9 +8,10 @@ path; then the given value cuts off whatever lay below it.
 from __future__ import annotations
 
 import math
+import operator
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -18,11 +19,18 @@ from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import everywhere, somewhere
 from tco.foundation.provenance import SETTING, Given, Input, bounded, making
 from tco.foundation.trace import Trace, Traced, paused, scope
-from tco.foundation.units import number_and_unit, parse_quantity
+from tco.foundation.units import convert, is_pure, number_and_unit, parse_quantity
 
+Decisions = Mapping[tuple[Callable[..., Any], tuple[str, ...], tuple[Any, ...]], Any]  # what came of paths and what goes with them
+T = TypeVar("T")
 Reader = Callable[[Input], Any]
 Rule = Callable[[Callable[[str], Any]], Any]  # computes a value from those it looks up by path
 DERIVED = "tco-model"  # the source of what follows from other inputs
+
+
+def following(formula: Callable[..., Any], *terms: float | str) -> Rule:
+    """Return the rule of a formula, whose terms are numbers, or paths of what it looks up."""
+    return lambda look_up: formula(*(look_up(one) if isinstance(one, str) else one for one in terms))
 
 
 def as_number(given: Input) -> Any:
@@ -41,12 +49,37 @@ def as_traced(trace: Trace) -> Reader:
     return read
 
 
+class Readings(dict[str, float]):
+    """Inputs that were read to decide structure, as plain numbers, or true where only whether they are above zero counts, and all they decided."""
+
+    def __init__(self, found: Mapping[str, float] | None = None, decisions: Decisions | None = None) -> None:
+        super().__init__(found or {})
+        self.decisions = dict(decisions or {})
+
+    def take(self, others: Readings) -> None:
+        """Take in what others read and decided."""
+        self.update(others)
+        self.decisions |= others.decisions
+
+    def decide_alike(self, others: Mapping[str, float]) -> bool:
+        """Say whether other numbers of some of these inputs decide the same; one that nothing is known of stays as it is."""
+        every = {**self, **others}
+        judged = {path for _, paths, _ in self.decisions for path in paths}
+        if any(one != self[path] for path, one in others.items() if path in self and path not in judged):
+            return False
+        return all(decide(*[every[path] for path in paths], *rest) == found for (decide, paths, rest), found in self.decisions.items())
+
+
 class Readable(dict[str, Any]):
     """Values by path, whoever asks: a scenario, a trace or measured rows. What is not held yet is found on first use."""
 
     @abstractmethod
     def structure(self, path: str) -> float:
-        """Return an input as a plain number to decide which parts, operators or formats exist: the only way to do so."""
+        """Return an input as a plain number to decide which parts, operators or formats exist."""
+
+    def decided(self, decide: Callable[..., T], *paths: str, rest: tuple[Any, ...] = ()) -> T:
+        """Return what plain numbers of some inputs decide, with the `rest`: other numbers that decide the same change no structure."""
+        return decide(*[self.structure(path) for path in paths], *rest)
 
     def exists(self, path: str) -> bool:
         """Say whether an input is above zero, to decide whether what it describes exists."""
@@ -81,7 +114,7 @@ class Values(Readable):
         unit_of: Callable[[str], str] | None = None,
         at: Callable[[str], Values] | None = None,
         follows: Mapping[str, Rule] | None = None,
-        readings: dict[str, float] | None = None,
+        readings: Readings | None = None,
     ) -> None:
         super().__init__()
         self.resolve = resolve
@@ -93,7 +126,7 @@ class Values(Readable):
         self.derived_units: dict[str, str] = {}  # every derived path met
         self.looked: set[str] = set()  # every path that was asked whether it is set
         self.follows = follows or {}  # paths whose values follow from others, unless they are set
-        self.readings: dict[str, float] = {} if readings is None else readings  # inputs structure was decided by: numbers, or whether above zero
+        self.readings = Readings() if readings is None else readings  # inputs structure was decided by
         self.other_date = at
         self.dates: dict[str, Values] = {}  # the same inputs at other dates
 
@@ -124,10 +157,16 @@ class Values(Readable):
         return found
 
     def structure(self, path: str) -> float:
-        """Return an input as a plain number to decide which parts, operators or formats exist: the only way to do so.
+        """Return an input as a plain number to decide which parts, operators or formats exist: with another number they may be others."""
+        return self.decided(float, path)
 
-        What was read is remembered in `readings`, and what is held there is what was read, whatever the input is now.
-        """
+    def decided(self, decide: Callable[..., T], *paths: str, rest: tuple[Any, ...] = ()) -> T:
+        """Return what plain numbers of some inputs decide, with the `rest`; it is remembered in `readings`, as they are."""
+        found = self.readings.decisions[decide, paths, rest] = decide(*[self.plain(path) for path in paths], *rest)
+        return found
+
+    def plain(self, path: str) -> float:
+        """Return an input as a plain number: what is held in `readings` is what was read, whatever the input is now."""
         found = self.readings.get(path)
         if found is None or isinstance(found, bool):
             found = self.number(path)
@@ -144,7 +183,8 @@ class Values(Readable):
             if somewhere(above) != everywhere(above):
                 raise DataError(f"{path} decides what exists and is zero in some of {above.size} values: give the structure to evaluate them on")
             found = self.readings[path] = somewhere(above)
-        return found > 0
+        above = self.readings.decisions[operator.gt, (path,), (0,)] = found > 0
+        return above
 
     def number(self, path: str) -> Any:
         """Return an input, or what a path follows from, in the reading of numbers."""
@@ -237,3 +277,37 @@ class Values(Readable):
             if not known(path):
                 raise unknown("input path", path, [*self.inputs, *self.derived_units], "--set")
         return unused
+
+
+def given_of(path: str, setting: Any, unit_of: Callable[[str], str]) -> Given:
+    """Return a setting as the inputs take it: one number as its text, many as an array in the input's unit; anything else raises `DataError`."""
+    if isinstance(setting, str):
+        return Given(setting)
+    number, unit = setting if isinstance(setting, tuple) and len(setting) == 2 else (setting, "")
+    try:
+        found = np.asarray(number, dtype=float)
+    except (TypeError, ValueError):
+        found = None
+    if found is None or not found.size or not isinstance(unit, str):
+        raise DataError(f"{path}: {setting!r} is no setting; expected a text such as '5 GB', (numbers, unit), or a pure number")
+    wanted = unit_of(path)
+    if not unit and not is_pure(wanted):
+        one = "numbers" if found.ndim else repr(float(found))
+        raise DataError(f"{path}: {one} without a unit, expected {wanted!r} or another of its kind, such as ({one}, {wanted!r})")
+    if not found.ndim:
+        return Given(f"{float(found)!r} {unit}".strip())
+    try:
+        many = convert(found, unit, wanted)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
+    return Given(f"{found.size} values", many=many)
+
+
+def shape_of(given: Mapping[str, Given]) -> tuple[int, ...]:
+    """Return the shape of what is asked together: empty where every input is one number; shapes that do not fit raise `DataError`."""
+    shapes = {path: one.many.shape for path, one in given.items() if one.many is not None}
+    try:
+        return np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        said = ", ".join(f"{path} has {'x'.join(map(str, shape))}" for path, shape in shapes.items())
+        raise DataError(f"inputs that are asked together need one number of values each: {said}") from None

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from tco.foundation.formula import ceil_ratio, formula, total
 from tco.foundation.provenance import worst
 from tco.foundation.trace import plain, scope
 from tco.foundation.units import USD, BytePerSecond, Pure, Watt
-from tco.foundation.values import Values
+from tco.foundation.values import Rule, Values, following
 
 MOST_TIERS = 4
 
@@ -103,7 +102,6 @@ def tiers_needed(chips: float, radix: float, oversubscription: float = 1.0) -> i
 FRONTEND = "frontend"
 NETWORKS = {"scale_out": "scale_out_bandwidth", FRONTEND: "frontend_bandwidth"}
 KEYS = ("nic", "below", "hosts", "converged")
-Rules = Mapping[str, Callable[[Callable[[str], Any]], Any]]  # by path, how to compute a value from a lookup
 IN_RACKS = "in_racks"  # switches and cables of the scale-out network that the tree holds
 
 
@@ -171,25 +169,16 @@ def nic_faults(system: System) -> Iterator[str]:
             yield f"network.{IN_RACKS} names {part}, of which the tree holds none"
 
 
-def from_the_tree(system: System, catalogue: Catalogue) -> Rules:
-    """Return what follows from the NICs of the tree: the path of each bandwidth of the chip, and how to compute it from a lookup."""
-
-    def rules() -> Rules:
-        found = {network: cards_of(system, network) for network in NETWORKS}
-        return {
-            f"parts.{system.chip}.{NETWORKS[network]}": partial(shared, cards, catalogue.has_part_value(cards.part, "ports"), system.chips)
-            for network, cards in found.items()
-            if cards is not None
-        }
-
-    made: Rules = system.once("rules of cards", rules)
-    return made
-
-
-def shared(cards: Cards, counted: bool, chips: float, look_up: Callable[[str], Any]) -> Any:
-    """Return the bandwidth of cards shared by some chips; a card whose ports nobody counts is rated as a whole."""
-    ports = look_up(f"parts.{cards.part}.ports") if counted else 1.0
-    return nic_bandwidth(cards.quantity, ports, look_up(f"parts.{cards.part}.port_bandwidth"), chips)
+def from_the_tree(system: System, catalogue: Catalogue) -> dict[str, Rule]:
+    """Return how each bandwidth of the chip follows from the NICs of the tree; a card whose ports nobody counts is rated as a whole."""
+    found = {}
+    for network, attribute in NETWORKS.items():
+        if (cards := cards_of(system, network)) is not None:
+            part = f"parts.{cards.part}"
+            ports = f"{part}.ports" if catalogue.has_part_value(cards.part, "ports") else 1.0
+            rule = following(nic_bandwidth, cards.quantity, ports, f"{part}.port_bandwidth", system.chips)
+            found[f"parts.{system.chip}.{attribute}"] = rule
+    return found
 
 
 DESIGNS = ("tor", "leaf")

@@ -84,6 +84,20 @@ def read_gemma3(c: Config) -> Layout:
     return uneven(c, ((attention, dense(c)) for attention in attentions), 2 * two_norms(c), tied=True)
 
 
+def read_gemma4(c: Config) -> Layout:
+    """Windows, and every sixth layer wider heads that see all and whose values are keys; in a mixture a dense part beside the experts."""
+    c.without("hidden_size_per_layer_input", "num_kv_shared_layers", "use_double_wide_mlp")
+    layers, near, width = c.layers(), grouped_query(c, head_norm=True), c.whole("global_head_dim", 512)
+    groups = c.whole("num_global_key_value_heads", near.kv_heads, most=near.heads)
+    far = near._replace(kv_heads=groups, qk_dim=width, v_dim=width, qk_norm=2 * width, value_of_key=c.flag("attention_k_eq_v"))
+    kinds = {"sliding_attention": near._replace(window=c.whole("sliding_window")), "full_attention": far}
+    part, norms = dense(c), 4
+    if c.flag("enable_moe_block"):  # a scale for each expert, three more norms and one of the router's inputs
+        part, norms = routed(c, "moe_intermediate_size", "num_experts", c.whole("intermediate_size"), "top_k_experts")._replace(router_bias=True), 8
+    order = c.kinds("layer_types", layers, tuple(kinds))
+    return uneven(c, ((kinds[kind], part) for kind in order), norms * c.whole("hidden_size"), tied=True)
+
+
 def read_gemma2(c: Config) -> Layout:
     """Windows on every other layer, four norms a layer, one embedding."""
     far, part = grouped_query(c), dense(c)
@@ -112,6 +126,23 @@ def read_gpt_oss(c: Config) -> Layout:
     """Windows on every other layer, sinks, biases on projections, router and experts."""
     part = local_experts(c)._replace(router_bias=True, bias=True)
     return uneven(c, ((a, part) for a in one_in(c, grouped_query(c, bias=True)._replace(sinks=True), 2)), two_norms(c))
+
+
+def read_minimax_m3(c: Config) -> Layout:
+    """The first layers dense with full attention, the others experts and blocks of keys that an indexer scores."""
+    layers, attention, sparse = c.layers(), grouped_query(c, head_norm=c.flag("use_qk_norm")), c.section("sparse_attention_config")
+    chosen = attention._replace(
+        top_tokens=sparse.whole("sparse_topk_blocks") * sparse.whole("sparse_block_size"),
+        index_heads=sparse.whole("sparse_num_index_heads"),
+        index_dim=sparse.whole("sparse_index_dim"),
+        index_weighted=False,
+    )
+    attentions = [chosen if is_sparse else attention for is_sparse in sparse.kinds("sparse_attention_freq", layers, (0, 1))]
+    shared = c.count("n_shared_experts", 1000) * c.whole("shared_intermediate_size")
+    part, wide = local_experts(c, shared)._replace(router_bias=c.flag("use_routing_bias")), dense(c, "dense_intermediate_size")
+    parts = [part if has_experts else wide for has_experts in c.kinds("moe_layer_freq", layers, (0, 1))]
+    made = uneven(c, zip(attentions, parts, strict=True), two_norms(c))
+    return made._replace(prediction_layers=c.count("num_nextn_predict_layers", 100))
 
 
 def read_phimoe(c: Config) -> Layout:
@@ -225,9 +256,13 @@ READERS: dict[str, Callable[[Config], Layout]] = {  # by model_type
     "gemma": lambda c: even(c, grouped_query(c), dense(c), tied=True),
     "gemma2": read_gemma2,
     **dict.fromkeys(("gemma3", "gemma3_text"), read_gemma3),
+    **dict.fromkeys(("gemma4", "gemma4_text"), read_gemma4),
     "olmo": lambda c: even(c, grouped_query(c), dense(c), norms=0)._replace(others=0),
     "olmo2": lambda c: even(c, all_heads_norm(grouped_query(c)), dense(c)),
-    "qwen2": lambda c: even(c.without("use_sliding_window"), grouped_query(c, bias=True)._replace(out_bias=False), dense(c)),
+    **dict.fromkeys(
+        ("qwen2", "qwen2_vl", "qwen2_5_vl"),  # of those that see, the language model
+        lambda c: even(c.without("use_sliding_window"), grouped_query(c, bias=True)._replace(out_bias=False), dense(c)),
+    ),
     "qwen3": lambda c: even(c.without("use_sliding_window"), grouped_query(c, head_norm=True), dense(c)),
     "smollm3": lambda c: even(c.without("use_sliding_window"), grouped_query(c), dense(c), tied=True),
     # dense, after GPT: norms with bias, most with biases on products, few with a gate
@@ -267,6 +302,7 @@ READERS: dict[str, Callable[[Config], Layout]] = {  # by model_type
     "gpt_oss": read_gpt_oss,
     **dict.fromkeys(("hunyuan", "hunyuan_v1_moe"), read_hunyuan),
     **dict.fromkeys(("llama4", "llama4_text"), read_llama4),
+    "minimax_m3": read_minimax_m3,
     "minimax_m2": lambda c: even(c, all_heads_norm(grouped_query(c)), local_experts(c)._replace(router_bias=True)),
     **dict.fromkeys(("granitemoe", "mixtral"), lambda c: even(c, grouped_query(c), local_experts(c))),
     "olmoe": lambda c: even(c, all_heads_norm(grouped_query(c)), routed(c, "intermediate_size", "num_experts")),
@@ -294,7 +330,7 @@ REASONS = {
     **dict.fromkeys(("albert", "bert", "deberta-v2", "distilbert", "modernbert", "roberta", "xlm-roberta"), ENCODER),
     **dict.fromkeys(("bart", "mt5", "t5", "umt5", "whisper"), BOTH),
     **dict.fromkeys(("idefics3", "internvl", "internvl_chat", "llava", "llava_next", "llava_onevision", "mllama", "paligemma"), TOWER),
-    **dict.fromkeys(("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "smolvlm"), TOWER),
+    **dict.fromkeys(("qwen3_vl", "smolvlm"), TOWER),
     **dict.fromkeys(("falcon_mamba", "jamba", "mamba"), MAMBA1),
     **dict.fromkeys(("zamba", "zamba2"), SHARED),
 }

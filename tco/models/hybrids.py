@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tco.models.config import Config, Layout
+from tco.models.latent import latent_attention
 from tco.models.layers import Block, FeedForward, StateMixer, gathered
-from tco.models.parts import grouped_query, routed, two_norms
+from tco.models.parts import dense, grouped_query, routed, two_norms
 
 UNBOUNDED = 10**9  # tokens of a context that no state or position bounds
 
 
 def read_qwen35(c: Config) -> Layout:
-    """Qwen 3.5: gated delta rule on three of four layers, gated attention on the fourth, experts on all."""
+    """Qwen 3.5: gated delta rule on three of four layers, gated attention on the fourth, experts on all or none."""
     c.without("mlp_only_layers")
     layers, every = c.layers(), c.whole("full_attention_interval", 4)
     attention = grouped_query(c, head_norm=True)._replace(gated=True)
     heads, head = c.whole("linear_num_value_heads"), c.whole("linear_value_head_dim")
     key_heads, key = c.whole("linear_num_key_heads", most=heads), c.whole("linear_key_head_dim")
     mixer = StateMixer(heads, head, key_heads, key, c.whole("linear_conv_kernel_dim"), controls=2, scalars=2, norm=head, passes=3)
-    part = routed(c, "moe_intermediate_size", "num_experts", c.whole("shared_expert_intermediate_size"))._replace(shared_gate=True)
+    if c.has("num_experts"):
+        part = routed(c, "moe_intermediate_size", "num_experts", c.whole("shared_expert_intermediate_size"))._replace(shared_gate=True)
+    else:
+        part = dense(c)
     norms = two_norms(c)
     linear, full = Block(1, feed_forward=part, mixer=mixer, others=norms), Block(1, attention, part, others=norms)
     default = ["linear_attention" if (index + 1) % every else "full_attention" for index in range(layers)]
@@ -28,11 +32,21 @@ def read_qwen35(c: Config) -> Layout:
     return c.layout(blocks, prediction="mtp_num_hidden_layers")
 
 
+def nemotron_order(c: Config) -> list[str]:
+    """Return the kind of each layer: the letters of `hybrid_override_pattern`, or the words of `layers_block_type` that newer releases give."""
+    words = {"mamba": "M", "attention": "*", "moe": "E", "mlp": "-"}
+    if not c.has("layers_block_type"):
+        return c.kinds("hybrid_override_pattern", c.layers(), tuple("M*E-"))
+    listed = c.content["layers_block_type"]
+    length = c.whole("num_hidden_layers", len(listed) if isinstance(listed, list) else None, most=10_000)
+    return [words[word] for word in c.kinds("layers_block_type", length, tuple(words))]
+
+
 def read_nemotron(c: Config) -> Layout:
     """Nemotron-H and Nemotron 3: a layer is a Mamba-2 mixer (M), attention (*), experts (E) or a dense feed-forward (-)."""
-    layers, hidden = c.layers(), c.whole("hidden_size")
+    hidden = c.whole("hidden_size")
     heads, head, groups, state = c.whole("mamba_num_heads"), c.whole("mamba_head_dim"), c.whole("n_groups"), c.whole("ssm_state_size")
-    kinds = c.kinds("hybrid_override_pattern", layers, tuple("M*E-"))
+    kinds = nemotron_order(c)
     mixer = StateMixer(heads, head, groups, state, c.whole("conv_kernel"), controls=1, scalars=3, norm=heads * head, passes=2)
     made = {
         "M": Block(1, mixer=mixer._replace(conv_bias=c.flag("use_conv_bias", True)), others=hidden),
@@ -50,6 +64,31 @@ def read_nemotron(c: Config) -> Layout:
     return c.layout(gathered(made[kind] for kind in kinds))
 
 
+def read_kimi_linear(c: Config) -> Layout:
+    """Kimi Linear and K3: a delta rule whose state decays number by number, on every fourth layer latent attention; experts on a narrower width.
+
+    What joins the residuals of earlier layers (attention residuals) is left out: its weights are few.
+    """
+    layers, hidden, linear = c.every_layer("moe_layer_freq").layers(), c.whole("hidden_size"), c.section("linear_attn_config")
+    if not linear.flag("use_full_rank_gate"):
+        raise linear.wrong("use_full_rank_gate", "true: a gate of low rank is not read")
+    heads, head = linear.whole("num_heads"), linear.whole("head_dim")
+    mixer = StateMixer(heads, head, heads, head, linear.whole("short_conv_kernel_size"), 1, 1, norm=head, passes=3, decay_rank=head)
+    attention = latent_attention(c)._replace(gated=c.flag("mla_use_output_gate"))
+    width, shared = c.whole("moe_intermediate_size"), c.count("num_shared_experts", 1000)
+    part = routed(c, "moe_intermediate_size", "num_experts", shared * width, "num_experts_per_token")
+    narrow = c.count("routed_expert_hidden_size", hidden)
+    part, others = part._replace(latent=narrow, router_bias=True), two_norms(c) + (narrow if c.flag("latent_moe_use_norm") else 0)
+    first, full = c.count("first_k_dense_replace", layers), linear.content.get("full_attn_layers")
+    if not isinstance(full, list):
+        raise linear.wrong("full_attn_layers", "a list of layers, the first one being 1")
+    kinds = []
+    for index in range(layers):
+        block = Block(1, feed_forward=part, others=others) if index >= first else Block(1, feed_forward=dense(c), others=two_norms(c))
+        kinds.append(block._replace(attention=attention) if index + 1 in full else block._replace(mixer=mixer))
+    return c.layout(gathered(kinds), prediction="num_nextn_predict_layers")
+
+
 def read_mamba2(c: Config) -> Layout:
     """Mamba-2: every layer a recurrence behind one norm, no attention and no feed-forward part; a sequence may be of any length."""
     c.without("use_bias")
@@ -62,7 +101,8 @@ def read_mamba2(c: Config) -> Layout:
 
 
 READERS: dict[str, Callable[[Config], Layout]] = {  # by model_type
+    **dict.fromkeys(("kimi_k3", "kimi_linear"), read_kimi_linear),
     "mamba2": read_mamba2,
     "nemotron_h": read_nemotron,
-    **dict.fromkeys(("qwen3_5_moe", "qwen3_5_moe_text", "qwen3_next"), read_qwen35),
+    **dict.fromkeys(("qwen3_5", "qwen3_5_text", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_next"), read_qwen35),
 }

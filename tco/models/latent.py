@@ -26,8 +26,22 @@ def indexed(c: Config, attention: Attention) -> Attention:
 
 
 def read_deepseek(c: Config) -> Layout:
-    """DeepSeek V2, V3 and V3.2, Kimi K2, GLM-5: latent attention, first layers dense, then fine-grained experts with shared ones."""
-    return c.layout(dense_then_routed(c, latent_attention(c)), prediction="num_nextn_predict_layers")
+    """DeepSeek V2, V3 and V3.2, Kimi K2, GLM-5: latent attention, first layers dense, then fine-grained experts with shared ones.
+
+    From GLM-5.2 on some layers have no indexer and take the choice of one before them.
+    """
+    blocks = dense_then_routed(c, latent_attention(c))
+    if not c.has("indexer_types"):
+        return c.layout(blocks, prediction="num_nextn_predict_layers")
+    layers = [block._replace(layers=1) for block in blocks for _ in range(block.layers)]
+    kinds = c.kinds("indexer_types", len(layers), ("full", "shared"))
+    shared = (b if kind == "full" else b._replace(attention=without_indexer(b.attention)) for b, kind in zip(layers, kinds, strict=True))
+    return c.layout(gathered(shared), prediction="num_nextn_predict_layers")
+
+
+def without_indexer(attention: Attention) -> Attention:
+    """Return an attention that reaches the tokens another layer's indexer has chosen."""
+    return attention._replace(index_heads=0, index_dim=0)
 
 
 def read_minicpm3(c: Config) -> Layout:

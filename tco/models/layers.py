@@ -29,6 +29,7 @@ class Attention(NamedTuple):
     top_tokens: int = 0
     index_heads: int = 0
     index_dim: int = 0  # the indexer caches one key of this width per entry
+    index_weighted: bool = True  # each token weighs the indexer's heads
     compression: int = 0
     shared_key_value: bool = False  # one cached vector serves as key and as value
     out_groups: int = 0  # heads leave in groups through a low rank
@@ -36,7 +37,8 @@ class Attention(NamedTuple):
     qk_norm: int = 0  # scales of the norms of queries and keys
     in_bias: bool = False
     out_bias: bool = False
-    gated: bool = False  # an output gate as wide as the query
+    gated: bool = False  # an output gate as wide as the query, in latent attention as the values
+    value_of_key: bool = False  # a value is the key before its rotation: one product makes both, the cache keeps both
     sinks: bool = False  # a learned logit a head, which takes part in no product
 
     @property
@@ -54,13 +56,15 @@ class Attention(NamedTuple):
         """Weights of the query, its low rank and its gate, and of the norms of queries and keys."""
         width = self.heads * self.qk_dim
         if self.q_rank:
-            return hidden * self.q_rank + self.q_rank + self.q_rank * width + self.qk_norm + (self.q_rank if self.in_bias else 0)
+            gate = hidden * self.heads * self.v_dim if self.gated else 0
+            return hidden * self.q_rank + self.q_rank + self.q_rank * width + self.qk_norm + (self.q_rank if self.in_bias else 0) + gate
         gates = 2 if self.gated else 1
         return gates * (hidden * width + (width if self.in_bias else 0)) + self.qk_norm
 
     def key_value(self, hidden: int) -> int:
         """Weights of keys and values: h 2 H_kv d, or the way down to the latent, its norm, and the way up."""
-        down = hidden * self.cached + (self.cached if self.in_bias else 0)
+        made = self.cached - (self.kv_heads * self.v_dim if self.value_of_key else 0)
+        down = hidden * made + (made if self.in_bias else 0)
         if self.latent:
             nope = self.qk_dim - self.rope_dim
             return down + self.latent + self.latent * self.heads * (nope + self.v_dim)
@@ -81,11 +85,11 @@ class Attention(NamedTuple):
         return 2 * hidden * pooled + self.compression * pooled + width
 
     def indexer(self, hidden: int) -> int:
-        """Weights of the indexer: queries from the query's low rank, one key an entry, a weight a head."""
-        if not self.top_tokens:
+        """Weights of the indexer: queries from the query's low rank, if it has one, one key an entry, a weight a head."""
+        if not self.index_heads:  # none, or another layer's choice is taken
             return 0
         keys = self.compressor(hidden, self.index_dim) if self.compression else (hidden + 2) * self.index_dim
-        return self.q_rank * self.index_heads * self.index_dim + keys + hidden * self.index_heads
+        return (self.q_rank or hidden) * self.index_heads * self.index_dim + keys + (hidden * self.index_heads if self.index_weighted else 0)
 
 
 NO_ATTENTION = Attention(0, 0, 0, 0)
@@ -144,6 +148,7 @@ class StateMixer(NamedTuple):
     norm: int  # scales of the gated norm behind the recurrence
     passes: int  # multiply-adds a token spends on each number of the state
     conv_bias: bool = False
+    decay_rank: int = 0  # each number of a key decays by itself, by a product through this rank; zero: one decay a head, among the controls
 
     @property
     def inner(self) -> int:
@@ -173,7 +178,8 @@ class StateMixer(NamedTuple):
     def parameters(self, hidden: int) -> int:
         """Weights of projections, convolution, scalars and norm."""
         taps = self.kernel + (1 if self.conv_bias else 0)
-        return hidden * self.projected + self.convolved * taps + self.scalars * self.heads + self.norm + self.inner * hidden
+        decays = self.decay_rank * (hidden + self.groups * self.state) + (self.groups * self.state if self.decay_rank else 0)
+        return hidden * self.projected + self.convolved * taps + self.scalars * self.heads + self.norm + self.inner * hidden + decays
 
 
 class Block(NamedTuple):
@@ -328,10 +334,11 @@ def projections(a: Attention, hidden: int, tensor_parallel: Any) -> dict[str, Si
         "attention down": (hidden, a.q_rank + a.cached),
         "query up": (a.q_rank or hidden, heads * a.qk_dim),
         "key value up": (a.latent, heads * (a.qk_dim - a.rope_dim + a.v_dim)),
+        **({"gate": (hidden, heads * a.v_dim)} if a.gated else {}),
         **out,
     }
 
 
 def keys_and_values(a: Attention, tensor_parallel: Any) -> Any:
     """Return the numbers of a token's keys and values that one chip makes: heads beyond their number stand on several ranks."""
-    return np.ceil(a.kv_heads / tensor_parallel) * (a.qk_dim + a.v_dim)
+    return np.ceil(a.kv_heads / tensor_parallel) * (a.qk_dim + (0 if a.value_of_key else a.v_dim))

@@ -6,12 +6,13 @@ The workbook and the page both write one cell for each call of a formula; what t
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
-from tco.chain.metrics import AGAINST_BASELINE, PRICED, gross_token_cost, perf_per_tco, training_perf_per_tco
+from tco.chain.metrics import AGAINST_BASELINE, PRICED
 from tco.chain.result import Result
-from tco.foundation.trace import Node, Traced, recording
+from tco.foundation.provenance import Input
+from tco.foundation.trace import Node
 from tco.foundation.units import unit
 
 FIRST = ("site", "terms", "workload", "cluster")  # what is changed most stands on top
@@ -53,28 +54,6 @@ def cost_behind(ratio: str, names: Collection[str]) -> str | None:
     return next((cost for cost in PRICED if cost in names), None) if ratio in AGAINST_BASELINE else None
 
 
-def with_ratios(results: Sequence[Result], baseline: str) -> list[dict[str, Node]]:
-    """Return the nodes of the metrics of every result, what is held against the baseline among them."""
-    found = [valued(result) for result in results]
-    with recording():
-        for nodes in found:
-            if {TOKENS, GROSS_HOUR, HOUR} <= nodes.keys():
-                nodes[GROSS] = gross_token_cost(*(traced(nodes[name]) for name in (TOKENS, GROSS_HOUR, HOUR))).node
-        base = next(nodes for result, nodes in zip(results, found, strict=True) if result.scenario == baseline)
-        for nodes in found:
-            for ratio in RATIOS:
-                cost = cost_behind(ratio, nodes)
-                if cost is not None and cost in base:
-                    against = perf_per_tco if cost != PRICED[1] else training_perf_per_tco
-                    nodes[ratio] = against(traced(base[cost]), traced(nodes[cost])).node
-    return found
-
-
-def traced(node: Node) -> Any:
-    """Return the value of a node as one that remembers it."""
-    return Traced(node.value, node)
-
-
 def identity(node: Node) -> tuple[Any, ...]:
     """Return what two scenarios read alike where they read the same input."""
     given = node.given
@@ -88,7 +67,7 @@ def place_of(path: str) -> tuple[int, str]:
     return (FIRST.index(group) if group in FIRST else len(FIRST), path)
 
 
-def own_unit(node: Node) -> tuple[float, str, float]:
+def own_unit(node: Node | Input) -> tuple[float, str, float]:
     """Return value and unit of an input as its file writes it, and what takes it to the unit the formulas take."""
     if node.shown is not None:
         value, name = node.shown

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
-from tco.chain.metrics import METRICS, kinds_of
+from tco.chain.metrics import METRICS
 from tco.chain.result import Result, in_words, set_of
+from tco.chain.workloads import kinds_of
 from tco.outputs.curve import POINT, REGIME, first_tables, tidy, verdict_words
 from tco.outputs.premises import (
     GROUPS,

@@ -12,7 +12,7 @@ from tco.outputs.ranges import DRIVER, RATIO, TRAINING_COST, between, chance, pe
 from tco.outputs.record import Maybe, Member, Record
 from tco.outputs.table import Table, significant
 from tco.outputs.terminal import folded
-from tco.performance.unexplained import SERVING, TRAINING
+from tco.performance.software import SERVING, TRAINING
 from tco.studies.comparison import AtSpeed, Confidence, Driver, Measurement, Regime, Sureness, speed_of, why_unrated
 
 WIDTH = 80  # of the first table, in a pipe too

@@ -9,10 +9,10 @@ from typing import Any
 from tco.chain.inputs import Inputs
 from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS
 from tco.chain.result import Result, in_words, why_absent
-from tco.chain.software import DRAWN, LEVELS, PUBLIC, SOFTWARE, THE_BEST
-from tco.economics.waiting import Available
+from tco.economics.dates import Available
 from tco.outputs.record import Maybe, Member, Record
 from tco.outputs.table import significant
+from tco.performance.software import DRAWN, LEVELS, PUBLIC, SOFTWARE, THE_BEST
 
 # What tables print, in readable units: heading -> metric -> (label, unit shown, size of that unit in the metric's own)
 GROUPS: dict[str, dict[str, tuple[str, str, float]]] = {

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.catalog import Catalogue
+from tco.catalog.catalogue import table_of
 from tco.catalog.rows import ALTERNATIVE, Row, attribute, attributes, to_input
 from tco.foundation.files import read_csv
 from tco.foundation.provenance import SOURCED
@@ -117,7 +117,7 @@ def part_items(catalogue: Catalogue) -> list[dict[str, Any]]:
     names = names_of(catalogue)
     files, own = dict[str, str](), set[str]()
     for (part, _), rows in catalogue.part_rows.items():
-        files.setdefault(part, Path(rows[0].where.rpartition(":")[0]).stem)
+        files.setdefault(part, table_of(rows[0].where))
         if any(row.overlay for row in rows):
             own.add(part)
     return [

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tco.chain.inputs import HEADLINE_SYSTEM
 from tco.chain.metrics import PRICED
 from tco.chain.result import apart, why_absent
-from tco.chain.texts import MONTHS
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.shown import Shown
+from tco.performance.software import MONTHS
 from tco.studies.evaluation import catalogue_for, evaluate_each
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tco.chain.ages import newest_price
 from tco.chain.metrics import METRICS, perf_per_tco
-from tco.chain.workloads import WORKLOADS
+from tco.economics.dates import newest_price
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.provenance import period
 from tco.foundation.shown import Shown
@@ -223,7 +222,7 @@ def mover(side: Evaluation, path: str, amount: Amount, metric: str, hold: bool) 
     if plan is not None and not hold:
         inputs = inputs_of(side)
         values = inputs.values()
-        WORKLOADS[inputs.kind](inputs, values, None)
+        inputs.workload.walk(inputs, values, None)
         if path in values.inputs or path not in side.result.inputs:
             plan = None
     return Mover(side, path, amount, True, plan, metric)

@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tco.chain.metrics import PRICED, perf_per_tco
-from tco.chain.software import practised
-from tco.chain.texts import DOCUMENTS, served_by
+from tco.chain.texts import DOCUMENTS
 from tco.foundation.errors import DataError, TcoError
 from tco.foundation.files import read_json
 from tco.foundation.shown import Shown
 from tco.performance.chip.formats import family_of
+from tco.performance.software import practised, served_by
 from tco.studies.difference import (
     Cause,
     Move,

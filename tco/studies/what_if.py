@@ -15,20 +15,17 @@ from typing import TYPE_CHECKING, Any
 from tco.chain.metrics import PERFORMANCE
 from tco.chain.result import Result
 from tco.chain.texts import DOCUMENTS, TEXTS
-from tco.chain.workloads import job_on, server_of, without_plan
+from tco.chain.workloads import job_on, server_of
 from tco.foundation.errors import DataError
-from tco.foundation.formula import greatest
-from tco.foundation.trace import Node, recording, walk
-from tco.foundation.values import Values, as_traced
+from tco.foundation.trace import walk
+from tco.foundation.values import Values
 from tco.performance.serving.answer import ServingResult
 
 if TYPE_CHECKING:
     from tco.chain.inputs import Inputs
-    from tco.studies.evaluation import Evaluation
 
 GB = 1e9
 Ask = Callable[..., Result]  # takes settings, and the structure to hold if any
-NEEDED, USABLE = "memory_needed", "memory_usable"
 BY_MONTH = "money."  # inputs of the money by month, and of what a hall earns
 
 
@@ -99,7 +96,7 @@ def holding(result: Result, settings: Mapping[str, str], what_if: Mapping[str, s
         if need > have:
             reason = f"the plan that is held needs {need / GB:.1f} GB a chip, {have / GB:.1f} GB are usable: --set chooses another"
             metrics = {name: None if name in PERFORMANCE else value for name, value in held.metrics.items()}
-            none, nothing = held.structure._replace(plan=None), without_plan(inputs.kind, reason)
+            none, nothing = held.structure._replace(plan=None), inputs.workload.without_plan(reason)
             return replace(held, metrics=metrics, notes=[*held.notes, reason], serving=nothing, bounds={}, plan=None, structure=none)
     decided = [
         path
@@ -123,22 +120,6 @@ def memory_of(inputs: Inputs, values: Values, held: Result) -> tuple[float, floa
 
     job, reached, formats = job_on(inputs, values)
     return float(train(job, reached, formats, held.plan).held), float(reached.memory)
-
-
-def traced_memory(one: Evaluation) -> dict[str, Node]:
-    """Return what the plan of an answer needs of a chip's memory, and what is usable, as nodes; nothing of what has no plan that serves."""
-    from tco.chain.inputs import Inputs
-    from tco.chain.scenario import run  # which asks this module for notes
-
-    if one.result.plan is None or not isinstance(one.result.serving, ServingResult):
-        return {}
-    inputs = Inputs(one.catalogue, one.scenario, dict(one.settings), dict(one.variant), one.result.structure)
-    with recording() as recorder:
-        values = inputs.values(as_traced(recorder))
-        serving: Any = run(inputs, values, one.result.plan).serving
-        machine, _ = server_of(inputs, values)
-        needed = greatest("memory_needed", [phase.memory for phase in serving.phases().values()])
-    return {NEEDED: needed.node, USABLE: machine.memory.node}
 
 
 def missed(values: Values, held: Result) -> Iterator[str]:

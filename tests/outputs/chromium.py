@@ -65,8 +65,8 @@ class Opened:
     def everything(self) -> dict[str, dict[str, float]]:
         """Return every metric that the page has computed."""
         return self.page.evaluate(
-            """() => Object.fromEntries(DATA.scenarios.map((name, at) =>
-            [name, Object.fromEntries(Object.entries(DATA.program.metrics[at]).map(([metric, cell]) => [metric, ENGINE.values[cell]]))]))"""
+            """() => Object.fromEntries(NOW.map((found, at) => [DATA.scenarios[at],
+            Object.fromEntries(Object.entries(found).filter(([, value]) => Number.isFinite(value)))]))"""
         )
 
     @property

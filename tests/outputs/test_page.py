@@ -6,19 +6,13 @@ import base64
 import hashlib
 import json
 import re
-from dataclasses import replace
 from html import unescape
 
 import pytest
 
-from tco.foundation.formula import total
-from tco.foundation.trace import recording, scope
-from tco.outputs.cells import with_ratios
 from tco.outputs.figures.style import vendor_colours
-from tco.outputs.page.program import program_of
 from tco.outputs.page.whatif import ends
 from tco.outputs.page.write import embedded
-from tco.studies.comparison import compared
 from tests.chain import HEADLINE, result
 from tests.cli import document, tco
 
@@ -161,7 +155,7 @@ def test_a_scenario_that_trains_has_the_price_of_training(tmp_path):
     assert done.exit_code == 0, done.stderr
     text = path.read_text(encoding="utf-8")
     assert "a trillion training tokens" in re.search(r"<h1>(.*?)</h1>", text).group(1)
-    assert "train_usd_per_trillion_tokens" in program(text)["program"]["metrics"][0]
+    assert "train_usd_per_trillion_tokens" in program(text)["program"]["ways"][0]["hyperscaler"][0]["results"][0]
 
 
 def test_what_cannot_be_made_says_why(tmp_path):
@@ -184,38 +178,29 @@ def test_a_saved_result_has_no_formulas(tmp_path):
 
 
 # ---------------------------------------------------------------- the program
-def test_one_call_is_one_line_and_what_is_computed_alike_is_one():
-    base, results = compared([result(name) for name in PAIR])
-    made = program_of(results, base)
-    assert len(set(made.lines)) == len(made.lines)
-    first = len(made.leaves)
-    for at, (function, *cells) in enumerate(made.lines):
-        assert 0 <= function < len(made.functions)
-        assert all(0 <= cell < first + at for cell in cells)  # what is taken is computed before
-    alone = [program_of(compared([one])[1], one.scenario) for one in results]
-    assert max(len(one.lines) for one in alone) < len(made.lines) < sum(len(one.lines) for one in alone)
-    assert made.document() == program_of(results, base).document()
+def test_what_is_computed_alike_is_one_line_and_what_is_taken_is_computed_before(text):
+    made = program(text)["program"]
+    first = len(made["leaves"])
+    assert len({tuple(line) for line in made["lines"]}) == len(made["lines"])
+    for at, (_, *cells) in enumerate(made["lines"]):
+        assert all(0 <= cell < first + at for cell in cells)
 
 
-def test_ratios_are_calls_of_the_formula_that_the_comparison_makes():
-    base, results = compared([result(name) for name in PAIR])
-    for one, nodes in zip(results, with_ratios(results, base), strict=True):
-        for name in ("perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"):
-            assert nodes[name].formula.name == "perf_per_tco"
-            assert nodes[name].value == pytest.approx(one.metrics[name], rel=1e-15)
-
-
-def test_numbers_that_are_alike_are_one_cell():
-    with recording() as trace, scope("here"):
-        made = total("sum", [trace.leaf("x", 1.0, "USD", "s", "press"), 2.0, 2.0]).node
-    one = replace(result(PAIR[0]), nodes={"tco_usd_per_chip_hour": made})
-    assert [node.value for node in program_of([one], one.scenario).leaves] == [1.0, 2.0]
+def test_it_carries_every_plan_of_each_rack_whoever_pays(text):
+    made = program(text)
+    everybody = {one["id"] for one in document("perspectives", "list")["items"]}
+    for name, ways in zip(made["scenarios"], made["program"]["ways"], strict=True):
+        assert set(ways) == everybody
+        assert len(set(ways["hyperscaler"][0]["plans"])) > 20, name
+    built_up, bought = (ways["hyperscaler"] for ways in made["program"]["ways"])
+    assert (len(built_up), len(bought)) == (2, 1)  # a chip that is built up has a price of its own only if one is given
 
 
 def test_a_slider_spans_what_is_believed_and_more(text):
     controls = program(text)["controls"]
-    assert sum(one["open"] for one in controls) == 12
-    assert {"terms.life", "terms.rate", "terms.utilisation", "site.electricity_price"} <= {one["path"] for one in controls if one["open"]}
+    assert sum(one["open"] for one in controls) == 14
+    opened = {one["path"] for one in controls if one["open"]}
+    assert {"terms.life", "terms.rate", "workload.interactivity", "site.electricity_price", "parts.trn3.price", "parts.gb200-gpu.price"} <= opened
     for one in controls:
         assert one["least"] <= one["begin"] < one["end"] <= one["most"], one["path"]
         ends = (one["values"][0], *(end for end in (one["low"], one["high"]) if end is not None))

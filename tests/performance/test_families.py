@@ -12,7 +12,17 @@ from tco.models.families import READERS
 from tests.performance.published_models import ACTIVE, PUBLISHED
 from tests.shipped import CATALOGUE
 
-ALIASES = {"hunyuan", "kimi_k2", "llama4_text", "qwen3_5_moe_text"}  # a second name of a family held under its first
+ALIASES = {
+    "gemma4_text",
+    "hunyuan",
+    "kimi_k2",
+    "kimi_linear",
+    "llama4_text",
+    "qwen2_vl",
+    "qwen2_5_vl",
+    "qwen3_5",
+    "qwen3_5_moe_text",
+}  # a second name of a family held under its first
 WITHIN = 0.005
 
 

@@ -1,17 +1,32 @@
-"""The program of a trace as the script of the page computes it: its steps, and its formulas in JavaScript."""
+"""The program of the page: every scenario on all its plans, by whom it is paid, and its formulas in JavaScript.
+
+What the script of the page moves are leaves of it; among the plans the script chooses anew, by the same results as the draws of a range are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Container, Iterable, Mapping, Sequence, Set
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from tco.catalog import Catalogue
+from tco.chain.inputs import Inputs
+from tco.chain.metrics import gross_token_cost
+from tco.chain.ownership import rebates_of
+from tco.chain.programs import METRIC, every_plan, recorded
 from tco.chain.result import Result
+from tco.chain.workloads import job_on
 from tco.foundation.equation import Symbol, expression
-from tco.foundation.formula import REGISTRY, normal_form
+from tco.foundation.formula import REGISTRY, Formula, normal_form
 from tco.foundation.provenance import Input
-from tco.foundation.trace import Node
-from tco.outputs.cells import identity, ordered, with_ratios
+from tco.foundation.trace import recorded_by
+from tco.graph.kernel import BATCH_PATH
+from tco.graph.program import Program, Row
+from tco.hardware.bill import bill_of_materials
+from tco.outputs.cells import GROSS, GROSS_HOUR, HOUR, TOKENS
+from tco.performance.serving.plans import SEQUENCES, ServingPlan
+from tco.studies.evaluation import Evaluation
 
 WRITTEN = {  # operation -> how it is written; every operation keeps its brackets, so that what is rounded where stays as it is
     **{sign: f"({{}}{sign}{{}})" for sign in ("<", "<=", ">", ">=", "+", "-", "*", "/")},
@@ -24,8 +39,14 @@ GATHERED = {  # the sum in the order of its terms, as the engine adds them
     "least": "(...terms)=>terms.reduce((one,other)=>Math.min(one,other))",
     "greatest": "(...terms)=>terms.reduce((one,other)=>Math.max(one,other))",
 }
+WHO = "terms.perspective"
+TRAINED = 4  # plans of a training job that the page chooses among
+BEFORE_REBATES = (TOKENS, GROSS_HOUR, HOUR)  # what the cost of tokens before rebates follows from
+DIVIDED = ("tensor parallel", "context parallel", "pipeline parallel")
+WHOLE = 2**53  # below which a float is a whole number to the last digit
 
 
+# ---------------------------------------------------------------- formulas
 def printed(value: Any) -> str:
     """Return a symbol as an expression."""
     if not isinstance(value, Symbol):
@@ -54,62 +75,176 @@ def script(names: Iterable[str]) -> str:
     return "\n".join([f"const normal_cdf = {named('x')} => {printed(normal_form(Symbol('name', 'x')))};", "const FORMULAS = [", *lines, "];"])
 
 
-@dataclass(slots=True)
-class Entry:
-    """An input: the cells that a setting of it reaches, several where scenarios have values of their own, and the scenarios that read it."""
+# ---------------------------------------------------------------- recording
+class Recording(Program):
+    """The program of all scenarios of a page, with where its inputs come from."""
 
-    given: Input
-    cells: list[int] = field(default_factory=list)
-    readers: list[int] = field(default_factory=list)
+    def __init__(self) -> None:
+        super().__init__()
+        self.given: dict[str, Input] = {}
 
-
-@dataclass(slots=True)
-class PageProgram:
-    """Cells and lines, and where inputs and metrics lie among the cells."""
-
-    leaves: list[Node] = field(default_factory=list)  # the first cells: inputs, counts of the structure, constants
-    lines: list[tuple[int, ...]] = field(default_factory=list)  # function and cells it takes; each gives the cell after those before it
-    functions: list[str] = field(default_factory=list)  # names, as the lines number them
-    inputs: dict[str, Entry] = field(default_factory=dict)  # by path
-    metrics: list[dict[str, int]] = field(default_factory=list)  # of each scenario, name -> cell
-
-    def document(self) -> dict[str, Any]:
-        """Return the program as the script reads it."""
-        return {"leaves": [float(node.value) for node in self.leaves], "lines": self.lines, "metrics": self.metrics}
+    def read(self, given: Input) -> Any:
+        """The reading of a program, which remembers what it has read."""
+        self.given.setdefault(given.path, given)
+        return super().read(given)
 
 
-def program_of(results: Sequence[Result], baseline: str, beside: Sequence[Mapping[str, Node]] = ()) -> PageProgram:
-    """Return the program of some traced results, side by side and each held against the baseline; `beside` is what else is asked of each."""
-    roots = [nodes | dict(beside[at] if beside else {}) for at, nodes in enumerate(with_ratios(results, baseline))]
-    found = PageProgram()
-    walked = [ordered(nodes.values()) for nodes in roots]
-    numbers: dict[Any, int] = {}
-    for at, nodes in enumerate(walked):
-        for node in (one for one in nodes if one.is_leaf):
-            place_leaf(found, numbers, node, at)
-    functions: dict[str, int] = {}
-    for nodes in walked:
-        for node in (one for one in nodes if not one.is_leaf):
-            name = node.formula.name if node.formula else str(node.operation)
-            line = (functions.setdefault(name, len(functions)), *(numbers[id(inner)] for _, inner in node.inputs))
-            if line not in numbers:
-                numbers[line] = len(found.leaves) + len(found.lines)
-                found.lines.append(line)
-            numbers[id(node)] = numbers[line]
-    found.functions = list(functions)
-    found.metrics = [{name: numbers[id(node)] for name, node in nodes.items()} for nodes in roots]
+class Way(NamedTuple):
+    """A scenario as somebody pays for it: the places of what it is chosen and told by, one set for each plan that has steps of its own."""
+
+    results: Sequence[Mapping[str, int]]
+    plans: Sequence[str]  # in words
+    racks: float  # that a scale-up domain fills; zero where none stands anywhere
+    none: str  # why it has no cost, whatever is moved
+    fixed: Set[str]  # inputs that are not moved here: those that decide what exists, and that stand for what they would be computed from
+
+
+def chip_of(catalogue: Catalogue, result: Result) -> str:
+    """Return the chip of a system; a chip alone is its own."""
+    return str(catalogue.document("systems", result.system, "system")[1]["chip"]) if result.bill else result.system
+
+
+def ways_of(recording: Recording, one: Evaluation) -> dict[str, list[Way]]:
+    """Return a scenario as each perspective pays for it: as it is, and where its chip is built up with a price of the whole chip instead."""
+    price, found = f"parts.{chip_of(one.catalogue, one.result)}.price", {}
+    own = one.result.texts[WHO]
+    for who in dict.fromkeys([own, *(one.catalogue.ids("perspectives") if one.result.bill else ())]):
+        asked = {} if who == own else {WHO: who}
+        result = one.again(asked, refuse=False) if asked else one.result
+        way = way_of(recording, one, asked, result)
+        found[who] = [way._replace(fixed=way.fixed - {price})]
+        if price in way.fixed and not way.none:
+            asked = {**asked, price: f"{price_of_chip(one, asked, result, price)!r} USD"}
+            found[who].append(way_of(recording, one, asked, one.again(asked, refuse=False)))
     return found
 
 
-def place_leaf(program: PageProgram, numbers: dict[Any, int], node: Node, scenario: int) -> None:
-    """Give a leaf its cell: an input that others read alike shares theirs, a count or a constant that of its number."""
-    key = ("input", identity(node)) if node.given is not None else ("number", float(node.value))
-    if key not in numbers:
-        numbers[key] = len(program.leaves)
-        program.leaves.append(node)
-    cell = numbers[id(node)] = numbers[key]
-    if node.given is not None:
-        entry = program.inputs.setdefault(node.given.path, Entry(node.given))
-        for known, one in ((entry.cells, cell), (entry.readers, scenario)):
-            if one not in known:
-                known.append(one)
+def price_of_chip(one: Evaluation, asked: Mapping[str, str], result: Result, price: str) -> float:
+    """Return what the parts come to that a price of the whole chip would stand for: what the bill has less where they cost nothing."""
+    free = one.again({**asked, price: "0 USD"}, refuse=False).bill
+    count = next(line.quantity for line in result.bill.lines if f"parts.{line.part}.price" == price)  # type: ignore[union-attr]
+    return float(f"{float(result.bill.price - free.price) / float(count):.6g}")  # type: ignore[union-attr]
+
+
+def way_of(recording: Recording, one: Evaluation, asked: Mapping[str, str], result: Result) -> Way:
+    """Record a scenario with some settings."""
+    structure, none = result.structure, ""
+    inputs = Inputs(one.catalogue, one.scenario, {**one.settings, **asked}, dict(one.variant), structure)
+    plans, results = plans_of(inputs, result), []
+    fixed = {path for path, one in structure.readings.items() if not one or not isinstance(one, bool)} if structure else set()
+    for plan in plans:
+        names, cut = recorded(recording, inputs, plan)
+        results.append(names | beside(recording, inputs, names))
+        fixed |= cut
+    if result.bill is not None and f"{METRIC}{HOUR}" not in results[0]:
+        none = next((note for note in result.notes if note.startswith(("does not fit", "cannot be priced"))), "it has no cost")
+    return Way(results, plan_words(plans[0]), inputs.system.racks, none, fixed)
+
+
+def plans_of(inputs: Inputs, result: Result) -> Sequence[Any]:
+    """Return what is recorded for itself: of serving all plans together, of training the quickest few, else the one there is."""
+    if inputs.kind == "serving":
+        return [every_plan(inputs)]
+    if inputs.kind == "training" and result.plan is not None:
+        from tco.performance.training.search import search  # most scenarios serve
+
+        job, reached, _ = job_on(inputs, inputs.values())
+        return [one.plan for one in search(job, reached, kept=TRAINED).top]
+    return [result.plan]
+
+
+def plan_words(plan: Any) -> list[str]:
+    """Return the plans that decode in words: the chips of an engine, and how they divide."""
+    if not isinstance(plan, ServingPlan):
+        return []
+    rows = zip(*(np.ravel(axis).tolist() for axis in np.broadcast_arrays(*plan.decode[: 1 + len(DIVIDED)])), strict=True)
+    return [", ".join([f"{row[0]:g} chips", *(f"{name} {size:g}" for name, size in zip(DIVIDED, row[1:], strict=True) if size > 1)]) for row in rows]
+
+
+def beside(recording: Recording, inputs: Inputs, names: Mapping[str, int]) -> dict[str, int]:
+    """Record what the page needs beside the metrics.
+
+    It is what a domain draws and the position of a rack takes, what agreements give back on what is paid, and what tokens cost before rebates.
+    """
+    found: dict[str, Any] = {}
+    with recorded_by(recording):
+        if f"{METRIC}{HOUR}" in names:
+            values = inputs.values(recording.read)
+            bill = bill_of_materials(inputs.system, values, inputs.catalogue, inputs.dies)
+            found |= {"power": bill.power, "position": values["site.rack_kw_max"]}
+            for one in rebates_of(inputs, values, bill):
+                found |= {f"back from {one.path}": one.value, f"paid under {one.path}": one.spend}
+        if all(f"{METRIC}{name}" in names for name in BEFORE_REBATES):
+            found[f"{METRIC}{GROSS}"] = gross_token_cost(*(recording.values[names[f"{METRIC}{name}"]] for name in BEFORE_REBATES))
+        return {name: recording.place(value) for name, value in found.items()}
+
+
+# ---------------------------------------------------------------- what the script is given
+class PageProgram(NamedTuple):
+    """What the script computes: cells and lines, and where inputs lie among the cells."""
+
+    document: dict[str, Any]
+    functions: list[str]  # names, as the lines number them
+    inputs: dict[str, list[int]]  # cells of an input by path, several where ways have values of their own
+    given: Mapping[str, Input]
+
+
+def program_of(asked: Sequence[Evaluation], shown: Container[str], more: Iterable[str] = ()) -> PageProgram:
+    """Return the program of some scenarios; of their metrics those that are shown, of the functions some `more`."""
+    recording = Recording()
+    ways = [ways_of(recording, one) for one in asked]
+    every = [way for own in ways for some in own.values() for way in some]
+    needed = reached(recording, [place for way in every for names in way.results for place in wanted(names, shown).values()])
+    leaves, steps = ([place for place in needed if (recording.steps[place] is None) is leaf] for leaf in (True, False))
+    cell = {place: at for at, place in enumerate([*leaves, *steps])}
+    functions: dict[str, int] = {}
+    lines = []
+    for place in steps:
+        step: Any = recording.steps[place]
+        name = step.function.name if isinstance(step.function, Formula) else step.function
+        lines.append((functions.setdefault(name, len(functions)), *(cell[one] for one in step.taken)))
+    for name in more:
+        functions.setdefault(name, len(functions))
+    fixed = set[str]().union(*(way.fixed for way in every))
+    inputs = {path: [cell[one] for one in places if one in cell] for path, places in recording.inputs.items() if path not in fixed}
+    document = {
+        "leaves": [number_of(recording.leaves[place]) for place in leaves],
+        "lines": lines,
+        "batch": next(iter(inputs.pop(BATCH_PATH, [])), None),
+        "most": SEQUENCES[-1],
+        "ways": [{who: [told(way, cell, shown) for way in some] for who, some in own.items()} for own in ways],
+    }
+    return PageProgram(document, list(functions), {path: cells for path, cells in inputs.items() if cells}, recording.given)
+
+
+def wanted(names: Mapping[str, int], shown: Container[str]) -> dict[str, int]:
+    """Return what the script is given of some results: the metrics that are shown, and all that a choice rests on."""
+    return {name.removeprefix(METRIC): place for name, place in names.items() if not name.startswith(METRIC) or name.removeprefix(METRIC) in shown}
+
+
+def told(way: Way, cell: Mapping[int, int], shown: Container[str]) -> dict[str, Any]:
+    """Return a way as the script reads it."""
+    results = [{name: cell[place] for name, place in wanted(names, shown).items()} for names in way.results]
+    return {"results": results, "plans": way.plans, "racks": way.racks, "none": way.none}
+
+
+def reached(program: Program, wanted: Iterable[int]) -> list[int]:
+    """Return the places that some results rest on, in the order they are computed in."""
+    found, stack = set[int](), list(wanted)
+    while stack:
+        place = stack.pop()
+        if place not in found:
+            found.add(place)
+            step = program.steps[place]
+            stack.extend(step.taken if step is not None else ())
+    return sorted(found)
+
+
+def number_of(leaf: float | Row) -> Any:
+    """Return a number, or the axis and the numbers of a row of plans."""
+    return [leaf.axis, *map(short, leaf.numbers.tolist())] if isinstance(leaf, Row) else short(leaf)
+
+
+def short(number: float) -> float:
+    """Return a number, a whole one as such."""
+    return int(number) if number.is_integer() and abs(number) < WHOLE else number

@@ -1,9 +1,11 @@
 // The what-if: sliders and fields that move inputs, the table that follows, and the address and the command that hold what was moved.
 const DATA = JSON.parse(document.getElementById("whatif-data").textContent);
 const ENGINE = new Engine(DATA.program);
-const BASE = ENGINE.values.slice();
+const LEAVES = ENGINE.values.slice();
+const WAYS = DATA.program.ways.map(own => Object.fromEntries(Object.entries(own).map(([who, some]) => [who, some.map(one => new Way(ENGINE, one))])));
 const CONTROLS = new Map(DATA.controls.map(control => [control.path, control]));
 const moved = new Map(); // path -> value, in the unit of its control
+let who = ""; // who pays; nothing: as in the report
 const rows = new Map(); // path -> the elements of its slider
 const shown = []; // the cells of the table
 const STEPS = 1000;
@@ -35,28 +37,37 @@ function change(now, before) {
 }
 
 // ---------------------------------------------------------------- what inputs come to
-const valueOf = (values, scenario, name) => {
-  const cell = DATA.program.metrics[scenario][name];
-  return cell === undefined ? undefined : values[cell];
+const way = at => { // a price for a chip that is built up is another way to pay for it
+  const own = WAYS[at][who || DATA.asked[at]];
+  return own && (own[Number(moved.has(DATA.priced[at]))] ?? own[0]);
 };
-const PERFORMANCE = new Set(DATA.performance);
-const fits = (values, scenario) => !(valueOf(values, scenario, DATA.memory.needed) > valueOf(values, scenario, DATA.memory.usable) * (1 + 1e-9));
-const metric = (values, scenario, name) => // a plan that memory does not hold gives nothing
-  PERFORMANCE.has(name) && !fits(values, scenario) ? undefined : valueOf(values, scenario, name);
-function impossible() {
-  const gb = (at, name) => significant(valueOf(ENGINE.values, at, name) / 1e9, 3);
-  const said = at => `${DATA.scenarios[at]} needs ${gb(at, DATA.memory.needed)} GB a chip and has ${gb(at, DATA.memory.usable)}`;
-  const none = DATA.scenarios.map((_, at) => at).filter(at => !fits(ENGINE.values, at));
-  return none.length ? ` Not possible with the plan that is held: ${none.map(said).join("; ")}.` : "";
+function told() { // of each scenario, its metrics and their ratios to those of the baseline
+  const found = DATA.scenarios.map((_, at) => ({ ...(way(at)?.metrics ?? { why: ["none", "nobody can pay for it so"] }) }));
+  for (const { metric, formula, of } of DATA.ratios) {
+    for (const one of found) if (Number.isFinite(one[of]) && Number.isFinite(found[DATA.baseline][of])) one[metric] = FORMULAS[formula](found[DATA.baseline][of], one[of]);
+  }
+  return found;
 }
-const baseOf = control => control.values[0];
+const BASE = told();
+let NOW = BASE;
+const WHY = {
+  speed: (most, asked) => `no plan is as quick as ${significant(asked)} tokens/s a user, the quickest gives ${significant(most)}`,
+  wait: (least, allowed) => `a prompt takes at least ${significant(least)} s, ${significant(allowed)} s are allowed`,
+  memory: (least, usable) => `the leanest plan needs ${significant(least / 1e9, 3)} GB a chip, ${significant(usable / 1e9, 3)} GB are usable`,
+  power: (draws, takes) => `a rack draws ${significant(draws / 1e3)} kW, its position takes ${significant(takes / 1e3)} kW`,
+  back: agreement => `${agreement} gives back more than is paid for the parts it covers`,
+  none: words => words,
+};
+const impossible = () => NOW.flatMap(({ why }, at) => why ? [` Not possible with ${DATA.scenarios[at]}: ${WHY[why[0]](...why.slice(1))}.`] : []).join("");
+const baseOf = control => control.values[Math.max(0, control.cells.findIndex(cell => DATA.scenarios.some((_, at) => way(at)?.reads.has(cell))))];
 
 function settle() {
-  const changes = [];
-  for (const control of DATA.controls) {
-    control.cells.forEach(cell => changes.push([cell, moved.has(control.path) ? moved.get(control.path) * control.factor : BASE[cell]]));
+  ENGINE.values.set(LEAVES.subarray(0, ENGINE.first));
+  for (const [path, value] of moved) {
+    const { cells, factor } = CONTROLS.get(path);
+    for (const cell of cells) ENGINE.values[cell] = value * factor;
   }
-  ENGINE.set(changes);
+  NOW = told();
   show();
 }
 
@@ -68,20 +79,20 @@ function soon() { // at most once a frame, however often a slider speaks
 }
 
 // ---------------------------------------------------------------- the answer
-function order(values) {
-  const known = DATA.scenarios.map((_, at) => at).filter(at => Number.isFinite(metric(values, at, DATA.rank.metric)));
-  return known.sort((one, other) => metric(values, one, DATA.rank.metric) - metric(values, other, DATA.rank.metric));
+function order(found) {
+  const known = DATA.scenarios.map((_, at) => at).filter(at => Number.isFinite(found[at][DATA.rank.metric]));
+  return known.sort((one, other) => found[one][DATA.rank.metric] - found[other][DATA.rank.metric]);
 }
 
 function say() {
-  const now = order(ENGINE.values), before = order(BASE);
+  const now = order(NOW), before = order(BASE);
   if (!now.length || !DATA.rank.fair) return ""; // costs of several workloads are not held against each other
   const names = now.map(at => DATA.scenarios[at]).join(", ");
-  const cost = `${significant(metric(ENGINE.values, now[0], DATA.rank.metric) / DATA.rank.size, 3)} ${DATA.rank.unit}`;
+  const cost = `${significant(NOW[now[0]][DATA.rank.metric] / DATA.rank.size, 3)} ${DATA.rank.unit}`;
   if (now.length === 1) return `${DATA.rank.words} about ${cost}.`;
-  const same = now.every((at, place) => at === before[place]);
+  const same = now.length === before.length && now.every((at, place) => at === before[place]);
   const lead = `${DATA.rank.words} least on ${DATA.scenarios[now[0]]}, about ${cost}.`;
-  if (!moved.size) return lead;
+  if (!moved.size && !who) return lead;
   return same ? `${lead} The order is as in the report.` : `${lead} The order is now ${names}.`;
 }
 
@@ -105,6 +116,10 @@ function build() {
     }));
     find("whatif-table").tBodies[0].append(line);
   }
+  const plans = element("tr");
+  plans.append(element("th", "plan that decodes", "left"), ...DATA.scenarios.map(() => element("td", "", "right plan")));
+  plans.firstChild.scope = "row";
+  if (WAYS.some(own => Object.values(own)[0][0].plans.length)) find("whatif-table").tBodies[0].append(plans);
   for (const [scenario, name] of DATA.scenarios.entries()) {
     const bar = element("div", "", "bar");
     bar.dataset.scenario = scenario;
@@ -117,27 +132,28 @@ function build() {
 
 function show() {
   for (const { value, beside, cell, row, scenario } of shown) {
-    const now = metric(ENGINE.values, scenario, row.metric), before = metric(BASE, scenario, row.metric);
+    const [now, before] = [NOW, BASE].map(found => Number.isFinite(found[scenario][row.metric]) ? found[scenario][row.metric] : undefined);
     cell.dataset.value = now ?? "";
-    if (now === undefined) { put(value, "–"); put(beside, before === undefined ? "" : "not possible"); beside.className = "change"; continue; }
-    const target = row.metric === DATA.target.metric ? DATA.target.values[scenario] : null;
-    const missed = target && now < target * (1 - 1e-9) ? `misses ${significant(target)}` : "";
-    const side = Math.sign(now - before) * row.better;
-    put(value, `~${significant(now / row.size)}`);
-    put(beside, [change(now, before), missed].filter(Boolean).join(", "));
+    const side = now === undefined || before === undefined ? 0 : Math.sign(now - before) * row.better;
+    put(value, now === undefined ? "–" : `~${significant(now / row.size)}`);
+    put(beside, now === undefined ? (NOW[scenario].why ? "not possible" : "") : before === undefined ? "" : change(now, before));
     beside.className = `change ${side > 0 ? "better" : side < 0 ? "worse" : ""}`;
   }
-  const costs = DATA.scenarios.map((_, at) => [metric(ENGINE.values, at, DATA.rank.metric), metric(BASE, at, DATA.rank.metric)]);
+  document.querySelectorAll("#whatif-table .plan").forEach((cell, at) => {
+    const { plan, batch } = NOW[at];
+    put(cell, plan ? plan + (batch ? `, batch ${significant(batch, 3)}` : "") : "–");
+  });
+  const costs = DATA.scenarios.map((_, at) => [NOW, BASE].map(found => found[at][DATA.rank.metric]));
   const most = Math.max(...costs.flat().filter(Number.isFinite));
   for (const bar of find("whatif-bars").children) {
     const [now, before] = costs[bar.dataset.scenario], [, room, value] = bar.children;
-    room.children[0].style.width = `${100 * before / most}%`;
-    room.children[1].style.width = now === undefined ? "0" : `${100 * now / most}%`;
-    put(value, now === undefined ? "–" : `~${significant(now / DATA.rank.size, 3)}`);
+    room.children[0].style.width = `${100 * (Number.isFinite(before) ? before : 0) / most}%`;
+    room.children[1].style.width = Number.isFinite(now) ? `${100 * now / most}%` : "0";
+    put(value, Number.isFinite(now) ? `~${significant(now / DATA.rank.size, 3)}` : "–");
   }
   put(find("whatif-verdict"), (say() + impossible()).trim());
   put(find("whatif-command"), command());
-  find("what-if").classList.toggle("moved", moved.size > 0);
+  find("what-if").classList.toggle("moved", moved.size > 0 || who !== "");
   for (const [path, row] of rows) row.box.classList.toggle("moved", moved.has(path));
 }
 
@@ -171,6 +187,19 @@ function release(path) {
   remember();
 }
 
+function pay(name) { // the one way to say who pays
+  who = name;
+  find("who").value = name;
+  rows.forEach((_, path) => display(path));
+  soon();
+  remember();
+}
+
+function reset() {
+  moved.clear();
+  pay("");
+}
+
 function display(path) {
   const row = rows.get(path), control = CONTROLS.get(path);
   if (!row) return;
@@ -195,12 +224,13 @@ function open(path) {
   box.querySelector(".back").setAttribute("aria-label", `${path}: back to the value of the report`);
   box.querySelector(".unit").textContent = control.unit;
   const known = control.low !== null && control.high !== null;
+  const cells = DATA.scenarios.map((_, at) => control.cells.filter(cell => way(at)?.reads.has(cell)));
+  const readers = DATA.scenarios.filter((_, at) => cells[at].length);
   hint.textContent = [
     known && control.high > control.low ? `P5 to P95 ${significant(control.low)} to ${significant(control.high)}` : "",
     control.from,
-    control.readers.length ? `read by ${control.readers.join(", ")}` : "",
-    control.values.length > 1 ? "differs between scenarios: moving it makes them alike" : "",
-    control.held ? "also decides what exists, which is held here" : "",
+    readers.length < DATA.scenarios.length ? `read by ${readers.join(", ")}` : "",
+    new Set(cells.flat()).size > 1 ? "differs between scenarios: moving it makes them alike" : "",
     control.own ? "your own value" : "",
   ].filter(Boolean).join(" · ");
   const belief = box.querySelector(".belief i");
@@ -251,24 +281,30 @@ function search() {
 const quoted = text => /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`;
 const setting = ([path, value]) => `${path}=${value}${CONTROLS.get(path).unit ? ` ${CONTROLS.get(path).unit}` : ""}`;
 const inOrder = () => [...moved].sort(([one], [other]) => one < other ? -1 : 1);
-const command = () => [...DATA.command, ...inOrder().flatMap(pair => ["--what-if", setting(pair)])].map(quoted).join(" ");
+const settings = () => [...(who ? [`${DATA.who.path}=${who}`] : []), ...inOrder().map(setting)];
+const command = () => [...DATA.command, ...settings().flatMap(one => ["--set", one])].map(quoted).join(" ");
+const field = value => /[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : value;
+function csv() {
+  const names = DATA.rows.map(row => row.metric);
+  const lines = NOW.map((found, at) => [DATA.scenarios[at], settings().join("; "), ...names.map(name => found[name] ?? ""), found.plan ?? "", found.why ? WHY[found.why[0]](...found.why.slice(1)) : ""]);
+  return [["scenario", "set", ...names, "plan", "not_possible"], ...lines].map(line => line.map(field).join(",") + "\n").join("");
+}
 
 let remembering = 0;
 function remember() {
   clearTimeout(remembering);
   remembering = setTimeout(() => {
-    const state = inOrder().map(([path, value]) => `${encodeURIComponent(path)}=${value}`).join("&");
+    const state = [...(who ? [[DATA.who.path, who]] : []), ...inOrder()].map(([path, value]) => `${encodeURIComponent(path)}=${value}`).join("&");
     if (state || location.hash.includes("=")) history.replaceState(null, "", state ? `#${state}` : location.pathname + location.search);
   }, 150);
 }
 
 function recall() {
   if (location.hash && !location.hash.includes("=")) return; // the anchor of a section
-  const before = [...moved.keys()];
-  moved.clear();
-  before.forEach(display);
+  reset();
   for (const [path, text] of new URLSearchParams(location.hash.slice(1))) {
-    if (text.trim() !== "" && move(path, Number(text))) open(path);
+    if (path === DATA.who.path && [...find("who").options].some(one => one.value === text)) pay(text);
+    else if (text.trim() !== "" && move(path, Number(text))) open(path);
   }
   settle();
 }
@@ -290,7 +326,15 @@ build();
 DATA.controls.filter(control => control.open).forEach(control => open(control.path));
 find("search-count").textContent = DATA.controls.length;
 find("search").addEventListener("input", search);
-find("reset").addEventListener("click", () => { const before = [...moved.keys()]; moved.clear(); before.forEach(display); soon(); remember(); });
+find("reset").addEventListener("click", reset);
+find("who").append(...[["", "as in the report"], ...DATA.who.options].map(([value, text]) => Object.assign(element("option", text), { value })));
+find("who").addEventListener("change", () => pay(find("who").value));
+find("who").parentElement.hidden = DATA.who.options.length < 2;
+find("download").addEventListener("click", () => {
+  const link = Object.assign(element("a"), { download: "what-if.csv", href: URL.createObjectURL(new Blob([csv()], { type: "text/csv" })) });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+});
 find("copy-command").addEventListener("click", () => copy(command(), "Command"));
 find("copy-link").addEventListener("click", () => copy(location.href, "Link"));
 addEventListener("hashchange", recall);

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
 from tco.chain.inputs import bounds
-from tco.chain.metrics import METRICS, MORE_IS_BETTER, NEITHER, PERFORMANCE
+from tco.chain.metrics import MORE_IS_BETTER, NEITHER, PRICED, perf_per_tco, training_perf_per_tco
 from tco.chain.result import Result
-from tco.outputs.cells import decides, own_unit, place_of
+from tco.outputs.cells import GROSS, RATIOS, cost_behind, own_unit, place_of
 from tco.outputs.figures.style import vendor_colours
 from tco.outputs.page.page import WhatIf
-from tco.outputs.page.program import PageProgram, program_of
+from tco.outputs.page.program import WHO, PageProgram, chip_of, program_of
 from tco.outputs.page.sections import results_of
 from tco.outputs.premises import SHOWN, is_one_workload
 from tco.studies.reporting import Material
-from tco.studies.what_if import NEEDED, USABLE, traced_memory
 
 TOKENS, TRAINING, HOUR = "usd_per_million_output_tokens", "train_usd_per_trillion_tokens", "tco_usd_per_chip_hour"
 
@@ -44,9 +43,12 @@ def cost_of(results: Sequence[Result]) -> RankedBy:
     return next((cost for cost in COSTS if any(result.metrics[cost.metric] is not None for result in results)), COSTS[-1])
 
 
-OPEN = 12  # sliders that stand open
+OPEN = 14  # sliders that stand open
 # Those of the first line, and what readers ask first
-PREMISES = ("terms.life", "terms.rate", "terms.utilisation", "site.electricity_price", "workload.input_tokens")
+PREMISES = (
+    *("workload.interactivity", "workload.input_tokens", "workload.output_tokens"),
+    *("terms.life", "terms.rate", "terms.utilisation", "site.electricity_price"),
+)
 PRICES = ("price", "wafer_price")  # of a chip: what is paid for it, or else most of what it is made of
 FACTOR = 2.0  # a slider goes at least to this many times the value, and to one over it
 GEOMETRIC = 8.0  # a slider whose ends are so many times apart moves in steps of a factor
@@ -63,18 +65,13 @@ def controls_of(program: PageProgram, results: Sequence[Result], catalogue: Cata
     strongest = chain.from_iterable(zip_longest(*swings))
     first = list(dict.fromkeys(path for path in chain(PREMISES, priced, families, strongest) if path in program.inputs))[:OPEN]
     rest = sorted((path for path in program.inputs if path not in first), key=place_of)
-    return [control(program, path, results, catalogue, chips) | {"open": path in first} for path in (*first, *rest)]
+    return [control(program, path, catalogue, chips) | {"open": path in first} for path in (*first, *rest)]
 
 
-def chip_of(catalogue: Catalogue, result: Result) -> str:
-    """Return the chip of a system; a chip alone is its own."""
-    return str(catalogue.document("systems", result.system, "system")[1]["chip"]) if result.bill else result.system
-
-
-def control(program: PageProgram, path: str, results: Sequence[Result], catalogue: Catalogue, chips: Mapping[str, str]) -> dict[str, Any]:
+def control(program: PageProgram, path: str, catalogue: Catalogue, chips: Mapping[str, str]) -> dict[str, Any]:
     """Return one input, its numbers in the unit its file writes; several cells are values of several scenarios, which a setting makes alike."""
-    given, cells, readers = program.inputs[path].given, program.inputs[path].cells, program.inputs[path].readers
-    value, unit, factor = own_unit(program.leaves[cells[0]])
+    given, cells = program.given[path], program.inputs[path]
+    value, unit, factor = own_unit(given)
     least, most = (end / factor for end in bounds(path))
     low, high = (None if end is None else float(f"{end / factor:.12g}") for end in (given.low, given.high))
     begin, end = ends(value, low, high, least, most)
@@ -83,7 +80,7 @@ def control(program: PageProgram, path: str, results: Sequence[Result], catalogu
     return {
         "path": path,
         "cells": cells,
-        "values": [own_unit(program.leaves[cell])[0] for cell in cells],
+        "values": [float(f"{program.document['leaves'][cell] / factor:.12g}") for cell in cells],
         "unit": unit,
         "factor": factor,
         "low": low,
@@ -97,8 +94,6 @@ def control(program: PageProgram, path: str, results: Sequence[Result], catalogu
         "also": f"{known.also if known else ''} {chips.get(path.split('.')[1], '')}".strip(),
         "from": ", ".join(filter(None, (given.kind, given.as_of, catalogue.source_title(given.source)))),
         "own": given.overlay,
-        "held": any(decides(results[at], path) for at in readers),
-        "readers": [] if len(readers) == len(results) else [results[at].scenario for at in readers],
     }
 
 
@@ -112,46 +107,52 @@ def ends(value: float, low: float | None, high: float | None, least: float, most
     return float(f"{begin:.6g}"), float(f"{end:.6g}")
 
 
-TARGET = "tokens_per_s_per_user"  # the metric a workload has a target of, and the input that is the target
-TARGET_INPUT = "workload.interactivity"
 WATCHED = (
-    *("capex_usd_per_chip", "tco_usd_per_chip_hour", "output_tokens_per_s_per_chip", TARGET, "usd_per_million_output_tokens"),
-    *("perf_per_tco_gross_vs_baseline", "perf_per_tco_vs_baseline", "step_s", "mfu", "train_usd_per_trillion_tokens"),
+    *("capex_usd_per_chip", "tco_usd_per_chip_hour", "output_tokens_per_s_per_chip", "tokens_per_s_per_user", TOKENS),
+    *("perf_per_tco_gross_vs_baseline", "perf_per_tco_vs_baseline", "step_s", "mfu", TRAINING),
 )
+COSTLY = {PRICED[1]: training_perf_per_tco}  # what a ratio of a cost to the baseline's is, where it is not `perf_per_tco`
 
 
 def what_if_of(material: Material, command: Sequence[str]) -> WhatIf | None:
     """Return the what-if of some scenarios; none where there is nothing to compute. `command` is what gives their figures unmoved."""
     results = results_of(material)
-    program = program_of(results, material.baseline, list(map(traced_memory, material.asked)))
+    base = next(at for at, result in enumerate(results) if result.scenario == material.baseline)
+    known = {name for result in results for name, value in result.metrics.items() if value is not None}
+    ratios = {ratio: behind for ratio in RATIOS if ratio in known and (behind := cost_behind(ratio, known | {GROSS}))}
+    formulas = {ratio: COSTLY.get(behind, perf_per_tco).__name__ for ratio, behind in ratios.items()}
+    program = program_of(material.asked, {*WATCHED, *ratios.values()}, formulas.values())
     if not program.inputs:
         return None
     cost = cost_of(results)
     swings = [[one.given.path for one in tornado.swings if one.swing != 0] for tornado in material.tornados]
+    read = material.catalogue.document
+    perspectives = list(dict.fromkeys(who for own in program.document["ways"] for who in own))
     document = {
-        "program": program.document(),
+        "program": program.document,
         "scenarios": [result.scenario for result in results],
+        "asked": [result.texts[WHO] for result in results],
+        "who": {
+            "path": WHO,
+            "options": [(who, str(read("perspectives", who, "who pays")[1]["name"])) for who in perspectives],
+        },
+        "priced": [f"parts.{chip_of(material.catalogue, result)}.price" for result in results],
+        "baseline": base,
         "colours": vendor_colours(results),
         "controls": controls_of(program, results, material.catalogue, swings),
-        "rows": rows_of(program),
+        "rows": rows_of(known),
+        "ratios": [{"metric": ratio, "formula": program.functions.index(formulas[ratio]), "of": of} for ratio, of in ratios.items()],
         "rank": {"metric": cost.metric, "words": cost.words, "fair": is_one_workload(results), "unit": cost.unit, "size": cost.size},
-        "target": {
-            "metric": TARGET,
-            "values": [float(result.inputs[TARGET_INPUT].value) if TARGET_INPUT in result.inputs else None for result in results],
-        },
-        "memory": {"needed": NEEDED, "usable": USABLE},
-        "performance": sorted(PERFORMANCE & {name for metrics in program.metrics for name in metrics}),
         "command": list(command),
     }
     return WhatIf(document, program.functions)
 
 
-def rows_of(program: PageProgram) -> list[dict[str, object]]:
+def rows_of(known: Container[str]) -> list[dict[str, object]]:
     """Return the metrics that the what-if shows, as the comparison labels them."""
-    known = {name for metrics in program.metrics for name in metrics}
     found = []
     for metric, label, unit, size in SHOWN:
-        if metric in WATCHED and metric in known and metric in METRICS:
+        if metric in WATCHED and metric in known:
             words = f"{label}, {unit}" if unit and unit != "x" else label
             better = 0 if metric in NEITHER else 1 if metric in MORE_IS_BETTER else -1
             found.append({"metric": metric, "label": words, "size": size, "better": better})

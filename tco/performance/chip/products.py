@@ -19,7 +19,7 @@ from tco.foundation.units import Pure
 from tco.performance.chip import kernels as cost
 from tco.performance.chip.formats import FORMATS, WIDE, Computed, element_size, unpacking_time
 from tco.performance.chip.roofline import achieved_bandwidth, achieved_rate, fed_bandwidth, padded_weights, smooth_maximum, stream_time
-from tco.performance.chip.software import MEASURED, Reach
+from tco.performance.software import MEASURED, Reach
 
 TILES = ((128.0, 256.0), (128.0, 128.0), (64.0, 128.0), (64.0, 64.0))  # rows and columns of the result that one core holds
 GROUPED = 2.0  # sharpness of the smooth maximum where tiles of other groups hide the loads of one

@@ -89,7 +89,7 @@ def attention(made: Pass, layers: int, a: Attention) -> None:
         prompt = per_rank(kinds.tokens, kinds.sequences) if kinds.read is None else kinds.read
         read, scanned = keys_held(a, prompt), entries_of(a, prompt)
     attention_core(made, kinds, layers, a, keys, read)
-    if a.top_tokens:
+    if a.index_heads:
         index_keys(made, kinds._replace(keys=entries_of(a, kinds.keys)), layers, a, scanned)
     if splits_context(made):
         join_context(made, layers, a)
@@ -198,7 +198,9 @@ def recurrence(made: Pass, layers: int, mixer: StateMixer) -> None:
     """Add a state-space or linear-attention layer: projections, and the state read, changed and written."""
     machine, shape = made.machine, made.shape
     hidden, parallel = made.model.hidden, shape.tensor_parallel
-    sides = ((hidden, mixer.projected / parallel), (mixer.inner / parallel, hidden))
+    sides = [(hidden, mixer.projected / parallel), (mixer.inner / parallel, hidden)]
+    if mixer.decay_rank:
+        sides += [(hidden, mixer.decay_rank), (mixer.decay_rank, mixer.groups * mixer.state / parallel)]
     made.products("recurrent projections", layers, sides, shape.tokens, ATTENTION, "recurrent")
     made.elementwise(layers * mixer.projected / parallel * ROTARY_PASSES)  # convolution and gates
     with scope("recurrence"):

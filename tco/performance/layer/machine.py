@@ -7,6 +7,7 @@ through a layer shares stands under `layer`.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from tco.foundation.values import Readable
 from tco.performance.chip.formats import FORMATS, NARROWEST_CACHE, WIDE, Computed, Structured, computed_on, element_size
 from tco.performance.chip.products import Chip, Operands, Traits, kernels_on, operands
 from tco.performance.chip.roofline import exponential_rate, sustained_clock, usable_memory
-from tco.performance.chip.software import MEASURED, Reach, reached_time
+from tco.performance.software import MEASURED, Reach, reached_time
 
 LAYER, ENGINES = "layer", "serving"  # owners of what all passes through a layer, and all engines that serve, have in common
 
@@ -217,7 +218,7 @@ def machine(
         overhead=waits[1],
         waits=dict(zip(WAITS, waits[2:], strict=True)),
         expert_factor=values[f"{own}.expert_factor_{WEIGHTS[int(FORMATS[stored.experts].element)]}"],
-        bucket=values[f"{own}.prompt_bucket"] if values.structure(f"{own}.prompt_bucket") > 1 else None,
+        bucket=values[f"{own}.prompt_bucket"] if values.decided(operator.gt, f"{own}.prompt_bucket", rest=(1,)) else None,
         expert_start=expert,
         release=release,
         exchange_overlap=values.unless_zero(f"{prior}.exchange_overlap"),

@@ -56,6 +56,7 @@ def traced(machine: Machine, model: Architecture, values: Readable, plans: Servi
     request, decode, prefill = request_of(values), found.decode, found.prefill
     return found, targets | {
         "token": decode.per_token,  # type: ignore[union-attr]
+        "tokens": phases.decode_rate(plans.decode.sequences, attention_chips(plans.decode), decode.per_token),  # type: ignore[union-attr]
         "held": decode.memory,  # type: ignore[union-attr]
         "prompt": phases.reading_time(prefill.time, prefill.per_prompt),  # type: ignore[union-attr]
         "prompts": phases.prefill_rate(request.prompt, attention_chips(plans.prefill), prefill.per_prompt),  # type: ignore[union-attr]

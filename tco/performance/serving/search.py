@@ -13,7 +13,7 @@ from tco.graph.solve import largest_within
 from tco.models.architecture import Architecture
 from tco.performance.layer.machine import Machine
 from tco.performance.layer.operators import Operator
-from tco.performance.serving.batches import SLOWEST, solved
+from tco.performance.serving.batches import SLOWEST, Solved, solved
 from tco.performance.serving.phases import PassResult, decode, decode_rate, full_context, prefill, prefill_rate, reading_time, tokens_per_user
 from tco.performance.serving.plans import (
     SEQUENCES,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 
 Place = tuple[int, int]  # of a plan among the rows and columns of a search
+MISSED, EQUAL = 2e-3, 1e-9  # shares by which a plan may beat what is expected of it, and by which it must beat another to be better
 PLACES = ("one-domain", "whole-world")  # of the experts within a world of several domains
 
 
@@ -114,14 +115,36 @@ def choose_decode(
 def at_the_target(
     machine: Machine, model: Architecture, request: Request, interactivity: float, plan: Any, result: PassResult, meets: Any, choice: Choice
 ) -> Choice:
-    """Return the best plan with the batch that just meets the target, or fills the memory, between those of the search."""
+    """Return the best plan with the batch that just meets the target, or fills the memory, between those of the search.
+
+    What is expected of a plan may be missed, across a step by much: the others that could still be better are solved after it.
+    """
     shape, allowed = np.broadcast_shapes(np.shape(meets), np.shape(plan.sequences)), 1 / max(interactivity, SLOWEST)
-    found = solved(machine, model, request, plan, result, allowed, np.broadcast_to(meets, shape))
-    if found is None or found.rate.max() < choice.best.max():
+    found, rate, place = solved(machine, model, request, plan, result, allowed, np.broadcast_to(meets, shape)), float(choice.best.max()), -1
+    if found is None or found.rate.max() < rate:
         return choice.with_pass(result)
-    place = int(found.rate.argmax())
-    row, passes = int(found.rows[place]), dict[float, PassResult]()
-    one = DecodePlan(*(float(at(axis, (row, 0))) for axis in plan))
+    best = choice.best.copy()
+    best[found.rows] = np.maximum(best[found.rows], found.rate)
+    for other in np.argsort(-found.rate, kind="stable").tolist():
+        if found.rate[other] * (1 + MISSED) < rate:
+            break
+        row = int(found.rows[other])
+        one, made = just_in_time(machine, model, request, allowed, DecodePlan(*(float(at(axis, (row, 0))) for axis in plan)), found, other)
+        best[row] = float(decode_rate(one.sequences, attention_chips(one), made.per_token))
+        if best[row] > rate * (1 + EQUAL):
+            rate, place, choice = best[row], row, choice._replace(plan=one, made=made)
+    if place < 0:
+        return choice.with_pass(result)
+    others = np.delete(best, place)
+    margin = max(rate / float(others.max()) - 1, 0.0) if len(others) and others.max() > 0 else choice.margin
+    return choice._replace(best=best, margin=margin)
+
+
+def just_in_time(
+    machine: Machine, model: Architecture, request: Request, allowed: float, one: DecodePlan, found: Solved, place: int
+) -> tuple[DecodePlan, PassResult]:
+    """Return a plan with the largest batch in time, and its pass."""
+    passes = dict[float, PassResult]()
 
     def times(batches: Any, _: Any) -> Any:
         """Return the time of a token with each of some batches."""
@@ -132,13 +155,7 @@ def at_the_target(
     low, high, first, power = (side[place : place + 1] for side in (*found.batches, found.batch, found.power))
     batch = float(largest_within(times, np.array([allowed]), low, high, first, power)[0][0])
     one = one._replace(sequences=batch)
-    made = passes.get(batch) or decode(machine, model, one, request)
-    best = choice.best.copy()
-    best[found.rows] = np.maximum(best[found.rows], found.rate)
-    others, rate = np.delete(best, row), float(decode_rate(one.sequences, attention_chips(one), made.per_token))
-    best[row] = rate
-    margin = max(rate / float(others.max()) - 1, 0.0) if len(others) and others.max() > 0 else choice.margin
-    return choice._replace(plan=one, made=made, best=best, margin=margin)
+    return one, passes.get(batch) or decode(machine, model, one, request)
 
 
 def choose_prefill(machine: Machine, model: Architecture, request: Request, ttft: float, axes: PrefillPlan | None = None) -> Choice:

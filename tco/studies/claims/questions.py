@@ -14,7 +14,7 @@ from tco.chain.connections import links_of_system, port_rate
 from tco.chain.inputs import HEADLINE_SYSTEM, Inputs, load_scenario, system_inputs
 from tco.chain.metrics import METRICS
 from tco.chain.scenario import run
-from tco.chain.workloads import WORKLOADS, server_of
+from tco.chain.workloads import server_of
 from tco.economics.perspective import intrinsic_value, warrant_discount
 from tco.fabric.algorithms import OPERATIONS, doubling_size
 from tco.fabric.costs import lanes_rate
@@ -290,7 +290,7 @@ class Context:
 
 def worked(inputs: Inputs, values: Values) -> Any:
     """Return what a scenario's chips do by the best plans."""
-    found = WORKLOADS[inputs.kind](inputs, values, None)
+    found = inputs.workload.walk(inputs, values, None)
     if found.reason:
         raise Underived(found.reason)
     return found

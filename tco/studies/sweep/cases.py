@@ -23,7 +23,6 @@ from tco.chain.ownership import beyond_a_position
 from tco.chain.result import Result
 from tco.chain.scenario import OF_THE_SITE, result_of, run
 from tco.chain.structure import Structure, plan_for
-from tco.chain.workloads import WORKLOADS
 from tco.hardware.bill import bill_of_materials
 from tco.studies.ranges import GOLDEN, Array, Dice, mixed, ranges_of, settings_of, uniform
 from tco.studies.sweep.study import PLAN, Draw
@@ -154,7 +153,7 @@ def settled(asked: StudyScenario, fixed: Fixed) -> Settled:
     settings, axes = parted(fixed)
     inputs = Inputs(asked.catalogue, asked.scenario, settings, {}, None)
     values = inputs.values()
-    found = WORKLOADS[inputs.kind](inputs, values, plan_for(inputs.kind, axes or None))
+    found = inputs.workload.walk(inputs, values, plan_for(inputs.kind, axes or None))
     reads = frozenset() if inputs.kind == "stated" else frozenset(values.inputs)
     return Settled(result_of(inputs, values, run(inputs, values, None, found), 0.0, trace=False, refuse=False), reads)
 

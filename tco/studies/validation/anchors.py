@@ -15,11 +15,11 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.chain.anchors import Anchor
 from tco.chain.inputs import plain_inputs
-from tco.chain.texts import engine_of
 from tco.foundation.errors import DataError
 from tco.foundation.values import as_number
 from tco.performance.chip.formats import FORMATS
 from tco.performance.chip.roofline import flops_per_token
+from tco.performance.software import engine_of
 from tco.studies.validation import inference
 from tco.studies.validation.measured import column, read_measured, texts
 from tco.studies.validation.score import Prediction, predicted

@@ -18,12 +18,12 @@ import pandas as pd
 
 from tco.catalog import Catalogue
 from tco.chain.inputs import Inputs, system_inputs
-from tco.chain.texts import checkpoint_of, month_of
+from tco.chain.texts import checkpoint_of
 from tco.chain.workloads import machine_of
 from tco.models.architecture import Architecture, load_model
-from tco.performance.chip.software import MEASURED
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan, reading
 from tco.performance.serving.result import evaluated
+from tco.performance.software import MEASURED, month_of
 from tco.studies.validation.measured import column, first_stated, refused, texts
 from tco.studies.validation.naming import model_ids, rows_of
 from tco.studies.validation.score import OFFLINE, Prediction

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from tco.catalog.catalogue import CONFIGURATION, RUN
-from tco.chain.connections import protocol, tiers_between
+from tco.chain.connections import protocol, switch_of, tiers_of
 from tco.chain.inputs import Inputs, plain_inputs
 from tco.fabric.library import family_library
 from tco.fabric.links import Route, links_of_chips
@@ -23,11 +23,11 @@ from tco.models.architecture import load_model
 from tco.performance.chip.products import Traits, traits_of
 from tco.performance.chip.roofline import flops_per_token
 from tco.performance.layer.machine import Passes, passes_of, trainer
+from tco.performance.software import TRAINING, paths_of, unexplained
 from tco.performance.training.job import Job, Software, facts_of, held, software_of
 from tco.performance.training.jobs import FIELDS, Candidates, candidates, stacked, timed, token_rate
 from tco.performance.training.plans import Plan, fixed_axes, space
 from tco.performance.training.result import describe
-from tco.performance.unexplained import TRAINING, paths_of, unexplained
 from tco.studies.validation.measured import column, refused, texts
 from tco.studies.validation.naming import read_models, unread_accelerators
 from tco.studies.validation.score import Prediction
@@ -171,7 +171,8 @@ def ask(members: list[tuple[Question, Candidates]], chips: Specifications, input
 
     rows = np.repeat([question.asked.row for question, _ in members], lengths)
     batch = column_of([question.batch for question, _ in members])
-    tiers = [tiers_between(inputs, chips.values, "leaf", question.asked.chips, question.asked.domain) for question, _ in members]
+    switch = switch_of(inputs)
+    tiers = [tiers_of(inputs, chips.values, switch, "leaf", question.asked.domain, question.asked.chips) for question, _ in members]
     given = {
         **SIZES,
         "workload.gradient_size": column_of([question.asked.gradient_size for question, _ in members]),

@@ -25,17 +25,16 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.catalog.catalogue import CONFIGURATION, RUN
 from tco.catalog.rows import attribute
-from tco.chain.texts import engines
 from tco.foundation.provenance import P95
 from tco.performance.chip.formats import families_of
-from tco.performance.unexplained import LEVELS, SERVING, TRAINING
+from tco.performance.software import OWNERS, SERVING, TRAINING, engines
 from tco.studies.validation.measured import TIMES, texts
 from tco.studies.validation.score import Prediction
 from tco.studies.validation.specifications import Specifications
 
 Array = np.ndarray[Any, Any]
 PARAMETERS = {"inference": SERVING, "training": TRAINING}  # kinds whose answers have ranges
-SHARED = LEVELS[:-2]
+SHARED = OWNERS[:-2]
 FAR = 2.5  # standard deviations of the middle, beyond which a residual counts as one there: tails do not set the width of the middle
 P90 = 1.2815515655446004  # standard normal deviate
 FIRST = 0.01  # variance of a level, to begin with
@@ -58,7 +57,7 @@ class Split(NamedTuple):
 def level_of(catalogue: Catalogue, path: str) -> str:
     """Return the level of an input of unexplained time, by its owner."""
     owner = path.removeprefix("performance.").rpartition(".")[0]
-    return catalogue.kind_of(owner) or ("engine" if owner in engines(catalogue) else owner if owner in LEVELS else "family")
+    return catalogue.kind_of(owner) or ("engine" if owner in engines(catalogue) else owner if owner in OWNERS else "family")
 
 
 def ends(width: float) -> tuple[float, float]:
@@ -106,7 +105,7 @@ def split(found: pd.DataFrame) -> Split:
         if np.allclose(before, variances, rtol=STILL, atol=0):
             break
     by = {level: {owner: float(one) for (kind, owner), one in zip(owners, squares, strict=True) if kind == level} for level in SHARED}
-    return Split(dict(zip(LEVELS, [*variances.tolist(), scatter], strict=True)), by)
+    return Split(dict(zip(OWNERS, [*variances.tolist(), scatter], strict=True)), by)
 
 
 def unexplained_rows(kind: str, found: pd.DataFrame, catalogue: Catalogue, date: str) -> Iterator[dict[str, Any]]:

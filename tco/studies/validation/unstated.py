@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tco.chain.texts import month_of, served_by
 from tco.foundation.values import Values
 from tco.models.architecture import Architecture, load_model
+from tco.performance.software import month_of, served_by
 from tco.performance.training.job import engine_words
 from tco.studies.validation.inference import software_of
 from tco.studies.validation.measured import TEXTS, texts

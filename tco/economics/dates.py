@@ -1,0 +1,256 @@
+"""What the date of a scenario says of its system and of its prices: what waiting for the system costs, and how old the prices of a bill are.
+
+A system is there when the last of its parts is: each that states a date of its own (`general_availability`, `first_volume`) counts, so a
+variant with a later switch comes later. To want it sooner costs an empty hall, a deposit, chips rented meanwhile and work left undone: the
+cost of an hour is left as it is, what waiting costs stands beside it.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.catalog import Catalogue
+from tco.catalog.catalogue import limit_of, moves
+from tco.catalog.rows import attributes
+from tco.catalog.systems import System
+from tco.economics.cost import Cost, CostLine
+from tco.foundation.errors import UnavailableError
+from tco.foundation.formula import formula, total
+from tco.foundation.provenance import Input, Period, period
+from tco.foundation.trace import scope
+from tco.foundation.units import Hour, Month, Pure, USDPerChip, USDPerChipHour
+from tco.foundation.values import Values
+
+
+@formula(unit="", source="tco-model")
+def later_of(one: Pure, other: Pure) -> Any:
+    """The later of two dates, each a calendar year with its part: max(a, b)."""
+    return np.maximum(one, other)
+
+
+@formula(unit="month", source="tco-model")
+def months_to_wait(there: Pure, wanted: Pure, year: Month = 12) -> Any:
+    """Months from the date a system is wanted at to the one it is there at, calendar years with their parts: w = 12 max(there - wanted, 0)."""
+    return year * np.maximum(there - wanted, 0)
+
+
+@formula(unit="USD/chip", source="tco-model")
+def empty_hall(hour: USDPerChipHour, wait: Month, month: Hour = 730, interval: Month = 1) -> Any:
+    """Building, or its rent, that stands empty for a chip: C = hall's cost a chip-hour x 730 h x months."""
+    return hour * month * (wait / interval)
+
+
+@formula(unit="USD/chip", source="tco-model")
+def idle_deposit(price: USDPerChip, share: Pure, rate: Pure, wait: Month, year: Month = 12) -> Any:
+    """Interest on what is paid at the order, while it waits: C = price x share x ((1 + r)^(w / 12) - 1)."""
+    return price * share * np.expm1(wait / year * np.log1p(rate))
+
+
+@formula(unit="USD/chip", source="tco-model")
+def stopgap_rent(hour: USDPerChipHour, premium: Pure, share: Pure, wait: Month, month: Hour = 730, interval: Month = 1) -> Any:
+    """What rented chips cost beyond the awaited ones for the share of the work they do: C = c x premium x share x 730 h x months."""
+    return hour * premium * share * month * (wait / interval)
+
+
+@formula(unit="USD/chip", source="tco-model")
+def lost_margin(hour: USDPerChipHour, margin: Pure, share: Pure, wait: Month, month: Hour = 730, interval: Month = 1) -> Any:
+    """Margin on the work that nobody does meanwhile, the rest: C = c x margin x (1 - share) x 730 h x months."""
+    return hour * margin * (1 - share) * month * (wait / interval)
+
+
+GENERAL, VOLUME, BRING_UP = "general_availability", "first_volume", "bring_up"  # attributes of the parts of a tree
+HALL = ("building", "cooling")  # classes of assets that stand ready at the date, racks or not
+MONTHS = 12
+Dates = tuple[float, float, float]  # a date as a year with its part, its earliest and its latest
+
+
+class Available(NamedTuple):
+    """When a system is there, as texts such as 2026-07; `low` and `high` are those of its first volume."""
+
+    general: str | None
+    volume: str
+    first_token: str | None  # of racks bought at the date, or as soon as they are there
+    low: str
+    high: str
+    months: float  # from the date to its first volume
+
+    @property
+    def words(self) -> str:
+        """Its first volume with its range."""
+        return f"{self.volume} ({self.low} to {self.high})"
+
+
+def waiting_cost(values: Values, system: System, cost: Cost, wanted: str, states: Callable[[str, str], bool]) -> Any:
+    """Return what a chip costs from the date it is wanted at until it is there; None where none of the parts states a date."""
+    for attribute in (GENERAL, BRING_UP):
+        for path in dated(system, attribute, states):
+            values.input(path)
+    dates = [values[path] for path in dated(system, VOLUME, states)]
+    if not dates:
+        return None
+    with scope("waiting"):
+        wait = months_to_wait(reduce(later_of, dates), year_of(wanted))
+        share, hour = values["money.stopgap_share"], cost.per_chip_hour
+        costs = [
+            stopgap_rent(hour, values["money.stopgap_premium"], share, wait),
+            lost_margin(hour, values["money.lost_margin"], share, wait),
+        ]
+        if hall := [line.usd_per_chip_hour for line in cost.lines if line.asset in HALL]:  # who rents chips has none
+            costs.append(empty_hall(total("hall", hall), wait))
+            costs.append(idle_deposit(cost.capex_per_chip, values["money.deposit"], values["terms.rate"], wait))
+        return total("waiting", costs)
+
+
+def dated(system: System, attribute: str, states: Callable[[str, str], bool]) -> list[str]:
+    """Return the paths of the parts of a tree that state a date, or how long they take to set up."""
+    parts = dict.fromkeys(leaf.part for leaf in system.leaves if leaf.quantity)
+    return [f"parts.{part}.{attribute}" for part in parts if states(part, attribute)]
+
+
+def year_of(date: str) -> float:
+    """Return the end of a written date as a calendar year with its part."""
+    day = period(date).last
+    return day.year + day.timetuple().tm_yday / (366 if day.year % 4 == 0 else 365)
+
+
+def available_of(inputs: Mapping[str, Input], date: str) -> Available | None:
+    """Return when a system is there, from the inputs of an answer; None where none of its parts states it."""
+    general, volume, up = (last_of(inputs, attribute) for attribute in (GENERAL, VOLUME, BRING_UP))
+    if volume is None:
+        return None
+    wanted = year_of(date)
+    first = None if up is None else month_text(max(volume[0], wanted) + up[0] / MONTHS)
+    months = MONTHS * max(volume[0] - wanted, 0.0)
+    low, high = map(month_text, volume[1:])
+    return Available(None if general is None else month_text(general[0]), month_text(volume[0]), first, low, high, months)
+
+
+def last_of(inputs: Mapping[str, Input], attribute: str) -> Dates | None:
+    """Return the latest of what the parts of an answer state, with its range; None where none does."""
+    found = [one for path, one in inputs.items() if path.startswith("parts.") and path.endswith(f".{attribute}")]
+    ends = [(one.value, one.value if one.low is None else one.low, one.value if one.high is None else one.high) for one in found]
+    return (max(one[0] for one in ends), max(one[1] for one in ends), max(one[2] for one in ends)) if ends else None
+
+
+def month_text(year: float) -> str:
+    """Return a calendar year with its part as year and month."""
+    whole = int(year * MONTHS + 1e-6)
+    return f"{whole // MONTHS}-{whole % MONTHS + 1:02}"
+
+
+def not_there(system: str, inputs: Mapping[str, Input], date: str) -> list[str]:
+    """Return a note where a system is wanted before anybody may order it."""
+    found, general = available_of(inputs, date), last_of(inputs, GENERAL)
+    if found is None or general is None or general[0] <= year_of(date):
+        return []
+    return [
+        f"{system} is not there in {date}: generally available in {found.general}, first volume {found.words}; it waits {found.months:.0f} months"
+    ]
+
+
+# ---------------------------------------------------------------- the ages of prices
+BILL = ("servers", "network", "storage")  # classes of assets that are bought at the prices of parts
+NAMED = 3  # parts a note names, those of the largest sums
+
+
+class Ages(NamedTuple):
+    """The share of the bill that rests on later prices, and on older ones than their kind may be."""
+
+    later: float = 0.0
+    older: float = 0.0
+    notes: tuple[str, ...] = ()
+
+
+def ages_of(catalogue: Catalogue, lines: Sequence[CostLine], inputs: Mapping[str, Input], date: str) -> Ages:
+    """Return how much of a bill rests on prices of other dates than it should, with notes that name the largest."""
+    day, newest = period(date), newest_price(catalogue)
+    known: dict[str, Judged] = catalogue.once(("ages", date), dict)
+    flows = [line.flow for line in lines]
+    found = {flow.path: [one for path in flow.inputs if (one := judged(known, inputs[path], day)).moves] for flow in flows}
+    bill = [(float(flow.amount), found[flow.path]) for flow in flows if flow.asset in BILL and not flow.recurs]
+    dated = [one for _, rows in bill for one in rows]
+    whole = sum(usd for usd, _ in bill)
+    notes = [f"{date} lies beyond the prices known: the last is of {newest}, and holds on"] if day.first > period(newest).last else []
+    if dated and all(one.later for one in dated):
+        first = min(dated, key=lambda one: one.first)
+        raise UnavailableError(f"terms.date={date} lies before the first price of this bill, of {first.given.as_of}: its parts were not for sale yet")
+    shares = []
+    for is_wrong, words in ((LATER, f"later than {date}"), (OLD, "older than their kind may be")):
+        rests = [(usd, amiss) for usd, rows in bill if (amiss := [one.given for one in rows if is_wrong(one)])] if any(map(is_wrong, dated)) else []
+        shares.append(sum(usd for usd, _ in rests) / whole if rests else 0.0)
+        if rests:
+            notes.append(f"{shares[-1] * 100:.1f} % of the bill is priced by rows {words}: {largest(rests)}")
+    for flow in flows:
+        if flow.asset in ("rebate", "rent"):
+            notes += [aged(flow.path, one.given, day.last) for one in found[flow.path] if one.later or one.old]
+    return Ages(shares[0], shares[1], tuple(notes))
+
+
+class Judged(NamedTuple):
+    """An input, whether it moves with the date, and how its own stands to that of the scenario."""
+
+    given: Input
+    moves: bool
+    first: datetime.date = datetime.date.min
+    later: bool = False
+    old: bool = False
+
+
+LATER, OLD = attrgetter("later"), attrgetter("old")
+
+
+def judged(known: dict[str, Judged], given: Input, day: Period) -> Judged:
+    """Return how an input stands to a date, judged once for the same input."""
+    found = known.get(given.path)
+    if found is None or found.given is not given:
+        if moves(given):
+            found = Judged(given, True, period(given.as_of).first, is_later(given, day.last), is_old(given, day.last))
+        else:
+            found = Judged(given, False)
+        known[given.path] = found
+    return found
+
+
+def is_later(given: Input, day: datetime.date) -> bool:
+    """Say whether a price is of a date after a day."""
+    return period(given.as_of).first > day
+
+
+def is_old(given: Input, day: datetime.date) -> bool:
+    """Say whether a price is older at a day than its kind may be."""
+    limit = limit_of(given)
+    return limit is not None and (day - period(given.as_of).last).days > limit
+
+
+def largest(rests: list[tuple[float, list[Input]]]) -> str:
+    """Return the parts that the largest sums rest on, with the dates of their prices."""
+    sums: dict[str, float] = {}
+    for usd, found in rests:
+        for part in dict.fromkeys(f"{one.path.split('.')[1]} ({one.as_of})" for one in found):
+            sums[part] = sums.get(part, 0.0) + usd
+    names = sorted(sums, key=lambda part: -sums[part])
+    return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+
+
+def aged(line: str, given: Input, day: datetime.date) -> str:
+    """Return a note on a rebate or a rent that rests on a price of another date."""
+    of = period(given.as_of)
+    away = f"{(of.first - day).days} days after" if of.first > day else f"{(day - of.last).days} days before"
+    return f"{line}: {given.path} is of {given.as_of}, {away} {day}"
+
+
+def newest_price(catalogue: Catalogue) -> str:
+    """Return the date of the latest price of a part."""
+
+    def latest() -> str:
+        priced = {name for (group, name), found in attributes().items() if group == "parts" and found.dated}
+        rows = (row for (_, name), rows in catalogue.part_rows.items() if name in priced for row in rows)
+        return max((row for row in rows if row.as_of), key=lambda row: row.begins).as_of
+
+    return str(catalogue.once("newest price", latest))
