@@ -292,8 +292,8 @@ def frontier_of(decode: Pool, prefill: Pool, separate: bool) -> Frontier:
     rows, batches = np.unravel_index(kept, best.shape)
     places = best[rows, batches], rows, batches
     made.points = points_of(made, grid, places)
-    decode, prefill = ([np.broadcast_to(axis, grid.cost.shape)[places] for axis in plan] for plan in (grid.decode, grid.prefill))
-    made.held = ServingPlan(DecodePlan(*decode), PrefillPlan(*prefill))
+    own, before = ([np.broadcast_to(axis, grid.cost.shape)[places] for axis in plan] for plan in (grid.decode, grid.prefill))
+    made.held = ServingPlan(DecodePlan(*own), PrefillPlan(*before))
     return made
 
 

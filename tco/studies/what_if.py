@@ -48,11 +48,11 @@ def why_unmoved(path: str, result: Result, settings: Mapping[str, Any], ask: Ask
         without = ask(others)
     except DataError:  # there is no answer without it
         return ""
-    if path in TEXTS:
-        set_anyway = result.texts[path] == without.texts.get(path)
-    else:
-        set_anyway = path in without.inputs and same(result.inputs[path].value, without.inputs[path].value)
-    if set_anyway or moves(result, without):
+    if moves(result, without):
+        return ""
+    if path in TEXTS and result.texts[path] == without.texts.get(path):
+        return ""  # it is what it is without being set
+    if path not in TEXTS and path in without.inputs and same(result.inputs[path].value, without.inputs[path].value):
         return ""
     if path.startswith(BY_MONTH):
         return "the money by month and the margin of a site rest on it, no metric does"
