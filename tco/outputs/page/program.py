@@ -170,7 +170,7 @@ def beside(recording: Recording, inputs: Inputs, names: Mapping[str, int]) -> di
     with recorded_by(recording):
         if f"{METRIC}{HOUR}" in names:
             values = inputs.values(recording.read)
-            bill = bill_of_materials(inputs.system, values, inputs.catalogue, inputs.dies)
+            bill = bill_of_materials(inputs.system, values, inputs.catalogue, inputs.text("terms.yield"))
             found |= {"power": bill.power, "position": values["site.rack_kw_max"]}
             for one in rebates_of(inputs, values, bill):
                 found |= {f"back from {one.path}": one.value, f"paid under {one.path}": one.spend}
