@@ -16,7 +16,7 @@ from tco.economics.dates import MONTHS, year_of
 from tco.economics.flows import chips_cost
 from tco.economics.income import rent_income, token_income
 from tco.economics.site import building_price, sellable_power, worlds_in_power, yearly_margin
-from tco.foundation.errors import DataError, UsageError
+from tco.foundation.errors import DataError, UsageError, located
 from tco.foundation.units import parse_quantity
 from tco.studies.evaluation import Evaluation, evaluate_each
 
@@ -96,10 +96,8 @@ def late_notes(name: str, result: Result) -> list[str]:
 
 def parsed(power: str, where: str) -> float:
     """Return a power in watts; one that is none raises `DataError`."""
-    try:
+    with located(where):
         found = parse_quantity(power, "W")
-    except DataError as error:
-        raise DataError(f"{where}: {error}") from None
     if found <= 0:
         raise DataError(f"{where}: a power of {power} fills nothing")
     return found

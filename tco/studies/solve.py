@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.chain.metrics import METRICS, perf_per_tco
 from tco.economics.dates import newest_price
-from tco.foundation.errors import DataError, UsageError
+from tco.foundation.errors import DataError, UsageError, located
 from tco.foundation.provenance import period
 from tco.foundation.shown import Shown
 from tco.foundation.units import parse_quantity
@@ -198,13 +198,11 @@ def is_number(words: str) -> bool:
 def level(words: str, centre: float, metric: str) -> float:
     """Return a target that is a value, in the unit of the metric unless it names another, or a change relative to today's."""
     unit = METRICS[metric].unit
-    try:
+    with located(f"--until {metric}={words}"):
         if re.fullmatch(r"[+-][-+.\deE]+\s*%", words):
             target = centre * (1 + float(words.rstrip("% ")) / 100)
         else:
             target = float(words) if re.fullmatch(r"[-+.\deE]+", words) else parse_quantity(words, unit)
-    except (DataError, ValueError) as error:
-        raise DataError(f"--until {metric}={words}: {error}") from None
     if not math.isfinite(target):
         raise DataError(f"--until {metric}={words}: expected a finite number")
     return target

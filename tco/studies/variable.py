@@ -10,7 +10,7 @@ import numpy as np
 
 from tco.chain.inputs import Inputs, bounds
 from tco.chain.texts import DOCUMENTS, TEXTS
-from tco.foundation.errors import DataError, UsageError
+from tco.foundation.errors import DataError, UsageError, located
 from tco.foundation.provenance import period
 from tco.foundation.trace import walk
 from tco.foundation.units import convert, parse_quantity
@@ -135,10 +135,8 @@ def ends_of(path: str, today: Amount, ends: Ends) -> tuple[float | None, float |
 
 def end_of(text: str, path: str, unit: str, option: str) -> float:
     """Return an end of the range in a unit; it names its own, as a size without one may be of two."""
-    try:
+    with located(f"{option} {text}: {path}"):
         return parse_quantity(text, unit)
-    except (DataError, ValueError) as error:
-        raise DataError(f"{option} {text}: {path}: {error}") from None
 
 
 def between(path: str, today: Amount, ends: Ends, wide: float) -> tuple[float, float]:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tco.chain.metrics import PRICED, perf_per_tco
 from tco.chain.texts import DOCUMENTS
-from tco.foundation.errors import DataError, TcoError
+from tco.foundation.errors import DataError, TcoError, located
 from tco.foundation.files import read_json
 from tco.foundation.shown import Shown
 from tco.performance.chip.formats import family_of
@@ -450,15 +450,11 @@ def side_of(name: str | Path | Result, data: Path | None, settings: Mapping[str,
 
     if not isinstance(name, Result) and str(name).endswith(SAVED):
         wrong = f"{name}: is no saved result; `Result.save` or `tco price SCENARIO --format json --output FILE` writes one"
-        try:
+        with located(wrong):
             document = read_json(Path(name), "a saved result")
-        except DataError as error:
-            raise DataError(f"{wrong}: {error}") from None
-        if isinstance(document, dict) and "state" in document:
-            try:
+            if isinstance(document, dict) and "state" in document:
                 refuse_broken(document["state"], "state")
-            except DataError as error:
-                raise DataError(f"{wrong}: {error}") from None
+        if isinstance(document, dict) and "state" in document:
             return Side(dict(document["state"]))
         if isinstance(document, dict) and document.get("schema", SCHEMA) != SCHEMA:  # that of another command, such as `compare`
             raise DataError(f"{wrong}: its schema is {document['schema']!r}")

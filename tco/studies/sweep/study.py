@@ -16,7 +16,7 @@ import numpy as np
 
 from tco.chain.metrics import METRICS, RATIOS
 from tco.chain.texts import DOCUMENTS, TEXTS
-from tco.foundation.errors import DataError, refuse_unknown, unknown
+from tco.foundation.errors import DataError, located, refuse_unknown, unknown
 from tco.foundation.files import is_there, read_toml, scenario_directory
 from tco.foundation.units import convert, parse_quantity
 from tco.studies.sweep.answer import ExpectedFigure, figures_of
@@ -93,10 +93,8 @@ def spaced(path: str, found: dict[str, Any], where: str, unit_of: Callable[[str]
 def in_one_unit(found: list[Any], path: str, where: str, unit_of: Callable[[str], str]) -> tuple[list[float], str]:
     """Return values as numbers of the unit that they are written in, or of the input's own where they differ or name none."""
     own = unit_of(path)
-    try:
+    with located(where):
         read = [quantity(one, own) for one in found]
-    except DataError as error:
-        raise DataError(f"{where}: {error}") from None
     names = {name for _, name in read}
     if len(names) == 1:
         return [number for number, _ in read], names.pop()

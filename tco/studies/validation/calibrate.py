@@ -38,7 +38,6 @@ class Refit:
     left_out: str
     member: str
     values: dict[str, float]
-    converged: bool
     rows: Array
     predicted: Array
 
@@ -94,7 +93,7 @@ def calibrate(
 def refit(left_out: str, member: str, apart: Array, found: fitting.Fit, made: Prediction) -> Refit:
     """Return a refit with what it says of the rows it never saw."""
     rows = np.flatnonzero(apart & (made.skip == ""))
-    return Refit(left_out, member, found.values, found.converged, rows, found.predicted[rows])
+    return Refit(left_out, member, found.values, rows, found.predicted[rows])
 
 
 def unseen(made: Prediction, refits: Sequence[Refit]) -> Prediction:

@@ -105,7 +105,6 @@ class Parameter(NamedTuple):
     high: float
     minimum: float
     maximum: float
-    note: str = ""
 
     @property
     def spread(self) -> float:
@@ -119,7 +118,6 @@ class Follower(NamedTuple):
     path: str
     followed: str
     ratio: float
-    note: str = ""
 
 
 class Free(NamedTuple):
@@ -140,14 +138,14 @@ def read_free(catalogue: Catalogue, kind: str) -> Free:
         own = f"performance.{row['family']}.{row['attribute']}"
         prior = number(row["prior"], "prior", where)
         if row["follows"]:
-            followers.append(Follower(own, row["follows"], prior, row["note"]))
+            followers.append(Follower(own, row["follows"], prior))
             continue
         wanted = attribute("performance", row["attribute"], where)
         low, high = (number(row[name], name, where) for name in ("low", "high"))
         if not 0 < low <= prior <= high:
             raise DataError(f"{where}: {own}: expected 0 < low <= prior <= high, found {low:g}, {prior:g}, {high:g}")
         bounds = max(wanted.minimum, prior / FARTHEST), min(wanted.maximum, prior * FARTHEST)
-        parameters.append(Parameter(own, prior, low, high, *bounds, row["note"]))
+        parameters.append(Parameter(own, prior, low, high, *bounds))
     return Free(tuple(parameters), tuple(followers))
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tco.foundation.errors import DataError, refuse_unknown
+from tco.foundation.errors import DataError, located, refuse_unknown
 from tco.foundation.files import LARGEST_FILE, data_directory, is_there, read_csv
 
 COLUMNS = ("header", "mark", "column", "reads", "where")
@@ -122,10 +122,8 @@ def read_measured(path: Path, given: str | None = None) -> tuple[str, pd.DataFra
         raise DataError(f"{path}: not UTF-8 text, expected a CSV of measurements") from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise DataError(f"{path}: broken CSV ({str(error).splitlines()[0]})") from None
-    try:
+    with located(f"{path}:1"):
         table = translated(table)
-    except DataError as error:
-        raise DataError(f"{path}:1: {error}") from None
     kind = kind_of(list(table.columns), path, given)
     missing = [name for name in NEEDED[kind] if name not in table.columns]
     if missing:

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
-from tco.foundation.errors import DataError, unknown
+from tco.foundation.errors import DataError, located, unknown
 from tco.foundation.files import read_csv
 from tco.models.architecture import is_stated, load_model
 from tco.models.stated import KEYS, figures_text, missing_figures
@@ -251,10 +251,8 @@ def model_of(meant: str, catalogue: Catalogue, where: str) -> str:
     model = named_model(catalogue, meant)
     if not model:
         raise unknown("model", meant, catalogue.models, where)
-    try:
+    with located(where):
         return load_model(catalogue, model).id
-    except DataError as error:
-        raise DataError(f"{where}: {error}") from None
 
 
 def renamed(table: pd.DataFrame, catalogue: Catalogue, path: Path) -> pd.DataFrame:

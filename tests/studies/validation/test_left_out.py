@@ -47,7 +47,7 @@ def recomputed(task, kind):
     found = []
     for (name, member, apart), own in zip(groups, predicted, strict=True):
         rows = np.flatnonzero(apart & (made.skip == ""))
-        found.append(Refit(name, member, sets[name, member], True, rows, own[rows]))
+        found.append(Refit(name, member, sets[name, member], rows, own[rows]))
     return made, found
 
 
