@@ -11,11 +11,11 @@ from tco.outputs.premises import VALIDATED, formats_rows, premise, premises, wor
 from tco.outputs.ranges import RANGE, end_words, percent
 from tco.outputs.record import Answer, Document, Maybe, Member, Record, record_of
 from tco.outputs.table import Table, significant
-from tco.studies.designs import AXES, Held
+from tco.studies.designs import AXES, Design
 from tco.studies.frontier import Frontier, Point
 
 if TYPE_CHECKING:
-    from tco.studies.bands import Band
+    from tco.studies.designs import Band
 
 One = TypeVar("One")
 SHOWN = 16  # points of one table; every point is in CSV and JSON
@@ -115,7 +115,7 @@ DOCUMENT = Document(
 )
 
 
-def frontier_answer(catalogue: Catalogue, frontiers: Sequence[Frontier], designs: Sequence[Held] | None = None) -> Answer:
+def frontier_answer(catalogue: Catalogue, frontiers: Sequence[Frontier], designs: Sequence[Design] | None = None) -> Answer:
     """Return every frontier, or where designs are held against each other those that none beats and those that are beaten."""
     notes = [f"{one.decode.result.scenario}: {note}" for one in frontiers for note in (*filter(None, [unsure_words(one)]), *one.decode.result.notes)]
     drawn = any(frontier.bands for frontier in frontiers)
@@ -126,7 +126,7 @@ def frontier_answer(catalogue: Catalogue, frontiers: Sequence[Frontier], designs
             lambda: design_tables(frontiers, designs),
             (design_row(drawn), designs),
             notes,
-            of=lambda one: one.design.frontier.decode.result.context,
+            of=lambda one: one.frontier.decode.result.context,
         )
     return DOCUMENT.answer(
         catalogue,
@@ -292,17 +292,17 @@ def design_row(drawn: bool) -> Record:
     """Return the record of a row of a CSV: a design, what beats it, and by which share that has more or less."""
     by = [field for field in CONTEST.within("by", "beaten_by_") if field.key.removeprefix("beaten_by_") not in AXES]
     return Record(
-        *point_row(drawn).within(lambda one: (one.design.frontier, one.design.place)),
+        *point_row(drawn).within(lambda one: (one.frontier, one.place)),
         *by,
         *(Member(f"change_of_{axis}", float | None, f"changes.{axis}") for axis in AXES),
         *([Member(CHANCE, float | None, "chance")] if drawn else []),
     )
 
 
-def free_table(frontiers: Sequence[Frontier], found: Sequence[Held]) -> Table:
+def free_table(frontiers: Sequence[Frontier], found: Sequence[Design]) -> Table:
     """Return the designs that none beats, the quickest first."""
     results = list({pool.result.scenario: pool.result for frontier in frontiers for pool in (frontier.decode, frontier.prefill)}.values())
-    free = [one.design for one in found if one.by is None]
+    free = [one for one in found if one.by is None]
     shown = thinned(free, lambda design: design.point.chosen, BEST)
     rows = [
         (
@@ -327,15 +327,15 @@ def free_table(frontiers: Sequence[Frontier], found: Sequence[Held]) -> Table:
     return Table(FREE, rows, "Designs no other beats", above, below, "lrrrrll")
 
 
-def held_table(found: Sequence[Held]) -> Table | None:
+def held_table(found: Sequence[Design]) -> Table | None:
     """Return designs that are beaten, system by system, each with what beats it and by how much on every axis; none where there are none."""
     rows: list[Sequence[str]] = []
-    for name in dict.fromkeys(called(one.design.frontier) for one in found):
-        every = [one for one in found if called(one.design.frontier) == name]
+    for name in dict.fromkeys(called(one.frontier) for one in found):
+        every = [one for one in found if called(one.frontier) == name]
         some = [one for one in every if one.by is not None]
         if some:
             rows.append([f"{name}: {len(some)} of {len(every)} designs are beaten", *([""] * (len(HELD) - 1))])
-            rows += [held_row(one) for one in thinned(some, lambda one: one.design.point.chosen, WORST)]
+            rows += [held_row(one) for one in thinned(some, lambda one: one.point.chosen, WORST)]
     below = [
         "Of those that beat a design the one is named that leads most where it leads least. Changes: from the design to what beats it, in cost, "
         "output tokens a chip, a user and a site MW. Every design is in --format csv and json."
@@ -347,9 +347,9 @@ def held_table(found: Sequence[Held]) -> Table | None:
     return Table(columns, rows, "Designs that are beaten", (), below, "rrllrrrr") if rows else None
 
 
-def held_row(one: Held) -> list[str]:
+def held_row(one: Design) -> list[str]:
     """Return a design that is beaten as a row."""
-    by, point = one.by, one.design.point
+    by, point = one.by, one.point
     if by is None:
         raise ValueError("a design that none beats has no row")
     return [
@@ -368,7 +368,7 @@ def change_words(change: float) -> str:
     return "=" if abs(change) < 5e-4 else f"{change * 100:+.1f} %" if abs(change) < 0.1 else f"{change * 100:+.0f} %"
 
 
-def design_tables(frontiers: Sequence[Frontier], found: Sequence[Held]) -> list[Table]:
+def design_tables(frontiers: Sequence[Frontier], found: Sequence[Design]) -> list[Table]:
     """Return the designs that none beats, and those that are beaten."""
     held = held_table(found)
     return [free_table(frontiers, found), *([held] if held else [])]

@@ -46,7 +46,7 @@ from tco.performance.serving.search import pass_at, shortfall
 from tco.studies.evaluation import Evaluation, catalogue_for
 
 if TYPE_CHECKING:
-    from tco.studies.bands import Band
+    from tco.studies.designs import Band
 
 
 @dataclass(slots=True)
@@ -395,7 +395,7 @@ def frontier(
     decoding, prefilling = ([(name, catalogue_for(name, data) if isfile(name) else shared) for name in part] for part in (scenarios, prefill))
     found = Frontiers(frontiers_of(decoding, prefilling, dict(set or {})))
     if ranges:
-        from tco.studies.bands import add_bands  # draws are not what most ask for
+        from tco.studies.designs import add_bands  # draws are not what most ask for
 
         for one in found:
             add_bands(one, hold)

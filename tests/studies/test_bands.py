@@ -10,9 +10,8 @@ import pytest
 
 import tco
 from tco import UsageError, frontier
-from tco.studies.bands import ASKED, BANDED, DRAWS, add_bands, plan_at
 from tco.studies.curve import SEED
-from tco.studies.designs import AXES, designs_of
+from tco.studies.designs import ASKED, AXES, BANDED, DRAWS, add_bands, designs_of, plan_at
 from tco.studies.frontier import Frontier, frontier_of, pool_of
 from tco.studies.ranges import Dice, ranges_of, settings_of
 from tests.cli import document
@@ -96,7 +95,7 @@ def test_the_share_of_draws_in_which_a_design_is_beaten():
     some = [one for one in designs_of([banded(TRN3), banded(GB200)]) if one.by is not None]
     assert len(some) > 20
     for one in some[::5]:
-        own, theirs = (side.frontier.bands[side.place] for side in (one.design, one.by))
+        own, theirs = (side.frontier.bands[side.place] for side in (one, one.by))
         either = beaten = 0
         for draw in range(DRAWS):
             if own.meets[draw] or theirs.meets[draw]:

@@ -91,20 +91,8 @@ def asked_of(table: pd.DataFrame, chips: Specifications) -> list[Asked]:
         limited = re.search(r"group-limited gating \(top-(\d+) groups\)", cells["notes"][row]) if exchange else None
         form = ("fp8" if "fp8" in cells["dtype"][row] else "bf16") if exchange else ""
         groups = (int(limited[1]), 2 * int(limited[1])) if limited else (0, 0)
-        own = "" if said["library"] else family
-        found.append(
-            Asked(
-                operation,
-                said["library"],
-                own,
-                said["algorithm"],
-                said["network"] or "rdma",
-                form,
-                groups,
-                exchange and bool(cores[row]),
-                signalled[chips.parts[row]],
-            )
-        )
+        own = said["library"], "" if said["library"] else family, said["algorithm"], said["network"] or "rdma"
+        found.append(Asked(operation, *own, form, groups, exchange and bool(cores[row]), signalled[chips.parts[row]]))
     return found
 
 

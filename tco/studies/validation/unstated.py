@@ -124,11 +124,8 @@ def ranged(kind: str, predictor: Predictor, table: pd.DataFrame, chips: Specific
     if kind not in OPEN:
         return made
     scored = np.isin(made.skip, PREDICTED)
-    rows, origins, unstated = (
-        list[Cells](),
-        list[int](),
-        [list[str]() for _ in range(len(table))],
-    )  # filled in; the place each came from; what was blank
+    rows, origins = list[Cells](), list[int]()  # with their blanks filled in, and the place of the row each came from
+    unstated: list[list[str]] = [[] for _ in range(len(table))]
     models, cells = model_ids(chips.catalogue, table), table.to_dict("records")
     for place in np.flatnonzero(scored).tolist():
         own = {str(name): cell for name, cell in cells[place].items()}
