@@ -199,15 +199,6 @@ class Ranking(NamedTuple):
     rows: list[Ranked]
 
 
-def released(catalogue: Catalogue, system: str) -> str | None:
-    """Return the month in which the chip of a system came out, or is announced for; none where nobody says."""
-    chip = catalogue.document("systems", system, "system")[1]["chip"]
-    if not catalogue.has_part_value(chip, "released"):
-        return None
-    year = catalogue.part_input(chip, "released", "").value
-    return f"{int(year)}-{int((year % 1) * MONTHS) + 1:02}"
-
-
 def ranking(settings: Mapping[str, str], data: Path | None, vendor: str | None = None, air: bool = False) -> Ranking:
     """Rank all systems, those of one vendor, or those that air cools; each is held against the headline's, whether or not that is ranked."""
     catalogue = catalogue_for(None, data)
@@ -228,6 +219,9 @@ def ranking(settings: Mapping[str, str], data: Path | None, vendor: str | None =
 
     def ranked(place: int | None, one: Result) -> Ranked:
         why = why_absent(one, metric) if place is None else None
-        return Ranked(place, one, vendors[one.system], cooling[one.system], released(catalogue, one.system), why)
+        chip = documents[one.system]["chip"]
+        year = catalogue.part_input(chip, "released", "").value if catalogue.has_part_value(chip, "released") else None
+        released = None if year is None else f"{int(year)}-{int((year % 1) * MONTHS) + 1:02}"
+        return Ranked(place, one, vendors[one.system], cooling[one.system], released, why)
 
     return Ranking(catalogue, metric, [ranked(*one) for one in places])

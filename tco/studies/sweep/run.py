@@ -18,8 +18,7 @@ from uuid import uuid4
 
 from tco.foundation.arithmetic import agree, arithmetic, mixed
 from tco.foundation.errors import TcoError, UsageError, library
-from tco.studies.sweep.job import Job, figures_of, job_of
-from tco.studies.sweep.partition import table_of
+from tco.studies.sweep.job import Job, figures_of, job_of, table_of
 from tco.studies.sweep.study import read_study
 from tco.studies.sweep.work import Progress, done_by
 

@@ -272,10 +272,8 @@ def search(task: Task, kept: Array, ask: Ask) -> Any:
         jac=lambda logs: made(logs.tobytes())[1],
         bounds=bounds,
         loss="soft_l1",
-        ftol=TOLERANCE,
-        xtol=TOLERANCE,
-        gtol=TOLERANCE,
         max_nfev=ROUNDS,
+        **dict.fromkeys(("ftol", "xtol", "gtol"), TOLERANCE),
     )
 
 

@@ -18,7 +18,7 @@ import pytest
 import tco
 from tco import DataError, evaluate
 from tco.foundation.arithmetic import arithmetic
-from tco.studies.sweep import job, partition, run
+from tco.studies.sweep import job, run
 from tco.studies.sweep.work import Witness, program
 from tests.cli import tco as cli
 from tests.shipped import CATALOGUE
@@ -182,7 +182,7 @@ def cut(monkeypatch):
 def test_pieces_change_nothing(tmp_path, monkeypatch):
     study = SMALL | {"grid": {"terms.rate": [0.05, 0.09]}, "draw": {"samples": 50, "method": "latin-hypercube"}}
     whole = frame_of(study, tmp_path / "whole")
-    monkeypatch.setattr(partition, "PIECE", 16)
+    monkeypatch.setattr(job, "PIECE", 16)
     monkeypatch.setattr(job, "ROWS", 60)
     pd.testing.assert_frame_equal(frame_of(study, tmp_path / "cut"), whole, check_exact=True)
 
