@@ -10,6 +10,7 @@ so that one file is one set of terms.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.chain.inputs import Scenario, load_scenario
@@ -152,28 +153,24 @@ def publication(catalogue: Catalogue, name: str, kind: str | None = None) -> Pub
     """Return the figures of one file, computed: all, or those of one kind."""
     path = catalogue.published[name]
     document, scenario = catalogue.toml(path), load_scenario(catalogue, f"published/{name}")
-    asked: dict[str, Result] = {}  # results of one system and settings, kept for the rows that follow
     figures = []
     for position, row in enumerate(document.get("published", []), start=1):
         where = f"{path}:published {position}"
         refuse_unknown("key", row, KEYS, where)
         refuse_unknown("kind of figure", [str(row.get("kind"))], KINDS, where)
         if kind in (None, row["kind"]):
-            figures.append(figure(row, where, lambda one: result_of(catalogue, scenario, one, asked)))
+            figures.append(figure(row, where, partial(result_of, catalogue, scenario)))
     return Publication(name, figures)
 
 
-def result_of(catalogue: Catalogue, scenario: Scenario, row: dict[str, Any], asked: dict[str, Result]) -> Result:
+def result_of(catalogue: Catalogue, scenario: Scenario, row: dict[str, Any]) -> Result:
     """Return the result of a scenario with the system, the variant and the settings that a row names in place of the file's."""
     changed = scenario._replace(
         system=row.get("system", scenario.system),
         variant=row.get("variant", scenario.variant),
         settings=scenario.settings | row.get("set", {}),
     )
-    key = repr((changed.system, changed.variant, changed.settings))
-    if key not in asked:
-        asked[key] = evaluate(changed, catalogue=catalogue)
-    return asked[key]
+    return evaluate(changed, catalogue=catalogue)
 
 
 def figure(row: dict[str, Any], where: str, result: Callable[[dict[str, Any]], Result]) -> Figure:
