@@ -24,7 +24,7 @@ from tco.models.architecture import Architecture, load_model
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan, reading
 from tco.performance.serving.result import evaluated
 from tco.performance.software import MEASURED, month_of
-from tco.studies.validation.measured import column, first_stated, refused, texts
+from tco.studies.validation.measured import column, first_stated, mapped, refused, texts
 from tco.studies.validation.naming import model_ids, rows_of
 from tco.studies.validation.score import OFFLINE, Prediction
 from tco.studies.validation.specifications import RowValues, Specifications, axes_text, command_line
@@ -99,27 +99,21 @@ class Asked:
     def __init__(self, table: pd.DataFrame, chips: Specifications) -> None:
         self.table, self.chips, catalogue = table, chips, chips.catalogue
         self.models = model_ids(catalogue, table)
-        software = {
-            row: software_of(catalogue, *row)
-            for row in set(zip(texts(table, "framework").astype(str), texts(table, "date").astype(str), strict=True))
-        }
-        found = [software[row] for row in zip(texts(table, "framework").astype(str), texts(table, "date").astype(str), strict=True)]
-        self.engine, self.date = (np.array(part, dtype=object) for part in zip(*found, strict=True))
+        named = zip(texts(table, "framework").astype(str), texts(table, "date").astype(str), strict=True)
+        self.engine, self.date = mapped(named, lambda one: software_of(catalogue, *one)).reshape(-1, 2).T
         self.apart = np.isin(texts(table, "disaggregated").astype(str), ("1", "1.0", "True", "true"))
         prompt, answer = column(table, "isl_tokens"), column(table, "osl_tokens")
         drawn = self.drawn(prompt, answer)
         self.prompt, self.answer = prompt * drawn, answer * drawn
         self.gpus, self.offline = column(table, "n_gpus"), self.without_users()
         self.concurrency = np.where(self.offline, 0.0, column(table, "concurrency"))
-        sparse = {m: any(b.feed_forward.experts for b in self.model(m).blocks) for m in set(self.models) - {""}}
-        pairs = list(zip(self.models, texts(table, "precision").astype(str), strict=True))
-        formats = {pair: formats_of(catalogue, *pair, sparse.get(pair[0], False)) for pair in set(pairs)}
-        self.formats = np.array([formats[pair] for pair in pairs], dtype=object).reshape(-1, 3)
+        pairs = zip(self.models, texts(table, "precision").astype(str), strict=True)
+        self.formats = mapped(pairs, lambda one: formats_of(catalogue, *one, self.sparse(one[0]))).reshape(-1, 3)
         self.speculative, self.unstated_speculation = self.speculation(drawn)
         self.decode, self.prefill = self.pool("decode"), self.pool("prefill")
         self.target, self.names = targets(table, self.says("time per token"))
         self.skip = self.reasons()
-        self.months = np.array([np.nan if (month := month_of(text)) is None else month for text in self.date])
+        self.months = mapped(self.date, lambda text: np.nan if (month := month_of(text)) is None else month, float)
         kinds = {"chip": chips.parts, "model": self.models, "engine": self.engine, "apart": self.apart, "ahead": self.speculative}
         kinds |= {"offline": self.offline}
         kinds |= {name: self.formats[:, place] for place, name in enumerate(("attention", "experts", "dense"))}
@@ -132,18 +126,21 @@ class Asked:
         """Return the model of a row."""
         return load_model(self.chips.catalogue, name)
 
+    def sparse(self, name: str) -> bool:
+        """Say whether a model has experts."""
+        return bool(name) and any(block.feed_forward.experts for block in self.model(name).blocks)
+
     def says(self, meaning: str) -> Array:
         """Return which rows carry a note that means something: how columns of theirs are to be read."""
         notes = texts(self.table, "notes").astype(str)
         patterns = [row["pattern"] for row in rows_of(self.chips.catalogue, "row_notes.csv", ("pattern", "meaning")) if row["meaning"] == meaning]
-        known = {text: any(pattern.search(text) for pattern in patterns) for text in set(notes)}
-        return np.array([known[text] for text in notes], dtype=bool)
+        return mapped(notes, lambda text: any(pattern.search(text) for pattern in patterns), bool)
 
     def without_users(self) -> Array:
         """Return which rows run offline: all requests wait at once, so that the batch is what memory holds."""
         scenario, stated = texts(self.table, "scenario").astype(str), column(self.table, "concurrency")
-        said = {text: meaning(self.chips.catalogue, "load", text) == "offline" for text in set(scenario)}
-        return np.asarray(np.isinf(stated) | (np.isnan(stated) & np.array([said[text] for text in scenario], dtype=bool)))
+        said = mapped(scenario, lambda text: meaning(self.chips.catalogue, "load", text) == "offline", bool)
+        return np.asarray(np.isinf(stated) | (np.isnan(stated) & said))
 
     def drawn(self, prompt: Array, answer: Array) -> Array:
         """Return the mean of what a benchmark draws its lengths from, over the nominal length."""
@@ -170,8 +167,7 @@ class Asked:
         every = export & (joined["min"] == True).to_numpy(bool)  # noqa: E712 - a missing sweep is neither
         none = (joined["max"] == False).to_numpy(bool)  # noqa: E712
         recent = texts(self.table, "date").astype(str) >= GROWN
-        ahead = {model: bool(model) and self.model(model).prediction_layers > 0 for model in set(self.models)}
-        predicts = np.array([ahead[model] for model in self.models])
+        predicts = mapped(self.models, lambda name: bool(name) and self.model(name).prediction_layers > 0, bool)
         return stated | every, export & (drawn < 1) & predicts & recent & ~every & ~none
 
     def pool(self, side: str) -> dict[str, Array]:
@@ -198,7 +194,7 @@ class Asked:
     def reasons(self) -> Array:
         """Return why rows are not scored whatever the model says; empty where they may be."""
         apart = self.apart & ~self.decode["stated"] & ~self.prefill["stated"]
-        context = np.array([self.model(model).context if model else np.inf for model in self.models])
+        context = mapped(self.models, lambda name: self.model(name).context if name else np.inf, float)
         return refused(
             self.table,
             (breaks_littles_law(self.table), BREAKS),

@@ -10,7 +10,7 @@ import gzip
 import operator
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +191,13 @@ def column(table: pd.DataFrame, name: str, default: float = np.nan) -> np.ndarra
 def texts(table: pd.DataFrame, name: str) -> np.ndarray[Any, Any]:
     """Return a text column as an array; a column the file lacks is empty throughout."""
     return table[name].to_numpy(object) if name in table else np.full(len(table), "", dtype=object)
+
+
+def mapped(values: Iterable[Any], of: Callable[[Any], Any], kind: type = object) -> np.ndarray[Any, Any]:
+    """Return what each of some values means; each that differs is asked once."""
+    each = list(values)
+    found = {one: of(one) for one in set(each)}
+    return np.array([found[one] for one in each], dtype=kind)
 
 
 def first_stated(table: pd.DataFrame, *names: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:

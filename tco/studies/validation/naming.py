@@ -20,7 +20,7 @@ from tco.foundation.errors import DataError, located, unknown
 from tco.foundation.files import read_csv
 from tco.models.architecture import is_stated, load_model
 from tco.models.stated import KEYS, figures_text, missing_figures
-from tco.studies.validation.measured import texts
+from tco.studies.validation.measured import mapped, texts
 
 Array = np.ndarray[Any, Any]
 MARKS = re.compile(r"\((r|tm|c)\)|[®™©]")
@@ -147,16 +147,13 @@ def accelerators(catalogue: Catalogue) -> Accelerators:
 
 def part_ids(catalogue: Catalogue, names: Iterable[Any]) -> Array:
     """Return the part id of every name; empty where it is unknown."""
-    known, names = accelerators(catalogue), [str(name) for name in names]
-    found = {name: known.part(name) for name in set(names)}
-    return np.array([found[name] for name in names], dtype=object)
+    return mapped(map(str, names), accelerators(catalogue).part)
 
 
 def unread_accelerators(catalogue: Catalogue, names: Iterable[Any]) -> Array:
     """Return why the rows of every name that is unknown are not read."""
-    known, names = accelerators(catalogue), [str(name) for name in names]
-    found = {name: "" if known.part(name) else known.fault(name) for name in set(names)}
-    return np.array([found[name] for name in names], dtype=object)
+    known = accelerators(catalogue)
+    return mapped(map(str, names), lambda name: "" if known.part(name) else known.fault(name))
 
 
 OWNER = re.compile(r"[\w.-]+/(?=[^\s/]+$)")  # of a model on a hub
@@ -209,8 +206,7 @@ def read_models(catalogue: Catalogue, table: pd.DataFrame) -> tuple[Array, Array
     """Return the model of every row, and the reason where it is unknown."""
     names = [str(name) for name in texts(table, "model")]
     asked = [(name, tuple(figures.items())) for name, figures in zip(names, shapes_of(table), strict=True)]
-    found = {one: read_model(catalogue, one[0], dict(one[1])) for one in set(asked)}
-    both = np.array([found[one] for one in asked], dtype=object).reshape(-1, 2)
+    both = mapped(asked, lambda one: read_model(catalogue, one[0], dict(one[1]))).reshape(-1, 2)
     return both[:, 0], both[:, 1]
 
 

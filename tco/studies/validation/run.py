@@ -19,7 +19,7 @@ from tco.foundation.errors import DataError, unknown
 from tco.foundation.values import Values
 from tco.performance.serving.plans import tokens_of_drafts
 from tco.studies.validation import collectives, inference, kernels, training
-from tco.studies.validation.measured import TARGETS, TEXTS, column, read_measured, refused, texts
+from tco.studies.validation.measured import TARGETS, TEXTS, column, mapped, read_measured, refused, texts
 from tco.studies.validation.naming import read_models, renamed, unread_accelerators
 from tco.studies.validation.score import OFFLINE, Prediction, predicted, scorecard
 from tco.studies.validation.specifications import Specifications, command_line
@@ -60,8 +60,7 @@ def lacking(table: pd.DataFrame, reason: str, columns: tuple[str, ...], catalogu
     """Return a reason with the columns that every row leaves blank; with all of them where what stands in them is not enough."""
     blank = {name: blanks(table, name) for name in columns}
     if set(POOLS) <= set(columns):
-        answers = {text: yes_or_no(catalogue, str(text)) is True for text in set(texts(table, "disaggregated"))}
-        apart = np.array([answers[text] for text in texts(table, "disaggregated")], dtype=bool)
+        apart = mapped(texts(table, "disaggregated"), lambda text: yes_or_no(catalogue, str(text)) is True, bool)
         blank |= {name: blank[name] & apart for name in POOLS}
     named = (", ".join(name for name in columns if blank[name][row]) for row in range(len(table)))
     return np.array([f"{reason}: {names or ', '.join(columns)}" for names in named], dtype=object)

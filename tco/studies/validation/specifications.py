@@ -20,6 +20,7 @@ from tco.catalog import Catalogue
 from tco.foundation.errors import DataError
 from tco.foundation.values import Readable, Values
 from tco.performance.chip.formats import family_of
+from tco.studies.validation.measured import mapped
 from tco.studies.validation.naming import part_ids
 
 
@@ -41,8 +42,7 @@ class Specifications:
     @cached_property
     def families(self) -> np.ndarray[Any, Any]:
         """Family of each row's chip; empty where it is unknown."""
-        families = {part: family_of(self.catalogue, part) if part else "" for part in set(self.parts)}
-        return np.array([families[part] for part in self.parts], dtype=object)
+        return mapped(self.parts, lambda part: family_of(self.catalogue, part) if part else "")
 
     def part(self, name: str) -> np.ndarray[Any, Any]:
         """Return an attribute of every row's chip."""
