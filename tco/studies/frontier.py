@@ -227,7 +227,10 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
     values = decode.values
     request, limit = request_of(values), values["workload.ttft"] or np.inf
     prompt, answer = request.prompt, request.answer
-    plan = decoding(plan_axes(decode.model, decode.machine.links, prompt + answer), np.array([batches_of(decode)], dtype=float))
+    chosen = decode.result.plan  # whose sequences of a group are tried beside those of every search
+    own = [float(chosen.decode.sequences)] if chosen is not None and chosen.engines is None else []
+    batches = np.array([sorted({*map(float, SEQUENCES), *own})])
+    plan = decoding(plan_axes(decode.model, decode.machine.links, prompt + answer), batches)
     before = PrefillPlan(*(axis[:, :, None] for axis in plan_axes(prefill.model, prefill.machine.links, prompt)))
     step = phases.decode(decode.machine, decode.model, plan, request)
     ready = phases.prefill(prefill.machine, prefill.model, before, request)
@@ -260,13 +263,6 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
     elif not np.any(np.isfinite(cost)):
         reason = f"no pair of plans gives the first token within {limit:g} s"
     return Grid(plan, before, step, ready, rate, share, first, handed, cache, cost, hour, reason)
-
-
-def batches_of(decode: Pool) -> list[float]:
-    """Return the sequences of a group that are tried: those of every search, and what the scenario's own plan was solved to."""
-    plan = decode.result.plan
-    own = [float(plan.decode.sequences)] if plan is not None and plan.engines is None else []
-    return sorted({*map(float, SEQUENCES), *own})
 
 
 def undominated(speed: Array, cost: Array) -> Array:

@@ -7,7 +7,7 @@ their parts, and rates as nccl-tests counts them.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -25,7 +25,6 @@ from tco.performance.chip.kernel_times import BARE, SHAPES, Kernel, chip_on, ker
 from tco.performance.chip.products import Tiling, operands, tiling, traits_of
 from tco.performance.layer.machine import WAITS
 from tco.performance.layer.operators import waited_for
-from tco.performance.profile import Line
 
 PARTS = ("call", "start", "ends", "steps", "reduction", "wire", "chunks")  # what the time of an algorithm consists of
 PASSES = {"all-reduce": 2.0, "all-gather": 1.0, "reduce-scatter": 1.0, "all-to-all": 1.0}
@@ -188,18 +187,14 @@ DECIDES = {  # the figures a phase decides; those that are a time fall with it, 
 }
 
 
-def floor_of(lines: Sequence[Line], bound: str) -> float:
-    """Return the time the operators a bound binds would take at its peak."""
-    return sum(line.ideal for line in lines if line.bound == bound and line.ideal is not None)
-
-
 def figures(result: Result) -> list[dict[str, Any]]:
     """Return every figure of performance with the bound that takes most of its phase, and the gap to that bound alone."""
     found = []
     for phase, made in result.report.phases.items():
         shares, lines = made.shares, made.lines
         bound = max(shares, key=lambda name: shares[name])
-        floor, whole = floor_of(lines, bound), float(made.time)
+        floor = sum(line.ideal for line in lines if line.bound == bound and line.ideal is not None)  # the time of what it binds at its peak
+        whole = float(made.time)
         gap = whole / floor if floor else None
         for metric in DECIDES.get(phase, ()):
             value = result.metrics.get(metric)

@@ -105,7 +105,10 @@ class Asked:
         prompt, answer = column(table, "isl_tokens"), column(table, "osl_tokens")
         drawn = self.drawn(prompt, answer)
         self.prompt, self.answer = prompt * drawn, answer * drawn
-        self.gpus, self.offline = column(table, "n_gpus"), self.without_users()
+        # offline all requests wait at once, so that the batch is what memory holds
+        stated, load = column(table, "concurrency"), texts(table, "scenario").astype(str)
+        without_users = mapped(load, lambda text: meaning(catalogue, "load", text) == "offline", bool)
+        self.gpus, self.offline = column(table, "n_gpus"), np.isinf(stated) | (np.isnan(stated) & without_users)
         self.concurrency = np.where(self.offline, 0.0, column(table, "concurrency"))
         pairs = zip(self.models, texts(table, "precision").astype(str), strict=True)
         self.formats = mapped(pairs, lambda one: formats_of(catalogue, *one, self.sparse(one[0]))).reshape(-1, 3)
@@ -135,12 +138,6 @@ class Asked:
         notes = texts(self.table, "notes").astype(str)
         patterns = [row["pattern"] for row in rows_of(self.chips.catalogue, "row_notes.csv", ("pattern", "meaning")) if row["meaning"] == meaning]
         return mapped(notes, lambda text: any(pattern.search(text) for pattern in patterns), bool)
-
-    def without_users(self) -> Array:
-        """Return which rows run offline: all requests wait at once, so that the batch is what memory holds."""
-        scenario, stated = texts(self.table, "scenario").astype(str), column(self.table, "concurrency")
-        said = mapped(scenario, lambda text: meaning(self.chips.catalogue, "load", text) == "offline", bool)
-        return np.asarray(np.isinf(stated) | (np.isnan(stated) & said))
 
     def drawn(self, prompt: Array, answer: Array) -> Array:
         """Return the mean of what a benchmark draws its lengths from, over the nominal length."""
