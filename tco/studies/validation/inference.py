@@ -111,7 +111,7 @@ class Asked:
         self.gpus, self.offline = column(table, "n_gpus"), np.isinf(stated) | (np.isnan(stated) & without_users)
         self.concurrency = np.where(self.offline, 0.0, column(table, "concurrency"))
         pairs = zip(self.models, texts(table, "precision").astype(str), strict=True)
-        self.formats = mapped(pairs, lambda one: formats_of(catalogue, *one, self.sparse(one[0]))).reshape(-1, 3)
+        self.formats = mapped(pairs, lambda one: formats_of(catalogue, one[0], one[1], self.sparse(one[0]))).reshape(-1, 3)
         self.speculative, self.unstated_speculation = self.speculation(drawn)
         self.decode, self.prefill = self.pool("decode"), self.pool("prefill")
         self.target, self.names = targets(table, self.says("time per token"))
